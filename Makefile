@@ -1,0 +1,47 @@
+# Everything is set up by these targets: they make .venv, install the package with its pins, and run.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+# Publishers' files for the tests on real yeast data; tests that need them say so when the folder is not there.
+export WILDTYPE_MIRROR ?= $(abspath ../shared/data/yeast)
+
+.PHONY: help install dev demo test test-slow lint clean
+.DEFAULT_GOAL := help
+
+help: ## show the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "wildtype needs Python 3.11 or newer; $$($(PYTHON) --version) was found: set PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+install: $(VENV)/.installed ## make .venv and install the package
+
+dev: $(VENV)/.dev ## the same with the developer's tools
+
+demo: $(VENV)/.installed ## train the cell transformer and every baseline on the in-silico organism, print the table
+	$(BIN)/wildtype train data=ecoli-core-growth run.folder=runs/demo run.overwrite=true
+
+test: $(VENV)/.dev ## linters, types and the test suite (under 5 minutes on 2 cores)
+	$(BIN)/ruff check src tests
+	$(BIN)/ruff format --check src tests
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -m 'not slow'
+
+test-slow: $(VENV)/.dev ## the tests marked slow (under 25 minutes on 2 cores)
+	$(BIN)/python -m pytest -m slow
+
+lint: $(VENV)/.dev ## format the code and check it
+	$(BIN)/ruff format src tests
+	$(BIN)/ruff check --fix src tests
+	$(BIN)/mypy
+
+clean: ## remove .venv and everything built
+	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

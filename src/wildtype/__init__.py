@@ -1,0 +1,100 @@
+"""wildtype: encode the wild type once, then ask it about every mutant.
+
+Everything heavy is imported when it is first used: ``import wildtype`` loads neither torch nor cobra.
+"""
+
+from __future__ import annotations
+
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from wildtype.inference.predictor import Predictor
+    from wildtype.organism import Organism
+    from wildtype.phenotypes import Dataset
+    from wildtype.runs.run import Run
+
+__all__ = ["fit", "load", "load_dataset", "load_organism"]
+__version__ = metadata.version("wildtype")
+
+
+def load_organism(name: str) -> Organism:
+    """Return an organism by name, with ``.genes``, ``.graphs``, ``.metabolism`` and ``.features``.
+
+    Raises
+    ------
+    DatasetError
+        If there is no such organism, or it must first be built from publishers' files.
+    """
+    from wildtype.sources.catalogue import load_organism
+
+    return load_organism(name)
+
+
+def load_dataset(name: str) -> Dataset:
+    """Return a dataset by name, with ``.table``, ``.phenotypes``, ``.split(name, seed)`` and ``.to_pandas()``.
+
+    Raises
+    ------
+    DatasetError
+        If there is no such dataset, or it must first be built from publishers' files.
+    """
+    from wildtype.sources.catalogue import load_dataset
+
+    return load_dataset(name)
+
+
+def fit(
+    model: str = "cell_transformer", dataset: Dataset | str = "ecoli-core-growth", seed: int = 0, **settings: Any
+) -> Run:
+    """Train a model, compare it with every baseline on the same split, and save the run.
+
+    Parameters
+    ----------
+    model : str
+        ``cell_transformer``.
+    dataset : Dataset or str
+        A dataset, or the name of one.
+    seed : int
+        Draws split, initial weights and order.
+    **settings
+        Further settings as on the command line, dots written as two underscores: ``split__name="unseen"``,
+        ``training__epochs=5``, ``baselines=[]``.
+
+    Raises
+    ------
+    ConfigError, DatasetError, SplitError, OutputError
+        In one sentence each.
+    """
+    from wildtype.config.compose import compose, known_data
+    from wildtype.runs.run import train
+
+    name = dataset if isinstance(dataset, str) else dataset.name
+    words = [f"data={name}"] if isinstance(dataset, str) or name in known_data() else []
+    words += [f"model.name={model}", f"seed={seed}"]
+    words += [f"{key.replace('__', '.')}={_written(value)}" for key, value in settings.items()]
+    return train(compose(words), dataset=None if isinstance(dataset, str) else dataset)
+
+
+def load(path: str | Path) -> Predictor:
+    """Return the predictor of a run or checkpoint folder.
+
+    Raises
+    ------
+    CheckpointError
+        If it is missing, damaged or of an unknown format.
+    """
+    from wildtype.inference.predictor import load
+
+    return load(path)
+
+
+def _written(value: Any) -> str:
+    """Write a Python value as a setting on the command line."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(_written(item) for item in value) + "]"
+    return "null" if value is None else str(value)

@@ -1,0 +1,73 @@
+"""`wildtype bench`: the fast formulations against their plain definitions, in one run, as ratios."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from wildtype.cli.output import Json, console, print_json
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+Reference = Annotated[bool, typer.Option(help="Also run the plain formulation (slow, up to 12 GiB of memory).")]
+
+
+@app.command()
+def attention(
+    nodes: int = 6607, heads: int = 8, width: int = 8, relations: int = 9, edges: int = 2_500_000,
+    repeats: int = 5, seed: int = 0, reference: Reference = True, json: Json = False,
+) -> None:  # fmt: skip
+    """Graph-regularised attention, forward and backward, against plain attention and explicit maps."""
+    from wildtype.profiling.attention import bench_attention
+
+    _show(
+        bench_attention(
+            nodes=nodes, heads=heads, width=width, relations=relations, edges=edges,
+            repeats=repeats, seed=seed, reference=reference,
+        ), json,
+    )  # fmt: skip
+
+
+@app.command()
+def step(
+    nodes: int = 6607, relations: int = 9, edges: int = 2_500_000, width: int = 64, layers: int = 4, heads: int = 8,
+    batch_size: int = 4096, repeats: int = 3, seed: int = 0, reference: Reference = True, json: Json = False,
+) -> None:  # fmt: skip
+    """A training step of the cell transformer with all priors, without, and in the plain formulation."""
+    from wildtype.profiling.step import bench_step
+
+    _show(
+        bench_step(
+            nodes=nodes, relations=relations, edges=edges, width=width, layers=layers, heads=heads,
+            batch_size=batch_size, repeats=repeats, seed=seed, reference=reference,
+        ), json,
+    )  # fmt: skip
+
+
+@app.command()
+def loader(
+    mutants: int = 2_000_000, genes: int = 6607, batch_size: int = 4096, repeats: int = 5, seed: int = 0,
+    json: Json = False,
+) -> None:  # fmt: skip
+    """Serving shuffled batches of mutants: slices of arrays against one record per mutant."""
+    from wildtype.profiling.loader import bench_loader
+
+    _show(bench_loader(mutants=mutants, genes=genes, batch_size=batch_size, repeats=repeats, seed=seed), json)
+
+
+def _show(result: dict[str, Any], json: bool) -> None:
+    if json:
+        print_json(result)
+        return
+    from rich.table import Table
+
+    table = Table("what", "value", show_header=False)
+    for name, value in _flat(result):
+        table.add_row(name, f"{value:,.4g}" if isinstance(value, float) else str(value))
+    console().print(table)
+
+
+def _flat(value: Any, prefix: str = "") -> list[tuple[str, Any]]:
+    if isinstance(value, dict):
+        return [row for key, item in value.items() for row in _flat(item, f"{prefix} · {key}" if prefix else str(key))]
+    return [(prefix, value)]

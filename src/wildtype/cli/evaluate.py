@@ -1,0 +1,41 @@
+"""`wildtype evaluate`: the honest table of a run again, or of several runs together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wildtype.cli.output import Json, console, print_json
+
+
+def command(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders; several are summed up over their seeds.")],
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown, for documents.")] = False,
+    json: Json = False,
+) -> None:
+    """Print the comparison of one run, or mean and SD over several runs of the same data and split."""
+    from wildtype.report.table import print_comparison, print_summary, summary_to_markdown, to_markdown
+    from wildtype.runs.run import Run
+    from wildtype.runs.summary import summarise
+
+    finished = [Run(path) for path in runs]
+    if len(finished) > 1:
+        groups = summarise(finished)
+        if json:
+            print_json([group.to_json() for group in groups])
+        for group in [] if json else groups:
+            if markdown:
+                typer.echo(summary_to_markdown(group))
+            else:
+                print_summary(group, console())
+        return
+    comparisons = finished[0].comparisons
+    if json:
+        print_json({name: comparison.to_json() for name, comparison in comparisons.items()})
+    for comparison in [] if json else comparisons.values():
+        if markdown:
+            typer.echo(to_markdown(comparison))
+        else:
+            print_comparison(comparison, console())

@@ -1,0 +1,71 @@
+"""`wildtype`: the entry point. Errors are one sentence and a non-zero exit code; `--debug` shows the traceback."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from typing import Annotated
+
+import typer
+
+from wildtype.cli import bench, data, doctor, evaluate, predict, train
+from wildtype.errors import WildtypeError
+
+app = typer.Typer(
+    name="wildtype",
+    help="Predict what a cell does when genes are removed, added or overexpressed.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+app.add_typer(data.app, name="data", help="Organisms and datasets: list, build, show.")
+app.command("train")(train.command)
+app.command("evaluate")(evaluate.command)
+app.command("predict")(predict.command)
+app.add_typer(bench.app, name="bench", help="Measure the fast formulations against their plain definitions.")
+app.command("doctor")(doctor.command)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from wildtype import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit()
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+) -> None:
+    if debug:
+        os.environ["WILDTYPE_DEBUG"] = "1"
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    words = sys.argv[1:]
+    if "--debug" in words:  # accepted anywhere, also behind the command
+        words = ["--debug", *(word for word in words if word != "--debug")]
+    try:
+        app(args=words)
+    except (WildtypeError, OSError, MemoryError, KeyboardInterrupt) as error:
+        if os.environ.get("WILDTYPE_DEBUG"):
+            traceback.print_exc()
+        print(f"wildtype: {_sentence(error)}", file=sys.stderr)
+        sys.exit(130 if isinstance(error, KeyboardInterrupt) else 1)
+
+
+def _sentence(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return "stopped"
+    if isinstance(error, MemoryError):
+        return "out of memory: choose a smaller batch or data.tokens=measured"
+    if isinstance(error, OSError) and not isinstance(error, WildtypeError):
+        return f"{error.strerror or error}: {error.filename}" if error.filename else str(error)
+    return " ".join(str(error).split())

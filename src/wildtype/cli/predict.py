@@ -1,0 +1,65 @@
+"""`wildtype predict`: phenotypes of named gene sets, from arguments, a file or standard input."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wildtype.cli.output import Json, console
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def command(
+    run: Annotated[Path, typer.Argument(help="Run or checkpoint folder.")],
+    sets: Annotated[
+        list[str] | None, typer.Option("--set", help="Genes of one mutant, as in SGS1,SRS2 or CDC28:reduced,CLN2.")
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option("--file", help="CSV or Parquet file with a column 'genes'; - reads lines of stdin.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write to this .csv, .parquet or .json file.")
+    ] = None,
+    as_: Annotated[str, typer.Option("--as", help="phenotype, or fitness: also what it implies for fitness.")] = "phenotype",
+    condition: Annotated[str | None, typer.Option(help="One of the dataset's conditions.")] = None,
+    json: Json = False,
+) -> None:
+    """Predict mutants by gene name; every column beside the prediction says how far to trust it."""
+    from wildtype.errors import ConfigError, GeneSetError
+    from wildtype.inference.sets import parse_set, read_lines, read_sets
+
+    if output is not None and output.suffix not in (".csv", ".parquet", ".json"):
+        raise ConfigError(f"cannot tell the format of {str(output)!r}: end it in .csv, .parquet or .json")
+    wanted = [parse_set(text) for text in sets or []]
+    if file is not None:
+        wanted += read_lines(sys.stdin) if str(file) == "-" else read_sets(file)
+    if not wanted:
+        raise GeneSetError("there is nothing to predict: name genes with --set A,B or give --file")
+    from wildtype.inference.predictor import load
+
+    frame = load(run).predict(wanted, as_=as_, condition=condition)  # type: ignore[arg-type]
+    if output is not None:
+        _write(frame, output)
+    elif json:
+        typer.echo(frame.to_json(orient="records", indent=2))
+    elif console().is_terminal:
+        console().print(frame.to_string(index=False))
+    else:
+        typer.echo(frame.to_csv(index=False), nl=False)
+
+
+def _write(frame: pd.DataFrame, output: Path) -> None:
+    from wildtype.files import writing
+
+    with writing(output) as path:
+        if output.suffix == ".csv":
+            frame.to_csv(path, index=False)
+        elif output.suffix == ".json":
+            frame.to_json(path, orient="records", indent=2)
+        else:
+            frame.to_parquet(path, index=False)

@@ -1,0 +1,37 @@
+"""`wildtype train`: fit the cell transformer and every baseline on one split, and print the honest table."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from wildtype.cli.output import Json, console, notes, print_json
+
+
+def command(
+    settings: Annotated[
+        list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Settings, as in data=… model.layers=2 seed=1.")
+    ] = None,
+    show: Annotated[bool, typer.Option("--settings", help="Print all settings as they would be used, and stop.")] = False,
+    json: Json = False,
+) -> None:
+    """Train on a dataset, compare with every baseline on the same split, and save the run."""
+    from wildtype.config.compose import compose
+
+    config = compose(settings or [])
+    if show:
+        from omegaconf import OmegaConf
+
+        typer.echo(OmegaConf.to_yaml(OmegaConf.structured(config)), nl=False)
+        return
+    from wildtype.report.table import print_comparison
+    from wildtype.runs.run import train
+
+    run = train(config, say=notes().print)
+    if json:
+        print_json({name: comparison.to_json() for name, comparison in run.comparisons.items()})
+    else:
+        for comparison in run.comparisons.values():
+            print_comparison(comparison, console())
+    notes().print(f"run: {run.path}", soft_wrap=True)

@@ -1,0 +1,1 @@
+"""Typed settings of a run, and the files that name good ones."""

@@ -1,0 +1,81 @@
+"""From `key=value` words to checked settings, with Hydra; unknown keys and wrong types are errors in one sentence."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+
+from hydra import compose as hydra_compose
+from hydra import initialize_config_dir
+from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
+from hydra.errors import HydraException
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from wildtype.config.schema import TrainConfig
+from wildtype.errors import ConfigError
+
+SETTINGS = Path(__file__).parent / "settings"
+
+
+def compose(overrides: Sequence[str] = ()) -> TrainConfig:
+    """Return the settings of a run: defaults, then what the dataset's file says, then ``overrides``.
+
+    Parameters
+    ----------
+    overrides : sequence of str
+        ``data=yeast-digenic-costanzo2010``, ``model.layers=0``, ``seed=1``, …
+
+    Raises
+    ------
+    ConfigError
+        On an unknown key, an unknown dataset, or a value of the wrong type.
+    """
+    ConfigStore.instance().store(name="schema", node=TrainConfig)
+    GlobalHydra.instance().clear()
+    try:
+        with initialize_config_dir(str(SETTINGS.resolve()), version_base="1.3"):
+            composed = hydra_compose("train", overrides=list(overrides))
+        config = OmegaConf.to_object(composed)
+    except (HydraException, OmegaConfBaseException) as error:
+        raise ConfigError(_explain(error, overrides)) from error
+    assert isinstance(config, TrainConfig)
+    return config
+
+
+def known_keys(node: object = TrainConfig, prefix: str = "") -> list[str]:
+    """Return the dotted names of all settings."""
+    names: list[str] = []
+    instance = node() if isinstance(node, type) else node
+    if is_dataclass(instance):
+        for field in fields(instance):
+            value = getattr(instance, field.name)
+            names.append(prefix + field.name)
+            names += known_keys(value, f"{prefix}{field.name}.") if is_dataclass(value) else []
+    return names
+
+
+def known_data() -> list[str]:
+    """Return the names of the datasets that have a settings file."""
+    return sorted(path.stem for path in (SETTINGS / "data").glob("*.yaml"))
+
+
+def _explain(error: Exception, overrides: Iterable[str]) -> str:
+    keys = known_keys()
+    for override in overrides:
+        key, found, value = override.lstrip("+~").partition("=")
+        if not found:
+            return f"{override!r} is not a setting: write key=value, as in model.layers=2"
+        if key == "data" and value not in known_data():
+            return f"there is no dataset {value!r}; known datasets: {', '.join(known_data())}"
+        if key not in keys and not key.startswith("model.prior.heads."):
+            near = difflib.get_close_matches(key, keys, n=3, cutoff=0.6)
+            hint = f"did you mean {' or '.join(near)}?" if near else "see `wildtype train --settings` for all of them"
+            return f"{key!r} is not a setting; {hint}"
+    causes = [error, error.__cause__, error.__context__]
+    lines = [line.strip() for cause in causes if cause for line in str(cause).splitlines() if line.strip()]
+    return re.sub(r"\s+", " ", "; ".join(dict.fromkeys(lines)))

@@ -1,0 +1,86 @@
+"""The settings of `wildtype train`, typed; every part is documented where its dataclass stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from wildtype.models.cell_transformer.config import CellTransformerConfig
+from wildtype.training.config import TrainingConfig
+
+
+@dataclass
+class DataConfig:
+    """Which measurements to learn from.
+
+    Attributes
+    ----------
+    name : str
+        A dataset (`wildtype data list`).
+    phenotypes : list of str
+        What to predict; empty: the dataset's own targets.
+    tokens : str
+        ``all`` genes of the organism, or the ``measured`` ones only, which is cheaper.
+    """
+
+    name: str = "ecoli-core-growth"
+    phenotypes: list[str] = field(default_factory=list)
+    tokens: str = "all"
+
+
+@dataclass
+class SplitConfig:
+    """How rows are split.
+
+    Attributes
+    ----------
+    name : str
+        ``random``, ``one-unseen``, ``unseen`` or ``query-pair``.
+    validation, test : float or None
+        Fractions; None: the split's own defaults.
+    """
+
+    name: str = "random"
+    validation: float | None = None
+    test: float | None = None
+
+
+@dataclass
+class RunConfig:
+    """Where a run goes.
+
+    Attributes
+    ----------
+    folder : str
+        Run folder; empty: ``runs/<dataset>-<split>-seed<seed>``, numbered when it is taken.
+    overwrite : bool
+        Replace a folder that holds a run.
+    resume : bool
+        Continue the run in ``folder`` where it stopped.
+    progress : bool
+        Draw progress bars.
+    replicates : int
+        Bootstrap replicates behind every interval.
+    """
+
+    folder: str = ""
+    overwrite: bool = False
+    resume: bool = False
+    progress: bool = True
+    replicates: int = 1000
+
+
+@dataclass
+class TrainConfig:
+    """Everything that `wildtype train` can be told.
+
+    ``baselines`` names those to compare with: ``[all]``, or none with ``[]``. ``seed`` draws split, initial weights
+    and order.
+    """
+
+    data: DataConfig = field(default_factory=DataConfig)
+    split: SplitConfig = field(default_factory=SplitConfig)
+    model: CellTransformerConfig = field(default_factory=CellTransformerConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+    baselines: list[str] = field(default_factory=lambda: ["all"])
+    run: RunConfig = field(default_factory=RunConfig)
+    seed: int = 0

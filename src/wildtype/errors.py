@@ -1,0 +1,53 @@
+"""Every error a user can meet: one sentence with the offending value, the place, and what to do about it."""
+
+from __future__ import annotations
+
+
+class WildtypeError(Exception):
+    """Base of all errors this package raises on purpose; the command line prints them without a traceback."""
+
+
+class UnknownGeneError(WildtypeError, KeyError):
+    """A gene name that the organism does not have."""
+
+    def __str__(self) -> str:  # KeyError would print the repr
+        return str(self.args[0])
+
+
+class AmbiguousGeneError(WildtypeError, KeyError):
+    """A gene name that stands for more than one gene."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class GeneSetError(WildtypeError, ValueError):
+    """A set of genes that is empty, or that names one gene twice."""
+
+
+class ShapeError(WildtypeError, ValueError):
+    """A tensor of the wrong shape; prints the argument, what was received and what was expected."""
+
+
+class SourceError(WildtypeError, ValueError):
+    """A publisher's file that is missing, damaged, or not in the published layout."""
+
+
+class DatasetError(WildtypeError, ValueError):
+    """A dataset that is unknown, empty, or not what was asked for."""
+
+
+class SplitError(WildtypeError, ValueError):
+    """A split that cannot be made, or that leaks."""
+
+
+class ConfigError(WildtypeError, ValueError):
+    """A setting that does not exist or does not fit."""
+
+
+class CheckpointError(WildtypeError, ValueError):
+    """A run folder or checkpoint that is missing, damaged or of another format."""
+
+
+class OutputError(WildtypeError, OSError):
+    """A place that cannot be written: read-only, full, or not a folder."""

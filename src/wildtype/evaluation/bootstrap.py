@@ -1,0 +1,167 @@
+"""Cluster bootstrap: intervals for metrics on rows that share genes.
+
+Rows that share a gene are not independent: a model that has one gene wrong has all its rows wrong. So genes
+are drawn with replacement, not rows, and a row weighs the product of the multiplicities of its genes: the
+pigeonhole bootstrap (Owen 2007, Annals of Applied Statistics 1:386; McCullagh 2000, Bernoulli 6:285). It
+errs on the safe side: where the errors of rows are in truth independent, its variance is up to 2^k − 1
+times too large for rows of k genes (3 for pairs, 7 for triples), which is why triples of crossed screens
+are better drawn by query pair and array, and rows of many genes by gene set.
+
+Legend: m rows · c clusters · Σk cluster memberships · r replicates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wildtype.errors import ConfigError, ShapeError
+from wildtype.evaluation.metrics import Statistic
+from wildtype.phenotypes.query_pairs import query_pairs
+from wildtype.seeds import generator
+
+if TYPE_CHECKING:
+    from wildtype.mutants import MutantTable
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+CLUSTERS = ("genes", "query-pairs", "gene-sets")
+_ENTRIES = 1 << 20  # weights held at once: 8 MiB
+
+
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """Which clusters each row belongs to.
+
+    Attributes
+    ----------
+    name : str
+        ``genes``, ``query-pairs`` or ``gene-sets``.
+    member : int64 [Σk]
+        Cluster numbers 0 … c-1.
+    offsets : int64 [M+1]
+        Row i is in clusters ``member[offsets[i]:offsets[i+1]]``.
+    pools : tuple of int
+        Sizes of the pools of clusters, which are drawn from separately; they sum to c.
+    """
+
+    name: str
+    member: Ints
+    offsets: Ints
+    pools: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def count(self) -> int:
+        """Number of clusters c."""
+        return sum(self.pools)
+
+
+def find_clusters(table: MutantTable, name: str) -> Clusters:
+    """Return the clusters of a table's rows.
+
+    ``genes``: every gene that the rows perturb. ``query-pairs``: for triples only, two pools, the query
+    pairs (as ``query_pairs`` finds them) and the remaining array genes. ``gene-sets``: every unordered gene
+    set, which keeps together its conditions and alleles only.
+
+    Raises
+    ------
+    ConfigError
+        If the name is unknown.
+    ShapeError
+        If ``query-pairs`` is asked of rows that are not triples.
+    """
+    if name == "genes":
+        genes, member = np.unique(table.gene, return_inverse=True)
+        return Clusters(name, member.reshape(-1), table.offsets, (len(genes),))
+    if name == "gene-sets":
+        sets, member = np.unique(table.set_id, return_inverse=True)
+        return Clusters(name, member.reshape(-1), np.arange(len(table) + 1), (len(sets),))
+    if name == "query-pairs":
+        triples, row = np.unique(table.matrix(3), axis=0, return_inverse=True)
+        query = query_pairs(triples)
+        array = triples.sum(1) - query.sum(1)
+        pairs, of_pair = np.unique(query, axis=0, return_inverse=True)
+        arrays, of_array = np.unique(array, return_inverse=True)
+        both = np.stack([of_pair.reshape(-1), len(pairs) + of_array.reshape(-1)], axis=1)
+        member = both[row.reshape(-1)].reshape(-1)
+        return Clusters(name, member, np.arange(len(table) + 1) * 2, (len(pairs), len(arrays)))
+    raise ConfigError(f"{name!r} is not a kind of cluster; known kinds: {', '.join(CLUSTERS)}")
+
+
+def bootstrap_weights(clusters: Clusters, replicates: int, seed: int) -> Iterator[Floats]:
+    """Yield the weights of all replicates, some columns [M, r] at a time; draws depend on ``seed`` alone."""
+    rows = len(clusters)
+    rng = generator(seed, f"bootstrap/{clusters.name}")
+    step = max(_ENTRIES // max(rows, clusters.count, 1), 1)
+    orders = np.diff(clusters.offsets)
+    positions = [np.flatnonzero(orders > j) for j in range(int(orders.max(initial=0)))]
+    for start in range(0, replicates, step):
+        width = min(step, replicates - start)
+        # One replicate after the other, so that the draws do not depend on how many are held at once.
+        drawn = np.empty((clusters.count, width))
+        for r in range(width):
+            first = 0
+            for size in clusters.pools:
+                picks = rng.integers(0, size, size)
+                drawn[first : first + size, r] = np.bincount(picks, minlength=size)
+                first += size
+        weights = np.ones((rows, width))
+        for j, at in enumerate(positions):
+            if at.size == rows:
+                weights *= drawn[clusters.member[clusters.offsets[:-1] + j]]
+            else:
+                weights[at] *= drawn[clusters.member[clusters.offsets[at] + j]]
+        yield weights
+
+
+def bootstrap(
+    statistics: Mapping[str, Statistic], clusters: Clusters, *, replicates: int = 1000, seed: int = 0
+) -> dict[str, Floats]:
+    """Return the replicates [R] of every statistic under the same resamples; NaN where one is not defined.
+
+    Raises
+    ------
+    ShapeError
+        If there are no rows.
+    ConfigError
+        If ``replicates`` is not positive.
+    """
+    if not len(clusters):
+        raise ShapeError("there are no rows to resample: the split or the filter left none")
+    if replicates < 1:
+        raise ConfigError(f"replicates {replicates} must be at least 1 (1,000 for a 95 % interval)")
+    columns: dict[str, list[Floats]] = {name: [] for name in statistics}
+    for weights in bootstrap_weights(clusters, replicates, seed):
+        for name, statistic in statistics.items():
+            columns[name].append(statistic(weights))
+    return {name: np.concatenate(parts) for name, parts in columns.items()}
+
+
+def interval(replicates: Floats, level: float = 0.95) -> tuple[float, float]:
+    """Return the percentile interval of replicates [R]; NaN when under half of them are defined."""
+    defined = replicates[np.isfinite(replicates)]
+    if defined.size < max(0.5 * replicates.size, 1):
+        return float("nan"), float("nan")
+    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def two_sided_p(differences: Floats) -> float:
+    """Return the two-sided bootstrap p of replicates [R] of a difference against 0; NaN as in ``interval``.
+
+    Twice the smaller share of replicates on either side of 0, counting one more replicate on that side, so
+    that p is never below 2 / (R + 1).
+    """
+    defined = differences[np.isfinite(differences)]
+    if defined.size < max(0.5 * differences.size, 1):
+        return float("nan")
+    tail = min(int((defined <= 0).sum()), int((defined >= 0).sum()))
+    return min(2.0 * (tail + 1) / (defined.size + 1), 1.0)

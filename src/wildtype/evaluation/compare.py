@@ -1,0 +1,389 @@
+"""Models against baselines on identical rows: metrics, cluster-bootstrap intervals, paired differences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from wildtype.errors import CheckpointError, ConfigError, DatasetError, ShapeError
+from wildtype.evaluation.bootstrap import bootstrap, find_clusters, interval, two_sided_p
+from wildtype.evaluation.metrics import METRICS, Bound, Floats, Statistic, bind
+from wildtype.evaluation.noise import noise_guide
+from wildtype.files import finite
+
+if TYPE_CHECKING:
+    from wildtype.mutants import MutantTable
+    from wildtype.phenotypes import Dataset
+
+NETWORKS = ("cell_transformer", "dango", "difference_gnn")
+"""Models that are no baselines unless ``evaluate_predictions`` is told which are."""
+
+HEADLINES = {"pearson": "Pearson", "pearson_by_condition": "Pearson (mean over conditions)"}
+"""What models are ranked by, and how it is called."""
+
+NAN = float("nan")
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A metric with its 95 % interval; NaN where it is not defined."""
+
+    value: float = NAN
+    low: float = NAN
+    high: float = NAN
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Headline metric of a model minus that of ``against``, under the same resamples; p is two-sided."""
+
+    against: str
+    value: float
+    low: float
+    high: float
+    p: float
+
+
+@dataclass(frozen=True)
+class Score:
+    """What one model reached on the compared rows.
+
+    Attributes
+    ----------
+    model : str
+        Name.
+    baseline : bool
+        Whether it counts as a baseline.
+    n : int
+        Rows.
+    pearson, pearson_by_condition, spearman, mse, r2, auroc_sign, auroc_strong, pearson_negatives : Estimate
+        As defined in ``wildtype.evaluation.metrics``.
+    delta : Difference or None
+        To the reference; None for the reference itself and where the headline metric is undefined.
+    seconds : float or None
+        Time to fit and predict, where measured.
+    peak_mib : float or None
+        Peak memory in MiB, where measured.
+    undefined : dict of str to str
+        Why a metric is NaN.
+    """
+
+    model: str
+    baseline: bool
+    n: int
+    pearson: Estimate = Estimate()
+    pearson_by_condition: Estimate = Estimate()
+    spearman: Estimate = Estimate()
+    mse: Estimate = Estimate()
+    r2: Estimate = Estimate()
+    auroc_sign: Estimate = Estimate()
+    auroc_strong: Estimate = Estimate()
+    pearson_negatives: Estimate = Estimate()
+    delta: Difference | None = None
+    seconds: float | None = None
+    peak_mib: float | None = None
+    undefined: Mapping[str, str] = field(default_factory=dict)
+
+    def estimate(self, metric: str) -> Estimate:
+        """Return a metric by name; raises ``ConfigError`` naming the known ones."""
+        if metric not in METRICS:
+            raise ConfigError(f"{metric!r} is not a metric; known metrics: {', '.join(METRICS)}")
+        found: Estimate = getattr(self, metric)
+        return found
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Scores of several models on identical rows, best first.
+
+    Attributes
+    ----------
+    dataset, dataset_sha256, phenotype, split : str
+        What the rows are.
+    rows : int
+        Number of rows.
+    headline : str
+        The metric models are ranked by: ``pearson``, or ``pearson_by_condition`` when rows have several
+        conditions.
+    reference : str
+        Best baseline by the headline metric on these very rows, which favours it slightly; the best model
+        when no baseline has a defined one; empty when no model has.
+    clusters, cluster_count, replicates, seed
+        How the intervals were made.
+    scores : tuple of Score
+        By headline metric, undefined ones last.
+    noise : str
+        Noise guide of the labels.
+    notes : tuple of str
+        What a reader must know.
+    """
+
+    dataset: str
+    dataset_sha256: str
+    phenotype: str
+    split: str
+    rows: int
+    headline: str
+    reference: str
+    clusters: str
+    cluster_count: int
+    replicates: int
+    seed: int
+    scores: tuple[Score, ...]
+    noise: str = ""
+    notes: tuple[str, ...] = ()
+
+    def __getitem__(self, model: str) -> Score:
+        for score in self.scores:
+            if score.model == model:
+                return score
+        known = ", ".join(score.model for score in self.scores)
+        raise ConfigError(f"{model!r} was not compared; compared models: {known}")
+
+    @property
+    def best(self) -> Score:
+        """The model with the highest headline metric."""
+        return self.scores[0]
+
+    @property
+    def winner_sentence(self) -> str:
+        """One sentence: who wins, a baseline included, or that the best two cannot be told apart.
+
+        The best model that is no baseline is set against the best baseline; where there is only one of
+        these kinds, the best model against the second. A difference is model minus reference.
+        """
+        name = HEADLINES[self.headline]
+        if not self.reference:
+            return f"No model has a defined {name}, so none wins."
+        against = self[self.reference]
+        ranked = [score for score in self.scores if score.delta is not None]
+        challenger = next((s for s in ranked if s.baseline != against.baseline), next(iter(ranked), None))
+        if challenger is None or challenger.delta is None:
+            only = against.estimate(self.headline)
+            return f"{_titled(against)} is alone: {name} {only.value:.2f}{_bracket(only)}."
+        delta = challenger.delta
+        ours, theirs = challenger.estimate(self.headline).value, against.estimate(self.headline).value
+        difference = f"difference {signed(delta.value)} [{signed(delta.low)}, {signed(delta.high)}]"
+        if delta.low > 0:
+            return (
+                f"{_titled(challenger)} wins: {name} {ours:.2f} against {theirs:.2f} of {_titled(against)} "
+                f"({difference})."
+            )
+        if delta.high < 0:
+            return (
+                f"{_titled(against)} wins: {name} {theirs:.2f} against {ours:.2f} of {_titled(challenger)} "
+                f"({difference})."
+            )
+        return (
+            f"{_titled(challenger)} and {_titled(against)} are not distinguishable: {name} {ours:.2f} and "
+            f"{theirs:.2f} ({difference}, p {delta.p:.2f})."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON-like record; NaN becomes None."""
+        record: dict[str, Any] = finite(asdict(self))
+        return record | {"best": self.best.model, "winner_sentence": self.winner_sentence}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Comparison:
+        """Rebuild a comparison from ``to_json``; raises ``CheckpointError`` on a record that is not one."""
+        try:
+            own = {f.name: record[f.name] for f in fields(cls)}
+            own["scores"] = tuple(_score_from_json(score) for score in record["scores"])
+            own["notes"] = tuple(record["notes"])
+            if not own["scores"]:
+                raise ValueError("there are no scores")
+            return cls(**own)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise CheckpointError(f"this is not a stored comparison ({error!r}): restore the file") from error
+
+
+def signed(value: float) -> str:
+    """Return a number with two decimals and its sign, as a person writes it."""
+    return "nan" if math.isnan(value) else f"{value:+.2f}".replace("-", "−")
+
+
+def _titled(score: Score) -> str:
+    return f"{score.model} (baseline)" if score.baseline else score.model
+
+
+def _bracket(estimate: Estimate) -> str:
+    return "" if math.isnan(estimate.low) else f" [{estimate.low:.2f}, {estimate.high:.2f}]"
+
+
+def _number(value: float | None) -> float:
+    return NAN if value is None else float(value)
+
+
+def _score_from_json(record: Mapping[str, Any]) -> Score:
+    own = {f.name: record[f.name] for f in fields(Score)}
+    for metric in METRICS:
+        own[metric] = Estimate(**{key: _number(value) for key, value in record[metric].items()})
+    if (delta := record["delta"]) is not None:
+        own["delta"] = Difference(
+            delta["against"], *(_number(delta[key]) for key in ("value", "low", "high", "p"))
+        )
+    return Score(**own)
+
+
+def _clusters_for(table: MutantTable) -> str:
+    # The product of many multiplicities is zero or huge, so genes are no clusters for rows of many genes.
+    return "genes" if table.order.max() <= 3 else "gene-sets"
+
+
+def _notes(table: MutantTable, clusters: str, count: int) -> list[str]:
+    notes = []
+    if clusters == "gene-sets":
+        notes.append("intervals resample gene sets: what sets share through common genes is not in them")
+    elif clusters == "genes" and (table.order >= 3).any():
+        notes.append("intervals resample genes, which is conservative for three genes per row")
+    if count < 20:
+        notes.append(f"intervals rest on {count} clusters only: take them as rough")
+    return notes
+
+
+def evaluate_predictions(
+    dataset: Dataset,
+    rows: ArrayLike,
+    predictions: Mapping[str, ArrayLike],
+    *,
+    phenotype: str,
+    baselines: Collection[str] | None = None,
+    seconds: Mapping[str, float] | None = None,
+    peak_mib: Mapping[str, float] | None = None,
+    clusters: str = "auto",
+    split: str = "",
+    replicates: int = 1000,
+    seed: int = 0,
+) -> Comparison:
+    """Score predictions of several models on identical rows.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Holds the labels.
+    rows : int64 [M]
+        Row numbers, all of ``phenotype``.
+    predictions : mapping of str to float64 [M]
+        Model name to predictions, in the phenotype's unit. A model with a prediction that is not finite is
+        kept and scored NaN with the reason.
+    phenotype : str
+        Name of the phenotype.
+    baselines : collection of str, optional
+        Which models are baselines; by default all but ``NETWORKS``.
+    seconds, peak_mib : mapping of str to float, optional
+        Time in seconds and peak memory in MiB per model.
+    clusters : str
+        ``genes``, ``query-pairs`` (triples only) or ``gene-sets``; ``auto`` is genes up to three genes per
+        row.
+    split : str
+        Name of the split, for the record.
+    replicates, seed : int
+        Of the bootstrap.
+
+    Raises
+    ------
+    ConfigError
+        If there is no model, or a name is not one of them.
+    DatasetError
+        If there are no rows, or some are of another phenotype.
+    ShapeError
+        If a model has not one prediction per row.
+    """
+    if not predictions:
+        raise ConfigError("there are no predictions to compare: give at least one model")
+    for what, named in (
+        ("baselines", baselines or ()),
+        ("seconds", seconds or ()),
+        ("peak_mib", peak_mib or ()),
+    ):
+        if unknown := sorted(set(named) - set(predictions)):
+            raise ConfigError(f"{what} names {unknown[0]!r}; compared models: {', '.join(predictions)}")
+    p = dataset.phenotype_index(phenotype)
+    at = np.asarray(rows, dtype=np.int64)
+    table = dataset.table.take(at)
+    if not at.size:
+        raise DatasetError(f"there are no rows of dataset {dataset.name!r} to compare on: check the split")
+    if (others := int((table.phenotype != p).sum())) > 0:
+        raise DatasetError(
+            f"{others} of {at.size} rows are not of phenotype {phenotype!r}: select its rows before comparing"
+        )
+    truth = table.value.astype(np.float64)
+    kind = dataset.phenotypes[p]
+    bound: dict[str, Bound] = {}
+    for model, predicted in predictions.items():
+        if np.shape(predicted) != truth.shape:
+            raise ShapeError(
+                f"{model} has predictions of shape {np.shape(predicted)}, expected {truth.shape}"
+            )
+        strong = kind.strong if kind.min_order >= 2 else None
+        bound[model] = bind(truth, predicted, strong=strong, condition=table.condition)
+    values = {model: b.values(at.size) for model, b in bound.items()}
+    by_condition = any("pearson_by_condition" in b.statistics for b in bound.values())
+    headline = "pearson_by_condition" if by_condition else "pearson"
+
+    def rank(model: str) -> tuple[bool, float]:
+        value = values[model][headline]
+        return math.isnan(value), -value
+
+    ranked = sorted(predictions, key=rank)
+    defined = [model for model in ranked if not math.isnan(values[model][headline])]
+    is_baseline = {
+        model: model not in NETWORKS if baselines is None else model in baselines for model in predictions
+    }
+    reference = next((m for m in defined if is_baseline[m]), defined[0] if defined else "")
+
+    found = find_clusters(table, _clusters_for(table) if clusters == "auto" else clusters)
+    statistics: dict[str, Statistic] = {
+        f"{metric}/{model}": statistic
+        for model, b in bound.items()
+        for metric, statistic in b.statistics.items()
+    }
+    drawn = bootstrap(statistics, found, replicates=replicates, seed=seed)
+
+    def delta(model: str) -> Difference | None:
+        if model == reference or model not in defined:
+            return None
+        differences: Floats = drawn[f"{headline}/{model}"] - drawn[f"{headline}/{reference}"]
+        value = values[model][headline] - values[reference][headline]
+        return Difference(reference, value, *interval(differences), two_sided_p(differences))
+
+    scores = []
+    for model in ranked:
+        estimates = {
+            metric: Estimate(values[model][metric], *interval(drawn[f"{metric}/{model}"]))
+            for metric in bound[model].statistics
+        }
+        scores.append(
+            Score(
+                model=model,
+                baseline=is_baseline[model],
+                n=at.size,
+                **estimates,
+                delta=delta(model),
+                seconds=(seconds or {}).get(model),
+                peak_mib=(peak_mib or {}).get(model),
+                undefined=bound[model].undefined,
+            )
+        )
+    return Comparison(
+        dataset=dataset.name,
+        dataset_sha256=dataset.sha256,
+        phenotype=phenotype,
+        split=split,
+        rows=int(at.size),
+        headline=headline,
+        reference=reference,
+        clusters=found.name,
+        cluster_count=found.count,
+        replicates=replicates,
+        seed=seed,
+        scores=tuple(scores),
+        noise=str(noise_guide(dataset, at)),
+        notes=tuple(_notes(table, found.name, found.count)),
+    )

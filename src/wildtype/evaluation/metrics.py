@@ -1,0 +1,261 @@
+"""Metrics of predictions, each as one formula over weighted rows.
+
+A metric is first bound to labels and predictions, then applied to any number of weightings of the rows at
+once: equal weights give the metric itself, the weights of a bootstrap give its replicates. So there is one
+formula for both.
+
+Legend: m rows · r weightings.
+
+=====================  ==============================================================================
+pearson                correlation of prediction and label
+pearson_by_condition   mean over conditions of the Pearson within each condition
+spearman               Pearson of the mid-ranks among all m rows. Weighted, the ranks stay those of all
+                       rows: an approximation, exact for equal weights
+mse                    mean squared error, in the phenotype's unit squared
+r2                     1 − mse / variance of the labels; negative when worse than their mean
+auroc_sign             chance that a row with a positive label is predicted above one with a negative label;
+                       rows whose label is zero (within ``ZERO``) are left out
+auroc_strong           chance that of a strong row (label at least ``strong`` from 0 in either direction) and a
+                       weak one, the strong has the larger absolute prediction
+pearson_negatives      Pearson among rows with negative labels: what is left once telling the signs apart is
+                       no help
+=====================  ==============================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
+
+from wildtype.errors import ShapeError
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Statistic = Callable[[Floats], Floats]
+"""Weights [M, R] to values [R]; NaN where the metric is not defined under a weighting."""
+
+METRICS = (
+    "pearson",
+    "pearson_by_condition",
+    "spearman",
+    "mse",
+    "r2",
+    "auroc_sign",
+    "auroc_strong",
+    "pearson_negatives",
+)
+ZERO = 1e-6
+"""Labels this close to 0 have no sign: a simulated label is 0 up to the solver's tolerance."""
+
+_FLAT = 1e-12  # share of a column's variance below which it is constant up to rounding
+
+
+class Undefined(ValueError):
+    """The metric has no value on these rows; the message is the reason."""
+
+
+def _pair(one: ArrayLike, two: ArrayLike) -> tuple[Floats, Floats]:
+    x, y = np.asarray(one, dtype=np.float64), np.asarray(two, dtype=np.float64)
+    if x.shape != y.shape or x.ndim != 1:
+        raise ShapeError(f"labels have shape {x.shape} and predictions {y.shape}, expected the same [M]")
+    return x, y
+
+
+def _ratio(above: Floats, below: Floats) -> Floats:
+    """Return above / below [R], NaN where ``below`` is not positive."""
+    defined = below > 0
+    return np.where(defined, above / np.where(defined, below, 1.0), np.nan)
+
+
+def pearson_statistic(truth: ArrayLike, prediction: ArrayLike) -> Statistic:
+    """Bind the Pearson correlation to labels and predictions [M]; raises ``Undefined``."""
+    columns = []
+    for what, values in zip(("labels", "predictions"), _pair(truth, prediction), strict=True):
+        if values.size < 2:
+            raise Undefined(f"{values.size} rows are too few")
+        if not np.isfinite(values).all():
+            raise Undefined(f"{int((~np.isfinite(values)).sum())} {what} are not finite")
+        if np.ptp(values) <= np.abs(values).max() * _FLAT:
+            raise Undefined(f"all {what} are equal")
+        # Standardised columns keep the sums below well conditioned; the correlation does not change.
+        columns.append((values - values.mean()) / values.std())
+    x, y = columns
+    moments = np.stack([np.ones_like(x), x, y, x * x, y * y, x * y])
+
+    def statistic(weights: Floats) -> Floats:
+        total, sx, sy, sxx, syy, sxy = moments @ weights
+        total = np.where(total > 0, total, np.nan)
+        mx, my = sx / total, sy / total
+        vx, vy = sxx / total - mx * mx, syy / total - my * my
+        spread = np.where((vx > _FLAT) & (vy > _FLAT), vx * vy, 0.0)
+        return np.clip(_ratio(sxy / total - mx * my, np.sqrt(spread)), -1.0, 1.0)
+
+    return statistic
+
+
+def spearman_statistic(truth: ArrayLike, prediction: ArrayLike) -> Statistic:
+    """Bind the rank correlation (ties share their mean rank); raises ``Undefined``."""
+    x, y = _pair(truth, prediction)
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        raise Undefined("labels or predictions are not finite")
+    return pearson_statistic(rankdata(x), rankdata(y))
+
+
+def mse_statistic(truth: ArrayLike, prediction: ArrayLike) -> Statistic:
+    """Bind the mean squared error; raises ``Undefined``."""
+    x, y = _pair(truth, prediction)
+    if not x.size:
+        raise Undefined("0 rows are too few")
+    squares = (x - y) ** 2
+    if not np.isfinite(squares).all():
+        raise Undefined(f"{int((~np.isfinite(squares)).sum())} labels or predictions are not finite")
+    return lambda weights: _ratio(squares @ weights, weights.sum(0))
+
+
+def r2_statistic(truth: ArrayLike, prediction: ArrayLike) -> Statistic:
+    """Bind the coefficient of determination; raises ``Undefined``."""
+    x, y = _pair(truth, prediction)
+    mse = mse_statistic(x, y)
+    variance = x.var()
+    if np.ptp(x) <= np.abs(x).max() * _FLAT:
+        raise Undefined("all labels are equal")
+    centred = x - x.mean()
+    moments = np.stack([centred, centred * centred])
+
+    def statistic(weights: Floats) -> Floats:
+        first, second = (_ratio(s, weights.sum(0)) for s in moments @ weights)
+        around = second - first * first
+        return 1.0 - _ratio(mse(weights), np.where(around > _FLAT * variance, around, 0.0))
+
+    return statistic
+
+
+def auroc_statistic(positive: Mask, score: ArrayLike) -> Statistic:
+    """Bind the area under the ROC curve of ``score`` [M] for ``positive`` [M]; ties count half.
+
+    Raises ``Undefined`` without rows of both kinds.
+    """
+    values = np.asarray(score, dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise Undefined(f"{int((~np.isfinite(values)).sum())} predictions are not finite")
+    yes, no = np.flatnonzero(positive), np.flatnonzero(~positive)
+    if not (yes.size and no.size):
+        raise Undefined(f"there are {yes.size} positive and {no.size} negative rows")
+    no = no[np.argsort(values[no], kind="stable")]
+    below = np.searchsorted(values[no], values[yes], side="left")
+    not_above = np.searchsorted(values[no], values[yes], side="right")
+    tied = bool((below != not_above).any())
+
+    def statistic(weights: Floats) -> Floats:
+        passed = np.zeros((no.size + 1, weights.shape[1]))
+        np.cumsum(weights[no], axis=0, out=passed[1:])
+        won = passed[below]
+        if tied:
+            won = 0.5 * (won + passed[not_above])
+        ours = weights[yes]
+        return _ratio(np.einsum("mr,mr->r", ours, won), ours.sum(0) * passed[-1])
+
+    return statistic
+
+
+def _among(rows: Mask, statistic: Statistic) -> Statistic:
+    at = np.flatnonzero(rows)
+    return lambda weights: statistic(weights[at])
+
+
+def _by_condition(truth: Floats, prediction: Floats, condition: NDArray[np.int64]) -> Statistic:
+    present = np.unique(condition)
+    if present.size < 2:
+        raise Undefined("all rows have one condition")
+    parts = []
+    for c in present:
+        rows = condition == c
+        try:
+            parts.append(_among(rows, pearson_statistic(truth[rows], prediction[rows])))
+        except Undefined as reason:
+            raise Undefined(f"in condition {c}, {reason}") from None
+
+    def statistic(weights: Floats) -> Floats:
+        return np.asarray(np.mean([part(weights) for part in parts], axis=0))
+
+    return statistic
+
+
+@dataclass(frozen=True)
+class Bound:
+    """All metrics of one model on one set of rows.
+
+    Attributes
+    ----------
+    statistics : dict of str to Statistic
+        Those that are defined.
+    undefined : dict of str to str
+        The reason for each of the others.
+    """
+
+    statistics: dict[str, Statistic]
+    undefined: dict[str, str]
+
+    def values(self, rows: int) -> dict[str, float]:
+        """Return every metric on all rows, NaN where it is undefined."""
+        equal = np.ones((rows, 1))
+        return {
+            name: float(self.statistics[name](equal)[0]) if name in self.statistics else float("nan")
+            for name in METRICS
+        }
+
+
+def bind(
+    truth: ArrayLike,
+    prediction: ArrayLike,
+    *,
+    strong: float | None = None,
+    condition: ArrayLike | None = None,
+) -> Bound:
+    """Bind all metrics to labels and predictions.
+
+    Parameters
+    ----------
+    truth, prediction : float64 [M]
+        In the phenotype's unit.
+    strong : float, optional
+        Absolute label from which an interaction is strong; without it (fitness, say) ``auroc_strong`` is
+        undefined.
+    condition : int64 [M], optional
+        For ``pearson_by_condition``.
+
+    Raises
+    ------
+    ShapeError
+        If the lengths differ.
+    """
+    x, y = _pair(truth, prediction)
+    conditions = np.zeros(x.size, np.int64) if condition is None else np.asarray(condition, dtype=np.int64)
+    negative, signed = x < -ZERO, np.abs(x) > ZERO
+
+    def auroc_strong() -> Statistic:
+        if strong is None:
+            raise Undefined("the phenotype is not an interaction")
+        return auroc_statistic(np.abs(x) >= strong, np.abs(y))
+
+    makers: dict[str, Callable[[], Statistic]] = {
+        "pearson": lambda: pearson_statistic(x, y),
+        "pearson_by_condition": lambda: _by_condition(x, y, conditions),
+        "spearman": lambda: spearman_statistic(x, y),
+        "mse": lambda: mse_statistic(x, y),
+        "r2": lambda: r2_statistic(x, y),
+        "auroc_sign": lambda: _among(signed, auroc_statistic(x[signed] > 0, y[signed])),
+        "auroc_strong": auroc_strong,
+        "pearson_negatives": lambda: _among(negative, pearson_statistic(x[negative], y[negative])),
+    }
+    statistics, undefined = {}, {}
+    for name, make in makers.items():
+        try:
+            statistics[name] = make()
+        except Undefined as reason:
+            undefined[name] = str(reason)
+    return Bound(statistics, undefined)

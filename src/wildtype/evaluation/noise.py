@@ -1,0 +1,84 @@
+"""What the noise of the labels allows: a rough guide from their known standard deviations."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from wildtype.files import finite
+
+if TYPE_CHECKING:
+    from wildtype.phenotypes import Dataset
+
+LIMITS = (
+    "assumes that sd is the standard error of the label, that errors are independent of each other and of the "
+    "true value, and that rows were not selected by their label; where only significant rows are listed the "
+    "variance between rows is inflated and the guide too high, and where sd is that of single replicates it "
+    "is too low"
+)
+"""When the guide means what it says."""
+
+
+@dataclass(frozen=True)
+class NoiseGuide:
+    """Highest Pearson to be expected of a perfect model, as a rough guide and no bound.
+
+    Attributes
+    ----------
+    ceiling : float
+        sqrt(1 − mean(sd²) / var(label)): the correlation of the true values with the labels (classical test
+        theory: Lord and Novick 1968, section 3.4). NaN where it cannot be said; ``reason`` then says why.
+    rows, rows_with_sd : int
+        Rows asked for, and those the guide rests on.
+    stated : str
+        What the dataset itself says about its noise.
+    reason : str
+        Why there is no ceiling; empty where there is one.
+    limits : str
+        What the guide assumes.
+    """
+
+    ceiling: float
+    rows: int
+    rows_with_sd: int
+    stated: str
+    reason: str = ""
+    limits: str = LIMITS
+
+    def __str__(self) -> str:
+        if math.isnan(self.ceiling):
+            return f"no noise ceiling: {self.reason}. Stated: {self.stated}"
+        return (
+            f"rough guide to the highest Pearson: {self.ceiling:.2f}, from the sd of {self.rows_with_sd:,} of "
+            f"{self.rows:,} rows; {self.limits}. Stated: {self.stated}"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON-like record."""
+        record: dict[str, Any] = finite(asdict(self))
+        return record
+
+
+def noise_guide(dataset: Dataset, rows: ArrayLike) -> NoiseGuide:
+    """Return the guide for rows [M] of a dataset: of one phenotype, or their spread means nothing."""
+    at = np.asarray(rows, dtype=np.int64)
+    value = dataset.table.value[at].astype(np.float64)
+    sd = dataset.table.sd[at].astype(np.float64)
+    known = np.isfinite(sd)
+    variance = float(value[known].var()) if known.any() else 0.0
+    reason = ""
+    if known.sum() < 2:
+        reason = f"{int(known.sum())} rows have a known sd"
+    elif not (sd[known] > 0).any():
+        reason = "all known sd are 0 (labels without noise)"
+    elif variance == 0:
+        reason = "all labels are equal"
+    noise = float((sd[known] ** 2).mean()) if known.any() else 0.0
+    if not reason and noise >= variance:
+        reason = "the mean squared sd exceeds the variance of the labels"
+    ceiling = math.nan if reason else math.sqrt(1.0 - noise / variance)
+    return NoiseGuide(ceiling, at.size, int(known.sum()), dataset.noise, reason)

@@ -1,0 +1,153 @@
+"""Files that are either whole or not there: atomic writes, content hashes, and the cache folder."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from wildtype.errors import OutputError
+
+
+def cache_dir() -> Path:
+    """Return the folder of everything that can be rebuilt: ``$WILDTYPE_CACHE`` or ``~/.cache/wildtype``."""
+    base = os.environ.get("WILDTYPE_CACHE")
+    if base:
+        return Path(base)
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "wildtype"
+
+
+def _explain(error: OSError, target: Path) -> OutputError:
+    reason = {
+        errno.ENOSPC: "the disk is full; free some space",
+        errno.EDQUOT: "the disk quota is used up; free some space",
+        errno.EFBIG: "the file would exceed the allowed file size; raise the limit (ulimit -f)",
+        errno.EROFS: "the file system is read-only; choose another place",
+        errno.EACCES: "permission is denied; choose another place",
+        errno.EPERM: "permission is denied; choose another place",
+        errno.ENOTDIR: "a part of the path is a file, not a folder; choose another place",
+        errno.EEXIST: "a file of that name is in the way; choose another place",
+        errno.EISDIR: "there is a folder of that name; choose another name",
+    }.get(error.errno or 0, f"{error.strerror or error}; choose another place")
+    return OutputError(f"cannot write {str(target)!r}: {reason}. Nothing was written there.")
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def writing(target: str | Path) -> Iterator[Path]:
+    """Give a temporary path beside ``target``; on success it is synced and renamed, on failure removed.
+
+    Raises
+    ------
+    OutputError
+        One sentence naming the path and the reason (full disk, read-only, ...).
+    """
+    target = Path(target)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        yield temporary
+        _sync(temporary)
+        os.replace(temporary, target)
+        _sync(target.parent)
+    except OSError as error:
+        if isinstance(error, OutputError):
+            raise
+        raise _explain(error, target) from error
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def writing_folder(target: str | Path) -> Iterator[Path]:
+    """Give a temporary folder beside ``target``; on success all its files are synced and it takes the name.
+
+    A folder that already stands there is moved aside first and removed once the new one is in place.
+
+    Raises
+    ------
+    OutputError
+        One sentence naming the path and the reason.
+    """
+    target = Path(target)
+    mark = secrets.token_hex(4)
+    temporary = target.with_name(f".{target.name}.{mark}.part")
+    old = target.with_name(f".{target.name}.{mark}.old")
+    try:
+        temporary.mkdir(parents=True)
+        yield temporary
+        for path in sorted(temporary.rglob("*")):
+            _sync(path)
+        if target.exists():
+            os.replace(target, old)
+        os.replace(temporary, target)
+        _sync(target.parent)
+    except OSError as error:
+        if old.exists() and not target.exists():
+            os.replace(old, target)
+        if isinstance(error, OutputError):
+            raise
+        raise _explain(error, target) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def write_text(target: str | Path, text: str) -> None:
+    """Write ``text`` (UTF-8) to ``target`` atomically; raises ``OutputError``."""
+    with writing(target) as path:
+        path.write_text(text, encoding="utf-8")
+
+
+def write_json(target: str | Path, value: Any) -> None:
+    """Write ``value`` as indented JSON to ``target`` atomically (NaN becomes null); raises ``OutputError``."""
+    write_text(target, json.dumps(finite(value), indent=2, allow_nan=False) + "\n")
+
+
+def finite(value: Any) -> Any:
+    """Copy a JSON-like value with NaN and infinities replaced by None, which JSON can carry."""
+    if isinstance(value, dict):
+        return {str(key): finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    if hasattr(value, "item") and not isinstance(value, str | bytes):
+        value = value.item()
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return None
+    return value
+
+
+def sha256_of_file(path: str | Path) -> str:
+    """Return the hexadecimal SHA-256 of a file's bytes."""
+    with open(path, "rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def content_hash(*parts: Any) -> str:
+    """Return a SHA-256 over strings, bytes, JSON-like values and NumPy arrays (dtype, shape and bytes)."""
+    digest = hashlib.sha256()
+    for part in parts:
+        if isinstance(part, bytes):
+            payload = part
+        elif hasattr(part, "tobytes") and hasattr(part, "dtype"):
+            payload = f"{part.dtype.str}{part.shape}".encode() + part.tobytes()
+        else:
+            payload = json.dumps(finite(part), sort_keys=True).encode()
+        digest.update(len(payload).to_bytes(8, "little"))
+        digest.update(payload)
+    return digest.hexdigest()

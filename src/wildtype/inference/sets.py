@@ -1,0 +1,117 @@
+"""Sets of genes as people write them: ``SGS1,SRS2``, ``CDC28:reduced``, a column of a table, lines of a stream.
+
+A set is genes separated by commas, semicolons or blanks; ``gene:kind`` says what was done (deleted when it does not
+say). Every error names the row it stands in, and a file is read whole before anything is predicted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wildtype.errors import GeneSetError, SourceError
+from wildtype.mutants import Kind, MutantTable
+from wildtype.organism import GeneIndex
+
+SEPARATORS = re.compile(r"[,;\s]+")
+COLUMN = "genes"
+
+
+def parse_set(text: str) -> list[str]:
+    """Split one written set into its members; an empty text gives an empty list."""
+    return [part for part in SEPARATORS.split(text.strip()) if part]
+
+
+def read_sets(path: str | Path) -> list[list[str]]:
+    """Read one set per row from the column ``genes`` of a CSV or Parquet file.
+
+    Raises
+    ------
+    SourceError
+        If the file is missing, unreadable, empty, or has no such column.
+    """
+    import pandas as pd
+
+    path = Path(path)
+    if not path.is_file():
+        raise SourceError(f"there is no file {str(path)!r} to read gene sets from: check the path")
+    try:
+        frame = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, dtype=str)
+    except (ValueError, OSError, EOFError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise SourceError(f"{str(path)!r} cannot be read as a table ({reason}): give CSV or Parquet") from error
+    if COLUMN not in frame.columns:
+        found = ", ".join(map(repr, frame.columns))
+        raise SourceError(f"{str(path)!r} has no column {COLUMN!r} (it has {found}): name the gene column {COLUMN!r}")
+    if frame.empty:
+        raise SourceError(f"{str(path)!r} has no rows: give at least one gene set")
+    return [[] if text is None or text != text else parse_set(str(text)) for text in frame[COLUMN]]
+
+
+def read_lines(lines: Iterable[str]) -> list[list[str]]:
+    """Read one set per line; blank lines are left out.
+
+    Raises
+    ------
+    SourceError
+        If there is no set at all.
+    """
+    sets = [parse_set(line) for line in lines if line.strip()]
+    if not sets:
+        raise SourceError("standard input holds no gene set: give one per line")
+    return sets
+
+
+def default_kinds(known: MutantTable, genes: int, essential: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """Return what is taken to be done to each gene [n] when a set does not say.
+
+    The kind that training data most often did to it; for a gene without data, a deletion, or ``reduced`` where a
+    deletion would be lethal.
+    """
+    counts = np.zeros((genes, len(Kind)), np.int64)
+    np.add.at(counts, (known.gene, known.kind), 1)
+    unseen = np.where(essential, Kind.REDUCED, Kind.ABSENT)
+    return np.where(counts.any(1), counts.argmax(1), unseen).astype(np.uint8)
+
+
+def to_table(
+    sets: Sequence[Sequence[str]], genes: GeneIndex, kinds: NDArray[np.uint8], *, what: str = "row"
+) -> MutantTable:
+    """Turn named sets into a table; rows count from 1 in messages.
+
+    Raises
+    ------
+    UnknownGeneError, AmbiguousGeneError, GeneSetError, ConfigError
+        Naming the first row that does not fit.
+    """
+    positions: list[int] = []
+    done: list[int] = []
+    offsets = [0]
+    cache: dict[str, tuple[int, int]] = {}
+    for number, members in enumerate(sets, start=1):
+        row: dict[int, int] = {}
+        if not members or isinstance(members, str):
+            row_text = "is empty" if not members else "is a text, not a list of genes"
+            raise GeneSetError(f"{what} {number} {row_text}: name at least one gene")
+        for member in members:
+            if member not in cache:
+                name, _, kind = member.partition(":")
+                try:
+                    position = genes.find(name)
+                    cache[member] = (position, Kind.parse(kind) if kind else int(kinds[position]))
+                except Exception as error:
+                    raise type(error)(f"{what} {number}: {error}") from None
+            position, state = cache[member]
+            if position in row:
+                raise GeneSetError(
+                    f"{what} {number} names {genes.names[position]} more than once: a gene counts once in a mutant"
+                )
+            row[position] = state
+        positions += row.keys()
+        done += row.values()
+        offsets.append(len(positions))
+    return MutantTable.build(positions, offsets, kind=np.array(done, dtype=np.uint8))

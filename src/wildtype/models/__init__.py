@@ -1,0 +1,1 @@
+"""Whole models behind one interface: ``encode`` the wild type once, then answer for every mutant."""

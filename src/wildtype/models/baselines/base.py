@@ -1,0 +1,133 @@
+"""`Baseline`: one interface for the simple predictors that stand beside every model in every table."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wildtype.errors import ConfigError, DatasetError, ShapeError
+from wildtype.mutants import MutantTable
+from wildtype.organism import Organism
+
+
+class Baseline(ABC):
+    """A predictor of one phenotype, fitted on training rows; validation rows only choose its settings.
+
+    Parameters
+    ----------
+    fixed : mapping of str to float, optional
+        Settings (keys of ``chosen``) that are given in advance instead of chosen on the validation rows. With
+        every setting fixed, the validation labels change no prediction.
+
+    Attributes
+    ----------
+    name, description : str
+        Registry name; one line for tables.
+    chosen : dict of str to float
+        The settings in use after ``fit``: all that the validation labels may have decided.
+    """
+
+    name: ClassVar[str]
+    description: ClassVar[str]
+
+    def __init__(self, fixed: Mapping[str, float] | None = None) -> None:
+        self.fixed: dict[str, float] = dict(fixed or {})
+        self.chosen: dict[str, float] = {}
+        self._n = -1
+
+    def fit(
+        self,
+        organism: Organism,
+        train: MutantTable,
+        validation: MutantTable,
+        *,
+        single_fitness: NDArray[np.float32] | None = None,
+        seed: int = 0,
+    ) -> Self:
+        """Fit on the rows of one phenotype (the tables' ``phenotype`` column is not read).
+
+        Parameters
+        ----------
+        organism : Organism
+            The n genes; hand over only features that may be seen for this target (``GeneFeatures.allowed_for``).
+        train, validation : MutantTable
+            Rows with measured values; ``validation`` may be empty, default settings are used then.
+        single_fitness : float32 [n] or None
+            Fitness of the single mutants where known (NaN: not).
+        seed : int
+            Equal seeds and inputs give equal predictions.
+
+        Raises
+        ------
+        DatasetError
+            If there is no training row, or a label is not a finite number.
+        ShapeError
+            If ``single_fitness`` does not have one value per gene.
+        ConfigError
+            If a fixed setting is not one this baseline has.
+        """
+        if not len(train):
+            raise DatasetError(f"baseline {self.name!r} was given no training row: check the split")
+        for what, table in (("training", train), ("validation", validation)):
+            if not np.isfinite(table.value).all():
+                at = int(np.flatnonzero(~np.isfinite(table.value))[0])
+                raise DatasetError(f"baseline {self.name!r}: {what} row {at} has no finite label; drop it first")
+        n = len(organism.genes)
+        if single_fitness is not None and np.shape(single_fitness) != (n,):
+            raise ShapeError(f"single_fitness has shape {np.shape(single_fitness)}, expected ({n},)")
+        self._n = n
+        self._check_genes(train)
+        self._check_genes(validation)
+        self.chosen = {}
+        self._fit(organism, train, validation, single_fitness, seed)
+        if unknown := sorted(set(self.fixed) - set(self.chosen)):
+            known = ", ".join(self.chosen) or "none"
+            raise ConfigError(f"baseline {self.name!r} has no setting {unknown[0]!r}; it has {known}")
+        return self
+
+    def predict(self, table: MutantTable) -> NDArray[np.float64]:
+        """Return predictions [M]; the labels in ``table`` are hidden from the baseline.
+
+        Raises
+        ------
+        ConfigError
+            If the baseline has not been fitted.
+        ShapeError
+            If a row perturbs a gene that the organism does not have.
+        """
+        if self._n < 0:
+            raise ConfigError(f"baseline {self.name!r} has not been fitted: call fit first")
+        self._check_genes(table)
+        if not len(table):
+            return np.zeros(0)
+        hidden = np.full(len(table), np.nan, np.float32)
+        return self._predict(replace(table, value=hidden, sd=hidden)).astype(np.float64)
+
+    def _check_genes(self, table: MutantTable) -> None:
+        if table.gene.size and (table.gene.max() >= self._n or table.gene.min() < 0):
+            raise ShapeError(f"a row perturbs gene {int(table.gene.max())}, the organism has {self._n} genes")
+
+    @abstractmethod
+    def _fit(
+        self,
+        organism: Organism,
+        train: MutantTable,
+        validation: MutantTable,
+        single_fitness: NDArray[np.float32] | None,
+        seed: int,
+    ) -> None:
+        """Fit to checked tables and fill ``chosen``."""
+
+    @abstractmethod
+    def _predict(self, table: MutantTable) -> NDArray[np.float64]:
+        """Return predictions [M] of a table with hidden labels and at least one row."""
+
+
+def squared_error(predicted: NDArray[np.float64], table: MutantTable) -> float:
+    """Return the mean squared error on the rows of a table; 0 where it has none, so that the first choice stands."""
+    return float(np.mean((predicted - table.value) ** 2)) if len(table) else 0.0

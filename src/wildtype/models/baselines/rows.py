@@ -1,0 +1,99 @@
+"""Ragged rows to flat arrays and back: gene pairs, left-one-out subsets, segment statistics, code books.
+
+Legend: m rows · k genes of a row · p pairs over all rows, Σ k(k−1)/2 · q items over all rows, Σk · f features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wildtype.mutants import MutantTable
+from wildtype.seeds import generator
+
+
+class Codes:
+    """A code book: the distinct integers seen in training, and where a code stands among them.
+
+    Parameters
+    ----------
+    codes : int64 or uint64 [any]
+        Codes seen, with repeats.
+    at_least : int
+        Codes seen less often are left out.
+    """
+
+    def __init__(self, codes: NDArray[np.int64] | NDArray[np.uint64], at_least: int = 1) -> None:
+        values, counts = np.unique(codes, return_counts=True)
+        self.values = values[counts >= at_least]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def find(self, codes: NDArray[np.int64] | NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Return the position of every code, -1 where it was not seen."""
+        if not len(self.values):
+            return np.full(codes.shape, -1, np.int64)
+        at = np.minimum(np.searchsorted(self.values, codes), len(self.values) - 1)
+        return np.where(self.values[at] == codes, at, -1)
+
+
+def pairs_of(table: MutantTable) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return row, smaller and larger gene, and hence every unordered pair [p] inside every row, sorted by row."""
+    rows, lefts, rights = [], [], []
+    for k in np.unique(table.order):
+        if k < 2:
+            continue
+        at = np.flatnonzero(table.order == k)
+        genes = table.gene[table.offsets[at][:, None] + np.arange(k)]
+        i, j = np.triu_indices(int(k), 1)
+        rows.append(np.repeat(at, len(i)))
+        lefts.append(genes[:, i].reshape(-1))
+        rights.append(genes[:, j].reshape(-1))
+    if not rows:
+        empty = np.zeros(0, np.int64)
+        return empty, empty, empty
+    row = np.concatenate(rows)
+    order = np.argsort(row, kind="stable")
+    return row[order], np.concatenate(lefts)[order], np.concatenate(rights)[order]
+
+
+def set_keys(table: MutantTable, n: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return a 64-bit key of every row's gene set and condition [m], and of every row less one gene [q].
+
+    A key is the sum modulo 2⁶⁴ of one random word per gene (Zobrist hashing), so that a set less one gene costs one
+    subtraction whatever its size; two of 10⁶ sets collide with probability below 10⁻⁷.
+    """
+    conditions = int(table.condition.max(initial=0)) + 1
+    genes = generator(0, "gene keys").integers(0, 2**64, n, dtype=np.uint64)
+    states = generator(0, "condition keys").integers(0, 2**64, conditions, dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(genes[table.gene], dtype=np.uint64)])
+        whole = total[table.offsets[1:]] - total[table.offsets[:-1]] + states[table.condition]
+        return whole, whole[table.row] - genes[table.gene]
+
+
+def segment(values: NDArray[np.float32], row: NDArray[np.int64], m: int, how: Sequence[str]) -> NDArray[np.float32]:
+    """Reduce values [p, f] by row (ascending) to [m, len(how)·f]; NaN is skipped, a row without values gives NaN.
+
+    ``how`` names any of ``mean``, ``sum``, ``min``, ``max``; the sum over nothing is NaN too.
+    """
+    p, f = values.shape
+    out = np.full((m, len(how) * f), np.nan, np.float32)
+    if not p or not f:
+        return out
+    starts = np.flatnonzero(np.concatenate([[True], row[1:] != row[:-1]]))
+    seen, missing = row[starts], np.isnan(values)
+    count = np.add.reduceat((~missing).astype(np.float32), starts, axis=0)
+    for at, name in enumerate(how):
+        if name in ("mean", "sum"):
+            part = np.add.reduceat(np.where(missing, 0, values), starts, axis=0)
+            if name == "mean":
+                part = part / np.maximum(count, 1)
+        else:
+            ufunc, fill = (np.minimum, np.inf) if name == "min" else (np.maximum, -np.inf)
+            part = ufunc.reduceat(np.where(missing, np.float32(fill), values), starts, axis=0)
+        out[seen, at * f : (at + 1) * f] = np.where(count > 0, part, np.nan)
+    return out

@@ -1,0 +1,97 @@
+"""Who resembles whom: the gene graphs over which labels are propagated.
+
+Legend: n genes · d width of the joint embedding · r neighbours kept per gene.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from wildtype.organism import GeneFeatures, Organism
+from wildtype.seeds import derive
+
+NEIGHBOURS = 40  # neighbours kept per gene in the joint graph
+SPECTRAL = 48  # singular vectors kept per relation
+BLOCK = 512
+
+
+def _unit_rows(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
+    norm = np.linalg.norm(matrix, axis=1, keepdims=True)
+    return (matrix / np.maximum(norm, 1e-9)).astype(np.float32)
+
+
+def _spectral(adjacency: sparse.csr_array, seed: int) -> NDArray[np.float32]:
+    """Return unit rows [n, ≤ SPECTRAL] whose inner products resemble the cosines of the degree-normalised rows."""
+    from sklearn.utils.extmath import randomized_svd
+
+    n = adjacency.shape[0]
+    width = min(SPECTRAL, n - 1)
+    if width < 1 or not adjacency.nnz:
+        return np.zeros((n, 0), np.float32)
+    into = np.maximum(np.asarray(adjacency.sum(axis=0)).reshape(-1), 1e-9)
+    scaled = sparse.csr_array(adjacency @ sparse.diags_array(1 / np.sqrt(into)))
+    u, s, _ = randomized_svd(scaled, width, n_oversamples=10, n_iter=3, random_state=seed % 2**32)
+    return _unit_rows((u * s).astype(np.float32))
+
+
+def joint_embedding(organism: Organism, seed: int) -> NDArray[np.float32]:
+    """Return unit rows [n, d]: the features blocks and the spectral positions in every relation, equally weighted.
+
+    The inner product of two rows is the mean, over what is known of both, of their cosines.
+    """
+    n = len(organism.genes)
+    parts = []
+    for block in organism.features.values():
+        matrix, _ = GeneFeatures([block]).matrix(n)
+        matrix = matrix.copy()
+        matrix[~np.isfinite(block.values).any(axis=1)] = 0
+        if matrix.shape[1] > 1:
+            parts.append(_unit_rows(matrix))
+    for at, relation in enumerate(organism.graphs.values()):
+        sides = [relation.adjacency, relation.transpose] if relation.directed else [relation.adjacency]
+        parts += [_spectral(side, derive(seed, f"spectral {at}", s)) for s, side in enumerate(sides)]
+    return _unit_rows(np.concatenate(parts, axis=1)) if parts else np.zeros((n, 0), np.float32)
+
+
+def nearest(embedding: NDArray[np.float32], among: NDArray[np.int64], count: int) -> sparse.csr_array:
+    """Return [n, n]: for every gene the ``count`` nearest of ``among`` (never itself), weight = cosine, if positive."""
+    n = len(embedding)
+    count = min(count, len(among))
+    if not count or not embedding.shape[1]:
+        return sparse.csr_array((n, n), dtype=np.float32)
+    rows, cols, values = [], [], []
+    for start in range(0, n, BLOCK):
+        block = np.arange(start, min(start + BLOCK, n))
+        cosine = embedding[block] @ embedding[among].T
+        cosine[among[None, :] == block[:, None]] = -1
+        top = np.argpartition(-cosine, count - 1, axis=1)[:, :count]
+        found = np.take_along_axis(cosine, top, axis=1)
+        row, at = np.nonzero(found > 0.05)
+        rows.append(block[row])
+        cols.append(among[top[row, at]])
+        values.append(found[row, at])
+    out = sparse.csr_array((np.concatenate(values), (np.concatenate(rows), np.concatenate(cols))), shape=(n, n))
+    out.sort_indices()
+    return out
+
+
+def similarity_graphs(organism: Organism, measured: NDArray[np.int64], seed: int) -> dict[str, sparse.csr_array]:
+    """Return symmetric-in-meaning gene graphs by name, each csr [n, n] with positive weights and no self-loops.
+
+    One graph per relation (both directions of a directed one), and ``joint``: the nearest ``measured`` genes over all
+    feature blocks and relations, with weights sharpened to cosine³, and edges shared with many relations favoured.
+    """
+    graphs: dict[str, sparse.csr_array] = {}
+    for relation in organism.graphs.values():
+        adjacency = relation.adjacency
+        if relation.directed:
+            adjacency = sparse.csr_array(adjacency + relation.transpose)
+        if adjacency.nnz:
+            graphs[relation.name] = adjacency
+    joint = nearest(joint_embedding(organism, seed), measured, NEIGHBOURS)
+    if joint.nnz:
+        joint.data = joint.data**3
+        graphs["joint"] = joint
+    return graphs

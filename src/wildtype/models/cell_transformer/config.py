@@ -1,0 +1,186 @@
+"""Settings of the cell transformer, and the rule that gives every relation an attention head."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from wildtype.errors import ConfigError
+
+
+@dataclass
+class PriorHead:
+    """One regularised attention head: which layer and head follow a relation, and how strongly."""
+
+    layer: int = 0
+    head: int = 0
+    weight: float = 0.1
+
+
+@dataclass
+class PriorConfig:
+    """Graph priors of the encoder.
+
+    Attributes
+    ----------
+    relations : list of str
+        Relations to follow; empty: every relation of the organism that has edges.
+    heads : dict of str to PriorHead
+        Explicit place of every relation; empty: one head per relation, filling layers in order and leaving at
+        least one free head per layer.
+    weight : float
+        Lambda of every prior placed by the rule, on the mean KL per regularised row (nats). 0 switches priors off.
+    loss : str
+        ``kl``, or ``bce`` (edges against sampled non-edges).
+    reverse : list of str
+        Relations read from target to source.
+    rows : int
+        Rows drawn per step and relation; 0: all.
+    negatives : int
+        Non-edges drawn per step and relation, for ``bce``; 0: as many as edges.
+    """
+
+    relations: list[str] = field(default_factory=list)
+    heads: dict[str, PriorHead] = field(default_factory=dict)
+    weight: float = 0.1
+    loss: str = "kl"
+    reverse: list[str] = field(default_factory=list)
+    rows: int = 0
+    negatives: int = 0
+
+
+@dataclass
+class HeadConfig:
+    """The perturbation head.
+
+    Attributes
+    ----------
+    summary : str
+        Summary of S that asks the question: ``mean``, ``sum``, ``product`` or ``set_attention``.
+    direct : list of str
+        Summaries of S that reach the output directly: any of the same names. Empty: ``[h_CLS ‖ z_S]`` alone.
+    heads : int
+        Heads of the cross-attention over all genes; 0 switches z_S off.
+    sharpness : float
+        Initial scale of the cross-attention logits (standard deviation of a logit at the start, about).
+    hidden : int
+        Width of the output MLP; 0: twice the model's width.
+    """
+
+    summary: str = "sum"
+    direct: list[str] = field(default_factory=lambda: ["sum", "product"])
+    heads: int = 4
+    sharpness: float = 4.0
+    hidden: int = 0
+
+
+@dataclass
+class CellTransformerConfig:
+    """The cell transformer.
+
+    Attributes
+    ----------
+    width, layers, heads : int
+        Model width d, encoder layers L (0 is legal: no encoder) and attention heads H.
+    feedforward : int
+        Width of the feed-forward block, in multiples of d.
+    dropout : float
+        On residual branches and in the output MLP.
+    feature_dropout : float
+        On the gene features at the input.
+    table : bool
+        Whether every gene has a learned embedding.
+    features : bool
+        Whether the organism's gene features are projected and added.
+    leave_out : list of str
+        Feature blocks not to use.
+    """
+
+    name: str = "cell_transformer"
+    width: int = 64
+    layers: int = 2
+    heads: int = 8
+    feedforward: int = 4
+    dropout: float = 0.1
+    feature_dropout: float = 0.2
+    table: bool = True
+    features: bool = True
+    leave_out: list[str] = field(default_factory=list)
+    prior: PriorConfig = field(default_factory=PriorConfig)
+    head: HeadConfig = field(default_factory=HeadConfig)
+
+
+SUMMARIES = ("mean", "sum", "product", "set_attention")
+
+
+def check(config: CellTransformerConfig) -> None:
+    """Refuse settings that do not fit each other; raises ``ConfigError`` naming the setting and the remedy."""
+    if config.name != "cell_transformer":
+        raise ConfigError(f"there is no model {config.name!r}; known models: cell_transformer")
+    if config.width < 1 or config.layers < 0 or config.heads < 1:
+        raise ConfigError(
+            f"model.width={config.width}, model.layers={config.layers}, model.heads={config.heads}: "
+            f"width and heads must be at least 1 and layers at least 0"
+        )
+    for setting, heads in (("model.heads", config.heads), ("model.head.heads", config.head.heads)):
+        if heads and config.width % heads:
+            raise ConfigError(f"{setting}={heads} does not divide model.width={config.width}: choose a divisor")
+    if not (config.table or config.features):
+        raise ConfigError("model.table=false and model.features=false leave the genes without any input: set one true")
+    for setting, names in (("model.head.summary", [config.head.summary]), ("model.head.direct", config.head.direct)):
+        for name in names:
+            if name not in SUMMARIES:
+                raise ConfigError(f"{setting} names {name!r}; known summaries: {', '.join(SUMMARIES)}")
+    if not config.head.direct and not config.head.heads:
+        raise ConfigError("model.head.direct=[] and model.head.heads=0 leave the head without S: set one of them")
+    if config.prior.loss not in ("kl", "bce"):
+        raise ConfigError(f"model.prior.loss={config.prior.loss!r}; known losses: kl, bce")
+
+
+def assign_heads(config: CellTransformerConfig, relations: Sequence[str]) -> dict[str, PriorHead]:
+    """Return the layer, head and weight of every relation that a head shall follow.
+
+    Without an explicit map, relations fill the layers in order, one head each, and every layer keeps at least
+    one free head. ``relations`` are those of the organism that have edges.
+
+    Raises
+    ------
+    ConfigError
+        If a relation is unknown or has no edges, if two relations share a head, if a head does not exist, or if
+        there are too few heads; the message says how many are needed.
+    """
+    prior = config.prior
+    known = ", ".join(relations) or "none"
+    for setting, names in (
+        ("relations", prior.relations), ("heads", list(prior.heads)), ("reverse", prior.reverse)
+    ):  # fmt: skip
+        for name in names:
+            if name not in relations:
+                raise ConfigError(
+                    f"model.prior.{setting} names {name!r}, which is no relation with edges here; known: {known}"
+                )
+    if prior.heads:
+        places: dict[tuple[int, int], str] = {}
+        for name, place in prior.heads.items():
+            if not (0 <= place.layer < config.layers and 0 <= place.head < config.heads):
+                raise ConfigError(
+                    f"model.prior.heads gives {name!r} layer {place.layer}, head {place.head}; there are "
+                    f"{config.layers} layers of {config.heads} heads, counted from 0"
+                )
+            if (other := places.setdefault((place.layer, place.head), name)) != name:
+                raise ConfigError(f"model.prior.heads gives {other!r} and {name!r} the same head; move one of them")
+        return dict(prior.heads)
+    wanted = list(prior.relations or relations)
+    if prior.weight == 0 or config.layers == 0:
+        return {}
+    per_layer = config.heads - 1
+    if len(wanted) > per_layer * config.layers:
+        raise ConfigError(
+            f"{len(wanted)} relations need {len(wanted)} heads besides one free head per layer, and "
+            f"model.layers={config.layers} with model.heads={config.heads} offer {per_layer * config.layers}: "
+            f"add layers or heads, or choose fewer with model.prior.relations"
+        )
+    return {
+        name: PriorHead(layer=i // per_layer, head=i % per_layer, weight=prior.weight)
+        for i, name in enumerate(wanted)
+    }

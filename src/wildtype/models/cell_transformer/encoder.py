@@ -1,0 +1,107 @@
+"""The encoder: one token per gene and a CLS token, no positions, pre-norm, some heads nudged towards gene graphs.
+
+Legend: n genes · t = n + 1 tokens (CLS first) · d width · h heads · f features per gene.
+
+Cost per step, whatever the number of mutants: O(t² d) arithmetic and O(t d) memory per layer, plus O(e d / h) per
+graph prior with e edges.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from wildtype.models.cell_transformer.config import CellTransformerConfig, PriorHead
+from wildtype.models.interface import CLS, OrganismTensors
+from wildtype.nn.attention import attention_with_lse
+from wildtype.nn.graph_prior import graph_prior_bce, graph_prior_kl, sample_non_edges
+from wildtype.nn.sparse import SparseOperator
+
+
+class EncoderLayer(nn.Module):
+    """Pre-norm self-attention and feed-forward block; returns the graph priors of its heads beside its output."""
+
+    def __init__(self, config: CellTransformerConfig, priors: dict[str, PriorHead]) -> None:
+        super().__init__()
+        d = config.width
+        self.heads = config.heads
+        self.priors = priors
+        self.settings = config.prior
+        self.attention_norm = nn.LayerNorm(d)
+        self.qkv = nn.Linear(d, 3 * d)
+        self.merge = nn.Linear(d, d)
+        self.feedforward = nn.Sequential(
+            nn.LayerNorm(d), nn.Linear(d, config.feedforward * d), nn.GELU(), nn.Linear(config.feedforward * d, d)
+        )
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(
+        self, x: Tensor, operators: dict[str, SparseOperator], stream: torch.Generator | None
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """Map tokens [t, d] to tokens [t, d], and give the loss of every prior of this layer with an operator."""
+        t, d = x.shape
+        q, k, v = self.qkv(self.attention_norm(x)).view(1, t, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)
+        out, lse = attention_with_lse(q, k, v, outside=torch.tensor([CLS], device=x.device))
+        losses = {
+            name: self._prior(q[0, place.head], k[0, place.head], lse[0, place.head], operators[name], stream)
+            for name, place in self.priors.items()
+            if name in operators
+        }
+        x = x + self.dropout(self.merge(out.transpose(1, 2).reshape(t, d)))
+        return x + self.dropout(self.feedforward(x)), losses
+
+    def _prior(
+        self, q: Tensor, k: Tensor, lse: Tensor, op: SparseOperator, stream: torch.Generator | None
+    ) -> Tensor:
+        scale = q.shape[-1] ** -0.5
+        if self.settings.loss == "bce":
+            genes = torch.arange(CLS + 1, len(q), device=q.device)
+            count = self.settings.negatives or op.nnz
+            negatives = sample_non_edges(op, count, stream or torch.Generator(), among=genes)
+            return graph_prior_bce(q, k, lse, op, negatives, scale=scale)
+        rows = None
+        if 0 < self.settings.rows < len(op.rows_with_edges):
+            drawn = torch.randperm(len(op.rows_with_edges), generator=stream)[: self.settings.rows]
+            rows = op.rows_with_edges[drawn.to(op.rows_with_edges.device)]
+        return graph_prior_kl(q, k, lse, op, scale=scale, rows=rows)
+
+
+class Encoder(nn.Module):
+    """Tokens of the wild type: learned table and/or projected features, then L layers, then a norm."""
+
+    def __init__(
+        self, config: CellTransformerConfig, genes: int, features: int, priors: dict[str, PriorHead]
+    ) -> None:
+        super().__init__()
+        d = config.width
+        self.cls = nn.Parameter(torch.randn(d) * 0.02)
+        self.table = nn.Parameter(torch.randn(genes, d) * 0.02) if config.table else None
+        self.project = (
+            nn.Sequential(
+                nn.Dropout(config.feature_dropout), nn.Linear(features, 2 * d), nn.GELU(), nn.Linear(2 * d, d)
+            )
+            if config.features and features
+            else None
+        )
+        self.layers = nn.ModuleList(
+            EncoderLayer(config, {name: place for name, place in priors.items() if place.layer == layer})
+            for layer in range(config.layers)
+        )
+        self.norm = nn.LayerNorm(d)
+
+    def forward(
+        self, organism: OrganismTensors, stream: torch.Generator | None = None
+    ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+        """Return h_CLS [d], gene states [n, d], and the loss of every graph prior (mean KL per row, nats)."""
+        x = torch.zeros(organism.genes, self.cls.shape[0], device=self.cls.device)
+        if self.table is not None:
+            x = x + self.table
+        if self.project is not None:
+            x = x + self.project(organism.features)
+        x = torch.cat([self.cls[None], x])
+        losses: dict[str, Tensor] = {}
+        for layer in self.layers:
+            x, of_layer = layer(x, organism.priors, stream)
+            losses |= of_layer
+        x = self.norm(x)
+        return x[CLS], x[CLS + 1 :], losses

@@ -1,0 +1,133 @@
+"""The perturbation head: what does the encoded cell do when the genes of S are perturbed?
+
+Legend: b mutants · k perturbed per mutant · Σk their sum · n genes · d width · p phenotypes.
+
+    z_S = Σ_i β_i(S) φ(h_i, m_i(S)),   y = MLP([h_CLS ‖ z_S ‖ direct summaries of S])
+
+φ depends on what was done to a gene; it differs from its value in the wild type only on S, so that z_S is one
+attention over n shared keys plus a correction of k rows per mutant. With the first two terms alone the softmax over
+thousands of genes starts nearly uniform and S reaches the output with weight 1/n; hence the direct summaries and
+the sharp initial scale.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from wildtype.models.cell_transformer.config import CellTransformerConfig
+from wildtype.models.interface import WildType
+from wildtype.mutants import Kind
+from wildtype.mutants.batch import MutantBatch
+from wildtype.nn.perturbation_head import perturbation_attention
+from wildtype.nn.ragged import pad_ragged, segment_mean, segment_sum
+from wildtype.nn.set_attention import SetAttention
+
+MAX_ORDER = 16
+
+
+class SetSummary(nn.Module):
+    """One vector [b, d] per set from the states of its genes [Σk, d].
+
+    ``sum`` and ``mean`` are what they say; ``product`` is the mean over the set's pairs of elementwise products,
+    by the factorisation-machine identity (Rendle 2010); ``set_attention`` is self-excluding attention within the
+    set (Hyper-SAGNN, Zhang, Zou & Ma 2020), averaged.
+    """
+
+    def __init__(self, how: str, width: int) -> None:
+        super().__init__()
+        self.how = how
+        self.project = nn.Linear(width, width)
+        self.attention = SetAttention(width, heads=1, exclude_self=True) if how == "set_attention" else None
+
+    def forward(self, u: Tensor, offsets: Tensor) -> Tensor:
+        """Summarise u [Σk, d] to [b, d]."""
+        u = self.project(u)
+        if self.how == "sum":
+            return segment_sum(u, offsets)
+        if self.how == "mean":
+            return segment_mean(u, offsets)
+        count = (offsets[1:] - offsets[:-1]).to(u.dtype)[:, None]
+        if self.how == "product":
+            total = segment_sum(u, offsets)
+            return (total**2 - segment_sum(u**2, offsets)) / (count * (count - 1)).clamp(min=1)
+        assert self.attention is not None
+        padded, mask = pad_ragged(u, offsets)
+        return self.attention(padded, mask).dynamic.sum(1) / count.clamp(min=1)
+
+
+class PerturbationHead(nn.Module):
+    """From the encoded wild type and a batch of mutants to phenotypes [b, p]."""
+
+    def __init__(self, config: CellTransformerConfig, phenotypes: int, conditions: int) -> None:
+        super().__init__()
+        d, head = config.width, config.head
+        self.heads = head.heads
+        self.kind = nn.Embedding(len(Kind), d)
+        self.dose = nn.Linear(1, d, bias=False)
+        self.order = nn.Embedding(MAX_ORDER + 1, d)
+        self.condition = nn.Embedding(conditions, d) if conditions > 1 else None
+        if head.heads:
+            self.summary = SetSummary(head.summary, d)
+            self.query = nn.Sequential(nn.Linear(d, d), nn.LayerNorm(d))
+            self.key = nn.Sequential(nn.Linear(d, d), nn.LayerNorm(d))
+            self.value_in = nn.Linear(d, d)
+            self.value_out = nn.Linear(d, d)
+            self.log_scale = nn.Parameter(torch.full((head.heads, 1, 1), head.sharpness).log())
+        self.direct = nn.ModuleList(SetSummary(how, d) for how in head.direct)
+        parts = 2 + bool(head.heads) + len(head.direct) + (conditions > 1)
+        hidden = head.hidden or 2 * d
+        self.out = nn.Sequential(
+            nn.Linear(parts * d, hidden),
+            nn.GELU(),
+            nn.Dropout(config.dropout),
+            nn.Linear(hidden, hidden),
+            nn.GELU(),
+            nn.Dropout(config.dropout),
+            nn.Linear(hidden, phenotypes),
+        )
+
+    def forward(self, wild_type: WildType, mutants: MutantBatch) -> Tensor:
+        """Return predicted phenotypes [b, p], in units of the scaled labels."""
+        h = wild_type.genes
+        state = self._state(mutants)
+        u = nn.functional.embedding(mutants.gene, h) + state
+        order = (mutants.offsets[1:] - mutants.offsets[:-1]).clamp(max=MAX_ORDER)
+        b = len(mutants)
+        parts = [wild_type.cls.expand(b, -1), self.order(order)]
+        if self.heads:
+            parts.append(self._whole_cell(h, u, state, mutants))
+        parts += [summary(u, mutants.offsets) for summary in self.direct]
+        if self.condition is not None:
+            parts.append(self.condition(mutants.condition))
+        out: Tensor = self.out(torch.cat(parts, dim=-1))
+        return out
+
+    def _state(self, mutants: MutantBatch) -> Tensor:
+        """Return the embedding [Σk, d] of what was done to each gene."""
+        state: Tensor = self.kind(mutants.kind.long())
+        if mutants.dose is not None:
+            state = state + self.dose(torch.nan_to_num(mutants.dose)[:, None])
+        return state
+
+    def _whole_cell(self, h: Tensor, u: Tensor, state: Tensor, mutants: MutantBatch) -> Tensor:
+        """Return z_S [b, d]: cross-attention of every mutant over all genes."""
+        n, d = h.shape
+        split = (-1, self.heads, d // self.heads)
+        scale = (d // self.heads) ** -0.5
+        query = self.query(self.summary(u, mutants.offsets)).view(split).transpose(0, 1)
+        query = query * (self.log_scale.exp() * scale)
+        keys = self.key(h).view(split).transpose(0, 1)
+        inner = self.value_in(h)
+        default = self.value_out(nn.functional.gelu(inner + self.kind.weight[Kind.PRESENT]))
+        perturbed = self.value_out(nn.functional.gelu(nn.functional.embedding(mutants.gene, inner) + state))
+        delta = perturbed - nn.functional.embedding(mutants.gene, default)
+        z = perturbation_attention(
+            query,
+            keys,
+            default.view(split).transpose(0, 1),
+            mutants.gene,
+            mutants.offsets,
+            delta.view(split).transpose(0, 1),
+        )
+        return z.transpose(0, 1).reshape(-1, d)

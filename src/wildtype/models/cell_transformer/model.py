@@ -1,0 +1,88 @@
+"""`CellTransformer`: encode the wild type once, then ask it about every mutant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import nn
+
+from wildtype.errors import ConfigError, ShapeError
+from wildtype.models.cell_transformer.config import CellTransformerConfig, PriorHead, assign_heads, check
+from wildtype.models.cell_transformer.encoder import Encoder
+from wildtype.models.cell_transformer.head import PerturbationHead
+from wildtype.models.interface import OrganismTensors, Prediction, WildType, prior_operator
+from wildtype.mutants.batch import MutantBatch
+from wildtype.nn.sparse import SparseOperator
+from wildtype.organism import GeneGraphs
+
+
+class CellTransformer(nn.Module):
+    """The cell transformer over n genes.
+
+    Parameters
+    ----------
+    config : CellTransformerConfig
+        Settings.
+    genes, features : int
+        Number of genes n and of features per gene f.
+    phenotypes, conditions : int
+        Number of outputs p and of conditions.
+    relations : sequence of str
+        Relations of the organism that have edges, in order; the config's rule gives heads to them.
+
+    Raises
+    ------
+    ConfigError
+        If settings do not fit each other or the relations.
+    """
+
+    def __init__(
+        self,
+        config: CellTransformerConfig,
+        *,
+        genes: int,
+        features: int,
+        phenotypes: int,
+        conditions: int = 1,
+        relations: Sequence[str] = (),
+    ) -> None:
+        super().__init__()
+        check(config)
+        self.config = config
+        self.prior_heads: dict[str, PriorHead] = assign_heads(config, relations)
+        self.genes = genes
+        self.features = features
+        self.encoder = Encoder(config, genes, features, self.prior_heads)
+        self.head = PerturbationHead(config, phenotypes, conditions)
+
+    def priors(self, graphs: GeneGraphs) -> dict[str, SparseOperator]:
+        """Return the operator over tokens of every relation that a head follows."""
+        reverse = set(self.config.prior.reverse)
+        return {name: prior_operator(graphs, name, reverse=name in reverse) for name in self.prior_heads}
+
+    def encode(self, organism: OrganismTensors, stream: torch.Generator | None = None) -> WildType:
+        """Encode the wild type: once per step, whatever the number of mutants.
+
+        Raises
+        ------
+        ShapeError
+            If the organism has another number of genes or features than the model was made for.
+        ConfigError
+            If the organism has operators for some of the model's priors but not for all.
+        """
+        expected = (self.genes if self.config.table else organism.genes, self.features)
+        if tuple(organism.features.shape) != expected:
+            raise ShapeError(f"features has shape {tuple(organism.features.shape)}, expected {expected}")
+        if organism.priors and organism.priors.keys() != self.prior_heads.keys():
+            raise ConfigError(
+                f"the organism has operators for {sorted(organism.priors)}, the model's priors are "
+                f"{sorted(self.prior_heads)}: build them with CellTransformer.priors"
+            )
+        cls, genes, losses = self.encoder(organism, stream)
+        weights = {name: self.prior_heads[name].weight for name in losses}
+        return WildType(cls, genes, losses, weights)
+
+    def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
+        """Predict the phenotypes [b, p] of a batch of mutants, in units of the scaled labels."""
+        return Prediction(self.head(wild_type, mutants))

@@ -1,0 +1,261 @@
+"""A checkpoint is a folder from which a model predicts again, anywhere, without pickle.
+
+    model.safetensors      weights
+    organism.safetensors   gene features as the encoder sees them
+    config.json            format, settings, phenotypes, conditions, sha256 of every file of numbers
+    genes.json             the pinned gene index
+    scaling.json           mean and standard deviation of each phenotype's training labels
+    metrics.json           what the run measured
+    known.npz              measured mutants, and the part of the split that each was in
+    format_version         1
+
+Prediction needs no graph: the wild type is encoded from features and weights alone.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from wildtype.errors import CheckpointError, GeneSetError
+from wildtype.files import sha256_of_file, write_json, write_text, writing, writing_folder
+from wildtype.models.cell_transformer.config import CellTransformerConfig
+from wildtype.models.cell_transformer.model import CellTransformer
+from wildtype.models.interface import OrganismTensors, WildType
+from wildtype.mutants import MutantTable
+from wildtype.mutants.batch import MutantBatch
+from wildtype.organism import GeneIndex
+
+FORMAT = 1
+PARTS = ("train", "validation", "test", "unused")
+BATCH = 8192
+
+
+@dataclass(eq=False)
+class Known:
+    """What was measured when the model was trained.
+
+    Attributes
+    ----------
+    phenotypes : tuple of str
+        Names of all phenotypes of the dataset; ``table.phenotype`` refers to this order, which need not be the
+        order of the model's outputs.
+    table : MutantTable
+        Measured mutants, all phenotypes of the dataset.
+    part : uint8 [M]
+        Position in ``PARTS`` of each row: the part of the split it was in, or not used.
+    single_fitness, single_fitness_sd : float32 [n]
+        Fitness of single mutants (NaN: not known).
+    essential : bool [n]
+        Genes whose deletion is lethal, where known.
+    """
+
+    phenotypes: tuple[str, ...]
+    table: MutantTable
+    part: NDArray[np.uint8]
+    single_fitness: NDArray[np.float32]
+    single_fitness_sd: NDArray[np.float32]
+    essential: NDArray[np.bool_]
+
+
+@dataclass(eq=False)
+class Checkpoint:
+    """A trained model and everything that it needs to predict.
+
+    Attributes
+    ----------
+    model : CellTransformer
+        In evaluation mode.
+    genes : GeneIndex
+        The n genes that are tokens of the model.
+    features : float32 tensor [n, f]
+        Gene features as the encoder sees them.
+    phenotypes : list of dict
+        Name, unit, min_order, … of each of the p outputs.
+    conditions : list of str
+        Names of the conditions.
+    mean, sd : float64 [p]
+        Of the training labels; predictions are ``mean + sd · output``.
+    relations : list of str
+        Relations with edges that the model was built with, in order.
+    known : Known
+        Measured mutants.
+    origin : dict
+        Dataset, organism, split, seed: where the model comes from.
+    metrics : dict
+        What the run measured.
+    """
+
+    model: CellTransformer
+    genes: GeneIndex
+    features: torch.Tensor
+    phenotypes: list[dict[str, Any]]
+    conditions: list[str]
+    mean: NDArray[np.float64]
+    sd: NDArray[np.float64]
+    relations: list[str]
+    known: Known
+    origin: dict[str, Any] = field(default_factory=dict)
+    metrics: dict[str, Any] = field(default_factory=dict)
+
+    @torch.no_grad()
+    def encode(self) -> WildType:
+        """Encode the wild type once (without graph priors, which only training needs)."""
+        self.model.eval()
+        return self.model.encode(OrganismTensors(self.features))
+
+    @torch.no_grad()
+    def predict(self, table: MutantTable, wild_type: WildType | None = None) -> NDArray[np.float64]:
+        """Predict every phenotype of M mutants: [M, p], in the phenotypes' units; O(M d) memory beyond the result."""
+        wild_type = wild_type or self.encode()
+        batch = MutantBatch.from_table(table)
+        out = np.empty((len(table), len(self.phenotypes)))
+        for start in range(0, len(table), BATCH):
+            stop = min(start + BATCH, len(table))
+            out[start:stop] = self.model(wild_type, batch.slice(start, stop)).mean.double().numpy()
+        return self.mean + self.sd * out
+
+    def predict_measured(self, table: MutantTable) -> NDArray[np.float64]:
+        """Predict, for every row, the phenotype that the row measured: [M]."""
+        return self.predict(table)[np.arange(len(table)), table.phenotype]
+
+    def save(self, folder: str | Path) -> None:
+        """Write the checkpoint, whole or not at all; raises ``OutputError``."""
+        known = self.known
+        arrays = {
+            name: getattr(known.table, name)
+            for name in ("gene", "offsets", "kind", "condition", "phenotype", "value", "sd")
+        }
+        arrays |= {
+            name: getattr(known, name) for name in ("part", "single_fitness", "single_fitness_sd", "essential")
+        }
+        with writing_folder(folder) as temporary:
+            save_file({k: v.contiguous() for k, v in self.model.state_dict().items()}, temporary / "model.safetensors")
+            save_file({"features": self.features.contiguous()}, temporary / "organism.safetensors")
+            with writing(temporary / "known.npz") as path, open(path, "wb") as handle:
+                np.savez(handle, **arrays)
+            write_json(temporary / "genes.json", self.genes.to_json())
+            scaling = {
+                p["name"]: {"mean": m, "sd": s} for p, m, s in zip(self.phenotypes, self.mean, self.sd, strict=True)
+            }
+            write_json(temporary / "scaling.json", scaling)
+            write_json(temporary / "metrics.json", self.metrics)
+            write_text(temporary / "format_version", f"{FORMAT}\n")
+            record = {
+                "format_version": FORMAT,
+                "model": self.model.config.name,
+                "settings": asdict(self.model.config),
+                "phenotypes": self.phenotypes,
+                "conditions": self.conditions,
+                "relations": self.relations,
+                "known_phenotypes": list(known.phenotypes),
+                "origin": self.origin,
+                "sha256": {
+                    name: sha256_of_file(temporary / name)
+                    for name in ("model.safetensors", "organism.safetensors", "known.npz", "genes.json", "scaling.json")
+                },
+            }
+            write_json(temporary / "config.json", record)
+
+
+def checkpoint_folder(path: str | Path) -> Path:
+    """Return the checkpoint folder of a run folder, or the folder itself when it is a checkpoint.
+
+    Raises
+    ------
+    CheckpointError
+        If there is nothing there, or no checkpoint in it.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise CheckpointError(f"there is no run at {str(path)!r}: check the path, or make one with `wildtype train`")
+    for folder in (path / "checkpoint", path):
+        if (folder / "config.json").is_file() and (folder / "format_version").is_file():
+            return folder
+    raise CheckpointError(f"{str(path)!r} holds no checkpoint: its training did not finish; resume or repeat it")
+
+
+def load_checkpoint(path: str | Path) -> Checkpoint:
+    """Load a checkpoint from its folder or from the run folder around it.
+
+    Raises
+    ------
+    CheckpointError
+        If it is missing, damaged (a file does not match its sha256), or of a format this version does not know.
+    """
+    folder = checkpoint_folder(path)
+    remedy = "restore it from a copy, or train again"
+    try:
+        record = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        version = json.loads((folder / "format_version").read_text(encoding="utf-8"))
+        if version != FORMAT or record["format_version"] != FORMAT:
+            raise CheckpointError(
+                f"checkpoint {str(folder)!r} has format {version}, this version of wildtype reads {FORMAT}: "
+                f"update wildtype"
+            )
+        for name, expected in record["sha256"].items():
+            if sha256_of_file(folder / name) != expected:
+                raise CheckpointError(f"{str(folder / name)!r} is damaged (its sha256 differs): {remedy}")
+        genes = GeneIndex.from_json(json.loads((folder / "genes.json").read_text(encoding="utf-8")))
+        scaling = json.loads((folder / "scaling.json").read_text(encoding="utf-8"))
+        metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+        with np.load(folder / "known.npz", allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+        known = Known(
+            phenotypes=tuple(record["known_phenotypes"]),
+            part=arrays.pop("part"),
+            single_fitness=arrays.pop("single_fitness"),
+            single_fitness_sd=arrays.pop("single_fitness_sd"),
+            essential=arrays.pop("essential"),
+            table=MutantTable(**arrays),
+        )
+        settings = OmegaConf.merge(OmegaConf.structured(CellTransformerConfig), record["settings"])
+        config = OmegaConf.to_object(settings)
+        assert isinstance(config, CellTransformerConfig)
+        features = load_file(folder / "organism.safetensors")["features"]
+        phenotypes = record["phenotypes"]
+        model = CellTransformer(
+            config,
+            genes=len(genes),
+            features=features.shape[1],
+            phenotypes=len(phenotypes),
+            conditions=len(record["conditions"]),
+            relations=record["relations"],
+        )
+        model.load_state_dict(load_file(folder / "model.safetensors"))
+    except CheckpointError:
+        raise
+    except FileNotFoundError as error:
+        raise CheckpointError(
+            f"checkpoint {str(folder)!r} is incomplete ({Path(error.filename).name} is missing): {remedy}"
+        ) from error
+    except (
+        KeyError, ValueError, TypeError, RuntimeError, EOFError, OSError,
+        zipfile.BadZipFile, SafetensorError, OmegaConfBaseException, GeneSetError,
+    ) as error:  # fmt: skip
+        raise CheckpointError(f"checkpoint {str(folder)!r} is damaged ({error}): {remedy}") from error
+    return Checkpoint(
+        model=model.eval(),
+        genes=genes,
+        features=features,
+        phenotypes=phenotypes,
+        conditions=record["conditions"],
+        mean=np.array([scaling[p["name"]]["mean"] for p in phenotypes]),
+        sd=np.array([scaling[p["name"]]["sd"] for p in phenotypes]),
+        relations=record["relations"],
+        known=known,
+        origin=record["origin"],
+        metrics=metrics,
+    )
+

@@ -1,0 +1,233 @@
+"""`MutantTable`: M mutants as ragged NumPy arrays, one row per measured (or asked-for) mutant.
+
+Legend: m rows · k perturbed genes per row · Σk their sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from wildtype.errors import GeneSetError, ShapeError
+from wildtype.mutants.kinds import Kind
+
+
+@dataclass(frozen=True, eq=False)
+class MutantTable:
+    """Perturbed genes and measurements of M mutants.
+
+    Attributes
+    ----------
+    gene : int64 [Σk]
+        Positions in the gene index, ascending within a row, never repeated within a row.
+    offsets : int64 [M+1]
+        Row i owns ``gene[offsets[i]:offsets[i+1]]``.
+    kind : uint8 [Σk]
+        ``Kind`` of each perturbation.
+    condition : int64 [M]
+        Position in the dataset's list of conditions (0: the reference).
+    phenotype : int64 [M]
+        Position in the dataset's list of phenotypes.
+    value, sd : float32 [M]
+        Measured value and its standard deviation (NaN: not known), in the phenotype's unit.
+    dose : float32 [Σk] or None
+        Dose of each perturbation where it has one.
+
+    Raises
+    ------
+    ShapeError
+        If the arrays do not fit each other.
+    """
+
+    gene: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    kind: NDArray[np.uint8]
+    condition: NDArray[np.int64]
+    phenotype: NDArray[np.int64]
+    value: NDArray[np.float32]
+    sd: NDArray[np.float32]
+    dose: NDArray[np.float32] | None = None
+
+    def __post_init__(self) -> None:
+        rows, total = len(self.offsets) - 1, len(self.gene)
+        if rows < 0 or self.offsets[0] != 0 or self.offsets[-1] != total or (np.diff(self.offsets) < 0).any():
+            raise ShapeError(f"offsets must rise from 0 to {total} (the number of perturbed genes)")
+        for name, length in (("kind", total), ("condition", rows), ("phenotype", rows), ("value", rows), ("sd", rows)):
+            if len(getattr(self, name)) != length:
+                raise ShapeError(f"{name} has length {len(getattr(self, name))}, expected {length}")
+        if self.dose is not None and len(self.dose) != total:
+            raise ShapeError(f"dose has length {len(self.dose)}, expected {total}")
+
+    @classmethod
+    def build(
+        cls,
+        gene: ArrayLike,
+        offsets: ArrayLike,
+        *,
+        kind: ArrayLike | Kind = Kind.ABSENT,
+        condition: ArrayLike | None = None,
+        phenotype: ArrayLike | None = None,
+        value: ArrayLike | None = None,
+        sd: ArrayLike | None = None,
+        dose: ArrayLike | None = None,
+    ) -> MutantTable:
+        """Build a table from ragged arrays; sorts genes within rows and refuses a gene that stands twice in a row.
+
+        Raises
+        ------
+        GeneSetError
+            Naming the first row with a repeated gene.
+        ShapeError
+            If lengths do not fit.
+        """
+        g, o = np.asarray(gene, dtype=np.int64), np.asarray(offsets, dtype=np.int64)
+        rows = len(o) - 1
+        if rows < 0 or o[0] != 0 or o[-1] != g.size or (np.diff(o) < 0).any():
+            raise ShapeError(f"offsets must rise from 0 to {g.size} (the number of perturbed genes)")
+        kinds = (
+            np.full(g.size, kind, dtype=np.uint8) if isinstance(kind, Kind) else np.asarray(kind, dtype=np.uint8)
+        )
+        doses = None if dose is None else np.asarray(dose, dtype=np.float32)
+        row_of = np.repeat(np.arange(rows), np.diff(o))
+        order = np.lexsort((g, row_of))
+        g = g[order]
+        twice = (g[1:] == g[:-1]) & (row_of[1:] == row_of[:-1]) if g.size else np.zeros(0, bool)
+        if twice.any():
+            at = int(np.flatnonzero(twice)[0])
+            raise GeneSetError(f"row {row_of[at]} perturbs gene {g[at]} twice: a gene counts once in a mutant")
+
+        def column(values: ArrayLike | None, default: float, dtype: type) -> NDArray[np.generic]:
+            return np.full(rows, default, dtype) if values is None else np.asarray(values, dtype=dtype)
+
+        return cls(
+            gene=g,
+            offsets=o,
+            kind=kinds[order],
+            condition=column(condition, 0, np.int64),  # type: ignore[arg-type]
+            phenotype=column(phenotype, 0, np.int64),  # type: ignore[arg-type]
+            value=column(value, np.nan, np.float32),  # type: ignore[arg-type]
+            sd=column(sd, np.nan, np.float32),  # type: ignore[arg-type]
+            dose=None if doses is None else doses[order],
+        )
+
+    @classmethod
+    def from_sets(cls, sets: Iterable[Sequence[int]], **columns: ArrayLike | Kind | None) -> MutantTable:
+        """Build a table from a list of gene positions per row; further columns as in ``build``."""
+        rows = [np.asarray(s, dtype=np.int64) for s in sets]
+        offsets = np.concatenate([[0], np.cumsum([r.size for r in rows])]).astype(np.int64)
+        gene = np.concatenate(rows) if rows else np.zeros(0, np.int64)
+        return cls.build(gene, offsets, **columns)  # type: ignore[arg-type]
+
+    @classmethod
+    def from_matrix(cls, sets: ArrayLike, **columns: ArrayLike | Kind | None) -> MutantTable:
+        """Build a table from [M, k] gene positions, all rows of one order; further columns as in ``build``."""
+        matrix = np.atleast_2d(np.asarray(sets, dtype=np.int64))
+        offsets = np.arange(len(matrix) + 1, dtype=np.int64) * matrix.shape[1]
+        return cls.build(matrix.reshape(-1), offsets, **columns)  # type: ignore[arg-type]
+
+    @classmethod
+    def concatenate(cls, tables: Sequence[MutantTable]) -> MutantTable:
+        """Return the rows of several tables, one after the other."""
+        with_dose = any(t.dose is not None for t in tables)
+        starts = np.cumsum([0] + [len(t.gene) for t in tables])
+        offsets = [np.zeros(1, np.int64)] + [t.offsets[1:] + s for t, s in zip(tables, starts, strict=False)]
+        return cls(
+            gene=np.concatenate([t.gene for t in tables]),
+            offsets=np.concatenate(offsets),
+            kind=np.concatenate([t.kind for t in tables]),
+            condition=np.concatenate([t.condition for t in tables]),
+            phenotype=np.concatenate([t.phenotype for t in tables]),
+            value=np.concatenate([t.value for t in tables]),
+            sd=np.concatenate([t.sd for t in tables]),
+            dose=np.concatenate(
+                [np.full(len(t.gene), np.nan, np.float32) if t.dose is None else t.dose for t in tables]
+            )
+            if with_dose
+            else None,
+        )
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @cached_property
+    def order(self) -> NDArray[np.int64]:
+        """Number of perturbed genes per row [M]."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def row(self) -> NDArray[np.int64]:
+        """Row of every perturbation [Σk]."""
+        return np.repeat(np.arange(len(self)), self.order)
+
+    def take(self, rows: ArrayLike) -> MutantTable:
+        """Return the given rows (positions or boolean mask), in that order; O(selected genes)."""
+        index = np.asarray(rows)
+        if index.dtype == bool:
+            index = np.flatnonzero(index)
+        counts = self.order[index]
+        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        at = np.arange(offsets[-1]) + np.repeat(self.offsets[index] - offsets[:-1], counts)
+        return MutantTable(
+            gene=self.gene[at],
+            offsets=offsets,
+            kind=self.kind[at],
+            condition=self.condition[index],
+            phenotype=self.phenotype[index],
+            value=self.value[index],
+            sd=self.sd[index],
+            dose=None if self.dose is None else self.dose[at],
+        )
+
+    def remap(self, mapping: NDArray[np.int64]) -> MutantTable:
+        """Return the table on another gene index; ``mapping`` [n] gives new positions, -1 where there is none.
+
+        Raises
+        ------
+        GeneSetError
+            If a perturbed gene has no new position: a mutant never loses a gene.
+        """
+        gene = mapping[self.gene]
+        if (gene < 0).any():
+            lost = int((gene < 0).sum())
+            raise GeneSetError(f"{lost} perturbed genes are not in the other gene index; drop those rows first")
+        return MutantTable.build(
+            gene,
+            self.offsets,
+            kind=self.kind,
+            condition=self.condition,
+            phenotype=self.phenotype,
+            value=self.value,
+            sd=self.sd,
+            dose=self.dose,
+        )
+
+    def matrix(self, order: int) -> NDArray[np.int64]:
+        """Return genes as [M, order]; raises ``ShapeError`` unless every row has that order."""
+        if not (self.order == order).all():
+            raise ShapeError(f"rows of order {sorted(set(self.order.tolist()))} cannot be a matrix of order {order}")
+        return self.gene.reshape(-1, order)
+
+    @cached_property
+    def set_id(self) -> NDArray[np.int64]:
+        """Number [M] of each row's unordered gene set, the same for equal sets whatever was done to the genes."""
+        out = np.zeros(len(self), np.int64)
+        used = 0
+        for k in np.unique(self.order):
+            rows = np.flatnonzero(self.order == k)
+            if k == 0:
+                out[rows] = used
+                used += 1
+                continue
+            genes = self.gene[self.offsets[rows][:, None] + np.arange(k)]
+            _, inverse = np.unique(genes, axis=0, return_inverse=True)
+            out[rows] = used + inverse.reshape(-1)
+            used += int(inverse.max()) + 1
+        return out
+
+    def sets(self) -> list[tuple[int, ...]]:
+        """Return the gene positions of every row as tuples; for people and small tables."""
+        return [tuple(self.gene[a:b].tolist()) for a, b in zip(self.offsets[:-1], self.offsets[1:], strict=True)]

@@ -1,0 +1,187 @@
+"""How far attention rows are from the neighbours of a graph: exact, for all rows, in O(e d).
+
+Legend: T tokens (rows and keys of one head) · d head width · e edges · R regularised rows · M sampled
+non-edges.
+
+Row i of a relation says where token i should look: Ã = A with rows divided by their sums. The orientation is
+row = source, column = target; pass `op.t()` for the other one. Rows without edges are not regularised. Keys
+left out of lse (CLS, appended genes) must have no edges in `op`: α is normalised over the inside keys only.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from wildtype.errors import ShapeError
+from wildtype.nn.shapes import expect_index, expect_shape
+from wildtype.nn.sparse import GraphError, SparseOperator, promoted
+
+
+def graph_prior_kl(
+    q: Tensor, k: Tensor, lse: Tensor, op: SparseOperator, *, scale: float, rows: Tensor | None = None
+) -> Tensor:
+    """Mean over regularised rows of KL(Ã_i ‖ α_i), in nats.
+
+    Because log α_ij = s_ij − lse_i and Σ_j Ã_ij = 1,
+
+        KL_i = Σ_j Ã_ij log Ã_ij − scale · q_i·(Ã K)_i + lse_i
+
+    The first term is a constant of the graph, computed once and kept with `op`; (Ã K) is one sparse product.
+
+    Parameters
+    ----------
+    q, k, lse
+        [T, d], [T, d] and [T] of one head; lse over the inside keys, as `attention_with_lse` returns it.
+    op
+        Relation over the T tokens; its rows are normalised to sum to one (once, kept with `op`).
+    scale
+        The factor of the logits with which lse was computed.
+    rows
+        int64 sample of rows; those without edges do not count. Changes the mean, not the cost of the product.
+
+    Returns
+    -------
+    Scalar; 0 (attached to the graph) if a sample of `rows` holds no row with edges.
+
+    Raises
+    ------
+    ShapeError
+        Shapes do not agree.
+    GraphError
+        The relation has no edges, or weights that are not positive.
+    """
+    _check(q, k, lse, op)
+    prior = op.row_normalised()
+    regularised = prior.rows_with_edges if rows is None else _with_edges(prior, rows)
+    with torch.autocast(q.device.type, enabled=False):
+        q, k, lse = promoted(q), promoted(k), promoted(lse)
+        constant = prior.row_entropy_constant.to(lse.dtype)
+        divergence = constant - scale * (q * (prior @ k)).sum(-1) + lse
+        return divergence.index_select(0, regularised).sum() / max(len(regularised), 1)
+
+
+def graph_prior_bce(
+    q: Tensor, k: Tensor, lse: Tensor, op: SparseOperator, negatives: Tensor, *, scale: float
+) -> Tensor:
+    """Mean binary cross-entropy of α on edges (target 1) and sampled non-edges (target 0), in nats.
+
+    With α_ij = exp(s_ij − lse_i): −[Σ_edges log α_ij + Σ_negatives log(1 − α_ij)] / (e + M). The sum over
+    edges is one sparse product with the unweighted relation; only the negatives are gathered: O((e + M) d)
+    time, O(T d + M d) memory. log(1 − α) is computed as log1p(−exp x) or log(−expm1 x), x = log α, so that
+    neither end cancels; x is held below −ε of its dtype, where the loss is finite.
+
+    Parameters
+    ----------
+    q, k, lse, op, scale
+        As in `graph_prior_kl`; edge weights are ignored.
+    negatives
+        int64 [2, M]: rows and columns of sampled non-edges (see `sample_non_edges`).
+
+    Raises
+    ------
+    ShapeError
+        Shapes do not agree.
+    GraphError
+        The relation has no edges.
+    """
+    _check(q, k, lse, op)
+    expect_shape("negatives", negatives, 2, "M")
+    source, target = negatives
+    with torch.autocast(q.device.type, enabled=False):
+        q, k, lse = promoted(q), promoted(k), promoted(lse)
+        pattern = op.pattern()
+        edge_logits = scale * (q * (pattern @ k)).sum()
+        log_alpha_edges = edge_logits - (pattern.row_counts * lse).sum()
+        products = F.embedding(source, q) * F.embedding(target, k)
+        log_alpha = scale * products.sum(-1) - F.embedding(source, lse.unsqueeze(-1)).squeeze(-1)
+        return -(log_alpha_edges + _log_one_minus_exp(log_alpha).sum()) / (op.nnz + len(source))
+
+
+def sample_non_edges(
+    op: SparseOperator, count: int, generator: torch.Generator, *, among: Tensor | None = None
+) -> Tensor:
+    """Pairs (i, j), i ≠ j, that are no edge, i a row with edges, drawn uniformly with replacement.
+
+    Parameters
+    ----------
+    op
+        Square relation.
+    count
+        How many.
+    generator
+        Source of randomness, on the device of `op`.
+    among
+        int64 candidate columns (the inside keys); all columns when left out.
+
+    Returns
+    -------
+    int64 [2, count].
+
+    Raises
+    ------
+    GraphError
+        The relation has no edges, or no non-edges to draw from.
+    """
+    _expect_edges(op)
+    rows, width = op.rows_with_edges, op.shape[1]
+    candidates = torch.arange(width, device=op.device) if among is None else torch.unique(among)
+    expect_index("among", candidates, width)
+    edge_rows, edge_cols = op.edges()
+    taken = torch.unique(torch.cat([edge_rows * width + edge_cols, rows * width + rows]))
+    blocked = int(torch.isin(taken % width, candidates).sum())
+    if blocked == len(rows) * len(candidates):
+        raise GraphError(f"{op!r} has no non-edges to sample: every candidate pair is an edge")
+    drawn = taken.new_empty(0)
+    while len(drawn) < count:
+        size = (count,)
+        i = rows[torch.randint(len(rows), size, generator=generator, device=op.device)]
+        j = candidates[torch.randint(len(candidates), size, generator=generator, device=op.device)]
+        pairs = i * width + j
+        drawn = torch.cat([drawn, pairs[~torch.isin(pairs, taken)]])
+    drawn = drawn[:count]
+    return torch.stack([drawn // width, drawn % width])
+
+
+def graph_prior_kl_reference(
+    q: Tensor, k: Tensor, op: SparseOperator, *, scale: float, inside: Tensor | None = None
+) -> Tensor:
+    """The definition, explicit and dense: mean over rows with edges of Σ_j Ã_ij log(Ã_ij / α_ij).
+
+    `inside` holds the int64 key positions over which α is normalised; all keys when left out. O(T²) memory.
+    """
+    keys = torch.arange(len(k), device=k.device) if inside is None else inside
+    dense = op @ torch.eye(len(k), dtype=k.dtype, device=k.device)
+    rows = op.rows_with_edges
+    target = (dense / dense.sum(-1, keepdim=True))[rows][:, keys]
+    log_alpha = (scale * q @ k[keys].T).log_softmax(-1)[rows]
+    return (torch.xlogy(target, target) - target * log_alpha).sum(-1).mean()
+
+
+def _check(q: Tensor, k: Tensor, lse: Tensor, op: SparseOperator) -> None:
+    expect_shape("q", q, "T", "d")
+    expect_shape("k", k, *q.shape)
+    expect_shape("lse", lse, len(q))
+    if op.shape != (len(q), len(q)):
+        raise ShapeError(f"op: received {op!r}, expected {len(q)} x {len(q)} for q {list(q.shape)}")
+    _expect_edges(op)
+
+
+def _expect_edges(op: SparseOperator) -> None:
+    if not op.nnz:
+        raise GraphError(f"{op!r} cannot be a prior: take it out of the priors or give it edges")
+
+
+def _with_edges(op: SparseOperator, rows: Tensor) -> Tensor:
+    expect_index("rows", rows, op.shape[0])
+    return rows[op.row_counts[rows] > 0]
+
+
+def _log_one_minus_exp(x: Tensor) -> Tensor:
+    """log(1 − exp x) for x < 0; both branches are evaluated where they are finite, so gradients are too."""
+    x = x.clamp(max=-torch.finfo(x.dtype).eps)
+    near, far = x.clamp(min=-math.log(2)), x.clamp(max=-math.log(2))
+    return torch.where(x > -math.log(2), (-near.expm1()).log(), (-far.exp()).log1p())

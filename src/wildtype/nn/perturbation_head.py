@@ -1,0 +1,99 @@
+"""Attention of B mutants over N genes whose values differ from the wild type's on a few rows per mutant.
+
+Legend: B mutants · N genes · Σk perturbed genes of all mutants · d query/key width · dv value width ·
+H heads.
+
+Definition: β_b = softmax_i(scale · query_b·keys_i) over all genes, z_b = Σ_i β_bi φ_bi, where φ_bi is the
+value of gene i in the state it has in mutant b. φ_bi differs from the default values_i only for i ∈ S_b, so
+with delta = φ_bi − values_i on those rows
+
+    z_b = Σ_i β_bi values_i + Σ_{i ∈ S_b} β_bi delta_bi
+
+The first sum is ordinary attention of B queries over N shared keys and values; the second needs β on S_b
+only, from the logit and the log-normaliser. Memory is O((B + N) d + Σk d): nothing of size [B, N, d] exists.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from wildtype.nn.attention import attention_with_lse
+from wildtype.nn.ragged import check_offsets, segment_ids, segment_sum, take_rows
+from wildtype.nn.shapes import expect_index, expect_shape
+from wildtype.nn.sparse import promoted
+
+
+def perturbation_attention(
+    query: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    gene: Tensor,
+    offsets: Tensor,
+    delta: Tensor,
+    *,
+    scale: float = 1.0,
+) -> Tensor:
+    """What each mutant reads from the genome, given the state of its perturbed genes.
+
+    Parameters
+    ----------
+    query
+        [B, d], or [H, B, d]; a bilinear form q_Sᵀ W h_i has its W inside the query.
+    keys, values
+        [N, d] and [N, dv], or [H, N, d] and [H, N, dv]: shared by all mutants, values in the default state.
+    gene
+        int64 [Σk], positions of the perturbed genes, mutant after mutant; no gene twice in one mutant.
+    offsets
+        int64 [B + 1]; mutant b owns rows offsets[b] to offsets[b + 1]; none is allowed.
+    delta
+        [Σk, dv], or [H, Σk, dv]: value in the mutant's state minus the default value.
+    scale
+        Factor of the logits; 1 because it, too, can live in the query.
+
+    Returns
+    -------
+    z, [B, dv] or [H, B, dv].
+
+    Raises
+    ------
+    ShapeError
+        Shapes do not agree, offsets do not fit, or there are no mutants or no genes.
+    """
+    heads = query.shape[:-2]
+    expect_shape("query", query, *heads[:1], "B", "d")
+    expect_shape("keys", keys, *heads, "N", query.shape[-1])
+    expect_shape("values", values, *heads, keys.shape[-2], "dv")
+    expect_index("gene", gene, keys.shape[-2])
+    expect_shape("delta", delta, *heads, len(gene), values.shape[-1])
+    expect_shape("offsets", offsets, query.shape[-2] + 1)
+    check_offsets(offsets, len(gene))
+    if not heads:
+        query, keys, values, delta = (x.unsqueeze(0) for x in (query, keys, values, delta))
+        return perturbation_attention(query, keys, values, gene, offsets, delta, scale=scale).squeeze(0)
+
+    shared, lse = attention_with_lse(*(x.unsqueeze(0) for x in (query, keys, values)), scale=scale)
+    owner = segment_ids(offsets)
+    query_khd = take_rows(promoted(query).transpose(0, 1), owner)
+    keys_khd = take_rows(promoted(keys).transpose(0, 1), gene)
+    lse_kh = take_rows(lse.squeeze(0).T, owner)
+    beta_kh = (scale * (query_khd * keys_khd).sum(-1) - lse_kh).exp()
+    own_bhd = segment_sum(beta_kh.unsqueeze(-1) * promoted(delta).transpose(0, 1), offsets)
+    return (promoted(shared.squeeze(0)) + own_bhd.transpose(0, 1)).to(values.dtype)
+
+
+def perturbation_attention_reference(
+    query: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    gene: Tensor,
+    offsets: Tensor,
+    delta: Tensor,
+    *,
+    scale: float = 1.0,
+) -> Tensor:
+    """The definition for one head, with every mutant's own values [B, N, dv]."""
+    beta = (scale * query @ keys.T).softmax(-1)
+    owner = segment_ids(offsets)
+    own_values = values.expand(len(query), *values.shape).index_put((owner, gene), delta, accumulate=True)
+    return torch.einsum("bn,bnd->bd", beta, own_values)

@@ -1,0 +1,202 @@
+"""`GeneIndex`: the pinned order of an organism's genes, and the only place where names become positions."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wildtype.errors import AmbiguousGeneError, GeneSetError, UnknownGeneError
+from wildtype.files import content_hash
+
+
+class GeneIndex:
+    """Names of N genes in a fixed order, with lookup by systematic name, standard name or alias.
+
+    Lookup tries the systematic name, then the standard name, then the aliases, first as written and then
+    without regard to case. A name that fits several genes at the first level where it fits any is ambiguous.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Systematic names, unique, in the order that positions refer to.
+    standard : mapping of str to str, optional
+        Systematic name to standard name (``YAL001C`` to ``TFC3``).
+    aliases : mapping of str to sequence of str, optional
+        Systematic name to further names.
+    organism : str
+        Used in messages.
+
+    Raises
+    ------
+    GeneSetError
+        If a systematic name is empty or stands twice.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        standard: Mapping[str, str] | None = None,
+        aliases: Mapping[str, Sequence[str]] | None = None,
+        organism: str = "unnamed",
+    ) -> None:
+        self.names: tuple[str, ...] = tuple(names)
+        self.organism = organism
+        self._position = {name: i for i, name in enumerate(self.names)}
+        if len(self._position) != len(self.names) or "" in self._position:
+            seen: set[str] = set()
+            twice = sorted({name for name in self.names if name in seen or seen.add(name)})  # type: ignore[func-returns-value]
+            raise GeneSetError(
+                f"gene names of organism {organism!r} must be unique and not empty; check {twice[:5] or ['']}"
+            )
+        self.standard: dict[str, str] = {g: s for g, s in (standard or {}).items() if g in self._position and s}
+        self.aliases: dict[str, tuple[str, ...]] = {
+            g: tuple(a) for g, a in (aliases or {}).items() if g in self._position and a
+        }
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __contains__(self, name: str) -> bool:
+        return bool(self._candidates(name))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GeneIndex) and self.names == other.names
+
+    def __hash__(self) -> int:
+        return hash(self.sha256)
+
+    def __repr__(self) -> str:
+        return f"GeneIndex({self.organism!r}, {len(self)} genes, sha256 {self.sha256[:12]})"
+
+    @cached_property
+    def sha256(self) -> str:
+        """Hash of the systematic names in their order: two indices with equal hashes give equal positions."""
+        return content_hash(list(self.names))
+
+    @cached_property
+    def _levels(self) -> tuple[dict[str, list[int]], ...]:
+        exact: list[dict[str, list[int]]] = [{}, {}, {}]
+        for i, name in enumerate(self.names):
+            exact[0].setdefault(name, []).append(i)
+            if name in self.standard:
+                exact[1].setdefault(self.standard[name], []).append(i)
+            for alias in self.aliases.get(name, ()):
+                exact[2].setdefault(alias, []).append(i)
+        folded: list[dict[str, list[int]]] = [{}, {}, {}]
+        for level, table in zip(folded, exact, strict=True):
+            for name, positions in table.items():
+                level.setdefault(name.upper(), []).extend(positions)
+        return (*exact, *folded)
+
+    def _candidates(self, name: str) -> list[int]:
+        name = name.strip()
+        for depth, level in enumerate(self._levels):
+            found = level.get(name if depth < 3 else name.upper())
+            if found:
+                return sorted(set(found))
+        return []
+
+    def find(self, name: str) -> int:
+        """Return the position of a gene given any of its names.
+
+        Raises
+        ------
+        UnknownGeneError
+            With the nearest known names.
+        AmbiguousGeneError
+            With the systematic names of every gene the name could mean.
+        """
+        if (position := self._position.get(name)) is not None:
+            return position
+        found = self._candidates(name)
+        if len(found) == 1:
+            return found[0]
+        where = f"organism {self.organism!r} ({len(self):,} genes)"
+        if found:
+            meant = ", ".join(self.names[i] for i in found)
+            raise AmbiguousGeneError(f"{name!r} is ambiguous in {where}: it may mean {meant}; use one of these")
+        near = self.nearest(name)
+        hint = f"did you mean {' or '.join(near)}?" if near else "check the spelling and the organism"
+        raise UnknownGeneError(f"{name!r} is not in {where}; {hint}")
+
+    def nearest(self, name: str, count: int = 3) -> list[str]:
+        """Return up to ``count`` known names (as their owners spell them) that look like ``name``."""
+        spelled = {key: key for level in self._levels[:3] for key in level}
+        by_fold = {key.upper(): key for key in spelled}
+        close = difflib.get_close_matches(name.strip().upper(), list(by_fold), n=count, cutoff=0.7)
+        return [by_fold[key] for key in close]
+
+    def find_all(self, names: Iterable[str]) -> NDArray[np.int64]:
+        """Return positions [k] of names; raises as ``find`` does."""
+        return np.array([self.find(name) for name in names], dtype=np.int64)
+
+    def find_set(self, names: Iterable[str], *, what: str = "gene set") -> NDArray[np.int64]:
+        """Return sorted positions [k] of a set of genes, refusing an empty set and a gene named twice.
+
+        Raises
+        ------
+        GeneSetError, UnknownGeneError, AmbiguousGeneError
+            Each with ``what`` (say, the row) in its message.
+        """
+        names = list(names)
+        if not names:
+            raise GeneSetError(f"{what} is empty: name at least one gene")
+        try:
+            positions = self.find_all(names)
+        except (UnknownGeneError, AmbiguousGeneError) as error:
+            raise type(error)(f"{what}: {error}") from None
+        unique, counts = np.unique(positions, return_counts=True)
+        if (counts > 1).any():
+            gene = self.names[unique[counts > 1][0]]
+            spelled = [n for n, p in zip(names, positions, strict=True) if self.names[p] == gene]
+            raise GeneSetError(f"{what} names {gene} more than once ({', '.join(spelled)}): a gene counts once")
+        return unique
+
+    def label(self, position: int) -> str:
+        """Return ``standard name (systematic name)``, or the systematic name where there is no other."""
+        name = self.names[position]
+        standard = self.standard.get(name)
+        return f"{standard} ({name})" if standard and standard != name else name
+
+    def restrict(self, positions: NDArray[np.int64]) -> GeneIndex:
+        """Return the index of the genes at ``positions`` [M], in that order."""
+        return GeneIndex([self.names[i] for i in positions], self.standard, self.aliases, self.organism)
+
+    def mapping_to(self, other: GeneIndex) -> NDArray[np.int64]:
+        """Return [N] positions in ``other`` by systematic name; -1 where ``other`` lacks the gene."""
+        return np.array([other._position.get(name, -1) for name in self.names], dtype=np.int64)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON-like record: names, other names, hash."""
+        return {
+            "organism": self.organism,
+            "sha256": self.sha256,
+            "names": list(self.names),
+            "standard": self.standard,
+            "aliases": {gene: list(other) for gene, other in self.aliases.items()},
+        }
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> GeneIndex:
+        """Rebuild an index and check it against its stored hash.
+
+        Raises
+        ------
+        GeneSetError
+            If the names do not give the stored hash.
+        """
+        index = cls(record["names"], record["standard"], record["aliases"], record["organism"])
+        if index.sha256 != record["sha256"]:
+            raise GeneSetError(
+                f"the gene list of organism {index.organism!r} does not match its sha256 "
+                f"({index.sha256[:12]}, recorded {record['sha256'][:12]}): the file was changed; restore it"
+            )
+        return index

@@ -1,0 +1,103 @@
+"""Features of genes that are read off the gene graphs: degrees and spectral positions.
+
+Legend: n genes · k nodes of a relation's largest connected part · f columns.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse import csgraph
+from scipy.sparse.linalg import eigsh
+
+from wildtype.organism.features import FeatureBlock
+from wildtype.organism.relations import GeneGraphs, Relation
+
+DENSE = 256
+"""Below this many nodes all eigenvectors are computed at once: faster, and it cannot fail to converge."""
+
+
+def graph_features(
+    graphs: GeneGraphs, *, components: int = 16, minimum_edges: int = 500
+) -> list[FeatureBlock]:
+    """Return one block of log degrees over all relations, and one of spectral positions per large relation.
+
+    The block ``degrees`` [n, f] holds log(1 + number of edges): out and in of a directed relation, one column
+    of an undirected one. The block ``spectral.<relation>`` [n, f] holds ``spectral_components``.
+
+    Parameters
+    ----------
+    graphs : GeneGraphs
+        The relations of one organism.
+    components : int
+        Spectral columns per relation (fewer where the graph is smaller).
+    minimum_edges : int
+        Relations with fewer edges get no spectral block.
+    """
+    blocks = []
+    if graphs:
+        columns: list[NDArray[np.float64]] = []
+        names: list[str] = []
+        for relation in graphs.values():
+            columns.append(np.log1p(np.diff(relation.adjacency.indptr)))
+            names.append(f"{relation.name}.out" if relation.directed else relation.name)
+            if relation.directed:
+                columns.append(np.log1p(np.diff(relation.transpose.indptr)))
+                names.append(f"{relation.name}.in")
+        values = np.stack(columns, axis=1).astype(np.float32)
+        blocks.append(FeatureBlock("degrees", values, tuple(names), source="gene graphs"))
+    for relation in graphs.values():
+        if relation.edges < minimum_edges:
+            continue
+        vectors = spectral_components(relation, components)
+        if vectors.shape[1]:
+            blocks.append(
+                FeatureBlock(
+                    f"spectral.{relation.name}",
+                    vectors,
+                    tuple(f"c{i + 1}" for i in range(vectors.shape[1])),
+                    source=f"gene graph {relation.name} ({relation.source})",
+                    note=relation.note,
+                )
+            )
+    return blocks
+
+
+def spectral_components(relation: Relation, components: int) -> NDArray[np.float32]:
+    """Return the leading spectral components of a relation, float32 [n, at most ``components``].
+
+    They are the eigenvectors of D^-1/2 A D^-1/2 (A symmetrised) with the largest eigenvalues, within the largest
+    connected part; genes outside it are NaN, because every further part would only add an eigenvector that
+    names it. The very first one, proportional to the root of the degree, is left out. Columns fall in
+    eigenvalue, have mean square 1 over the part, and their entry of largest size is positive. The start vector
+    of the iteration is fixed, so the result repeats.
+    """
+    adjacency: Any = relation.adjacency.astype(np.float64)
+    adjacency = sparse.csr_array((adjacency + adjacency.T) / 2.0)
+    _, part = csgraph.connected_components(adjacency, directed=False)
+    sizes = np.bincount(part)
+    nodes = np.flatnonzero(part == sizes.argmax())
+    k = nodes.size
+    count = min(components, k - 1)
+    if count < 1:
+        return np.zeros((relation.n, 0), np.float32)
+    adjacency = sparse.csr_array(adjacency[nodes][:, nodes])
+    root = 1.0 / np.sqrt(np.asarray(adjacency.sum(axis=1)).reshape(-1))
+    scale = sparse.diags_array(root)
+    normal: Any = sparse.csr_array(scale @ adjacency @ scale)
+    if k < max(DENSE, components + 2):
+        values, vectors = np.linalg.eigh(normal.toarray())
+    else:
+        start = 1.0 + np.arange(k) / k  # not orthogonal to anything by symmetry
+        values, vectors = eigsh(normal, k=count + 1, which="LA", v0=start, tol=1e-10, maxiter=100 * k)
+    vectors = vectors[:, np.argsort(-values, kind="stable")][:, 1 : count + 1]
+    size = np.abs(vectors)
+    # the first entry within rounding of the largest, so that mirrored entries cannot flip the sign
+    pivot = (size >= size.max(axis=0) * (1.0 - 1e-6)).argmax(axis=0)
+    vectors = vectors * np.sign(vectors[pivot, np.arange(count)]) * np.sqrt(k)
+    out = np.full((relation.n, count), np.nan, np.float32)
+    out[nodes] = vectors
+    return out

@@ -1,0 +1,196 @@
+"""Gene graphs: any number of named relations between genes, each in CSR with its transpose.
+
+Legend: n genes · e stored edges (an undirected relation stores both directions).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from wildtype.errors import DatasetError
+from wildtype.files import content_hash
+
+
+@dataclass(frozen=True, eq=False)
+class Relation:
+    """One named gene graph over n genes.
+
+    Attributes
+    ----------
+    name : str
+        Unique within an organism.
+    adjacency : scipy.sparse.csr_array [n, n] of float32
+        Row = source, column = target; sorted, without duplicates, without self-loops; weights all positive
+        (1 in an unweighted relation).
+    directed, weighted : bool
+        An undirected relation holds both directions of every edge.
+    source, version : str
+        Where the edges come from; the version of that source.
+    note : str
+        What a reader must know before trusting it (a stand-in, a cut-off, a possible leak).
+    dropped : dict of str to int
+        Rows of the source that did not become edges, by reason.
+    """
+
+    name: str
+    adjacency: sparse.csr_array
+    directed: bool
+    weighted: bool
+    source: str = ""
+    version: str = ""
+    note: str = ""
+    dropped: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def from_edges(
+        cls,
+        name: str,
+        rows: ArrayLike,
+        cols: ArrayLike,
+        n: int,
+        weights: ArrayLike | None = None,
+        *,
+        directed: bool,
+        source: str = "",
+        version: str = "",
+        note: str = "",
+        dropped: Mapping[str, int] | None = None,
+    ) -> Relation:
+        """Build a relation from e endpoints; duplicates keep the largest weight, self-loops are dropped, both counted.
+
+        Raises
+        ------
+        DatasetError
+            If an endpoint is outside 0 … n-1 or a weight is not positive and finite.
+        """
+        r, c = np.asarray(rows, dtype=np.int64), np.asarray(cols, dtype=np.int64)
+        w = np.ones(r.size, np.float32) if weights is None else np.asarray(weights, dtype=np.float32)
+        if not r.size == c.size == w.size:
+            raise DatasetError(f"relation {name!r}: {r.size} rows, {c.size} columns and {w.size} weights differ")
+        if r.size and (min(r.min(), c.min()) < 0 or max(r.max(), c.max()) >= n):
+            raise DatasetError(f"relation {name!r}: an endpoint is outside 0 … {n - 1}; map the names again")
+        if w.size and not (np.isfinite(w).all() and (w > 0).all()):
+            raise DatasetError(f"relation {name!r}: weights must be positive and finite; drop the others first")
+        counts = dict(dropped or {})
+        loops = r == c
+        if loops.any():
+            counts["self-loop"] = counts.get("self-loop", 0) + int(loops.sum())
+            r, c, w = r[~loops], c[~loops], w[~loops]
+        given = r.size
+        if not directed:
+            r, c = np.minimum(r, c), np.maximum(r, c)
+        order = np.lexsort((-w, c, r))
+        r, c, w = r[order], c[order], w[order]
+        first = np.ones(r.size, bool)
+        first[1:] = (r[1:] != r[:-1]) | (c[1:] != c[:-1])
+        r, c, w = r[first], c[first], w[first]
+        if given > r.size:
+            counts["duplicate"] = counts.get("duplicate", 0) + int(given - r.size)
+        if not directed:
+            r, c, w = np.concatenate([r, c]), np.concatenate([c, r]), np.concatenate([w, w])
+        adjacency = sparse.csr_array((w, (r, c)), shape=(n, n), dtype=np.float32)
+        adjacency.sort_indices()
+        return cls(name, adjacency, directed, weights is not None, source, version, note, counts)
+
+    @cached_property
+    def transpose(self) -> sparse.csr_array:
+        """The reversed relation [n, n] in CSR; the same array when undirected."""
+        if not self.directed:
+            return self.adjacency
+        out = sparse.csr_array(self.adjacency.T)
+        out.sort_indices()
+        return out
+
+    @property
+    def n(self) -> int:
+        """Number of genes."""
+        return int(self.adjacency.shape[0])
+
+    @property
+    def nnz(self) -> int:
+        """Number of stored (directed) edges e."""
+        return int(self.adjacency.nnz)
+
+    @property
+    def edges(self) -> int:
+        """Number of edges as a person counts them: unordered pairs when undirected."""
+        return self.nnz if self.directed else self.nnz // 2
+
+    @property
+    def nodes(self) -> int:
+        """Number of genes with at least one edge in either direction."""
+        out = np.diff(self.adjacency.indptr) + np.diff(self.transpose.indptr)
+        return int((out > 0).sum())
+
+    @property
+    def regularised_rows(self) -> int:
+        """Number of genes with at least one outgoing edge: the rows an attention prior acts on."""
+        return int((np.diff(self.adjacency.indptr) > 0).sum())
+
+    def endpoints(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+        """Return (rows, cols, weights), each [e], in CSR order."""
+        rows = np.repeat(np.arange(self.n), np.diff(self.adjacency.indptr))
+        return rows, self.adjacency.indices.astype(np.int64), self.adjacency.data.astype(np.float32)
+
+    def reversed(self) -> Relation:
+        """Return the relation with every edge turned round (target → source)."""
+        return replace(self, adjacency=self.transpose)
+
+    def restrict(self, positions: NDArray[np.int64]) -> Relation:
+        """Return the induced relation on the genes at ``positions`` [M], in that order."""
+        sub = sparse.csr_array(self.adjacency[positions][:, positions])
+        sub.sort_indices()
+        return replace(self, adjacency=sub)
+
+
+class GeneGraphs(Mapping[str, Relation]):
+    """The named relations of one organism, in a fixed order, all over the same n genes."""
+
+    def __init__(self, relations: Iterable[Relation] = ()) -> None:
+        self._relations: dict[str, Relation] = {}
+        for relation in relations:
+            if relation.name in self._relations:
+                raise DatasetError(f"relation {relation.name!r} is given twice: rename one of them")
+            self._relations[relation.name] = relation
+        sizes = {relation.n for relation in self._relations.values()}
+        if len(sizes) > 1:
+            raise DatasetError(f"relations are over different numbers of genes {sorted(sizes)}: re-map them by name")
+
+    def __getitem__(self, name: str) -> Relation:
+        try:
+            return self._relations[name]
+        except KeyError:
+            known = ", ".join(self._relations) or "none"
+            raise DatasetError(f"there is no relation {name!r}; known relations: {known}") from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._relations
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._relations)
+
+    def __len__(self) -> int:
+        return len(self._relations)
+
+    def restrict(self, positions: NDArray[np.int64]) -> GeneGraphs:
+        """Return all relations induced on the genes at ``positions``."""
+        return GeneGraphs(relation.restrict(positions) for relation in self.values())
+
+    def select(self, names: Iterable[str]) -> GeneGraphs:
+        """Return the named relations, in the order given; raises ``DatasetError`` on an unknown name."""
+        return GeneGraphs(self[name] for name in names)
+
+    @property
+    def sha256(self) -> str:
+        """Content hash over names, edges and weights."""
+        parts: list[object] = []
+        for relation in self.values():
+            a = relation.adjacency
+            parts += [relation.name, a.indptr.astype(np.int64), a.indices.astype(np.int64), a.data]
+        return content_hash(*parts)

@@ -1,0 +1,128 @@
+"""An organism on disk: one folder with `organism.json` (what it is) and `arrays.npz` (no pickle)."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from wildtype.errors import DatasetError
+from wildtype.files import sha256_of_file, write_json, writing, writing_folder
+from wildtype.organism.features import FeatureBlock, GeneFeatures
+from wildtype.organism.genes import GeneIndex
+from wildtype.organism.metabolism import Metabolism
+from wildtype.organism.organism import Organism
+from wildtype.organism.relations import GeneGraphs, Relation
+
+FORMAT = 1
+
+
+def save_organism(organism: Organism, folder: str | Path) -> None:
+    """Write an organism to ``folder``, whole or not at all; raises ``OutputError``."""
+    arrays: dict[str, Any] = {}
+    relations, blocks = [], []
+    for i, relation in enumerate(organism.graphs.values()):
+        a = relation.adjacency
+        arrays |= {f"graph{i}.indptr": a.indptr, f"graph{i}.indices": a.indices, f"graph{i}.data": a.data}
+        relations.append(
+            {
+                "name": relation.name,
+                "directed": relation.directed,
+                "weighted": relation.weighted,
+                "source": relation.source,
+                "version": relation.version,
+                "note": relation.note,
+                "dropped": dict(relation.dropped),
+            }
+        )
+    for i, block in enumerate(organism.features.values()):
+        arrays[f"feature{i}"] = block.values
+        blocks.append(
+            {
+                "name": block.name,
+                "columns": list(block.columns),
+                "source": block.source,
+                "measured": list(block.measured),
+                "note": block.note,
+            }
+        )
+    if organism.metabolism is not None:
+        arrays |= {f"metabolism.{key}": value for key, value in organism.metabolism.to_arrays().items()}
+    if organism.essential is not None:
+        arrays["essential"] = organism.essential
+    with writing_folder(folder) as temporary:
+        with writing(temporary / "arrays.npz") as path, open(path, "wb") as handle:
+            np.savez(handle, **arrays)
+        record = {
+            "format_version": FORMAT,
+            "name": organism.name,
+            "description": organism.description,
+            "genes": organism.genes.to_json(),
+            "relations": relations,
+            "features": blocks,
+            "arrays_sha256": sha256_of_file(temporary / "arrays.npz"),
+        }
+        write_json(temporary / "organism.json", record)
+
+
+def read_organism(folder: str | Path) -> Organism:
+    """Read what ``save_organism`` wrote.
+
+    Raises
+    ------
+    DatasetError
+        If the folder is missing, damaged, or of another format.
+    """
+    folder = Path(folder)
+    remedy = "remove the folder and build it again"
+    try:
+        record = json.loads((folder / "organism.json").read_text(encoding="utf-8"))
+        if record["format_version"] != FORMAT:
+            raise DatasetError(f"{folder} has format {record['format_version']}, expected {FORMAT}: {remedy}")
+        if sha256_of_file(folder / "arrays.npz") != record["arrays_sha256"]:
+            raise DatasetError(f"{folder / 'arrays.npz'} does not match its recorded sha256: {remedy}")
+        with np.load(folder / "arrays.npz", allow_pickle=False) as stored:
+            arrays = {key: stored[key] for key in stored.files}
+        genes = GeneIndex.from_json(record["genes"])
+        n = len(genes)
+        graphs = GeneGraphs(
+            Relation(
+                adjacency=sparse.csr_array(
+                    (arrays[f"graph{i}.data"], arrays[f"graph{i}.indices"], arrays[f"graph{i}.indptr"]),
+                    shape=(n, n),
+                ),
+                **relation,
+            )
+            for i, relation in enumerate(record["relations"])
+        )
+        features = GeneFeatures(
+            FeatureBlock(
+                name=block["name"],
+                values=arrays[f"feature{i}"],
+                columns=tuple(block["columns"]),
+                source=block["source"],
+                measured=tuple(block["measured"]),
+                note=block["note"],
+            )
+            for i, block in enumerate(record["features"])
+        )
+        flat = {key.removeprefix("metabolism."): a for key, a in arrays.items() if key.startswith("metabolism.")}
+        return Organism(
+            name=record["name"],
+            genes=genes,
+            graphs=graphs,
+            features=features,
+            metabolism=Metabolism.from_arrays(flat) if flat else None,
+            essential=arrays.get("essential"),
+            description=record["description"],
+        )
+    except FileNotFoundError as error:
+        raise DatasetError(f"there is no organism at {folder} ({error.filename} is missing): build it first") from error
+    except (KeyError, ValueError, TypeError, EOFError, OSError, zipfile.BadZipFile) as error:
+        if isinstance(error, DatasetError):
+            raise
+        raise DatasetError(f"the organism at {folder} is damaged ({error}): {remedy}") from error

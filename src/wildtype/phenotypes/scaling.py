@@ -1,0 +1,96 @@
+"""`LabelScaler`: labels to zero mean and unit sd per phenotype, fitted on training rows only.
+
+Legend: m rows · p phenotypes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from wildtype.errors import CheckpointError, DatasetError, ShapeError
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelScaler:
+    """Mean and sd of every phenotype.
+
+    Attributes
+    ----------
+    mean, sd : float64 [p]
+        In the phenotype's unit. A phenotype whose labels are all equal, or that no training row has, has
+        sd 1, so that scaling stays finite and invertible.
+    count : int64 [p]
+        Training rows each pair was fitted on (0: mean 0, sd 1).
+    """
+
+    mean: Floats
+    sd: Floats
+    count: NDArray[np.int64]
+
+    @classmethod
+    def fit(cls, values: ArrayLike, phenotype: ArrayLike, count: int) -> LabelScaler:
+        """Fit on the labels [M] of training rows, whose phenotypes [M] are positions below ``count`` (= p).
+
+        Raises
+        ------
+        DatasetError
+            If a label is not finite.
+        ShapeError
+            If the lengths differ or a phenotype is outside 0 … p-1.
+        """
+        v, p = np.asarray(values, dtype=np.float64), np.asarray(phenotype, dtype=np.int64)
+        if v.shape != p.shape or v.ndim != 1:
+            raise ShapeError(f"values have shape {v.shape} and phenotype {p.shape}, expected the same [M]")
+        if p.size and (p.min() < 0 or p.max() >= count):
+            raise ShapeError(f"phenotype {int(p.max())} is outside 0 … {count - 1}")
+        if not np.isfinite(v).all():
+            at = int(np.flatnonzero(~np.isfinite(v))[0])
+            raise DatasetError(f"training label {at} is {v[at]}: labels must be finite; drop or mend the row")
+        rows = np.bincount(p, minlength=count)
+        mean = np.bincount(p, weights=v, minlength=count) / np.maximum(rows, 1)
+        squares = np.bincount(p, weights=(v - mean[p]) ** 2, minlength=count)
+        sd = np.sqrt(squares / np.maximum(rows, 1))
+        # Rounding alone leaves an sd of some 1e-17 on equal labels; dividing by it would blow that up.
+        flat = sd <= 1e-12 * np.maximum(np.abs(mean), 1.0)
+        return cls(mean, np.where(flat, 1.0, sd), rows.astype(np.int64))
+
+    def transform(self, values: ArrayLike, phenotype: ArrayLike) -> Floats:
+        """Return scaled labels [M] (no unit)."""
+        p = np.asarray(phenotype, dtype=np.int64)
+        return np.asarray((np.asarray(values, dtype=np.float64) - self.mean[p]) / self.sd[p])
+
+    def inverse(self, scaled: ArrayLike, phenotype: ArrayLike) -> Floats:
+        """Return labels [M] in the phenotype's unit."""
+        p = np.asarray(phenotype, dtype=np.int64)
+        return np.asarray(np.asarray(scaled, dtype=np.float64) * self.sd[p] + self.mean[p])
+
+    def inverse_sd(self, scaled_sd: ArrayLike, phenotype: ArrayLike) -> Floats:
+        """Return standard deviations [M] in the phenotype's unit: scaled, not shifted."""
+        p = np.asarray(phenotype, dtype=np.int64)
+        return np.asarray(np.asarray(scaled_sd, dtype=np.float64) * self.sd[p])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON-like record that restores the scaler to the last bit."""
+        return {"mean": self.mean.tolist(), "sd": self.sd.tolist(), "count": self.count.tolist()}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> LabelScaler:
+        """Rebuild a scaler from ``to_json``; raises ``CheckpointError`` on a record that is not one."""
+        try:
+            mean, sd = (np.array(record[key], dtype=np.float64) for key in ("mean", "sd"))
+            count = np.array(record["count"], dtype=np.int64)
+            sound = mean.ndim == 1 and mean.shape == sd.shape == count.shape
+            if not (sound and np.isfinite(mean).all() and np.isfinite(sd).all() and (sd > 0).all()):
+                raise ValueError("mean, sd and count must be equally long, finite, and sd positive")
+        except (KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(
+                f"this is not a stored label scaling ({error!r}): restore the file"
+            ) from error
+        return cls(mean, sd, count)

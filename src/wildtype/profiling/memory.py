@@ -1,0 +1,51 @@
+"""`PeakMemory`: the highest resident memory of this process inside a block."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from pathlib import Path
+from typing import Self
+
+STATUS = Path("/proc/self/status")
+CLEAR = Path("/proc/self/clear_refs")
+
+
+class PeakMemory:
+    """Measures the peak resident memory of a block, in MiB.
+
+    On Linux the kernel's high-water mark is reset on entry; elsewhere it cannot be, and the peak of the whole
+    process is reported, with ``exact`` False.
+
+    Attributes
+    ----------
+    before, peak : float
+        Resident memory on entry and highest resident memory inside, MiB.
+    exact : bool
+        Whether ``peak`` belongs to this block alone.
+    """
+
+    def __enter__(self) -> Self:
+        try:
+            CLEAR.write_text("5")  # resets VmHWM, see proc(5)
+            self.exact = True
+        except OSError:
+            self.exact = False
+        self.before = _resident("VmRSS") if self.exact else float("nan")
+        self.peak = float("nan")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.peak = _resident("VmHWM") if self.exact else _process_peak()
+
+
+def _resident(key: str) -> float:
+    for line in STATUS.read_text().splitlines():
+        if line.startswith(key + ":"):
+            return float(line.split()[1]) / 1024
+    return float("nan")
+
+
+def _process_peak() -> float:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1024 * 1024 if sys.platform == "darwin" else 1024)

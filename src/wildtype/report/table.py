@@ -1,0 +1,259 @@
+"""Tables for people: comparisons of models, cards of datasets, relations of organisms.
+
+Names come from users and publishers, so they are set as plain text: brackets in them are never markup.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from wildtype.evaluation.compare import HEADLINES, Comparison, Estimate, Score, signed
+
+if TYPE_CHECKING:
+    from wildtype.organism import Organism
+
+_PLAIN = str.maketrans(
+    {
+        "−": "-",
+        "–": "-",
+        "—": "-",
+        "·": "|",
+        "→": "->",
+        "Δ": "d",
+        "ρ": "rho",
+        "≥": ">=",
+        "²": "^2",
+        "…": "...",
+    }
+    | {"ε": "epsilon", "τ": "tau", "±": "+/-", "×": "x", "Σ": "sum", "√": "sqrt", "≤": "<=", "∅": "0"}
+)
+NONE = "–"
+
+
+def _text(value: object, console: Console, style: str = "") -> Text:
+    """Return text without markup, respelled where the terminal's encoding cannot show it."""
+    spelled = str(value)
+    try:
+        spelled.encode(console.encoding)
+    except (UnicodeEncodeError, LookupError):
+        spelled = spelled.translate(_PLAIN).encode("ascii", "replace").decode()
+    return Text(spelled, style=style)
+
+
+def _table(console: Console, title: str, columns: Sequence[str], numeric: Iterable[int] = ()) -> Table:
+    right = set(numeric)
+    table = Table(
+        title=_text(title, console, "bold"),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+    )
+    for i, column in enumerate(columns):
+        table.add_column(
+            _text(column, console),
+            justify="right" if i in right else "left",
+            overflow="fold",
+            no_wrap=i in right,
+        )
+    return table
+
+
+def _decimals(value: float, digits: int = 2) -> str:
+    return NONE if math.isnan(value) else f"{value:.{digits}f}".replace("-", "−")
+
+
+def _with_interval(estimate: Estimate) -> str:
+    if math.isnan(estimate.value) or math.isnan(estimate.low):
+        return _decimals(estimate.value)
+    return f"{_decimals(estimate.value)} [{_decimals(estimate.low)}, {_decimals(estimate.high)}]"
+
+
+def _delta(score: Score, comparison: Comparison) -> str:
+    if score.model == comparison.reference:
+        return "reference"
+    if score.delta is None:
+        return NONE
+    delta = score.delta
+    return f"{signed(delta.value)} [{signed(delta.low)}, {signed(delta.high)}]"
+
+
+def _small(value: float) -> str:
+    """Return a squared error in six characters or so, whatever its size."""
+    if math.isnan(value):
+        return NONE
+    return f"{value:.4f}" if 1e-3 <= abs(value) < 10 or value == 0 else f"{value:.1e}"
+
+
+def _measured(value: float | None) -> str:
+    if value is None:
+        return NONE
+    return f"{value:.2f}" if value < 10 else f"{value:,.0f}"
+
+
+def _facts(comparison: Comparison) -> list[str]:
+    split = f", split {comparison.split}" if comparison.split else ""
+    facts = [
+        f"{comparison.rows:,} rows of {comparison.dataset}, {comparison.phenotype}{split}; ranked by "
+        f"{HEADLINES[comparison.headline]}; 95 % intervals from {comparison.replicates:,} resamples of "
+        f"{comparison.cluster_count:,} {comparison.clusters} (seed {comparison.seed})",
+        *comparison.notes,
+        comparison.noise,
+    ]
+    reasons: dict[str, list[str]] = {}
+    for score in comparison.scores:
+        for metric, reason in score.undefined.items():
+            if metric != "pearson_by_condition" or comparison.headline == metric:
+                reasons.setdefault(f"{metric} is undefined: {reason}", []).append(score.model)
+    everyone = len(comparison.scores)
+    facts += [
+        reason if len(models) == everyone else f"{', '.join(models)}: {reason}"
+        for reason, models in reasons.items()
+    ]
+    return [fact for fact in facts if fact]
+
+
+def print_comparison(comparison: Comparison, console: Console | None = None) -> None:
+    """Print a comparison as a table of up to 100 columns, then who wins and how the figures were made."""
+    console = console or Console()
+    columns = ["model", "Pearson [95 %]", "Δ to reference", "ρ", "MSE", "sign", "strong", "s", "MiB"]
+    table = _table(console, "", columns, range(1, len(columns)))
+    table.title = None
+    for score in comparison.scores:
+        cells = [
+            score.model,
+            _with_interval(score.estimate(comparison.headline)),
+            _delta(score, comparison),
+            _decimals(score.spearman.value),
+            _small(score.mse.value),
+            _decimals(score.auroc_sign.value),
+            _decimals(score.auroc_strong.value),
+            _measured(score.seconds),
+            _measured(score.peak_mib),
+        ]
+        style = "bold" if score is comparison.best else ""
+        table.add_row(*(_text(cell, console, style) for cell in cells))
+    console.print(table)
+    console.print(_text(comparison.winner_sentence, console, "bold"))
+    legend = "ρ: Spearman; sign, strong: AUROC of sign and of strong interactions; s, MiB: time, peak memory"
+    for fact in (legend, *_facts(comparison)):
+        console.print(_text(fact, console, "dim"))
+
+
+def _cell(value: object) -> str:
+    return str(value).replace("|", "\\|").replace("\n", " ").replace("`", "'")
+
+
+def _markdown(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    ruler = ["---", *["---:"] * (len(columns) - 1)]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in [list(columns), ruler, *map(list, rows)])
+
+
+def to_markdown(comparison: Comparison) -> str:
+    """Return a comparison as a Markdown table with every metric, the winner and how the figures were made."""
+    columns = [
+        "model",
+        f"{HEADLINES[comparison.headline]} [95 %]",
+        f"Δ to {_cell(comparison.reference or NONE)} [95 %]",
+        "p",
+        "Spearman [95 %]",
+        "MSE",
+        "R²",
+        "AUROC sign",
+        "AUROC strong",
+        "Pearson within negatives",
+        "s",
+        "peak MiB",
+    ]
+    rows = [
+        [
+            f"`{_cell(score.model)}`" + (" (baseline)" if score.baseline else ""),
+            _with_interval(score.estimate(comparison.headline)),
+            _delta(score, comparison),
+            NONE if score.delta is None else _decimals(score.delta.p, 3),
+            _with_interval(score.spearman),
+            _small(score.mse.value),
+            _decimals(score.r2.value),
+            _decimals(score.auroc_sign.value),
+            _decimals(score.auroc_strong.value),
+            _with_interval(score.pearson_negatives),
+            _measured(score.seconds),
+            _measured(score.peak_mib),
+        ]
+        for score in comparison.scores
+    ]
+    facts = "\n".join(f"* {fact}" for fact in _facts(comparison))
+    return f"{_markdown(columns, rows)}\n\n**{comparison.winner_sentence}**\n\n{facts}\n"
+
+
+def print_card(card: Mapping[str, Any], console: Console | None = None) -> None:
+    """Print what ``Dataset.card`` returns: counts, exclusions, policies, noise, notes."""
+    console = console or Console()
+    console.print(_text(card["name"], console, "bold"))
+    facts = _table(console, "", ["", ""])
+    facts.title, facts.show_header = None, False
+    description = f": {card['organism_description']}" if card["organism_description"] else ""
+    lines: list[tuple[str, object]] = [
+        ("organism", f"{card['organism']}{description}"),
+        ("genes", f"{card['genes']:,}, of which perturbed in some row: {card['genes_measured']:,}"),
+        ("rows", f"{card['rows']:,}"),
+        ("targets", ", ".join(card["targets"]) or NONE),
+        ("perturbations", _counts(card["perturbations_by_kind"])),
+        ("not in the table", _counts(card["excluded"])),
+        *((f"policy: {name}", meaning) for name, meaning in card["policies"].items()),
+        ("noise", card["noise"]),
+        *(("note", note) for note in card["notes"]),
+        ("citation", card["citation"] or NONE),
+        ("sha256", card["sha256"]),
+    ]
+    for name, value in lines:
+        facts.add_row(_text(name, console, "dim"), _text(value, console))
+    console.print(facts)
+    by_phenotype = card["rows_by_phenotype_and_order"]
+    orders = sorted({int(order) for counts in by_phenotype.values() for order in counts})
+    columns = ["rows by genes per mutant", *(str(order) for order in orders)]
+    table = _table(console, "", columns, range(1, len(columns)))
+    table.title = None
+    for name, counts in by_phenotype.items():
+        cells = [name, *(f"{counts.get(str(order), 0):,}" for order in orders)]
+        table.add_row(*(_text(cell, console) for cell in cells))
+    console.print(table)
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return "; ".join(f"{name} {count:,}" for name, count in counts.items()) or NONE
+
+
+def print_relations(organism: Organism, console: Console | None = None) -> None:
+    """Print the gene graphs of an organism: sizes, direction, what was dropped and why, where from."""
+    console = console or Console()
+    if not organism.graphs:
+        console.print(_text(f"{organism.name} ({len(organism.genes):,} genes) has no gene graphs", console))
+        return
+    columns = ["relation", "nodes", "edges", "rows", "kind", "dropped", "source", "note"]
+    title = f"Gene graphs of {organism.name} ({len(organism.genes):,} genes)"
+    table = _table(console, title, columns, (1, 2, 3))
+    for relation in organism.graphs.values():
+        cells = [
+            relation.name,
+            f"{relation.nodes:,}",
+            f"{relation.edges:,}",
+            f"{relation.regularised_rows:,}",
+            f"{'directed' if relation.directed else 'undirected'}{', weighted' if relation.weighted else ''}",
+            _counts(relation.dropped),
+            " ".join(part for part in (relation.source, relation.version) if part) or NONE,
+            relation.note or NONE,
+        ]
+        table.add_row(*(_text(cell, console) for cell in cells))
+    console.print(table)
+    legend = (
+        "rows: genes with an outgoing edge, on which an attention prior acts; undirected edges count once"
+    )
+    console.print(_text(legend, console, "dim"))

@@ -1,0 +1,1 @@
+"""Where organisms and measurements come from: publishers' files, and organisms simulated by flux balance."""

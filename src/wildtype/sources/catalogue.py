@@ -1,0 +1,136 @@
+"""The catalogue: every organism and dataset that can be loaded by name, built when needed and kept in the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from wildtype.errors import DatasetError
+from wildtype.files import cache_dir
+from wildtype.organism import Organism
+from wildtype.organism.storage import read_organism, save_organism
+from wildtype.phenotypes import Dataset
+from wildtype.phenotypes.storage import read_dataset, save_dataset
+
+# Dataset name -> organism name. In-silico entries are built on demand; the others from a folder of publishers' files.
+DATASETS = {
+    "ecoli-core-growth": "ecoli-core",
+    "ecoli-ijo1366-growth": "ecoli-ijo1366",
+    "yeast-digenic-costanzo2010": "yeast",
+    "yeast-digenic-costanzo2016": "yeast",
+    "yeast-fitness-costanzo2016": "yeast",
+}
+ORGANISMS = tuple(dict.fromkeys(DATASETS.values()))
+IN_SILICO = ("ecoli-core", "ecoli-ijo1366")
+
+
+def organism_folder(name: str) -> Path:
+    """Return where an organism is kept."""
+    return cache_dir() / "organisms" / name
+
+
+def dataset_folder(name: str) -> Path:
+    """Return where a dataset is kept."""
+    return cache_dir() / "datasets" / name
+
+
+def is_built(name: str) -> bool:
+    """Say whether a dataset stands in the cache."""
+    return (dataset_folder(name) / "dataset.json").is_file()
+
+
+def _known_organism(name: str) -> None:
+    if name not in ORGANISMS:
+        raise DatasetError(f"there is no organism {name!r}; known organisms: {', '.join(ORGANISMS)}")
+
+
+def load_organism(name: str) -> Organism:
+    """Load an organism by name; in-silico ones are built on first use.
+
+    Raises
+    ------
+    DatasetError
+        If there is no such organism, or if it must first be built from publishers' files.
+    """
+    _known_organism(name)
+    folder = organism_folder(name)
+    if not (folder / "organism.json").is_file():
+        if name not in IN_SILICO:
+            raise DatasetError(
+                f"organism {name!r} is not built yet: run `wildtype data build {name} --from FOLDER` "
+                f"with a folder of publishers' files"
+            )
+        from wildtype.sources import insilico
+
+        organism = insilico.build_organism(name)
+        save_organism(organism, folder)
+        return organism
+    return read_organism(folder)
+
+
+def load_dataset(name: str, *, progress: bool = True) -> Dataset:
+    """Load a dataset by name; in-silico ones are simulated on first use.
+
+    Raises
+    ------
+    DatasetError
+        If there is no such dataset, or if it must first be built from publishers' files.
+    """
+    if name not in DATASETS:
+        raise DatasetError(f"there is no dataset {name!r}; known datasets: {', '.join(DATASETS)}")
+    organism_name = DATASETS[name]
+    if not is_built(name) and organism_name not in IN_SILICO:
+        raise DatasetError(
+            f"dataset {name!r} is not built yet: run `wildtype data build {organism_name} --from FOLDER` "
+            f"with a folder of publishers' files"
+        )
+    organism = load_organism(organism_name)
+    if is_built(name):
+        return read_dataset(dataset_folder(name), organism)
+    from wildtype.sources import insilico
+
+    dataset = insilico.build_growth_dataset(name, organism, progress=progress)
+    save_dataset(dataset, dataset_folder(name))
+    return dataset
+
+
+def build(
+    name: str,
+    folder: Path | None = None,
+    *,
+    alleles: str = "averaged",
+    report: Callable[[Organism | Dataset], None] = lambda built: None,
+) -> None:
+    """Build an organism and all its datasets anew and keep them; ``report`` is called with each as it is done.
+
+    Raises
+    ------
+    DatasetError
+        If there is no such organism, or a folder of publishers' files is needed and not given.
+    SourceError
+        If a publisher's file is missing, damaged or not in the published layout.
+    """
+    _known_organism(name)
+    datasets = [dataset for dataset, organism in DATASETS.items() if organism == name]
+    if name in IN_SILICO:
+        from wildtype.sources import insilico
+
+        organism = insilico.build_organism(name)
+        save_organism(organism, organism_folder(name))
+        report(organism)
+        for dataset_name in datasets:
+            dataset = insilico.build_growth_dataset(dataset_name, organism)
+            save_dataset(dataset, dataset_folder(dataset_name))
+            report(dataset)
+        return
+    if folder is None:
+        raise DatasetError(f"organism {name!r} is built from publishers' files: say where they are with --from FOLDER")
+    from wildtype.sources import yeast
+
+    organism = yeast.build_organism(folder)
+    save_organism(organism, organism_folder(name))
+    report(organism)
+    for dataset_name in datasets:
+        dataset = yeast.build_dataset(dataset_name, folder, organism, alleles=alleles)
+        save_dataset(dataset, dataset_folder(dataset_name))
+        report(dataset)

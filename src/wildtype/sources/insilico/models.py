@@ -1,0 +1,102 @@
+"""The two metabolic models that cobra carries in its package, and what is read of them; nothing is downloaded."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wildtype.errors import DatasetError
+from wildtype.files import sha256_of_file
+from wildtype.organism import GeneIndex, Metabolism
+
+MODELS = {
+    "ecoli-core": (
+        "textbook.xml.gz",
+        "Escherichia coli core metabolism (e_coli_core), Orth, Fleming & Palsson 2010, EcoSal Plus 4(1)",
+    ),
+    "ecoli-ijo1366": (
+        "iJO1366.xml.gz",
+        "Escherichia coli K-12 MG1655 metabolism (iJO1366), Orth et al. 2011, Mol Syst Biol 7:535",
+    ),
+}
+ALIASES = ("uniprot", "ecogene")
+
+
+@dataclass(frozen=True, eq=False)
+class InSilicoModel:
+    """A metabolic model and the names that go with it.
+
+    Attributes
+    ----------
+    name : str
+        ``ecoli-core`` or ``ecoli-ijo1366``.
+    genes : GeneIndex
+        The genes that stand in rules, by b-number, sorted.
+    metabolism : Metabolism
+        Network, bounds of the model's own medium, and biomass as the objective.
+    subsystems : tuple of str [R]
+        Subsystem of every reaction; empty where the model gives none.
+    wild_type_flux : float64 [R]
+        Flux of the wild type at optimal growth with the smallest total flux (parsimonious FBA, Lewis et al.
+        2010, Mol Syst Biol 6:390).
+    citation, version : str
+        The publication, and the SHA-256 of the file.
+    """
+
+    name: str
+    genes: GeneIndex
+    metabolism: Metabolism
+    subsystems: tuple[str, ...]
+    wild_type_flux: NDArray[np.float64]
+    citation: str
+    version: str
+
+
+def model_file(name: str) -> Path:
+    """Return the packaged file of a model, without importing cobra.
+
+    Raises
+    ------
+    DatasetError
+        If there is no in-silico organism of that name, or cobra is not installed with its data.
+    """
+    if name not in MODELS:
+        known = " and ".join(repr(known) for known in MODELS)
+        raise DatasetError(
+            f"there is no in-silico organism {name!r}: only {known} are packaged, and none is downloaded"
+        )
+    found = importlib.util.find_spec("cobra")
+    path = Path((found.origin if found else "") or "").parent / "data" / MODELS[name][0]
+    if not path.is_file():
+        raise DatasetError(f"the model of {name!r} is missing at {str(path)!r}: install cobra again")
+    return path
+
+
+def read_model(name: str) -> InSilicoModel:
+    """Read a packaged model; raises as ``model_file`` does.
+
+    The genome-scale model names its genes by b-number only; its standard names are those of the core model,
+    for the genes that both have.
+    """
+    from cobra.flux_analysis import pfba
+    from cobra.io import read_sbml_model
+
+    path = model_file(name)
+    model = read_sbml_model(str(path))
+    metabolism = Metabolism.from_cobra(model)
+    named = model.genes if name == "ecoli-core" else read_sbml_model(str(model_file("ecoli-core"))).genes
+    standard = {g.id: g.name for g in named if g.name and g.name != f"G_{g.id}"}
+    aliases = {g.id: [g.annotation[key] for key in ALIASES if key in g.annotation] for g in model.genes}
+    return InSilicoModel(
+        name=name,
+        genes=GeneIndex(metabolism.genes, standard, aliases, organism=name),
+        metabolism=metabolism,
+        subsystems=tuple(r.subsystem or "" for r in model.reactions),
+        wild_type_flux=pfba(model).fluxes.loc[list(metabolism.reactions)].to_numpy(np.float64),
+        citation=MODELS[name][1],
+        version=sha256_of_file(path)[:12],
+    )

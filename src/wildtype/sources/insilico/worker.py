@@ -1,0 +1,27 @@
+"""One worker process of ``chunks``: reads jobs as JSON lines, writes each chunk's file, answers ``done``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from wildtype.organism import Metabolism
+from wildtype.sources.insilico.chunks import write_chunk
+from wildtype.sources.insilico.fba import GrowthProgram, solve_all
+
+
+def main(problem: str) -> None:
+    """Serve jobs from standard input until it closes; ``problem`` is the file of the metabolism's arrays."""
+    with np.load(problem, allow_pickle=False) as arrays:
+        program = GrowthProgram(Metabolism.from_arrays(arrays))
+    for line in sys.stdin:
+        job = json.loads(line)
+        write_chunk(Path(job["path"]), solve_all(program, [np.array(d, dtype=np.int64) for d in job["dead"]]))
+        print("done", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,76 @@
+"""Gene Ontology, biological process, as of 2014-08-19, propagated to ancestor terms: a 0/1 gene × term table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+from wildtype.errors import SourceError
+from wildtype.organism import FeatureBlock, GeneIndex
+from wildtype.sources.text import REMEDY, Reading, add_counts, match_genes, read_text, require
+from wildtype.sources.yeast.components import components, spread
+
+GO = "go_bp_140819_gene_by_term.txt.gz"
+LEAST_GENES = 3
+"""Terms with fewer genes say nothing about other genes."""
+
+
+def read_go_process(folder: str | Path, genes: GeneIndex, count: int = 64) -> tuple[FeatureBlock, Reading]:
+    """Return the block ``go_process`` [n, 64]: components of the annotations, weighted by information content.
+
+    A term with g of m annotated genes weighs ln(m / g) (Resnik 1995). Genes that the table lacks are NaN.
+
+    Raises
+    ------
+    SourceError
+        If the file is missing, damaged, or has an entry other than 0 and 1.
+    """
+    path = require(folder, GO)
+    lines = read_text(path).rstrip("\n").split("\n")
+    terms = lines[0].split("\t")
+    if terms[0] != "ORF" or len(terms) < 3:
+        raise SourceError(f"{path}, line 1: received {lines[0][:40]!r}, expected ORF and the terms; {REMEDY}")
+    width = len(terms) - 1
+    names, entries = [], []
+    # 26 million entries of one character each: checked as bytes, since splitting them would cost seconds.
+    for number, line in enumerate(lines[1:], 2):
+        name, _, rest = line.partition("\t")
+        row = np.frombuffer(rest.encode(), np.uint8)
+        if row.size != 2 * width - 1 or (row[1::2] != ord("\t")).any() or ((row[::2] | 1) != ord("1")).any():
+            raise SourceError(
+                f"{path}, line {number}: received {rest[:20]!r}…, expected {width:,} entries that are "
+                f"0 or 1; {REMEDY}"
+            )
+        names.append(name.strip())
+        entries.append(np.flatnonzero(row[::2] == ord("1")))
+    if not names:
+        raise SourceError(f"{path} holds no rows, expected thousands: {REMEDY}")
+    matched = match_genes(names, genes)
+    positions, first = np.unique(matched.position, return_index=True)
+    first = first[positions >= 0]
+    positions = positions[positions >= 0]
+    if not positions.size:
+        raise SourceError(f"{path} names no ORF of the gene list in column 1, expected thousands: {REMEDY}")
+    chosen = [entries[i] for i in first]
+    columns = np.concatenate(chosen)
+    offsets = np.cumsum([0] + [len(e) for e in chosen])
+    table = sparse.csr_array((np.ones(columns.size), columns, offsets), shape=(len(chosen), width))
+    size = np.bincount(columns, minlength=width)
+    informative = np.flatnonzero((size >= LEAST_GENES) & (size < len(chosen)))
+    weighted = sparse.csr_array(table[:, informative] * np.log(len(chosen) / size[informative])[None, :])
+    scores = components(weighted, count, GO)
+    again = int(matched.found.sum()) - positions.size
+    dropped = add_counts(matched.dropped(), {"listed twice": again} if again else {})
+    block = FeatureBlock(
+        "go_process",
+        spread(scores, positions, len(genes)),
+        tuple(f"component{i + 1}" for i in range(scores.shape[1])),
+        source="Gene Ontology biological process, 2014-08-19",
+        note=f"{len(informative):,} of {width:,} terms (at least {LEAST_GENES} genes); evidence codes are
+        lost, so " "annotations inferred from genetic interactions published before August 2014 may leak",
+    )
+    return block, Reading(
+        GO, block.name, len(names), int(positions.size), dropped, int(matched.renamed.sum())
+    )

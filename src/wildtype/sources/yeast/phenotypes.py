@@ -1,0 +1,138 @@
+"""Phenotypes of single deletions from nine studies, condensed to one feature block.
+
+Legend: n genes · m genes with any phenotype · p phenotype columns of one study.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wildtype.errors import SourceError
+from wildtype.organism import FeatureBlock, GeneIndex
+from wildtype.sources.text import REMEDY, Header, Reading, add_counts, match_genes, read_rows, require
+from wildtype.sources.yeast.components import components, spread
+
+MISSING = ("", "NA", "NaN", "nan")
+LEAST_SHARE = 0.2
+"""Columns measured in a smaller share of a study's strains are left out."""
+TAILS = (0.5, 99.5)
+"""Percentiles to which values are clipped: pooled screens have outliers of hundreds of standard deviations."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """One table of phenotypes: file name, phenotype source, and layout."""
+
+    file: str
+    source: str
+    separator: str = "\t"
+    key: Header = ("orf", ...)
+
+
+STUDIES = (
+    Study("phenotype_growth_breslow2008.tsv.gz", "breslow2008:growth"),
+    Study("phenotype_growth_deutschbauer2005.tsv.gz", "deutschbauer2005:growth"),
+    Study("phenotype_growth_qian2012.tsv.gz", "qian2012:growth"),
+    Study("phenotype_growth_steinmetz2002.tsv.gz", "steinmetz2002:growth"),
+    Study("phenotype_growth_giaever2002.tsv.gz", "giaever2002:growth"),
+    Study("phenotype_growth14cond_costanzo2021.tsv.gz", "costanzo2021:growth"),
+    Study("phenotype_morphology_vizeacoumar2010.tsv.gz", "vizeacoumar2010:morphology"),
+    Study("phenotype_morphology_mattiazzi2020.tsv.gz", "mattiazzi2020:morphology"),
+    Study(
+        "phenotype_metabolome_mulleder2016_zscores.csv.gz",
+        "mulleder2016:amino_acids",
+        ",",
+        ("ORF", "gene", ...),
+    ),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class PhenotypeTable:
+    """Values [n, p] of one study over all genes (NaN: not measured), and what became of its rows."""
+
+    study: Study
+    values: NDArray[np.float64]
+    reading: Reading
+
+
+def read_study(folder: str | Path, study: Study, genes: GeneIndex) -> PhenotypeTable:
+    """Read one study's table; a gene listed twice keeps its first row, counted.
+
+    Raises
+    ------
+    SourceError
+        If the file is missing, damaged, or has an entry that is neither a number nor missing.
+    """
+    path = require(folder, study.file)
+    rows = read_rows(path, separator=study.separator, header=study.key, quoted=study.separator == ",")
+    matched = match_genes(rows.text(0), genes)
+    positions, first = np.unique(matched.position, return_index=True)
+    first, positions = first[positions >= 0], positions[positions >= 0]
+    if not positions.size:
+        raise SourceError(f"{path} names no ORF of the gene list in column 1, expected thousands: {REMEDY}")
+    start = len(study.key) - 1
+    columns = [rows.numbers(i, missing=MISSING) for i in range(start, len(rows.header))]
+    values = np.full((len(genes), len(columns)), np.nan)
+    values[positions] = np.stack(columns, axis=1)[first]
+    again = int(matched.found.sum()) - positions.size
+    dropped = add_counts(matched.dropped(), {"listed twice": again} if again else {})
+    renamed = int(matched.renamed[first].sum())
+    return PhenotypeTable(
+        study, values, Reading(study.file, "phenotypes", len(rows), int(positions.size), dropped, renamed)
+    )
+
+
+def standardise(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the usable columns of one study with mean 0 and sd 1 over its strains, clipped, missing values as 0."""
+    strains = np.isfinite(values).any(1)
+    enough = (
+        np.isfinite(values[strains]).mean(0) >= LEAST_SHARE
+        if strains.any()
+        else np.zeros(values.shape[1], bool)
+    )
+    kept = values[:, enough]
+    if not kept.shape[1]:
+        return kept
+    low, high = np.nanpercentile(kept, TAILS, axis=0)
+    clipped = np.clip(kept, low, high)
+    sd = np.nanstd(clipped, axis=0)
+    varies = sd > 1e-9
+    scaled = (clipped[:, varies] - np.nanmean(clipped[:, varies], axis=0)) / sd[varies]
+    return np.where(np.isfinite(scaled), scaled, 0.0)
+
+
+def phenotype_block(tables: list[PhenotypeTable], count: int = 32) -> FeatureBlock:
+    """Return the block ``phenotypes`` [n, 32]: leading components of all studies side by side.
+
+    Every study is divided by its largest singular value, so that one with many columns does not outweigh the
+    others (multiple factor analysis; Escofier & Pagès 1994). Genes that no study measured are NaN.
+
+    Raises
+    ------
+    SourceError
+        If there is no usable column.
+    """
+    measured = np.zeros(len(tables[0].values), bool)
+    parts, columns = [], 0
+    for table in tables:
+        measured |= np.isfinite(table.values).any(1)
+        part = standardise(table.values)
+        columns += table.values.shape[1]
+        if part.shape[1]:
+            parts.append(part / np.linalg.norm(part, 2))
+    joined = np.concatenate(parts, axis=1) if parts else np.zeros((len(measured), 0))
+    scores = components(joined[measured], count, "the phenotype tables")
+    return FeatureBlock(
+        "phenotypes",
+        spread(scores, np.flatnonzero(measured), len(measured)),
+        tuple(f"component{i + 1}" for i in range(scores.shape[1])),
+        source="single-deletion phenotypes of " + ", ".join(t.study.source.split(":")[0] for t in tables),
+        measured=tuple(t.study.source for t in tables),
+        note=f"{joined.shape[1]} of {columns} columns (the others vary too little or are measured in too few "
+        "strains); missing values count as the mean",
+    )

@@ -1,0 +1,107 @@
+"""Coding sequences of all ORFs (SGD, genome release R64-2-1): codon usage, amino-acid composition and length.
+
+Legend: n genes · s sequences · 64 codons in the order TTT, TTC, TTA … of the genetic-code tables.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wildtype.errors import SourceError
+from wildtype.organism import FeatureBlock, GeneIndex
+from wildtype.sources.text import REMEDY, Reading, add_counts, match_genes, read_text, require
+from wildtype.sources.yeast.components import components, spread
+
+CODING = "orf_coding_all_R64-2-1.fasta.gz"
+BASES = "TCAG"
+STANDARD_CODE = "FFLLSSSSYY**CC*WLLLLPPPPHHQQRRRRIIIMTTTTNNKKSSRRVVVVAAAADDEEGGGG"
+SENSE = np.array([aa != "*" for aa in STANDARD_CODE])
+AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
+SHORT = "shorter than one codon"
+
+
+def read_sequence_blocks(
+    folder: str | Path, genes: GeneIndex, count: int = 24
+) -> tuple[list[FeatureBlock], Reading]:
+    """Return ``codon_usage`` [n, 24] and ``protein`` [n, 21] (amino-acid fractions, log10 of the length in codons).
+
+    Codon usage is the leading principal components of the relative frequencies of the 61 sense codons. The
+    standard code is used throughout; the eight mitochondrial genes differ from it in a few codons.
+
+    Raises
+    ------
+    SourceError
+        If the file is missing, damaged, or not FASTA of DNA letters.
+    """
+    path = require(folder, CODING)
+    names, counts = _codon_counts(path)
+    matched = match_genes(names, genes)
+    total = counts[:, SENSE].sum(1)
+    usable = matched.found & (total > 0)
+    positions, first = np.unique(np.where(usable, matched.position, -1), return_index=True)
+    first, positions = first[positions >= 0], positions[positions >= 0]
+    if not positions.size:
+        raise SourceError(f"{path} names no ORF of the gene list, expected thousands: {REMEDY}")
+    counts, total = counts[first], total[first]
+    frequency = counts[:, SENSE] / total[:, None]
+    scores = components(frequency - frequency.mean(0), count, CODING)
+    letters = np.array(list(STANDARD_CODE))
+    composition = np.stack([counts[:, letters == aa].sum(1) / total for aa in AMINO_ACIDS], axis=1)
+    protein = np.concatenate([composition, np.log10(total)[:, None]], axis=1)
+    n, source = len(genes), "SGD coding sequences R64-2-1"
+    blocks = [
+        FeatureBlock(
+            "codon_usage", spread(scores, positions, n),
+            tuple(f"component{i + 1}" for i in range(scores.shape[1])), source,
+            note="61 sense codons, standard genetic code",
+        ),
+        FeatureBlock(
+            "protein", spread(protein, positions, n), (*(f"fraction_{aa}" for aa in AMINO_ACIDS), "log10_length"),
+            source, note="translated by the standard genetic code",
+        ),
+    ]  # fmt: skip
+    short = int((matched.found & ~usable).sum())
+    again = int(usable.sum()) - positions.size
+    dropped = add_counts(
+        matched.dropped(), {SHORT: short} if short else {}, {"listed twice": again} if again else {}
+    )
+    return blocks, Reading(CODING, "codon_usage, protein", len(names), int(positions.size), dropped)
+
+
+def _codon_counts(path: Path) -> tuple[list[str], NDArray[np.int64]]:
+    """Return the names [s] and the codons counted in reading frame [s, 64]; a codon with an N counts nowhere."""
+    code = np.full(256, 255, np.uint8)
+    for value, base in enumerate(BASES):
+        code[ord(base)] = value
+    for ambiguous in "NRYKMSW":
+        code[ord(ambiguous)] = 4
+    names: list[str] = []
+    rows: list[NDArray[np.int64]] = []
+    at = 1
+    text = read_text(path)
+    if not text.startswith(">"):
+        raise SourceError(
+            f"{path}, line 1: received {text[:20]!r}, expected a FASTA header line with >; {REMEDY}"
+        )
+    for record in text[1:].split("\n>"):
+        head, _, body = record.partition("\n")
+        words = head.split()
+        if not words:
+            raise SourceError(
+                f"{path}, line {at}: received an empty header, expected an ORF name after >; {REMEDY}"
+            )
+        bases = code[np.frombuffer(body.replace("\n", "").upper().encode(), np.uint8)]
+        if (bases == 255).any():
+            raise SourceError(
+                f"{path}, line {at}: the sequence of {words[0]!r} has a letter other than A, C, G, T, "
+                f"N; {REMEDY}"
+            )
+        triplets = bases[: bases.size // 3 * 3].reshape(-1, 3).astype(np.int64)
+        clear = (triplets < 4).all(1)
+        rows.append(np.bincount(triplets[clear] @ np.array([16, 4, 1]), minlength=64))
+        names.append(words[0])
+        at += record.count("\n") + 1
+    return names, np.stack(rows)

@@ -1,0 +1,66 @@
+"""Settings of a training run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wildtype.errors import ConfigError
+
+
+@dataclass
+class TrainingConfig:
+    """How a neural model is trained.
+
+    Attributes
+    ----------
+    epochs : int
+        Most passes over the training rows.
+    batch_size : int
+        Mutants per step; the encoder's cost does not depend on it.
+    learning_rate, weight_decay : float
+        Of AdamW.
+    warmup : float
+        Share of all steps with a rising learning rate; cosine decay afterwards.
+    clip : float
+        Largest gradient norm; 0: no clipping.
+    patience : int
+        Epochs without a better validation score before training stops; 0: never.
+    precision : str
+        ``auto`` (bf16 on a GPU, float32 on a CPU, where bf16 does not pay), ``32`` or ``bf16``.
+    device : str
+        ``auto``, ``cpu`` or ``cuda``.
+    deterministic : bool
+        One thread and deterministic kernels: equal runs give equal bits.
+    threads : int
+        CPU threads; 0: all.
+    wandb : bool
+        Also log to Weights & Biases (extra ``wandb``; offline unless you are logged in).
+    """
+
+    epochs: int = 30
+    batch_size: int = 2048
+    learning_rate: float = 1e-3
+    weight_decay: float = 0.1
+    warmup: float = 0.1
+    clip: float = 1.0
+    patience: int = 8
+    precision: str = "auto"
+    device: str = "auto"
+    deterministic: bool = False
+    threads: int = 0
+    wandb: bool = False
+
+    def check(self) -> None:
+        """Refuse values that make no sense; raises ``ConfigError``."""
+        for name in ("epochs", "batch_size"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"training.{name}={getattr(self, name)} must be at least 1")
+        if self.learning_rate <= 0 or not 0 <= self.warmup < 1:
+            raise ConfigError(
+                f"training.learning_rate={self.learning_rate} must be positive and "
+                f"training.warmup={self.warmup} between 0 and 1"
+            )
+        if self.precision not in ("auto", "32", "bf16"):
+            raise ConfigError(f"training.precision={self.precision!r}; known: auto, 32, bf16")
+        if self.device not in ("auto", "cpu", "cuda"):
+            raise ConfigError(f"training.device={self.device!r}; known: auto, cpu, cuda")

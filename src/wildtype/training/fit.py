@@ -1,0 +1,188 @@
+"""`fit_model`: from a model and two tables to the weights that were best on validation."""
+
+from __future__ import annotations
+
+import logging
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from lightning.pytorch import Trainer
+from lightning.pytorch.callbacks import Callback
+from lightning.pytorch.loggers import CSVLogger, Logger, TensorBoardLogger
+
+from wildtype.errors import ConfigError
+from wildtype.models.cell_transformer.model import CellTransformer
+from wildtype.models.interface import OrganismTensors
+from wildtype.mutants import MutantTable
+from wildtype.mutants.loader import MutantLoader
+from wildtype.training.config import TrainingConfig
+from wildtype.training.keeper import Keeper, restore_optimizer
+from wildtype.training.progress import Progress, TimedLoader
+from wildtype.training.task import FitTask
+
+
+@dataclass(frozen=True)
+class FitReport:
+    """What a fit did.
+
+    Attributes
+    ----------
+    best_score : float
+        Best validation Pearson (mean over phenotypes); ``best_epoch`` counts from 1.
+    epochs, steps : int
+        Epochs and optimiser steps of the whole run.
+    seconds : float
+        Wall time of this process's part.
+    mutants_per_second, loading_share : float
+        Of the training steps, loading included.
+    scores : tuple of float
+        Validation Pearson after each epoch.
+    """
+
+    best_score: float
+    best_epoch: int
+    epochs: int
+    steps: int
+    seconds: float
+    mutants_per_second: float
+    loading_share: float
+    scores: tuple[float, ...]
+
+
+class _Restore(Callback):
+    """Puts the optimiser's saved tensors back before the first step."""
+
+    def __init__(self, tensors: dict[str, torch.Tensor]) -> None:
+        self.tensors = tensors
+
+    def on_train_start(self, trainer: Trainer, pl_module: FitTask) -> None:
+        restore_optimizer(trainer.optimizers[0], self.tensors)
+
+
+class _NextEpoch(Callback):
+    """Tells the loader which epoch's order comes next."""
+
+    def __init__(self, loader: MutantLoader, keeper: Keeper) -> None:
+        self.loader = loader
+        self.keeper = keeper
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: FitTask) -> None:
+        self.loader.set_epoch(self.keeper.epoch)
+
+
+def _device(config: TrainingConfig) -> str:
+    if config.device == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("training.device=cuda, but no CUDA device is visible: use device=cpu or device=auto")
+    return "gpu" if config.device != "cpu" and torch.cuda.is_available() else "cpu"
+
+
+def fit_model(
+    model: CellTransformer,
+    organism: OrganismTensors,
+    train: MutantTable,
+    validation: MutantTable,
+    config: TrainingConfig,
+    *,
+    folder: Path,
+    seed: int = 0,
+    fingerprint: str = "",
+    resume: bool = False,
+    show: bool = True,
+) -> FitReport:
+    """Fit ``model`` in place to scaled labels; it ends with the weights that scored best on ``validation``.
+
+    Logs go to ``folder/logs`` (CSV and TensorBoard), the resume state to ``folder/resume``.
+
+    Raises
+    ------
+    ConfigError
+        If settings make no sense here.
+    CheckpointError
+        If ``resume`` is asked for and the state is missing, damaged or of another run.
+    """
+    config.check()
+    accelerator = _device(config)
+    loader = MutantLoader(train, config.batch_size, shuffle=True, seed=seed)
+    timed = TimedLoader(loader)
+    keeper = Keeper(folder / "resume", config.patience, fingerprint)
+    task = FitTask(model, organism, config, config.epochs * len(loader), seed)
+    callbacks: list[Callback] = [keeper, _NextEpoch(loader, keeper)]
+    if resume:
+        callbacks.append(_Restore(keeper.resume(task)))
+        loader.set_epoch(keeper.epoch)
+    progress = Progress(timed, keeper, config.epochs, show)
+    callbacks.append(progress)
+    start = time.perf_counter()
+    if keeper.epoch < config.epochs and not keeper.stopped:
+        with _threads(config), warnings.catch_warnings():
+            # Lightning advises on data-loading workers; batches here are slices of arrays and need none.
+            warnings.filterwarnings("ignore", module="lightning.*")
+            logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+            trainer = Trainer(
+                accelerator=accelerator,
+                devices=1,
+                precision="bf16-mixed" if _bf16(config, accelerator) else "32-true",
+                max_epochs=config.epochs - keeper.epoch,
+                gradient_clip_val=config.clip or None,
+                callbacks=callbacks,
+                logger=_loggers(folder, config),
+                log_every_n_steps=1,
+                deterministic=config.deterministic,
+                num_sanity_val_steps=0,
+                enable_checkpointing=False,
+                enable_progress_bar=False,
+                enable_model_summary=False,
+                use_distributed_sampler=False,
+            )
+            trainer.fit(task, timed, MutantLoader(validation, config.batch_size))
+    model.load_state_dict(keeper.best)
+    model.cpu().eval()
+    return FitReport(
+        best_score=keeper.best_score,
+        best_epoch=keeper.best_epoch,
+        epochs=keeper.epoch,
+        steps=task.step,
+        seconds=time.perf_counter() - start,
+        mutants_per_second=progress.throughput,
+        loading_share=progress.loading_share,
+        scores=tuple(keeper.scores),
+    )
+
+
+def _bf16(config: TrainingConfig, accelerator: str) -> bool:
+    return config.precision == "bf16" or (config.precision == "auto" and accelerator == "gpu")
+
+
+class _threads:
+    """Sets the number of CPU threads for a while (one when the run must be deterministic)."""
+
+    def __init__(self, config: TrainingConfig) -> None:
+        self.wanted = 1 if config.deterministic else config.threads
+
+    def __enter__(self) -> None:
+        self.before = torch.get_num_threads()
+        self.was_deterministic = torch.are_deterministic_algorithms_enabled()
+        if self.wanted:
+            torch.set_num_threads(self.wanted)
+
+    def __exit__(self, *error: object) -> None:
+        torch.set_num_threads(self.before)
+        torch.use_deterministic_algorithms(self.was_deterministic)
+
+
+def _loggers(folder: Path, config: TrainingConfig) -> list[Logger]:
+    loggers: list[Logger] = [
+        CSVLogger(folder, name="logs", version="", flush_logs_every_n_steps=20),
+        TensorBoardLogger(folder, name="logs", version=""),
+    ]
+    if config.wandb:
+        try:
+            from lightning.pytorch.loggers import WandbLogger
+
+            loggers.append(WandbLogger(save_dir=folder / "logs", project="wildtype"))
+        except ModuleNotFoundError as error:
+            raise ConfigError("training.wandb=true needs the extra: pip install 'wildtype[wandb]'") from error
+    return loggers

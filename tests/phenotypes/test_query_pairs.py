@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wildtype.mutants import MutantTable
+from wildtype.phenotypes.query_pairs import contains_pair, query_pairs
+
+TRIPLES = st.lists(
+    st.sets(st.integers(0, 8), min_size=3, max_size=3).map(sorted), min_size=1, unique_by=tuple
+)
+
+
+def greedy_by_definition(triples: list[tuple[int, ...]]) -> dict[tuple[int, ...], tuple[int, int]]:
+    left, out = set(triples), {}
+    while left:
+        counts = Counter(pair for triple in left for pair in combinations(triple, 2))
+        best = min(counts, key=lambda pair: (-counts[pair], pair))
+        if counts[best] == 1:
+            return out | {triple: triple[:2] for triple in left}
+        for triple in [t for t in left if set(best) <= set(t)]:
+            out[triple] = best
+            left.discard(triple)
+    return out
+
+
+@given(TRIPLES)
+def test_cover_is_greedy(triples: list[list[int]]) -> None:
+    found = query_pairs(np.array(triples, dtype=np.int64))
+    expected = greedy_by_definition([tuple(t) for t in triples])
+    assert [tuple(pair) for pair in found.tolist()] == [expected[tuple(t)] for t in triples]
+
+
+def test_recovers_the_queries_of_a_crossed_screen() -> None:
+    queries, arrays = [(0, 1), (2, 3), (0, 4)], range(5, 40)
+    triples = np.array([(*query, array) for query in queries for array in arrays])
+    assert {tuple(pair) for pair in query_pairs(triples).tolist()} == set(queries)
+
+
+@given(
+    st.lists(st.sets(st.integers(0, 6), max_size=5).map(sorted), min_size=1, max_size=12),
+    st.lists(st.sets(st.integers(0, 6), min_size=2, max_size=2).map(sorted), min_size=1, max_size=4),
+)
+def test_contains_pair(sets: list[list[int]], pairs: list[list[int]]) -> None:
+    found = contains_pair(MutantTable.from_sets(sets), np.array(pairs), 7)
+    assert found.tolist() == [any(set(pair) <= set(s) for pair in pairs) for s in sets]

@@ -1,0 +1,268 @@
+"""Splits: nothing leaks, nothing is lost, and the leak check itself can fail."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from wildtype.errors import SplitError
+from wildtype.phenotypes import Dataset, Split
+from wildtype.phenotypes.splits import make_split
+
+Factory = Callable[..., Dataset]
+NAMES = ["random", "one-unseen", "unseen", "query-pair"]
+
+
+def parts(split: Split) -> dict[str, np.ndarray]:
+    return {"train": split.train, "validation": split.validation, "test": split.test}
+
+
+def gene_sets(dataset: Dataset, rows: np.ndarray) -> list[frozenset[int]]:
+    every = dataset.table.sets()
+    return [frozenset(every[i]) for i in rows]
+
+
+def try_split(dataset: Dataset, name: str, seed: int, **fractions: float) -> Split:
+    try:
+        return make_split(dataset, name, seed, **fractions)
+    except SplitError as error:
+        if "leaves no" not in str(error):
+            raise
+        assume(False)
+        raise
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(NAMES), st.integers(0, 1000), st.integers(8, 30), st.integers(60, 200))
+def test_every_row_is_on_one_side_or_counted(
+    make_random_dataset: Factory, name: str, seed: int, genes: int, rows: int
+) -> None:
+    dataset = make_random_dataset(seed, genes, rows)
+    split = try_split(dataset, name, seed)
+    placed = np.concatenate(list(parts(split).values()))
+    assert np.unique(placed).size == placed.size
+    assert placed.size + sum(split.dropped.values()) == len(dataset)
+    sides = [set(gene_sets(dataset, rows)) for rows in parts(split).values()]
+    for one, two in combinations(sides, 2):
+        assert not one & two
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 1000), st.integers(10, 30), st.sampled_from(["one-unseen", "unseen"]))
+def test_unseen_genes_are_unseen(make_random_dataset: Factory, seed: int, genes: int, name: str) -> None:
+    dataset = make_random_dataset(seed, genes, 150)
+    split = try_split(dataset, name, seed)
+    names = dataset.organism.genes.names
+    seen = set().union(*gene_sets(dataset, split.train))
+    for part in ("validation", "test"):
+        held = {names.index(gene) for gene in split.held_out_genes[part]}
+        assert not held & seen
+        for genes_of_row in gene_sets(dataset, parts(split)[part]):
+            if name == "one-unseen":
+                assert len(genes_of_row) > 1
+                assert len(genes_of_row - seen) == 1
+                assert genes_of_row - seen <= held
+            else:
+                assert genes_of_row <= held
+    assert not set(split.held_out_genes["validation"]) & set(split.held_out_genes["test"])
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 1000), st.integers(8, 25))
+def test_no_test_query_pair_in_training(make_random_dataset: Factory, seed: int, genes: int) -> None:
+    dataset = make_random_dataset(seed, genes, 200, (1, 2, 3, 3, 3, 4))
+    split = try_split(dataset, "query-pair", seed)
+    names = dataset.organism.genes.names
+    training = {pair for s in gene_sets(dataset, split.train) for pair in combinations(sorted(s), 2)}
+    selecting = {pair for s in gene_sets(dataset, split.validation) for pair in combinations(sorted(s), 2)}
+    for part in ("validation", "test"):
+        held = {(names.index(a), names.index(b)) for a, b in split.held_out_pairs[part]}
+        assert not held & training
+        if part == "test":
+            assert not held & selecting
+        for s in gene_sets(dataset, parts(split)[part]):
+            assert len(s) == 3
+            assert held & set(combinations(sorted(s), 2))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 1000), st.floats(0.05, 0.4), st.floats(0.05, 0.4))
+def test_random_is_stratified_by_order(
+    make_random_dataset: Factory, seed: int, validation: float, test: float
+) -> None:
+    dataset = make_random_dataset(seed, 40, 300)
+    split = try_split(dataset, "random", seed, validation=validation, test=test)
+    every = set(gene_sets(dataset, np.arange(len(dataset))))
+    for part, fraction in (("validation", validation), ("test", test)):
+        sets = set(gene_sets(dataset, parts(split)[part]))
+        assert abs(len(sets) - fraction * len(every)) <= 0.5 + 1e-9
+        for order in (1, 2, 3):
+            wanted = fraction * sum(len(s) == order for s in every)
+            assert abs(sum(len(s) == order for s in sets) - wanted) <= 1 + 1e-9
+    assert split.dropped == {}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_same_seed_same_split_whatever_the_order_of_rows(make_random_dataset: Factory, name: str) -> None:
+    dataset = make_random_dataset(3, 25, 200)
+    mixed = np.random.default_rng(0).permutation(len(dataset))
+    other = replace(dataset, table=dataset.table.take(mixed))
+    one, two = (make_split(d, name, 5, validation=0.2, test=0.2) for d in (dataset, other))
+    for part, rows in parts(one).items():
+        assert sorted(mixed[parts(two)[part]]) == rows.tolist()
+    assert one.held_out_genes == two.held_out_genes
+    different = make_split(dataset, name, 6, validation=0.2, test=0.2)
+    assert different.test.tolist() != one.test.tolist()
+
+
+@pytest.mark.parametrize(("alias", "name"), [("R", "random"), ("Q", "one-unseen"), ("G", "unseen")])
+def test_aliases(make_random_dataset: Factory, alias: str, name: str) -> None:
+    dataset = make_random_dataset(0, 20, 200, (2,))
+    split = dataset.split(alias, seed=1)
+    assert split.name == name
+    np.testing.assert_array_equal(split.test, make_split(dataset, name, 1).test)
+
+
+def test_one_unseen_drops_and_counts(make_dataset: Factory) -> None:
+    genes = 10
+    sets: list[tuple[int, ...]] = [(g,) for g in range(genes)] + list(combinations(range(genes), 2))
+    split = make_split(make_dataset(sets, genes), "Q", 0)
+    assert split.dropped == {"single mutant of a held-out gene": 2, "two or more held-out genes": 1}
+    assert (split.test.size, split.validation.size) == (8, 8)
+    assert split.train.size == 8 + 28
+
+
+def test_one_unseen_needs_the_other_gene_in_training(make_dataset: Factory) -> None:
+    # Gene 11 is only ever combined with gene 0: once 0 is held out, nothing of 11 is left to learn from.
+    dataset = make_dataset([(0, 11), *combinations(range(11), 2)], 12)
+    counted = 0
+    for seed in range(30):
+        try:
+            split = make_split(dataset, "Q", seed)
+        except SplitError:
+            continue
+        counted += split.dropped.get("another gene has no training row", 0)
+        seen = set().union(*gene_sets(dataset, split.train))
+        assert all(len(s - seen) == 1 for s in gene_sets(dataset, split.test))
+    assert counted > 0
+
+
+def test_single_mutants_are_test_rows_when_all_genes_are_unseen(make_dataset: Factory) -> None:
+    split = make_split(make_dataset([(g,) for g in range(20)], 20), "G", 0)
+    assert (split.train.size, split.validation.size, split.test.size) == (13, 3, 4)
+    assert split.dropped == {}
+
+
+def test_query_pair_drops_other_orders_and_counts(make_dataset: Factory) -> None:
+    queries = [(0, 1), (2, 3), (4, 5), (6, 7)]
+    sets = (
+        [(*q, a) for q in queries for a in range(8, 20)] + queries + [(*q, 20, 21) for q in queries] + [(0,)]
+    )
+    split = make_split(make_dataset(sets, 22), "query-pair", 2)
+    assert split.dropped == {
+        "double mutant of a held-out query pair": 2,
+        "held-out query pair within four or more genes": 2,
+    }
+    assert (split.train.size, split.validation.size, split.test.size) == (24 + 2 + 2 + 1, 12, 12)
+    assert len(split.held_out_pairs["test"]) == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_json_round_trip(make_random_dataset: Factory, name: str) -> None:
+    dataset = make_random_dataset(1, 25, 200)
+    split = make_split(dataset, name, 4, validation=0.2, test=0.2)
+    again = Split.from_json(json.loads(json.dumps(split.to_json())))
+    for part, rows in parts(again).items():
+        np.testing.assert_array_equal(rows, parts(split)[part])
+        assert rows.dtype == np.int64
+    assert again.to_json() == split.to_json()
+    assert again.check(dataset) == split.check(dataset)
+
+
+def test_check_reports_what_it_found(make_random_dataset: Factory) -> None:
+    dataset = make_random_dataset(1, 25, 200)
+    split = make_split(dataset, "Q", 0)
+    report = split.check(dataset)
+    assert report["rows"]["dropped"] == sum(split.dropped.values())
+    assert set(report["unseen_genes_per_row"]["test"]) == {"1"}
+    assert report["gene_sets_on_two_sides"] == 0
+
+
+def swap(split: Split, take: int, give: int) -> dict[str, Any]:
+    """Move the ``take``-th test row into training and the ``give``-th training row into test."""
+    train = np.sort(np.append(np.delete(split.train, give), split.test[take]))
+    test = np.sort(np.append(np.delete(split.test, take), split.train[give]))
+    return {"train": train, "test": test}
+
+
+@pytest.mark.parametrize("name", ["one-unseen", "unseen", "query-pair"])
+def test_check_finds_a_planted_leak(make_random_dataset: Factory, name: str) -> None:
+    dataset = make_random_dataset(1, 25, 200)
+    split = make_split(dataset, name, 0, validation=0.2, test=0.2)
+    with pytest.raises(SplitError, match="leaks"):
+        replace(split, **swap(split, 0, 0)).check(dataset)
+
+
+def test_check_finds_a_gene_set_on_two_sides(make_dataset: Factory) -> None:
+    dataset = make_dataset([(g, g + 1) for g in range(20)] * 2, 21, condition=np.repeat([0, 1], 20))
+    split = make_split(dataset, "R", 0)
+    with pytest.raises(SplitError, match="gene sets are on two sides"):
+        replace(split, **swap(split, 0, 0)).check(dataset)
+    twice = np.sort(np.append(split.train, split.test[0]))
+    with pytest.raises(SplitError, match="a row is on two sides"):
+        replace(split, train=twice).check(dataset)
+
+
+def test_check_finds_rows_that_vanish(make_dataset: Factory) -> None:
+    dataset = make_dataset([(g, g + 1) for g in range(30)], 31)
+    split = make_split(dataset, "R", 0)
+    with pytest.raises(SplitError, match="counted dropped rows"):
+        replace(split, train=split.train[1:]).check(dataset)
+
+
+def test_check_refuses_other_data(make_dataset: Factory) -> None:
+    sets = [(g, g + 1) for g in range(30)]
+    dataset = make_dataset(sets, 31)
+    split = make_split(dataset, "R", 0)
+    relabelled = make_dataset(sets, 31, value=np.ones(30))
+    with pytest.raises(SplitError, match="another version of dataset 'toy'"):
+        split.check(relabelled)
+    reordered = replace(dataset, table=dataset.table.take(np.arange(30)[::-1]))
+    assert reordered.sha256 == dataset.sha256
+    with pytest.raises(SplitError, match="another version"):
+        split.check(reordered)
+
+
+def test_messages(make_dataset: Factory) -> None:
+    pairs = make_dataset([(0, 1), (2, 3), (4, 5)], 6)
+    with pytest.raises(SplitError, match="'X' is not a split; known splits: random"):
+        make_split(pairs, "X")
+    with pytest.raises(SplitError, match=r"leaves no validation rows of 3.*raise validation"):
+        make_split(pairs, "random", validation=0.1, test=0.4)
+    with pytest.raises(SplitError, match=r"leaves no .* or split 'random'"):
+        make_split(pairs, "G")
+    with pytest.raises(SplitError, match="no rows of three genes"):
+        make_split(pairs, "query-pair")
+    with pytest.raises(SplitError, match="must be positive"):
+        make_split(pairs, "random", test=0.0)
+    with pytest.raises(SplitError, match="sum to less than 1"):
+        make_split(pairs, "random", validation=0.5, test=0.6)
+
+
+@pytest.mark.parametrize(
+    "change", [{"rows": "tvx"}, {"rows": 3}, {"name": "other"}, {"dropped": None}, {"seed": "a"}]
+)
+def test_damaged_records_are_refused(make_dataset: Factory, change: dict[str, Any]) -> None:
+    record = make_split(make_dataset([(g, g + 1) for g in range(30)], 31), "R").to_json()
+    with pytest.raises(SplitError):
+        Split.from_json(record | change)
+    with pytest.raises(SplitError, match="not a stored split"):
+        Split.from_json({})
