@@ -22,3 +22,18 @@ def mirror() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no publishers' files at {folder}: set WILDTYPE_MIRROR to a folder that holds them")
     return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a finished run on the tiny dataset, with two baselines."""
+    from tests.tiny import tiny_dataset
+    from wildtype.config.compose import compose
+    from wildtype.runs.run import train
+
+    folder = tmp_path_factory.mktemp("runs") / "tiny"
+    words = ["model.width=16", "model.heads=4", "model.layers=1", "model.head.heads=2", "training.epochs=3",
+             "training.batch_size=64", "baselines=[mean,additive_ridge]", f"run.folder={folder}",
+             "run.progress=false", "run.replicates=50", "data.name=tiny-growth"]  # fmt: skip
+    train(compose(words), dataset=tiny_dataset())
+    return folder

@@ -163,7 +163,7 @@ def test_relations_that_cannot_be_a_prior_are_named():
     with pytest.raises(GraphError, match="'tflink'"):
         sample_non_edges(empty, 1, torch.Generator())
     signed = SparseOperator.from_edges([0], [1], 3, [-1.0], name="regulatory")
-    with pytest.raises(GraphError, match="'regulatory'.*not positive"):
+    with pytest.raises(GraphError, match=r"'regulatory'.*not positive"):
         graph_prior_kl(q, q, torch.ones(3), signed, scale=1.0)
 
 

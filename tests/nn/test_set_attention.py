@@ -69,5 +69,5 @@ def test_wrong_shapes_are_named():
         layer(torch.ones(1, 2, 3), torch.ones(1, 2, dtype=torch.bool))
     with pytest.raises(ShapeError, match=r"mask: received \[1, 3\], expected \[1, 2\]"):
         layer(torch.ones(1, 2, 4), torch.ones(1, 3, dtype=torch.bool))
-    with pytest.raises(ShapeError, match="mask: received dtype torch.float32"):
+    with pytest.raises(ShapeError, match=r"mask: received dtype torch\.float32"):
         layer(torch.ones(1, 2, 4), torch.ones(1, 2))

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import csv
+import gzip
 from collections import Counter
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,3 +52,24 @@ def test_recovers_the_queries_of_a_crossed_screen() -> None:
 def test_contains_pair(sets: list[list[int]], pairs: list[list[int]]) -> None:
     found = contains_pair(MutantTable.from_sets(sets), np.array(pairs), 7)
     assert found.tolist() == [any(set(pair) <= set(s) for pair in pairs) for s in sets]
+
+
+@pytest.mark.real
+def test_finds_the_query_strains_of_the_trigenic_study(mirror: Path) -> None:
+    def rows(name: str) -> list[dict[str, str]]:
+        with gzip.open(mirror / name, "rt") as handle:
+            return list(csv.DictReader(handle, delimiter="\t"))
+
+    calls = rows("kuzmin2018_significant_trigenic_and_digenic_orf.tsv.gz")
+    sets = {frozenset(r[f"orf{i}"] for i in (1, 2, 3)) for r in calls if r["type"] == "trigenic"}
+    names = sorted(set().union(*sets))
+    triples = np.array(sorted(sorted(names.index(g) for g in s) for s in sets if len(s) == 3))
+    known = {frozenset((r["ORF1"], r["ORF2"])) for r in rows("kuzmin_tausga_query_assignment.csv.gz")}
+    found, told = 0, 0
+    for triple, pair in zip(triples.tolist(), query_pairs(triples).tolist(), strict=True):
+        strains = {names[i] for i in triple}
+        if any(strain <= strains for strain in known):
+            told += 1
+            found += frozenset(names[i] for i in pair) in known
+    assert told > 2000
+    assert found / told > 0.99

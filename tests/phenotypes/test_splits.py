@@ -45,7 +45,7 @@ def try_split(dataset: Dataset, name: str, seed: int, **fractions: float) -> Spl
 def test_every_row_is_on_one_side_or_counted(
     make_random_dataset: Factory, name: str, seed: int, genes: int, rows: int
 ) -> None:
-    dataset = make_random_dataset(seed, genes, rows)
+    dataset = make_random_dataset(seed, genes, rows, (0, 1, 2, 3))
     split = try_split(dataset, name, seed)
     placed = np.concatenate(list(parts(split).values()))
     assert np.unique(placed).size == placed.size
@@ -251,6 +251,8 @@ def test_messages(make_dataset: Factory) -> None:
         make_split(pairs, "G")
     with pytest.raises(SplitError, match="no rows of three genes"):
         make_split(pairs, "query-pair")
+    with pytest.raises(SplitError, match="has single mutants only"):
+        make_split(make_dataset([(g,) for g in range(20)], 20), "Q")
     with pytest.raises(SplitError, match="must be positive"):
         make_split(pairs, "random", test=0.0)
     with pytest.raises(SplitError, match="sum to less than 1"):

@@ -16,13 +16,14 @@ def command(
     json: Json = False,
 ) -> None:
     """Print the comparison of one run, or mean and SD over several runs of the same data and split."""
-    from wildtype.report.table import print_comparison, print_summary, summary_to_markdown, to_markdown
+    from wildtype.evaluation.summary import summarise
+    from wildtype.report.summary import print_summary, summary_to_markdown
+    from wildtype.report.table import print_comparison, to_markdown
     from wildtype.runs.run import Run
-    from wildtype.runs.summary import summarise
 
     finished = [Run(path) for path in runs]
     if len(finished) > 1:
-        groups = summarise(finished)
+        groups = summarise(comparison for run in finished for comparison in run.comparisons.values())
         if json:
             print_json([group.to_json() for group in groups])
         for group in [] if json else groups:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 
@@ -35,14 +35,15 @@ def compose(overrides: Sequence[str] = ()) -> TrainConfig:
     ConfigError
         On an unknown key, an unknown dataset, or a value of the wrong type.
     """
+    words = [_checked(word) for word in overrides]
     ConfigStore.instance().store(name="schema", node=TrainConfig)
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(str(SETTINGS.resolve()), version_base="1.3"):
-            composed = hydra_compose("train", overrides=list(overrides))
+            composed = hydra_compose("train", overrides=words)
         config = OmegaConf.to_object(composed)
     except (HydraException, OmegaConfBaseException) as error:
-        raise ConfigError(_explain(error, overrides)) from error
+        raise ConfigError(_explain(error)) from error
     assert isinstance(config, TrainConfig)
     return config
 
@@ -64,18 +65,25 @@ def known_data() -> list[str]:
     return sorted(path.stem for path in (SETTINGS / "data").glob("*.yaml"))
 
 
-def _explain(error: Exception, overrides: Iterable[str]) -> str:
+def _checked(word: str) -> str:
+    """Return a word as Hydra wants it, after checking its key; raises ``ConfigError``."""
+    key, found, value = word.lstrip("+").partition("=")
+    if not found:
+        raise ConfigError(f"{word!r} is not a setting: write key=value, as in model.layers=2")
+    if key == "data" and value not in known_data():
+        raise ConfigError(f"there is no dataset {value!r}; known datasets: {', '.join(known_data())}")
+    if key.startswith("model.prior.heads."):  # a map: its keys are relations, which need not stand there yet
+        return f"++{key}={value}"
     keys = known_keys()
-    for override in overrides:
-        key, found, value = override.lstrip("+~").partition("=")
-        if not found:
-            return f"{override!r} is not a setting: write key=value, as in model.layers=2"
-        if key == "data" and value not in known_data():
-            return f"there is no dataset {value!r}; known datasets: {', '.join(known_data())}"
-        if key not in keys and not key.startswith("model.prior.heads."):
-            near = difflib.get_close_matches(key, keys, n=3, cutoff=0.6)
-            hint = f"did you mean {' or '.join(near)}?" if near else "see `wildtype train --settings` for all of them"
-            return f"{key!r} is not a setting; {hint}"
+    if key not in keys:
+        near = difflib.get_close_matches(key, keys, n=3, cutoff=0.6)
+        hint = f"did you mean {' or '.join(near)}?" if near else "see `wildtype train --settings` for all of them"
+        raise ConfigError(f"{key!r} is not a setting; {hint}")
+    return f"{key}={value}"
+
+
+def _explain(error: Exception) -> str:
+    """Return the sentences of an error and of what caused it, on one line."""
     causes = [error, error.__cause__, error.__context__]
     lines = [line.strip() for cause in causes if cause for line in str(cause).splitlines() if line.strip()]
     return re.sub(r"\s+", " ", "; ".join(dict.fromkeys(lines)))

@@ -15,8 +15,8 @@ mse                    mean squared error, in the phenotype's unit squared
 r2                     1 − mse / variance of the labels; negative when worse than their mean
 auroc_sign             chance that a row with a positive label is predicted above one with a negative label;
                        rows whose label is zero (within ``ZERO``) are left out
-auroc_strong           chance that of a strong row (label at least ``strong`` from 0 in either direction) and a
-                       weak one, the strong has the larger absolute prediction
+auroc_strong           chance that of a strong row (label at least ``strong`` from 0, on either side) and
+                       a weak one, the strong one has the larger absolute prediction
 pearson_negatives      Pearson among rows with negative labels: what is left once telling the signs apart is
                        no help
 =====================  ==============================================================================
@@ -29,7 +29,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
 
 from wildtype.errors import ShapeError
 
@@ -97,12 +96,18 @@ def pearson_statistic(truth: ArrayLike, prediction: ArrayLike) -> Statistic:
     return statistic
 
 
+def _mid_ranks(values: Floats) -> Floats:
+    """Return ranks [M] from 1; equal values share the mean of theirs."""
+    _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(sizes) - (sizes - 1) / 2)[group.reshape(-1)])
+
+
 def spearman_statistic(truth: ArrayLike, prediction: ArrayLike) -> Statistic:
     """Bind the rank correlation (ties share their mean rank); raises ``Undefined``."""
     x, y = _pair(truth, prediction)
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise Undefined("labels or predictions are not finite")
-    return pearson_statistic(rankdata(x), rankdata(y))
+    return pearson_statistic(_mid_ranks(x), _mid_ranks(y))
 
 
 def mse_statistic(truth: ArrayLike, prediction: ArrayLike) -> Statistic:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
-
-from wildtype.files import finite
 
 if TYPE_CHECKING:
     from wildtype.phenotypes import Dataset
 
 LIMITS = (
-    "assumes that sd is the standard error of the label, that errors are independent of each other and of the "
-    "true value, and that rows were not selected by their label; where only significant rows are listed the "
-    "variance between rows is inflated and the guide too high, and where sd is that of single replicates it "
-    "is too low"
+    "assumes that sd is the standard error of the label, that errors are independent of each other and of "
+    "the true value, and that rows were not selected by their label; where only significant rows are listed "
+    "the variance between rows is inflated and the guide too high, and where sd is that of single replicates "
+    "it is too low"
 )
 """When the guide means what it says."""
 
@@ -53,14 +51,9 @@ class NoiseGuide:
         if math.isnan(self.ceiling):
             return f"no noise ceiling: {self.reason}. Stated: {self.stated}"
         return (
-            f"rough guide to the highest Pearson: {self.ceiling:.2f}, from the sd of {self.rows_with_sd:,} of "
-            f"{self.rows:,} rows; {self.limits}. Stated: {self.stated}"
+            f"rough guide to the highest Pearson: {self.ceiling:.2f}, from the sd of {self.rows_with_sd:,} "
+            f"of {self.rows:,} rows; {self.limits}. Stated: {self.stated}"
         )
-
-    def to_json(self) -> dict[str, Any]:
-        """Return a JSON-like record."""
-        record: dict[str, Any] = finite(asdict(self))
-        return record
 
 
 def noise_guide(dataset: Dataset, rows: ArrayLike) -> NoiseGuide:

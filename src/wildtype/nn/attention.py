@@ -150,15 +150,15 @@ def _split_keys(outside: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _attend(q: Tensor, k: Tensor, v: Tensor, scale: float) -> tuple[Tensor, Tensor]:
-    if not _has_flash(q, _padded_width(q, v)):
+    if not _has_flash(q, padded_width(q.shape[-1], v.shape[-1])):
         return attention_with_lse_reference(q, k, v, scale=scale)
     out, lse = _FlashWithLse.apply(q, k, v, scale)  # type: ignore[no-untyped-call]
     return out, lse
 
 
-def _padded_width(q: Tensor, v: Tensor) -> int:
-    """Room for d, for dv and the appended channel: a multiple of 8, at least 16 (why: top of the file)."""
-    return max(16, -(-max(q.shape[-1], v.shape[-1] + 1) // 8) * 8)
+def padded_width(width: int, width_v: int) -> int:
+    """Width handed to a kernel: room for d, for dv and the appended channel; a multiple of 8, at least 16."""
+    return max(16, -(-max(width, width_v + 1) // 8) * 8)
 
 
 def _has_flash(q: Tensor, width: int) -> bool:
@@ -177,7 +177,7 @@ class _FlashWithLse(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, scale: float) -> tuple[Tensor, Tensor]:
-        width = _padded_width(q, v)
+        width = padded_width(q.shape[-1], v.shape[-1])
         padded = [F.pad(x, (0, width - x.shape[-1])) for x in (q, k, v)]
         if q.is_cuda:
             out, lse, *ctx.cuda = torch.ops.aten._scaled_dot_product_flash_attention(*padded, scale=scale)

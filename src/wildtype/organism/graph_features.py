@@ -35,7 +35,8 @@ def graph_features(
     components : int
         Spectral columns per relation (fewer where the graph is smaller).
     minimum_edges : int
-        Relations with fewer edges get no spectral block.
+        Relations with fewer edges within their largest connected part get no spectral block: positions within
+        a small part say nothing of most genes.
     """
     blocks = []
     if graphs:
@@ -50,36 +51,40 @@ def graph_features(
         values = np.stack(columns, axis=1).astype(np.float32)
         blocks.append(FeatureBlock("degrees", values, tuple(names), source="gene graphs"))
     for relation in graphs.values():
-        if relation.edges < minimum_edges:
+        inside = relation.restrict(_largest_part(relation))
+        if inside.edges < max(minimum_edges, 1):
             continue
         vectors = spectral_components(relation, components)
-        if vectors.shape[1]:
-            blocks.append(
-                FeatureBlock(
-                    f"spectral.{relation.name}",
-                    vectors,
-                    tuple(f"c{i + 1}" for i in range(vectors.shape[1])),
-                    source=f"gene graph {relation.name} ({relation.source})",
-                    note=relation.note,
-                )
+        blocks.append(
+            FeatureBlock(
+                f"spectral.{relation.name}",
+                vectors,
+                tuple(f"c{i + 1}" for i in range(vectors.shape[1])),
+                source=f"gene graph {relation.name} ({relation.source})",
+                note=relation.note,
             )
+        )
     return blocks
+
+
+def _largest_part(relation: Relation) -> NDArray[np.int64]:
+    """Return the genes of the largest connected part, ascending; the first of equally large ones."""
+    _, part = csgraph.connected_components(relation.adjacency, directed=relation.directed, connection="weak")
+    return np.flatnonzero(part == np.bincount(part).argmax())
 
 
 def spectral_components(relation: Relation, components: int) -> NDArray[np.float32]:
     """Return the leading spectral components of a relation, float32 [n, at most ``components``].
 
-    They are the eigenvectors of D^-1/2 A D^-1/2 (A symmetrised) with the largest eigenvalues, within the largest
-    connected part; genes outside it are NaN, because every further part would only add an eigenvector that
-    names it. The very first one, proportional to the root of the degree, is left out. Columns fall in
-    eigenvalue, have mean square 1 over the part, and their entry of largest size is positive. The start vector
-    of the iteration is fixed, so the result repeats.
+    They are the eigenvectors of D^-1/2 A D^-1/2 (A symmetrised) with the largest eigenvalues, within the
+    largest connected part; genes outside it are NaN, because every further part would only add an eigenvector
+    that names it. The very first one, proportional to the root of the degree, is left out. Columns fall in
+    eigenvalue, have mean square 1 over the part, and their entry of largest size is positive. The start
+    vector of the iteration is fixed, so the result repeats.
     """
     adjacency: Any = relation.adjacency.astype(np.float64)
     adjacency = sparse.csr_array((adjacency + adjacency.T) / 2.0)
-    _, part = csgraph.connected_components(adjacency, directed=False)
-    sizes = np.bincount(part)
-    nodes = np.flatnonzero(part == sizes.argmax())
+    nodes = _largest_part(relation)
     k = nodes.size
     count = min(components, k - 1)
     if count < 1:

@@ -1,8 +1,8 @@
 """`Metabolism`: reactions, metabolites and the gene rules (GPRs) that say which reactions a mutant keeps.
 
-A rule is expanded once to a disjunction of minimal complexes: the reaction lives while one of them has all its
-genes. Which reactions die in M mutants is then two sparse products, mutant × complex and mutant × reaction,
-that touch only the complexes a removed gene is part of.
+A rule is expanded once to a disjunction of minimal complexes: the reaction lives while one of them has all
+its genes. Which reactions die in M mutants is then two sparse products, mutant × complex and mutant ×
+reaction, that touch only the complexes a removed gene is part of.
 
 Legend: m mutants · r reactions · c complexes · g genes in rules.
 """
@@ -138,7 +138,7 @@ class Metabolism:
 
     @classmethod
     def from_cobra(cls, model: Any) -> Metabolism:
-        """Build a network from a ``cobra.Model``: its present bounds and linear objective, turned to a maximum."""
+        """Build a network from a ``cobra.Model``: its present bounds and linear objective, as a maximum."""
         from cobra.util.array import create_stoichiometric_matrix
         from cobra.util.solver import linear_reaction_coefficients
 
@@ -291,8 +291,8 @@ def _read_model(path: Path) -> Any:
 def read_metabolism(path: str | Path, cache: bool = True) -> Metabolism:
     """Read a metabolic model (SBML or YAML, plain or gzipped); keeps the parsed arrays in the cache folder.
 
-    Parsing a consensus model takes tens of seconds, reading the kept arrays milliseconds; they are found by the
-    SHA-256 of the file.
+    Parsing a consensus model takes tens of seconds, reading the kept arrays milliseconds; they are found by
+    the SHA-256 of the file.
 
     Raises
     ------

@@ -92,28 +92,32 @@ def _random(dataset: Dataset, rng: np.random.Generator, validation: float, test:
     return Draft(side_of_set[table.set_id])
 
 
-def _draw_genes(
+def _hold_out_genes(
     dataset: Dataset, rng: np.random.Generator, validation: float, test: float
-) -> tuple[NDArray[np.int8], dict[str, tuple[str, ...]]]:
-    """Return [n] group of every gene (0 kept, 1 validation, 2 test) and the names of those held out."""
+) -> tuple[Draft, NDArray[np.int8]]:
+    """Return rows on the side of their genes, and the side [n] of every gene (0 kept, 1 validation, 2 test).
+
+    A row with a gene held out for test is on the side of test, whatever its other genes.
+    """
     genes = rng.permutation(dataset.measured_genes())
     tests, validations = (max(round(f * genes.size), 1) for f in (test, validation))
     group = np.zeros(len(dataset.organism.genes), np.int8)
     group[genes[:tests]] = 2
     group[genes[tests : tests + validations]] = 1
     names = dataset.organism.genes.names
-    return group, {
-        part: tuple(names[i] for i in np.flatnonzero(group == g))
-        for g, part in ((1, "validation"), (2, "test"))
-    }
+    draft = Draft(np.zeros(len(dataset), np.int8))
+    for side, part in ((1, "validation"), (2, "test")):
+        draft.side[count_genes(dataset.table, group == side) > 0] = side
+        draft.held_out_genes[part] = tuple(names[i] for i in np.flatnonzero(group == side))
+    return draft, group
 
 
 def _one_unseen(dataset: Dataset, rng: np.random.Generator, validation: float, test: float) -> Draft:
     table = dataset.table
-    group, names = _draw_genes(dataset, rng, validation, test)
-    for_validation, for_test = (count_genes(table, group == g) for g in (1, 2))
-    held = for_validation + for_test
-    draft = Draft(np.where(held == 0, 0, np.where(for_test > 0, 2, 1)).astype(np.int8), held_out_genes=names)
+    if not (table.order > 1).any():
+        raise SplitError(f"dataset {dataset.name!r} has single mutants only: use split random or unseen")
+    draft, group = _hold_out_genes(dataset, rng, validation, test)
+    held = count_genes(table, group > 0)
     draft.drop((held == 1) & (table.order == 1), "single mutant of a held-out gene")
     draft.drop(held > 1, "two or more held-out genes")
     seen = np.zeros(group.size, bool)
@@ -124,10 +128,9 @@ def _one_unseen(dataset: Dataset, rng: np.random.Generator, validation: float, t
 
 def _unseen(dataset: Dataset, rng: np.random.Generator, validation: float, test: float) -> Draft:
     table = dataset.table
-    group, names = _draw_genes(dataset, rng, validation, test)
-    for_validation, for_test = (count_genes(table, group == g) for g in (1, 2))
+    draft, group = _hold_out_genes(dataset, rng, validation, test)
+    for_validation, for_test = (count_genes(table, group == side) for side in (1, 2))
     held = for_validation + for_test
-    draft = Draft(np.where(held == 0, 0, np.where(for_test > 0, 2, 1)).astype(np.int8), held_out_genes=names)
     draft.drop((held > 0) & (held < table.order), "held-out and other genes mixed")
     draft.drop((for_validation > 0) & (for_test > 0), "genes held out for validation and for test mixed")
     return draft

@@ -2,15 +2,17 @@
 
 Legend: N nodes · H heads · d head width · K relations · e directed edges in all.
 
-The regularised layer is one attention layer of H heads with the prior of every relation: relation r sits on head
-r modulo (H − 1), so that one head stays free and, with more relations than that, some heads carry two. Timed is
-forward and backward to q, k and v of Σ out ∘ weight + Σ_r KL_r.
+The regularised layer is one attention layer of H heads with the prior of every relation: relation r sits on
+head r modulo (H − 1), so that one head stays free and, with more relations than that, some heads carry two.
+Timed is forward and backward to q, k and v of Σ out ∘ weight + Σ_r KL_r.
 
 * plain: F.scaled_dot_product_attention, no prior;
+* padded: the same on q, k, v padded with zeros to the width that ours hands to the kernel, because the kernel is
+  slow at some small widths: against this one, the price of lse and priors shows by itself;
 * regularised: attention with lse, one sparse product per relation;
 * explicit: the map [H, N, N] by matmul and softmax, every relation a dense [N, N] target.
 
-Repeats of the three are interleaved, so that the ratios hold when the machine drifts. Memory is measured in a
+Repeats of all are interleaved, so that the ratios hold when the machine drifts. Memory is measured in a
 process of its own, above what imports take: graph, inputs, forward and backward of the regularised layer.
 """
 
@@ -19,7 +21,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import resource
 import statistics
 import subprocess
 import sys
@@ -27,6 +28,8 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from wildtype.profiling.memory import PeakMemory
 
 if TYPE_CHECKING:
     import torch
@@ -80,19 +83,23 @@ def bench_attention(
     seed
         Of graph and inputs.
     reference
-        Also run the explicit maps and compare; that takes some 4 (4 H + K) N² bytes, about 7 GB at the defaults.
+        Also run the explicit maps and compare: some 4 (4 H + K) N² bytes, about 7 GB at the defaults.
 
     Returns
     -------
-    JSON-able: `problem`, `machine`, `edges_per_relation`, `repeats`, `seconds` (medians), `ratios`, `peak_mib` (of the
-    regularised layer, above imports), and with `reference` also `difference`: of the loss and of the gradients to
-    q, k and v, in float32 at full size and in float64 at small size.
+    JSON-able: `problem`, `machine`, `edges_per_relation`, `repeats`, `seconds` (medians), `ratios`,
+    `peak_mib` (of the regularised layer, above imports), and with `reference` also `difference`: of the loss
+    and of the gradients to q, k and v, in float32 at full size and in float64 at small size.
     """
     import torch
 
     problem = Problem(nodes, heads, width, relations, edges, seed)
     operators, inputs = _operators(problem), _inputs(problem, torch.float32)
-    steps: dict[str, Step] = {"plain": _plain(problem), "regularised": _regularised(problem, operators)}
+    steps: dict[str, Step] = {
+        "plain": _plain(problem),
+        "padded": _padded(problem),
+        "regularised": _regularised(problem, operators),
+    }
     if reference:
         steps["explicit"] = _explicit(problem, operators, torch.float32)
     seconds = _interleaved(steps, inputs, repeats)
@@ -102,7 +109,9 @@ def bench_attention(
         "edges_per_relation": [op.nnz for op in operators],
         "repeats": repeats,
         "seconds": seconds,
-        "ratios": {"regularised_to_plain": seconds["regularised"] / seconds["plain"]},
+        "ratios": {
+            f"regularised_to_{name}": seconds["regularised"] / seconds[name] for name in ("plain", "padded")
+        },
         "peak_mib": _peak_in_subprocess(problem),
     }
     if reference:
@@ -122,9 +131,9 @@ def peak_above_imports(problem: Problem) -> float:
     import wildtype.nn.attention
     import wildtype.nn.graph_prior  # noqa: F401
 
-    imported = _peak_mib()
-    _value_and_gradients(_regularised(problem, _operators(problem)), _inputs(problem, torch.float32))
-    return _peak_mib() - imported
+    with PeakMemory() as memory:
+        _value_and_gradients(_regularised(problem, _operators(problem)), _inputs(problem, torch.float32))
+    return memory.peak - memory.before
 
 
 def _operators(problem: Problem) -> list[SparseOperator]:
@@ -138,7 +147,7 @@ def _operators(problem: Problem) -> list[SparseOperator]:
     for relation in range(problem.relations):
         share = problem.edges // problem.relations + (relation < problem.edges % problem.relations)
         pairs = torch.randint(problem.nodes**2, (share + share // 8 + 16,), generator=generator)
-        pairs = torch.unique(pairs[pairs // problem.nodes != pairs % problem.nodes])  # type: ignore[no-untyped-call]
+        pairs = torch.unique(pairs[pairs // problem.nodes != pairs % problem.nodes])
         pairs = pairs[torch.randperm(len(pairs), generator=generator)[:share]]
         op = SparseOperator.from_edges(pairs // problem.nodes, pairs % problem.nodes, problem.nodes)
         operators.append(op.row_normalised())
@@ -169,6 +178,20 @@ def _plain(problem: Problem) -> Step:
     return lambda q, k, v: _readout(scaled_dot_product_attention(q, k, v, scale=problem.scale))
 
 
+def _padded(problem: Problem) -> Step:
+    from torch.nn.functional import pad
+
+    from wildtype.nn.attention import padded_width
+
+    attend, width = _plain(problem), problem.width
+    gap = (0, padded_width(width, width) - width)
+
+    def step(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return attend(pad(q, gap), pad(k, gap), pad(v, gap))
+
+    return step
+
+
 def _regularised(problem: Problem, operators: list[SparseOperator]) -> Step:
     from wildtype.nn.attention import attention_with_lse
     from wildtype.nn.graph_prior import graph_prior_kl
@@ -176,9 +199,9 @@ def _regularised(problem: Problem, operators: list[SparseOperator]) -> Step:
     def step(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         out, lse = attention_with_lse(q, k, v, scale=problem.scale)
         loss = _readout(out)
+        heads = list(zip(q[0], k[0], lse[0], strict=True))
         for relation, op in enumerate(operators):
-            head = problem.head_of(relation)
-            loss = loss + graph_prior_kl(q[0, head], k[0, head], lse[0, head], op, scale=problem.scale)
+            loss = loss + graph_prior_kl(*heads[problem.head_of(relation)], op, scale=problem.scale)
         return loss
 
     return step
@@ -259,11 +282,6 @@ def _peak_in_subprocess(problem: Problem) -> float:
         text=True,
     )
     return float(run.stdout)
-
-
-def _peak_mib() -> float:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (1024**2 if sys.platform == "darwin" else 1024)
 
 
 def _machine() -> dict[str, Any]:

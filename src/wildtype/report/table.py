@@ -47,14 +47,15 @@ def _text(value: object, console: Console, style: str = "") -> Text:
     return Text(spelled, style=style)
 
 
-def _table(console: Console, title: str, columns: Sequence[str], numeric: Iterable[int] = ()) -> Table:
+def _table(console: Console, columns: Sequence[str], numeric: Iterable[int] = (), title: str = "") -> Table:
     right = set(numeric)
     table = Table(
-        title=_text(title, console, "bold"),
+        title=_text(title, console, "bold") if title else None,
         title_justify="left",
         box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
+        padding=(0, 1 if console.width >= 110 else 0, 0, 0),
         pad_edge=False,
+        show_edge=False,
     )
     for i, column in enumerate(columns):
         table.add_column(
@@ -124,8 +125,7 @@ def print_comparison(comparison: Comparison, console: Console | None = None) -> 
     """Print a comparison as a table of up to 100 columns, then who wins and how the figures were made."""
     console = console or Console()
     columns = ["model", "Pearson [95 %]", "Δ to reference", "ρ", "MSE", "sign", "strong", "s", "MiB"]
-    table = _table(console, "", columns, range(1, len(columns)))
-    table.title = None
+    table = _table(console, columns, range(1, len(columns)))
     for score in comparison.scores:
         cells = [
             score.model,
@@ -141,6 +141,7 @@ def print_comparison(comparison: Comparison, console: Console | None = None) -> 
         style = "bold" if score is comparison.best else ""
         table.add_row(*(_text(cell, console, style) for cell in cells))
     console.print(table)
+    console.print()
     console.print(_text(comparison.winner_sentence, console, "bold"))
     legend = "ρ: Spearman; sign, strong: AUROC of sign and of strong interactions; s, MiB: time, peak memory"
     for fact in (legend, *_facts(comparison)):
@@ -197,8 +198,8 @@ def print_card(card: Mapping[str, Any], console: Console | None = None) -> None:
     """Print what ``Dataset.card`` returns: counts, exclusions, policies, noise, notes."""
     console = console or Console()
     console.print(_text(card["name"], console, "bold"))
-    facts = _table(console, "", ["", ""])
-    facts.title, facts.show_header = None, False
+    facts = _table(console, ["", ""])
+    facts.show_header = False
     description = f": {card['organism_description']}" if card["organism_description"] else ""
     lines: list[tuple[str, object]] = [
         ("organism", f"{card['organism']}{description}"),
@@ -219,8 +220,7 @@ def print_card(card: Mapping[str, Any], console: Console | None = None) -> None:
     by_phenotype = card["rows_by_phenotype_and_order"]
     orders = sorted({int(order) for counts in by_phenotype.values() for order in counts})
     columns = ["rows by genes per mutant", *(str(order) for order in orders)]
-    table = _table(console, "", columns, range(1, len(columns)))
-    table.title = None
+    table = _table(console, columns, range(1, len(columns)))
     for name, counts in by_phenotype.items():
         cells = [name, *(f"{counts.get(str(order), 0):,}" for order in orders)]
         table.add_row(*(_text(cell, console) for cell in cells))
@@ -237,9 +237,9 @@ def print_relations(organism: Organism, console: Console | None = None) -> None:
     if not organism.graphs:
         console.print(_text(f"{organism.name} ({len(organism.genes):,} genes) has no gene graphs", console))
         return
-    columns = ["relation", "nodes", "edges", "rows", "kind", "dropped", "source", "note"]
+    columns = ["relation", "nodes", "edges", "rows", "kind", "dropped", "source"]
     title = f"Gene graphs of {organism.name} ({len(organism.genes):,} genes)"
-    table = _table(console, title, columns, (1, 2, 3))
+    table = _table(console, columns, (1, 2, 3), title)
     for relation in organism.graphs.values():
         cells = [
             relation.name,
@@ -249,10 +249,17 @@ def print_relations(organism: Organism, console: Console | None = None) -> None:
             f"{'directed' if relation.directed else 'undirected'}{', weighted' if relation.weighted else ''}",
             _counts(relation.dropped),
             " ".join(part for part in (relation.source, relation.version) if part) or NONE,
-            relation.note or NONE,
         ]
         table.add_row(*(_text(cell, console) for cell in cells))
+    table.columns[0].min_width = min(max(len(name) for name in organism.graphs), 32)
     console.print(table)
+    console.print()
+    notes: dict[str, list[str]] = {}
+    for relation in organism.graphs.values():
+        if relation.note:
+            notes.setdefault(relation.note, []).append(relation.name)
+    for note, names in notes.items():
+        console.print(_text(f"{', '.join(names)}: {note}", console))
     legend = (
         "rows: genes with an outgoing edge, on which an attention prior acts; undirected edges count once"
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import zlib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import EllipsisType
@@ -24,6 +24,8 @@ from wildtype.organism import GeneIndex
 MAX_BYTES = 2 << 30
 """Largest uncompressed size that is read; a larger file is damaged or hostile."""
 GZIP_MAGIC = b"\x1f\x8b"
+LARGEST = 1e30
+"""Numbers beyond are no measurements, and would overflow in single precision."""
 REMEDY = "fetch the publisher's file again"
 
 UNKNOWN = "unknown gene"
@@ -116,7 +118,7 @@ def read_bytes(path: str | Path, *, limit: int = MAX_BYTES) -> bytes:
 
 
 def read_text(path: str | Path, *, limit: int = MAX_BYTES) -> str:
-    r"""Return a file as text with ``\n`` line ends; raises ``SourceError`` as ``read_bytes`` does or on bad UTF-8."""
+    r"""Return a file as text with ``\n`` line ends; raises ``SourceError``, also on bad UTF-8."""
     data = read_bytes(path, limit=limit)
     try:
         text = data.decode("utf-8")
@@ -197,18 +199,15 @@ class Rows:
         Raises
         ------
         SourceError
-            Naming the first line whose value is not a finite number.
+            Naming the first line whose value is not a number, or is absurdly large.
         """
         values = self.text(position)
         absent = np.zeros(len(values), bool)
         if missing is not None:
             absent = np.array([value in missing for value in values], dtype=bool)
             values = ["nan" if gone else value for value, gone in zip(values, absent, strict=True)]
-        try:
-            out = np.array(values, dtype=np.str_).astype(np.float64) if values else np.zeros(0)
-        except ValueError:
-            out = np.array([_number(value) for value in values])
-        bad = np.flatnonzero(~np.isfinite(out) & ~absent)
+        out = np.fromiter(map(_number, values), np.float64, len(values))
+        bad = np.flatnonzero(~(np.abs(out) < LARGEST) & ~absent)
         if bad.size:
             row = int(bad[0])
             name = self.header[position] if self.header else f"field {position + 1}"
@@ -217,6 +216,8 @@ class Rows:
 
 
 def _number(value: str) -> float:
+    if "_" in value or not value.isascii():  # Python reads 1_000 and digits of other scripts
+        return np.nan
     try:
         return float(value)
     except ValueError:
@@ -358,7 +359,7 @@ class GeneNames:
 
 
 def match_genes(names: Sequence[str], genes: GeneIndex) -> GeneNames:
-    """Map names [m] to genes, each distinct name looked up once: systematic name first, then as ``GeneIndex.find``."""
+    """Map names [m] to genes, each distinct name once: systematic names, then as ``GeneIndex.find``."""
     known = {name: (i, False) for i, name in enumerate(genes.names)}
     current = set(genes.standard.values())
     for name in {name for name in names if name not in known}:
@@ -371,15 +372,6 @@ def match_genes(names: Sequence[str], genes: GeneIndex) -> GeneNames:
             known[name] = (-2, False)
     position = np.fromiter((known[name][0] for name in names), np.int64, len(names))
     return GeneNames(position, np.fromiter((known[name][1] for name in names), np.bool_, len(names)))
-
-
-def match_pairs(first: GeneNames, second: GeneNames) -> tuple[NDArray[np.bool_], dict[str, int], int]:
-    """Return where both names of a row are genes [m], the other rows by reason, and how many kept rows are renamed."""
-    unknown = (first.position == -1) | (second.position == -1)
-    ambiguous = ~unknown & ~(first.found & second.found)
-    kept = first.found & second.found
-    renamed = int((kept & (first.renamed | second.renamed)).sum())
-    return kept, count_reasons({UNKNOWN: unknown, AMBIGUOUS: ambiguous}), renamed
 
 
 def count_reasons(masks: Mapping[str, NDArray[np.bool_]]) -> dict[str, int]:
@@ -396,14 +388,9 @@ def add_counts(*counts: Mapping[str, int]) -> dict[str, int]:
     return out
 
 
-def protein_to_gene(names: Iterable[str]) -> list[str]:
-    """Return gene names for protein names: ``Gcn4p`` is the product of ``GCN4``; other names stay as they are."""
-    out = []
-    for name in names:
-        protein = len(name) > 1 and name.endswith("p") and name[0].isupper()
-        out.append(name[:-1].upper() if protein else name)
-    return out
-
-
 Collector = Callable[[Reading], None]
 """Called with what became of the rows of every file that is read."""
+
+
+def ignore(reading: Reading) -> None:
+    """Collect nothing."""

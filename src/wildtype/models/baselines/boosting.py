@@ -22,6 +22,7 @@ LEAVES = (15, 31)
 MAX_ITERATIONS = 600
 DEFAULT_ITERATIONS = 150
 BAGS = 3
+FEW_ROWS = 10_000  # below, half as many trees of twice the weight
 
 
 class BoostedTrees:
@@ -63,10 +64,11 @@ class BoostedTrees:
         x, held_x = x[:, self._columns], held_x[:, self._columns]
         choices = [int(fixed["leaves"])] if "leaves" in fixed else list(LEAVES if len(held) else LEAVES[:1])
         stop = len(held) > 0 and "iterations" not in fixed
+        rate = 0.05 if len(y) >= FEW_ROWS else 0.1
         best, first = math.inf, None
         for leaves in choices:
             limit = MAX_ITERATIONS if stop else int(fixed.get("iterations", DEFAULT_ITERATIONS))
-            model = self._model(leaves, limit, stop, seed, 0)
+            model = self._model(rate, leaves, limit, stop, seed, 0)
             model.fit(x, y, X_val=held_x, y_val=held.value) if stop else model.fit(x, y)
             error = squared_error(model.predict(held_x), held) if len(held) else 0.0
             if error < best:
@@ -75,15 +77,17 @@ class BoostedTrees:
         assert first is not None
         self._models = [first]
         for bag in range(1, bags):
-            model = self._model(int(self.chosen["leaves"]), int(self.chosen["iterations"]), False, seed, bag)
+            model = self._model(rate, int(self.chosen["leaves"]), int(self.chosen["iterations"]), False, seed, bag)
             self._models.append(model.fit(x, y))
 
     @staticmethod
-    def _model(leaves: int, iterations: int, stop: bool, seed: int, bag: int) -> HistGradientBoostingRegressor:
+    def _model(
+        rate: float, leaves: int, iterations: int, stop: bool, seed: int, bag: int
+    ) -> HistGradientBoostingRegressor:
         from sklearn.ensemble import HistGradientBoostingRegressor
 
         return HistGradientBoostingRegressor(
-            learning_rate=0.05,
+            learning_rate=rate,
             max_iter=iterations,
             max_leaf_nodes=leaves,
             min_samples_leaf=20,

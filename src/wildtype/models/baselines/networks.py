@@ -63,7 +63,7 @@ class TorchBaseline(Baseline):
     max_epochs: ClassVar[int] = 60
     patience: ClassVar[int] = 6
     learning_rate: ClassVar[float] = 2e-3
-    batch: ClassVar[int] = 1024
+    largest_batch: ClassVar[int] = 1024
 
     @abstractmethod
     def _build(self, tokens: int) -> torch.nn.Module:
@@ -91,7 +91,9 @@ class TorchBaseline(Baseline):
             decays = decays[:1]
         best = math.inf
         for decay in decays:
-            error, epochs, model = self._run(inputs, target, held_inputs, held_target, decay, seed)
+            with torch.random.fork_rng(devices=[]):  # initial weights and dropout, without touching the caller's draws
+                torch.manual_seed(derive(seed, self.name))
+                error, epochs, model = self._run(inputs, target, held_inputs, held_target, decay, seed)
             if error < best:
                 best, self._model = error, model
                 self.chosen = {"weight_decay": decay, "epochs": epochs}
@@ -108,17 +110,16 @@ class TorchBaseline(Baseline):
         """Return the validation error of the best epoch, its number and the model as it was then."""
         import torch
 
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(derive(seed, f"{self.name} initial weights"))
-            model = self._build(self._tokens.size)
+        model = self._build(self._tokens.size)
         optimiser = torch.optim.AdamW(model.parameters(), lr=self.learning_rate, weight_decay=decay)
         fixed = int(self.fixed["epochs"]) if "epochs" in self.fixed else None
         limit = fixed or (self.max_epochs if len(held_target) else 15)
+        batch = min(self.largest_batch, max(32, len(target) // 32))  # a few dozen steps per epoch on little data
         best, kept, state = math.inf, limit, None
         for epoch in range(1, limit + 1):
             model.train()
             order = torch.from_numpy(generator(seed, f"{self.name} batches", epoch).permutation(len(target)))
-            for rows in order.split(self.batch):
+            for rows in order.split(batch):
                 optimiser.zero_grad()
                 torch.nn.functional.mse_loss(model(inputs[rows]), target[rows]).backward()  # type: ignore[no-untyped-call]
                 optimiser.step()

@@ -1,7 +1,7 @@
-"""Many linear programs in chunks: on one or more processes, each chunk kept as a file, so that a build can resume.
+"""Many linear programs in chunks, on one or more processes; each chunk is kept, so that a build can resume.
 
-A chunk's file is named by the content of its question (metabolism, solver and dead reactions), so it is found again
-by any later build that asks the same, and an interrupted build goes on where it stopped.
+A chunk's file is named by the content of its question (metabolism, solver and dead reactions), so it is found
+again by any later build that asks the same, and an interrupted build goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -74,7 +74,12 @@ class ChunkSolver:
     """
 
     def __init__(
-        self, metabolism: Metabolism, *, processes: int | None = None, keep: bool = False, progress: bool = False
+        self,
+        metabolism: Metabolism,
+        *,
+        processes: int | None = None,
+        keep: bool = False,
+        progress: bool = False,
     ) -> None:
         self.metabolism = metabolism
         self.program = GrowthProgram(metabolism)
@@ -101,9 +106,9 @@ class ChunkSolver:
             began, done = time.perf_counter(), 0
             while todo and not self._wants_workers(len(todo), done, time.perf_counter() - began):
                 i = todo.pop(0)
-                answers[i] = solve_all(self.program, chunks[i])
+                answer = answers[i] = solve_all(self.program, chunks[i])
                 if self.folder:
-                    write_chunk(paths[i], answers[i])
+                    write_chunk(paths[i], answer)
                 advance(len(chunks[i]))
                 done += 1
             if todo:
@@ -112,7 +117,9 @@ class ChunkSolver:
                     answers[i] = read_chunk(paths[i], len(chunks[i]))
             whole = [answer for answer in answers if answer is not None]
         if len(whole) < len(chunks):
-            raise DatasetError(f"{len(chunks) - len(whole)} chunks of {label} vanished from {folder}: build again")
+            raise DatasetError(
+                f"{len(chunks) - len(whole)} chunks of {label} vanished from {folder}: build again"
+            )
         width = -(-self.program.columns // 8)
         return Growths(
             np.concatenate([np.zeros(0)] + [a.growth for a in whole]),
@@ -132,8 +139,8 @@ class ChunkSolver:
     def _on_workers(self, folder: Path, jobs: list[tuple[Path, Dead]], advance: Any) -> None:
         """Hand jobs to worker processes one at a time; each writes its chunk file and then says so.
 
-        Workers are fresh interpreters, not forks: they share no threads or locks with this process, and do not
-        import its main module.
+        Workers are fresh interpreters, not forks: they share no threads or locks with this process, and do
+        not import its main module.
         """
         problem = folder / "metabolism.npz"
         with writing(problem) as temporary, open(temporary, "wb") as handle:
@@ -144,7 +151,9 @@ class ChunkSolver:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}
         count = min(self.processes or _cores(), len(jobs))
         workers = [
-            subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+            subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+            )
             for _ in range(count)
         ]
         try:
@@ -158,7 +167,7 @@ class ChunkSolver:
                         worker = key.data
                         if worker.stdout.readline().strip() != "done":
                             raise DatasetError(
-                                f"a flux balance process died (exit code {worker.wait()}): what is solved so far "
+                                f"a flux balance process died (exit code {worker.wait()}): what was solved "
                                 f"is kept; build again, with processes=1 if it recurs"
                             )
                         advance(sizes.pop(worker.pid))

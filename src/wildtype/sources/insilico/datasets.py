@@ -30,7 +30,7 @@ from wildtype.sources.insilico.networks import gene_graphs
 from wildtype.sources.insilico.simulate import ROUND_OFF, GrowthSimulator
 
 LETHAL = 1e-3
-"""Growth below this share of the wild type's counts as none: the gene is essential in the simulated medium."""
+"""Growth below this share of the wild type's counts as none: the gene is essential."""
 DESIGNS = {
     "ecoli-core-growth": ("ecoli-core", Sizes(doubles=None, triples=4_000, array=50)),
     "ecoli-ijo1366-growth": ("ecoli-ijo1366", Sizes(doubles=40_000, triples=10_000, array=100)),
@@ -59,8 +59,8 @@ def build_organism(name: str) -> Organism:
         metabolism=model.metabolism,
         essential=growth < LETHAL,
         description=(
-            f"SIMULATED organism: {model.citation}; file sha256 {model.version}. Growth by flux balance analysis "
-            f"in the model's own medium; gene s0001 stands for spontaneous reactions and is no real gene."
+            f"SIMULATED organism: {model.citation}; file sha256 {model.version}. Growth by flux balance "
+            f"analysis in the model's own medium; s0001 stands for spontaneous reactions: no real gene."
         ),
     )
 
@@ -76,8 +76,8 @@ def build_growth_dataset(
 ) -> Dataset:
     """Simulate the growth of single, double and triple deletion mutants.
 
-    What is solved is kept in the cache folder in chunks, so that an interrupted build resumes; the dataset depends
-    on neither the number of processes nor the state of the cache.
+    What is solved is kept in the cache folder in chunks, so that an interrupted build resumes; the dataset
+    depends on neither the number of processes nor the state of the cache.
 
     Parameters
     ----------
@@ -102,12 +102,16 @@ def build_growth_dataset(
     if name not in DESIGNS:
         raise DatasetError(f"there is no in-silico dataset {name!r}; known: {', '.join(DESIGNS)}")
     if organism.name != DESIGNS[name][0] or organism.metabolism is None:
-        raise DatasetError(f"dataset {name!r} is made of organism {DESIGNS[name][0]!r}, not of {organism.name!r}")
+        raise DatasetError(
+            f"dataset {name!r} is made of organism {DESIGNS[name][0]!r}, not of {organism.name!r}"
+        )
     try:
         wanted = replace(DESIGNS[name][1], **sizes)  # type: ignore[arg-type]
     except TypeError:
         known = ", ".join(Sizes.__dataclass_fields__)
-        raise DatasetError(f"{', '.join(sizes)}: not all of these are sizes of {name!r}; known: {known}") from None
+        raise DatasetError(
+            f"{', '.join(sizes)}: not all of these are sizes of {name!r}; known: {known}"
+        ) from None
     metabolism, genes, n = organism.metabolism, organism.genes, len(organism.genes)
     simulator = GrowthSimulator(metabolism, genes, processes=processes, keep=True, progress=progress)
 
@@ -120,7 +124,7 @@ def build_growth_dataset(
     drawn = draw_doubles(wanted, organism.graphs, viable, with_flux, seed)
     f2 = simulator.fitness(MutantTable.from_matrix(drawn))
     eps = _clean(epsilon(f2, f1[drawn[:, 0]], f1[drawn[:, 1]]))
-    design = draw_triples(wanted, drawn, f2, eps != 0, viable, with_flux, seed)
+    design = draw_triples(wanted, drawn, f2 >= LETHAL, eps != 0, viable, with_flux, seed)
 
     t = design.triples
     needed = np.concatenate([t[:, [0, 1]], t[:, [0, 2]], t[:, [1, 2]]])
@@ -145,8 +149,8 @@ def build_growth_dataset(
         excluded=design.skipped,
         policies={
             "kinds": "every perturbed gene is absent",
-            "round-off": f"fitness within {ROUND_OFF:g} of 0 or 1, and interactions within {ROUND_OFF:g} of 0, "
-            f"are set to these values",
+            "round-off": f"fitness within {ROUND_OFF:g} of 0 or 1, and interactions within "
+            f"{ROUND_OFF:g} of 0, are set to these values",
             "infeasible": "a mutant that cannot pay its maintenance has fitness 0",
         },
         single_fitness=f1.astype(np.float32),
@@ -183,7 +187,8 @@ def _phenotypes(name: str) -> tuple[Phenotype, ...]:
             unit="fitness, wild type = 1",
             source=f"{name}:tau",
             min_order=3,
-            description=f"trigenic interaction f_abc - f_ab f_c - f_ac f_b - f_bc f_a + 2 f_a f_b f_c, {simulated}",
+            description=f"trigenic interaction f_abc - f_ab f_c - f_ac f_b - f_bc f_a + 2 f_a f_b f_c, "
+            f"{simulated}",
         ),
     )
 
@@ -202,24 +207,24 @@ def _notes(
         doubles = f"Doubles: all {len(eps):,} pairs of genes."
     else:
         doubles = (
-            f"Doubles: {drawn:,} drawn among viable genes, {1 - sizes.random_share:.0%} of them enriched (pairs in "
-            f"one reaction's rule, or both with flux in one optimum of the wild type), the other "
+            f"Doubles: {drawn:,} drawn among viable genes, {1 - sizes.random_share:.0%} of them enriched "
+            f"(pairs in one reaction's rule, or both with flux in one optimum of the wild type), the other "
             f"{sizes.random_share:.0%} uniform; {len(eps) - drawn:,} more because a triple needs them."
         )
     triples = (
-        f"Triples: {len(taus):,} from {len(design.queries):,} query pairs × an array of {len(design.array):,} "
-        f"genes; every other query pair interacts (epsilon is not 0), the others do not; half of the array is "
-        f"drawn from genes with flux in the wild type, half from all viable genes."
+        f"Triples: {len(taus):,} from {len(design.queries):,} query pairs × an array of "
+        f"{len(design.array):,} genes; every other query pair interacts (epsilon is not 0), the others do "
+        f"not; half of the array is drawn from genes with flux in the wild type, half from all viable genes."
     )
     return (
         "SIMULATED, not measured: growth by flux balance analysis.",
-        f"{int(viable.sum()):,} of {len(viable):,} genes are viable singly, {int((~viable).sum()):,} essential "
-        f"(growth below {LETHAL:g} of the wild type).",
+        f"{int(viable.sum()):,} of {len(viable):,} genes are viable singly, "
+        f"{int((~viable).sum()):,} essential (growth below {LETHAL:g} of the wild type).",
         doubles,
         triples,
         f"Not 0: {np.mean(eps != 0):.1%} of epsilon"
         + (f" and {np.mean(taus != 0):.1%} of tau." if len(taus) else "."),
-        f"Of {counts['distinct']:,} distinct sets of dead reactions, {counts['inferred']:,} followed from a parent "
-        f"and {counts['solved']:,} were solved: {counts['infeasible']:,} infeasible and {counts['failed']:,} "
-        f"numerical failures, all with growth 0.",
+        f"Of {counts['distinct']:,} distinct sets of dead reactions, {counts['inferred']:,} followed from a "
+        f"parent and {counts['solved']:,} were solved: {counts['infeasible']:,} infeasible and "
+        f"{counts['failed']:,} numerical failures, all with growth 0.",
     )

@@ -1,4 +1,4 @@
-"""Which double and triple mutants are simulated: all pairs or an enriched sample, and query pairs × an array.
+"""Which double and triple mutants are simulated: all pairs or an enriched sample; query pairs × an array.
 
 Legend: n genes · p pairs · t triples.
 """
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.errors import ConfigError, DatasetError
 from wildtype.organism import GeneGraphs, Metabolism
 from wildtype.seeds import generator
 from wildtype.sources.insilico.fba import ZERO_FLUX
@@ -32,12 +33,25 @@ class Sizes:
         Triple mutants.
     array : int
         Genes of the array that every query pair is crossed with.
+
+    Raises
+    ------
+    ConfigError
+        If a size is not a whole number or the share is not between 0 and 1.
     """
 
     doubles: int | None = None
     random_share: float = 0.25
     triples: int = 4_000
     array: int = 50
+
+    def __post_init__(self) -> None:
+        for name in ("doubles", "triples", "array"):
+            value = getattr(self, name)
+            if value is not None and (value != int(value) or value < (0 if name == "triples" else 1)):
+                raise ConfigError(f"{name} is {value}: give a whole number of mutants or genes")
+        if not 0.0 <= self.random_share <= 1.0:
+            raise ConfigError(f"random_share is {self.random_share}: give a share between 0 and 1")
 
 
 def pair_codes(pairs: Ints, n: int) -> Ints:
@@ -57,7 +71,7 @@ def all_pairs(genes: Ints, n: int) -> Ints:
 
 
 def genes_with_flux(metabolism: Metabolism, columns: Ints, flux: NDArray[np.float64]) -> Bools:
-    """Return the genes that a rule of an active reaction lists, bool [n]; ``columns`` as from ``gene_columns``."""
+    """Return the genes that the rule of an active reaction lists, bool [n]; ``columns``: ``gene_columns``."""
     active = (np.abs(flux) > ZERO_FLUX).astype(np.float64)
     listed = np.asarray(metabolism.reaction_gene.T @ active) > 0
     return np.asarray((columns >= 0) & listed[columns])
@@ -66,9 +80,9 @@ def genes_with_flux(metabolism: Metabolism, columns: Ints, flux: NDArray[np.floa
 def draw_doubles(sizes: Sizes, graphs: GeneGraphs, viable: Bools, with_flux: Bools, seed: int) -> Ints:
     """Return the pairs to simulate, int64 [P, 2], ascending.
 
-    All pairs of the n genes if ``sizes.doubles`` is None. Else only viable genes, and ``1 - random_share`` of the
-    pairs is drawn from an enriched pool: pairs that share a reaction's rule, and pairs in which both genes carry
-    flux in the wild type. The rest is drawn uniformly from all other pairs of viable genes.
+    All pairs of the n genes if ``sizes.doubles`` is None. Else only viable genes, and ``1 - random_share`` of
+    the pairs is drawn from an enriched pool: pairs that share a reaction's rule, and pairs in which both
+    genes carry flux in the wild type. The rest is drawn uniformly from all other pairs of viable genes.
     """
     n = len(viable)
     if sizes.doubles is None:
@@ -76,9 +90,15 @@ def draw_doubles(sizes: Sizes, graphs: GeneGraphs, viable: Bools, with_flux: Boo
     a, b, _ = graphs["reaction"].endpoints()
     chosen = (a < b) & viable[a] & viable[b]
     pool = np.union1d(a[chosen] * n + b[chosen], all_pairs(np.flatnonzero(viable & with_flux), n))
+    count = round(sizes.doubles * (1.0 - sizes.random_share))
     rng = generator(seed, "in-silico doubles")
-    enriched = rng.permutation(pool)[: round(sizes.doubles * (1.0 - sizes.random_share))]
+    enriched = rng.permutation(pool)[:count]
     rest = np.setdiff1d(all_pairs(np.flatnonzero(viable), n), enriched)
+    if len(pool) < count or len(rest) < sizes.doubles - count:
+        raise DatasetError(
+            f"{sizes.doubles:,} doubles cannot be drawn from {len(pool):,} enriched pairs and {len(rest):,} "
+            f"others: ask for fewer, or for all (None)"
+        )
     uniform = rng.permutation(rest)[: sizes.doubles - len(enriched)]
     return pairs_of(np.sort(np.concatenate([enriched, uniform])), n)
 
@@ -106,21 +126,26 @@ class TripleDesign:
 
 
 def draw_triples(
-    sizes: Sizes, pairs: Ints, fitness: NDArray[np.float64], interacts: Bools, viable: Bools, array_pool: Bools, seed: int
+    sizes: Sizes,
+    pairs: Ints,
+    grows: Bools,
+    interacts: Bools,
+    viable: Bools,
+    array_pool: Bools,
+    seed: int,
 ) -> TripleDesign:
     """Cross query pairs with one array, as trigenic screens do (Kuzmin et al. 2018, Science 360:eaao1729).
 
-    Query pairs are viable pairs of viable genes among the simulated ``pairs`` [P, 2]: every other one is drawn from those
-    that interact (``interacts`` [P], ε ≠ 0), every other one from those that do not. Half of the array is drawn from ``array_pool``
-    [n], half from all viable genes. Queries are crossed with the whole array until there are ``sizes.triples``
-    triples; the last one is crossed with part of it.
+    Query pairs are those of the simulated ``pairs`` [P, 2] that grow (``grows`` [P]), of viable genes: every
+    other one is drawn from those that interact (``interacts`` [P], ε ≠ 0), the others from those that do not.
+    Half of the array is drawn from ``array_pool`` [n], half from all viable genes. Queries are crossed with
+    the whole array until there are ``sizes.triples`` triples; the last one is crossed with part of it.
     """
-    n = len(viable)
     rng = generator(seed, "in-silico triples")
     half = rng.permutation(np.flatnonzero(viable & array_pool))[: sizes.array // 2]
     rest = rng.permutation(np.setdiff1d(np.flatnonzero(viable), half))[: sizes.array - len(half)]
     array = np.sort(np.concatenate([half, rest]))
-    possible = viable[pairs].all(axis=1) & (fitness > 0)
+    possible = viable[pairs].all(axis=1) & grows
     hot = rng.permutation(pairs[possible & interacts])
     cold = rng.permutation(pairs[possible & ~interacts])
     both = min(len(hot), len(cold))

@@ -32,7 +32,8 @@ class Status(IntEnum):
 class Solution(NamedTuple):
     """The optimum of one linear program.
 
-    ``growth`` is in 1/h and 0 unless optimal; ``flux`` float64 [R] is one optimal flux (zeros unless optimal).
+    ``growth`` is in 1/h and 0 unless optimal; ``flux`` float64 [R] is one optimal flux (zeros unless
+    optimal).
     """
 
     growth: float
@@ -44,8 +45,8 @@ class GrowthProgram:
     """The linear program of one metabolism, solved for any lists of dead reactions.
 
     Every solve starts from the optimal basis of the wild type, which stays dual feasible when bounds are
-    tightened: a few dual simplex steps suffice, and a result depends neither on the order of the solves nor on
-    the process they run in.
+    tightened: a few dual simplex steps suffice, and a result depends neither on the order of the solves nor
+    on the process they run in.
 
     Parameters
     ----------
@@ -82,7 +83,9 @@ class GrowthProgram:
         glpk.glp_adv_basis(self._problem, 0)
         self.wild_type = self._optimise(self._problem)
         if self.wild_type.growth <= 0:
-            raise DatasetError("the wild type of this metabolism does not grow: check its bounds and objective")
+            raise DatasetError(
+                "the wild type of this metabolism does not grow: check its bounds and objective"
+            )
         self._settings.meth = glpk.GLP_DUALP
 
     def __del__(self) -> None:
@@ -135,8 +138,8 @@ class GrowthProgram:
 class Growths(NamedTuple):
     """Optima of u lists of dead reactions.
 
-    ``growth`` float64 [U] in 1/h; ``status`` uint8 [U]; ``active`` uint8 [U, ⌈R/8⌉], bit-packed: the reactions
-    that carry flux in one optimum of each.
+    ``growth`` float64 [U] in 1/h; ``status`` uint8 [U]; ``active`` uint8 [U, ⌈R/8⌉], bit-packed: the
+    reactions that carry flux in one optimum of each.
     """
 
     growth: NDArray[np.float64]

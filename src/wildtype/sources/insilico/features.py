@@ -20,21 +20,19 @@ from wildtype.sources.insilico.models import InSilicoModel
 from wildtype.sources.insilico.networks import complexes_of
 
 MAX_ONE_HOT = 40
-MINIMUM_EDGES = 100
-COMPONENTS = 16
 
 
 def gene_features(model: InSilicoModel, graphs: GeneGraphs) -> list[FeatureBlock]:
     """Return the feature blocks of a model's n genes.
 
     ``rules`` and ``wild-type-flux`` always; ``subsystems`` if the model names any; the blocks of
-    ``graph_features`` (16 components of every relation with at least 100 edges).
+    ``graph_features``.
     """
     blocks = [_rules(model), _flux(model)]
     subsystems = _subsystems(model)
     if subsystems is not None:
         blocks.append(subsystems)
-    return blocks + graph_features(graphs, components=COMPONENTS, minimum_edges=MINIMUM_EDGES)
+    return blocks + graph_features(graphs)
 
 
 def _rules(model: InSilicoModel) -> FeatureBlock:
@@ -82,7 +80,9 @@ def _flux(model: InSilicoModel) -> FeatureBlock:
         "total_lost": np.log1p(_to_columns(model, lost @ size)),
         "active_lost": np.log1p(_to_columns(model, lost @ active)),
     }
-    note = "wild type only: parsimonious FBA; as log(1 + value); lost: by deleting the gene alone, by its rules"
+    note = (
+        "wild type only: parsimonious FBA; as log(1 + value); lost: by deleting the gene alone, by its rules"
+    )
     return _block(model, "wild-type-flux", columns, note)
 
 
@@ -98,7 +98,9 @@ def _subsystems(model: InSilicoModel) -> FeatureBlock | None:
         u, s, vt = np.linalg.svd(shares, full_matrices=False)
         sign = np.sign(vt[np.arange(len(vt)), np.abs(vt).argmax(axis=1)])
         shares, names = (u * s * sign)[:, :MAX_ONE_HOT], [f"c{i + 1}" for i in range(MAX_ONE_HOT)]
-    return _block(model, "subsystems", dict(zip(names, shares.T, strict=True)), "share of the gene's reactions")
+    return _block(
+        model, "subsystems", dict(zip(names, shares.T, strict=True)), "share of the gene's reactions"
+    )
 
 
 def _reactions_lost(model: InSilicoModel) -> Any:

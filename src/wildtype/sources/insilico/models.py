@@ -1,4 +1,4 @@
-"""The two metabolic models that cobra carries in its package, and what is read of them; nothing is downloaded."""
+"""The two metabolic models that cobra packages, and what is read of them; nothing is downloaded."""
 
 from __future__ import annotations
 

@@ -16,14 +16,18 @@ from scipy import sparse
 from wildtype.organism import GeneGraphs, Metabolism, Relation
 from wildtype.sources.insilico.models import InSilicoModel
 
-# Compounds that carry energy, charge, phosphate, electrons or acyl groups everywhere, by BiGG identifier without the
-# compartment: sharing one says nothing about two enzymes (the rule of Ma & Zeng 2003, Bioinformatics 19:270).
+# Compounds that carry energy, charge, phosphate, electrons or acyl groups everywhere, by BiGG identifier
+# without the compartment: sharing one says nothing about two enzymes (after Ma & Zeng 2003,
+# Bioinformatics 19:270).
 CURRENCY = frozenset(
-    """h h2o h2o2 o2 co2 hco3 nh4 pi ppi so4 na1 k cl mg2 fe2 fe3
-    atp adp amp gtp gdp gmp ctp cdp cmp utp udp ump datp dadp damp
-    nad nadh nadp nadph fad fadh2 fmn fmnh2 q8 q8h2 mqn8 mql8 2dmmq8 2dmmql8
-    coa ACP trdox trdrd grxox grxrd gthrd gthox flxso flxr""".split()
-)
+    {
+        "h", "h2o", "h2o2", "o2", "co2", "hco3", "nh4", "pi", "ppi", "so4", "na1", "k", "cl", "mg2",
+        "fe2", "fe3", "atp", "adp", "amp", "gtp", "gdp", "gmp", "ctp", "cdp", "cmp", "utp", "udp",
+        "ump", "datp", "dadp", "damp", "nad", "nadh", "nadp", "nadph", "fad", "fadh2", "fmn",
+        "fmnh2", "q8", "q8h2", "mqn8", "mql8", "2dmmq8", "2dmmql8", "coa", "ACP", "trdox", "trdrd",
+        "grxox", "grxrd", "gthrd", "gthox", "flxso", "flxr",
+    }
+)  # fmt: skip
 MAX_REACTIONS = 50
 """A metabolite of more reactions than this counts as currency too."""
 
@@ -31,7 +35,8 @@ MAX_REACTIONS = 50
 def currency_metabolites(metabolism: Metabolism) -> NDArray[np.bool_]:
     """Return which metabolites are left out of the metabolite graphs, bool [T].
 
-    Those on the fixed list ``CURRENCY``, in any compartment, and those that take part in more than 50 reactions.
+    Those on the fixed list ``CURRENCY``, in any compartment, and those that take part in more than 50
+    reactions.
     """
     listed = np.array([name.rpartition("_")[0] in CURRENCY for name in metabolism.metabolites], dtype=bool)
     crowded = np.diff(metabolism.stoichiometry.indptr) > MAX_REACTIONS
@@ -41,8 +46,8 @@ def currency_metabolites(metabolism: Metabolism) -> NDArray[np.bool_]:
 def metabolite_use(metabolism: Metabolism) -> tuple[Any, Any]:
     """Return which metabolites each reaction can make and can consume, two csr [R, T] of 0 and 1.
 
-    A reversible reaction does both; a direction that the bounds exclude is not counted, and currency metabolites
-    are left out.
+    A reversible reaction does both; a direction that the bounds exclude is not counted, and currency
+    metabolites are left out.
     """
     s = metabolism.stoichiometry.tocoo()
     row, column = s.coords
@@ -62,9 +67,7 @@ def metabolite_use(metabolism: Metabolism) -> tuple[Any, Any]:
 
 def complexes_of(metabolism: Metabolism) -> Iterator[list[NDArray[np.int64]]]:
     """Yield the minimal complexes of every reaction with a rule, as columns of ``metabolism.genes``."""
-    members = np.split(
-        metabolism.complex_gene.indices.astype(np.int64), metabolism.complex_gene.indptr[1:-1]
-    )
+    members = np.split(metabolism.complex_gene.indices.astype(np.int64), metabolism.complex_gene.indptr[1:-1])
     rules = metabolism.reaction_complex
     for start, stop in zip(rules.indptr[:-1], rules.indptr[1:], strict=True):
         if stop > start:
@@ -74,8 +77,9 @@ def complexes_of(metabolism: Metabolism) -> Iterator[list[NDArray[np.int64]]]:
 def alternatives(complexes: list[NDArray[np.int64]]) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
     """Return the isozyme pairs and the backup pairs of one reaction's complexes, each ascending.
 
-    Isozymes: one gene is in a complex without the other, and the other in a complex without the first. Backups:
-    every complex needs one of the two, but neither is in all, so that only losing both kills the reaction.
+    Isozymes: one gene is in a complex without the other, and the other in a complex without the first.
+    Backups: every complex needs one of the two, but neither is in all, so that only losing both kills the
+    reaction.
     """
     sets = [set(c.tolist()) for c in complexes]
     of: dict[int, frozenset[int]] = {
@@ -91,10 +95,10 @@ def alternatives(complexes: list[NDArray[np.int64]]) -> tuple[set[tuple[int, int
 
 
 def gene_graphs(model: InSilicoModel) -> GeneGraphs:
-    """Return the six relations over the genes of a model; a weight counts the reactions (or links) behind an edge.
+    """Return the six relations over the genes of a model; a weight counts reactions or links behind an edge.
 
-    ``reaction``, ``complex``, ``isozyme``, ``backup`` and ``metabolite`` are undirected; ``consecutive`` leads
-    from the genes of a reaction that can make a metabolite to those of one that can consume it.
+    ``reaction``, ``complex``, ``isozyme``, ``backup`` and ``metabolite`` are undirected; ``consecutive``
+    leads from the genes of a reaction that can make a metabolite to those of one that can consume it.
     """
     m = model.metabolism
     n = len(model.genes)
@@ -178,8 +182,8 @@ def gene_graphs(model: InSilicoModel) -> GeneGraphs:
                 "consecutive",
                 listed.T @ next_to @ listed,
                 True,
-                f"a reaction of the first gene can make what one of the second can consume, within the flux bounds; "
-                f"weight: number of links; {metabolite_note}",
+                f"a reaction of the first gene can make what one of the second can consume, within the flux "
+                f"bounds; weight: number of links; {metabolite_note}",
             ),
         ]
     )

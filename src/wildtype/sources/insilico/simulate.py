@@ -1,4 +1,4 @@
-"""Growth of many mutants by flux balance: each distinct set of dead reactions is looked at once, few are solved.
+"""Growth of many mutants by flux balance: each distinct set of dead reactions once, and few are solved.
 
 Three exact shortcuts, by the monotony of linear programs (tightening bounds never raises the optimum):
 
@@ -26,7 +26,7 @@ from wildtype.sources.insilico.fba import Status
 from wildtype.sources.insilico.models import model_file
 
 ROUND_OFF = 1e-6
-"""Growth, relative to the wild type, within this of 0 or 1 is 0 or 1; the solver's own error is some 1e-10."""
+"""Growth relative to the wild type within this of 0 or 1 is 0 or 1; the solver's own error is some 1e-10."""
 NO_GROWTH = 1e-9
 """Growth (1/h) below this is the solver's error around 0."""
 
@@ -102,7 +102,7 @@ class GrowthSimulator:
         return fitness
 
     def _wave(self, table: MutantTable) -> None:
-        """Settle all mutants of one order; those of the orders below are settled as far as they were asked for."""
+        """Settle all mutants of one order; those of lower orders are settled as far as they were asked."""
         dead = self.metabolism.dead_reactions(self.genes, table)
         indices = dead.indices.astype(np.int64)
         pending: dict[bytes, NDArray[np.int64]] = {}
@@ -163,7 +163,8 @@ def simulate_growth(
     Parameters
     ----------
     organism : Organism or str
-        An organism with a metabolism, or the name of an in-silico one; the table's positions refer to its genes.
+        An organism with a metabolism, or the name of an in-silico one; the table's positions refer to its
+        genes.
     table : MutantTable
         M mutants of any order; only absent genes count.
     processes : int or None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from pathlib import Path
 
@@ -15,6 +16,9 @@ from wildtype.sources.insilico.fba import GrowthProgram, solve_all
 
 def main(problem: str) -> None:
     """Serve jobs from standard input until it closes; ``problem`` is the file of the metabolism's arrays."""
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # an interrupt is the parent's to handle; it ends this process
     with np.load(problem, allow_pickle=False) as arrays:
         program = GrowthProgram(Metabolism.from_arrays(arrays))
     for line in sys.stdin:

@@ -8,8 +8,9 @@ import numpy as np
 
 from wildtype.errors import SourceError
 from wildtype.organism import FeatureBlock, GeneIndex
-from wildtype.sources.text import REMEDY, Reading, add_counts, match_genes, read_rows, require
+from wildtype.sources.text import REMEDY, Reading, count_reasons, match_genes, read_rows, require
 from wildtype.sources.yeast.components import spread
+from wildtype.sources.yeast.names import one_row_per_gene
 
 PAXDB = "protein_abundance_paxdb_gpm2012.txt.gz"
 TAXON = "4932."
@@ -36,22 +37,12 @@ def read_abundance(folder: str | Path, genes: GeneIndex) -> tuple[FeatureBlock, 
         if len(cells) < len(header):
             raise rows.error(row, f"{len(cells)} fields", str(len(header)))
     ppm = rows.numbers(header.index("abundance"))
-    if (ppm < 0).any():
-        row = int(np.flatnonzero(ppm < 0)[0])
-        raise rows.error(row, str(ppm[row]), "an abundance that is not negative")
+    rows.refuse(header.index("abundance"), ppm < 0, "an abundance of at least 0")
     matched = match_genes(
         [n.removeprefix(TAXON) for n in rows.text(header.index("string_external_id"))], genes
     )
-    seen = matched.found & (ppm > 0)
-    positions, first = np.unique(np.where(seen, matched.position, -1), return_index=True)
-    first, positions = first[positions >= 0], positions[positions >= 0]
-    if not positions.size:
-        raise SourceError(f"{rows.path} names no ORF of the gene list, expected thousands: {REMEDY}")
-    counts = {
-        "abundance 0": int((matched.found & (ppm == 0)).sum()),
-        "listed twice": int(seen.sum()) - positions.size,
-    }
-    dropped = add_counts(matched.dropped(), {reason: count for reason, count in counts.items() if count})
+    positions, first, dropped = one_row_per_gene(matched, rows.path, ppm > 0)
+    dropped |= count_reasons({"abundance 0": matched.found & (ppm == 0)})
     block = FeatureBlock(
         "abundance", spread(np.log10(ppm[first])[:, None], positions, len(genes)), ("log10_ppm",),
         source="PaxDb, GPM October 2012", note="spectral counts: rare proteins are missing, not zero",

@@ -10,6 +10,9 @@ from scipy.sparse.linalg import svds
 from wildtype.errors import SourceError
 from wildtype.seeds import generator
 
+DENSE = 256
+"""Up to this many rows or columns all components are computed at once, which cannot fail to converge."""
+
 
 def components(matrix: NDArray[np.float64] | sparse.csr_array, count: int, what: str) -> NDArray[np.float64]:
     """Return the scores [m, min(count, rank bound)] of the leading singular vectors of ``matrix`` [m, f].
@@ -22,13 +25,17 @@ def components(matrix: NDArray[np.float64] | sparse.csr_array, count: int, what:
         If the matrix is too small or all zero, so that it has no components; ``what`` names it.
     """
     k = min(count, min(matrix.shape) - 1)
-    if k < 1 or not abs(matrix).max() > 0:
+    if k < 1 or not matrix.max() > matrix.min():
         raise SourceError(
             f"{what} gives a {matrix.shape} matrix without any variation, expected many genes and columns"
         )
-    start = generator(0, "singular vectors").standard_normal(min(matrix.shape))
-    _, values, loadings = svds(matrix, k=k, v0=start, return_singular_vectors="vh")
-    loadings = loadings[np.argsort(-values, kind="stable")]
+    if min(matrix.shape) <= DENSE:
+        dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
+        loadings = np.linalg.svd(dense, full_matrices=False)[2][:k]
+    else:
+        start = generator(0, "singular vectors").standard_normal(min(matrix.shape))
+        _, values, loadings = svds(matrix, k=k, v0=start)
+        loadings = loadings[np.argsort(-values, kind="stable")]
     largest = np.abs(loadings).argmax(1)
     loadings = loadings * np.sign(loadings[np.arange(k), largest])[:, None]
     return np.asarray(matrix @ loadings.T, dtype=np.float64)

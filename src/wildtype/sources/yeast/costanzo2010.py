@@ -1,4 +1,4 @@
-"""Costanzo et al. 2010 (Science 327:425): digenic interactions at the stringent cut-off, named alleles and all."""
+"""Costanzo et al. 2010 (Science 327:425): digenic interactions at the stringent cut-off, by allele."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 from wildtype.errors import SourceError
 from wildtype.mutants import Kind
 from wildtype.organism import GeneIndex
-from wildtype.sources.text import REMEDY, count_reasons, match_genes, match_pairs, read_rows, require
+from wildtype.sources.text import REMEDY, count_reasons, match_genes, read_rows, require
 from wildtype.sources.yeast.digenic import SAME_GENE, Screen, StrainPairs
+from wildtype.sources.yeast.names import match_pairs
 
 STRINGENT = "costanzo2010_sga_stringent_cutoff_101120.tsv.gz"
 QUERY, ARRAY, EPSILON, SD, P_VALUE = 0, 2, 4, 5, 6

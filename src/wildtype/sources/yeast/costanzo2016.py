@@ -1,4 +1,4 @@
-"""Costanzo et al. 2016 (Science 353:aaf1420): unselected digenic interactions of two GO terms, as DCell used them.
+"""Costanzo et al. 2016 (Science 353:aaf1420): unselected digenic interactions of two GO terms (DCell).
 
 The two files of Ma et al. 2018 (Nat Methods 15:290) hold lines ``2 ORF ORF epsilon``, without strains.
 """
@@ -13,16 +13,9 @@ from numpy.typing import NDArray
 from wildtype.errors import SourceError
 from wildtype.mutants import Kind
 from wildtype.organism import GeneIndex
-from wildtype.sources.text import (
-    REMEDY,
-    add_counts,
-    count_reasons,
-    match_genes,
-    match_pairs,
-    read_rows,
-    require,
-)
+from wildtype.sources.text import REMEDY, add_counts, count_reasons, match_genes, read_rows, require
 from wildtype.sources.yeast.digenic import SAME_GENE, Screen, StrainPairs
+from wildtype.sources.yeast.names import match_pairs
 
 FILES = ("costanzo2016_dcell_GO0006281_train.txt.gz", "costanzo2016_dcell_GO0000790_train.txt.gz")
 STRONG = 0.08

@@ -13,7 +13,16 @@ from wildtype.errors import DatasetError, SourceError
 from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import GeneIndex, Organism
 from wildtype.phenotypes import Dataset, Phenotype
-from wildtype.sources.text import AMBIGUOUS, REMEDY, UNKNOWN, Collector, Reading, add_counts, count_reasons
+from wildtype.sources.text import (
+    AMBIGUOUS,
+    REMEDY,
+    UNKNOWN,
+    Collector,
+    Reading,
+    add_counts,
+    count_reasons,
+    ignore,
+)
 from wildtype.sources.yeast import costanzo2010, costanzo2016
 from wildtype.sources.yeast.digenic import (
     ALLELES,
@@ -23,6 +32,7 @@ from wildtype.sources.yeast.digenic import (
     StrainPairs,
     average,
     check_policy,
+    distinct,
 )
 from wildtype.sources.yeast.single_fitness import (
     FITNESS,
@@ -41,6 +51,15 @@ DIGENIC_2010 = "yeast-digenic-costanzo2010"
 DIGENIC_2016 = "yeast-digenic-costanzo2016"
 FITNESS_2016 = "yeast-fitness-costanzo2016"
 EPSILON_UNIT = "fitness units: double-mutant fitness minus the product of the single ones"
+CITATION_2016 = (
+    "Costanzo et al. 2016, A global genetic interaction network maps a wiring diagram of cellular function, "
+    "Science 353:aaf1420"
+)
+SINGLE_ALLELES = {
+    "averaged": "one row per gene, kind and temperature: the mean over alleles; sd is the root of the mean "
+    "squared sd plus the variance between alleles",
+    "apart": "one row per allele and temperature: a gene can stand several times",
+}
 FEWEST = 3
 """A correlation over fewer values is not quoted."""
 
@@ -54,17 +73,13 @@ class Builder(Protocol):
         """Build the dataset; raises ``SourceError`` where a file is missing, damaged or of another layout."""
 
 
-def _ignore(reading: Reading) -> None:
-    """Collect nothing."""
-
-
 def build_dataset(
     name: str,
     folder: str | Path,
     organism: Organism,
     *,
     alleles: str = "averaged",
-    collect: Collector = _ignore,
+    collect: Collector = ignore,
 ) -> Dataset:
     """Build a yeast dataset from a folder of publishers' files.
 
@@ -132,7 +147,7 @@ def _agreement(pairs: StrainPairs, other: StrainPairs, genes: GeneIndex, year: s
 
 
 def digenic_2010(folder: str | Path, organism: Organism, *, alleles: str, collect: Collector) -> Dataset:
-    """Build ``yeast-digenic-costanzo2010``: significant epsilon of pairs of deletions, ts and DAmP alleles."""
+    """Build ``yeast-digenic-costanzo2010``: significant epsilon of deletions, ts and DAmP alleles."""
     strains = read_strains(folder, organism.genes)
     screen = costanzo2010.read_pairs(folder, organism.genes)
     pairs, repeated = screen.pairs.merged()
@@ -235,13 +250,11 @@ def digenic_2016(folder: str | Path, organism: Organism, *, alleles: str, collec
             "not thresholded: pairs stand here whether or not they interact",
             f"{len(np.unique(table.gene))} genes, all of GO:0006281 (DNA repair) or GO:0000790 "
             "(nuclear chromatin)",
-            "the files give no strains: a gene is reduced if it is essential and the study has no "
-            "deletion strain of "
-            f"it ({reduced} genes), else absent; no standard deviations",
+            "the files give no strains: a gene is reduced if it is essential and the study has no deletion "
+            f"strain of it ({reduced} genes), else absent; no standard deviations",
             _rows_note(screen.rows, screen.renamed),
         ),
-        citation="Costanzo et al. 2016, A global genetic interaction network maps a wiring diagram of
-        cellular " "function, Science 353:aaf1420; pairs as prepared by Ma et al. 2018, Nat Methods 15:290",
+        citation=f"{CITATION_2016}; pairs as prepared by Ma et al. 2018, Nat Methods 15:290",
     )
 
 
@@ -275,14 +288,9 @@ def fitness_2016(folder: str | Path, organism: Organism, *, alleles: str, collec
     rows = np.flatnonzero(left)
     if not rows.size:
         raise SourceError(f"{FITNESS} has no usable fitness, expected thousands: {REMEDY}")
-    number = {name: i for i, name in enumerate(sorted(set(strains.allele)))}
-    allele = np.array([number[name] for name in strains.allele])[strain]
     # One number per allele, whichever strains list it; then, under the default policy, one per gene and kind.
-    keys = np.column_stack([gene, kind, condition, allele])[rows]
-    exact = np.column_stack(
-        [keys, value[rows].view(np.int64), np.nan_to_num(sd[rows], nan=-1.0).view(np.int64)]
-    )
-    _, first = np.unique(exact, axis=0, return_index=True)
+    keys = np.column_stack([gene, kind, condition, strains.allele_number[strain]])[rows]
+    first = distinct(keys, value[rows], sd[rows])
     counts = {"merged: the number of one allele listed for another strain": rows.size - first.size}
     keys, value, sd = keys[first], value[rows][first], sd[rows][first]
     if alleles == "averaged":
@@ -309,20 +317,16 @@ def fitness_2016(folder: str | Path, organism: Organism, *, alleles: str, collec
         targets=("fitness",),
         excluded=excluded,
         policies={
-            "alleles": f"{alleles}: {ALLELES[alleles]}".replace("gene pair", "gene").replace(
-                "allele pairs", "alleles"
-            ),
+            "alleles": f"{alleles}: {SINGLE_ALLELES[alleles]}",
             "duplicates": "numbers that the table repeats for another strain or temperature stand once",
         },
-        noise="the table's standard deviations are over control screens of one strain; there are no repeated
-        studies", notes=(
-            "26 °C rows are temperature-sensitive alleles only: for deletions and DAmP alleles the "
-            "table repeats "
-            "the 30 °C number",
+        noise="the standard deviations are over control screens of one strain; there is no replicate study",
+        notes=(
+            "26 °C rows are temperature-sensitive alleles only: for deletions and DAmP alleles the table "
+            "repeats the 30 °C number",
             _rows_note(2 * m, renamed) + "; a row is one strain at one temperature",
         ),
-        citation="Costanzo et al. 2016, A global genetic interaction network maps a wiring diagram of
-        cellular " "function, Science 353:aaf1420",
+        citation=CITATION_2016,
     )
 
 

@@ -37,7 +37,7 @@ def check_policy(alleles: str) -> None:
 def average(
     group: NDArray[np.int64], value: NDArray[np.float64], sd: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return mean and sd per group (numbered 0 … G-1): sd² = mean of the known sd² + variance between members.
+    """Return mean and sd per group 0 … G-1: sd² = mean of the known sd² + variance between members.
 
     The sd of a group without any known sd is NaN.
     """
@@ -48,6 +48,14 @@ def average(
     count = np.bincount(group, known)
     within = np.bincount(group, np.where(known, sd, 0.0) ** 2) / np.maximum(count, 1)
     return mean, np.where(count > 0, np.sqrt(within + between), np.nan)
+
+
+def distinct(
+    keys: NDArray[np.int64], value: NDArray[np.float64], sd: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """Return the first row of every distinct combination of keys [m, c], value and sd, in order of the keys."""
+    columns = [keys, value.view(np.int64), np.nan_to_num(sd, nan=-1.0).view(np.int64)]
+    return np.unique(np.column_stack(columns), axis=0, return_index=True)[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +84,7 @@ class StrainPairs:
         return len(self.value)
 
     def merged(self) -> tuple[StrainPairs, dict[str, int]]:
-        """Return one row per unordered strain pair, strains in ascending order of gene, and the rows merged away."""
+        """Return one row per unordered strain pair, genes ascending, and the rows merged away."""
         turned = self.gene[:, 0] > self.gene[:, 1]
 
         def turn(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -91,7 +99,7 @@ class StrainPairs:
         return out, {reason: count for reason, count in counts.items() if count}
 
     def table(self, alleles: str) -> tuple[MutantTable, dict[str, int]]:
-        """Return the rows of a dataset under an allele policy, and the rows merged away; call on merged pairs."""
+        """Return a dataset's rows under an allele policy, and the rows merged away; call on merged pairs."""
         check_policy(alleles)
         gene, kind, value, sd = self.gene, self.kind, self.value, self.sd
         counts = {}
@@ -104,7 +112,7 @@ class StrainPairs:
         return MutantTable.from_matrix(gene, kind=kind.reshape(-1), value=value, sd=sd), counts
 
     def allele_agreement(self) -> tuple[float, int]:
-        """Return Pearson r between allele pairs of the same gene pair and kinds, and how many such comparisons.
+        """Return Pearson r between allele pairs of the same gene pair and kinds, and their number.
 
         Every two allele pairs are compared in both orders, so that their numbering does not matter; call on
         merged pairs. r is NaN for fewer than 3 comparisons.
@@ -125,7 +133,7 @@ class StrainPairs:
         return float(np.corrcoef(np.concatenate([x, y]), np.concatenate([y, x]))[0, 1]), count
 
     def agreement(self, other: StrainPairs, n: int) -> tuple[float, int]:
-        """Return Pearson r between two studies over their shared gene pairs (means over alleles), and their number."""
+        """Return Pearson r of two studies on shared gene pairs (means over alleles), and their number."""
         first, second = self._means(n), other._means(n)
         shared, here, there = np.intersect1d(first[0], second[0], return_indices=True)
         if shared.size < 3:

@@ -1,4 +1,4 @@
-"""Gene Ontology, biological process, as of 2014-08-19, propagated to ancestor terms: a 0/1 gene × term table."""
+"""Gene Ontology, biological process, 2014-08-19, propagated to ancestor terms: a 0/1 table."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from scipy import sparse
 
 from wildtype.errors import SourceError
 from wildtype.organism import FeatureBlock, GeneIndex
-from wildtype.sources.text import REMEDY, Reading, add_counts, match_genes, read_text, require
+from wildtype.sources.text import REMEDY, Reading, match_genes, read_text, require
 from wildtype.sources.yeast.components import components, spread
+from wildtype.sources.yeast.names import one_row_per_gene
 
 GO = "go_bp_140819_gene_by_term.txt.gz"
 LEAST_GENES = 3
@@ -18,7 +19,7 @@ LEAST_GENES = 3
 
 
 def read_go_process(folder: str | Path, genes: GeneIndex, count: int = 64) -> tuple[FeatureBlock, Reading]:
-    """Return the block ``go_process`` [n, 64]: components of the annotations, weighted by information content.
+    """Return the block ``go_process`` [n, 64]: components of annotations weighted by information.
 
     A term with g of m annotated genes weighs ln(m / g) (Resnik 1995). Genes that the table lacks are NaN.
 
@@ -45,14 +46,8 @@ def read_go_process(folder: str | Path, genes: GeneIndex, count: int = 64) -> tu
             )
         names.append(name.strip())
         entries.append(np.flatnonzero(row[::2] == ord("1")))
-    if not names:
-        raise SourceError(f"{path} holds no rows, expected thousands: {REMEDY}")
     matched = match_genes(names, genes)
-    positions, first = np.unique(matched.position, return_index=True)
-    first = first[positions >= 0]
-    positions = positions[positions >= 0]
-    if not positions.size:
-        raise SourceError(f"{path} names no ORF of the gene list in column 1, expected thousands: {REMEDY}")
+    positions, first, dropped = one_row_per_gene(matched, path)
     chosen = [entries[i] for i in first]
     columns = np.concatenate(chosen)
     offsets = np.cumsum([0] + [len(e) for e in chosen])
@@ -61,16 +56,14 @@ def read_go_process(folder: str | Path, genes: GeneIndex, count: int = 64) -> tu
     informative = np.flatnonzero((size >= LEAST_GENES) & (size < len(chosen)))
     weighted = sparse.csr_array(table[:, informative] * np.log(len(chosen) / size[informative])[None, :])
     scores = components(weighted, count, GO)
-    again = int(matched.found.sum()) - positions.size
-    dropped = add_counts(matched.dropped(), {"listed twice": again} if again else {})
     block = FeatureBlock(
         "go_process",
         spread(scores, positions, len(genes)),
         tuple(f"component{i + 1}" for i in range(scores.shape[1])),
         source="Gene Ontology biological process, 2014-08-19",
-        note=f"{len(informative):,} of {width:,} terms (at least {LEAST_GENES} genes); evidence codes are
-        lost, so " "annotations inferred from genetic interactions published before August 2014 may leak",
+        note=f"{len(informative):,} of {width:,} terms (at least {LEAST_GENES} genes); evidence "
+        "codes are lost: annotations inferred from genetic interactions known before August 2014 may leak",
     )
     return block, Reading(
-        GO, block.name, len(names), int(positions.size), dropped, int(matched.renamed.sum())
+        GO, block.name, len(names), int(positions.size), dropped, int(matched.renamed[first].sum())
     )

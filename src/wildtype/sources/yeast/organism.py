@@ -1,4 +1,4 @@
-"""Baker's yeast as the encoder sees it: genes, gene graphs, features and metabolism from publishers' files."""
+"""Baker's yeast as the encoder sees it: genes, gene graphs, features and metabolism."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.organism import FeatureBlock, GeneFeatures, GeneGraphs, GeneIndex, Metabolism, Organism
+from wildtype.organism import FeatureBlock, GeneFeatures, GeneGraphs, GeneIndex, Organism
 from wildtype.organism.graph_features import graph_features
-from wildtype.sources.text import Collector, Reading
+from wildtype.organism.metabolism import read_metabolism
+from wildtype.sources.text import Collector, Reading, ignore
 from wildtype.sources.yeast import abundance, ontology, phenotypes, sequences, sgd, single_fitness
 from wildtype.sources.yeast.physical import read_physical
 from wildtype.sources.yeast.regulation import read_documented, read_regulatory
@@ -19,12 +20,8 @@ from wildtype.sources.yeast.string import read_string
 METABOLISM = "yeast-GEM_9.0.2.yml.gz"
 
 
-def _ignore(reading: Reading) -> None:
-    """Collect nothing."""
-
-
 def build_organism(
-    folder: str | Path, *, string: str = "11.5", metabolism: bool = True, collect: Collector = _ignore
+    folder: str | Path, *, string: str = "11.5", metabolism: bool = True, collect: Collector = ignore
 ) -> Organism:
     """Build the organism ``yeast`` from a folder of publishers' files.
 
@@ -63,19 +60,13 @@ def build_organism(
     blocks += graph_features(graphs, components=16)
     model = None
     if metabolism and (Path(folder) / METABOLISM).is_file():
-        model = _read_metabolism(Path(folder) / METABOLISM)
+        model = read_metabolism(Path(folder) / METABOLISM)
     elif metabolism:
         absent.append(f"metabolism ({METABOLISM})")
     description = f"Saccharomyces cerevisiae S288C, {about}"
     if absent:
         description += "; left out, since the file is not in the folder: " + ", ".join(absent)
     return Organism("yeast", genes, graphs, GeneFeatures(blocks), model, essential, description)
-
-
-def _read_metabolism(path: Path) -> Metabolism:
-    from wildtype.organism.metabolism import read_metabolism
-
-    return read_metabolism(path)
 
 
 def _essential_block(essential: NDArray[np.bool_]) -> FeatureBlock:
@@ -92,7 +83,8 @@ def _feature_blocks(
     folder: Path, genes: GeneIndex, essential: NDArray[np.bool_], collect: Collector
 ) -> tuple[list[FeatureBlock], list[str]]:
     """Return the blocks whose files are there, and the names of the others with their files."""
-    blocks, absent = [], []
+    blocks: list[FeatureBlock] = []
+    absent: list[str] = []
 
     def there(block: str, file: str) -> bool:
         if (folder / file).is_file():

@@ -11,16 +11,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.errors import SourceError
 from wildtype.organism import FeatureBlock, GeneIndex
-from wildtype.sources.text import REMEDY, Header, Reading, add_counts, match_genes, read_rows, require
+from wildtype.sources.text import Header, Reading, match_genes, read_rows, require
 from wildtype.sources.yeast.components import components, spread
+from wildtype.sources.yeast.names import one_row_per_gene
 
 MISSING = ("", "NA", "NaN", "nan")
 LEAST_SHARE = 0.2
 """Columns measured in a smaller share of a study's strains are left out."""
 TAILS = (0.5, 99.5)
-"""Percentiles to which values are clipped: pooled screens have outliers of hundreds of standard deviations."""
+"""Percentiles to which values are clipped: pooled screens have outliers of hundreds of sd."""
 
 
 @dataclass(frozen=True)
@@ -71,16 +71,11 @@ def read_study(folder: str | Path, study: Study, genes: GeneIndex) -> PhenotypeT
     path = require(folder, study.file)
     rows = read_rows(path, separator=study.separator, header=study.key, quoted=study.separator == ",")
     matched = match_genes(rows.text(0), genes)
-    positions, first = np.unique(matched.position, return_index=True)
-    first, positions = first[positions >= 0], positions[positions >= 0]
-    if not positions.size:
-        raise SourceError(f"{path} names no ORF of the gene list in column 1, expected thousands: {REMEDY}")
+    positions, first, dropped = one_row_per_gene(matched, path)
     start = len(study.key) - 1
     columns = [rows.numbers(i, missing=MISSING) for i in range(start, len(rows.header))]
     values = np.full((len(genes), len(columns)), np.nan)
     values[positions] = np.stack(columns, axis=1)[first]
-    again = int(matched.found.sum()) - positions.size
-    dropped = add_counts(matched.dropped(), {"listed twice": again} if again else {})
     renamed = int(matched.renamed[first].sum())
     return PhenotypeTable(
         study, values, Reading(study.file, "phenotypes", len(rows), int(positions.size), dropped, renamed)
@@ -88,7 +83,7 @@ def read_study(folder: str | Path, study: Study, genes: GeneIndex) -> PhenotypeT
 
 
 def standardise(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the usable columns of one study with mean 0 and sd 1 over its strains, clipped, missing values as 0."""
+    """Return one study's usable columns, clipped, with mean 0 and sd 1, missing values as 0."""
     strains = np.isfinite(values).any(1)
     enough = (
         np.isfinite(values[strains]).mean(0) >= LEAST_SHARE

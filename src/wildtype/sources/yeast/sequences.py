@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from wildtype.errors import SourceError
 from wildtype.organism import FeatureBlock, GeneIndex
-from wildtype.sources.text import REMEDY, Reading, add_counts, match_genes, read_text, require
+from wildtype.sources.text import REMEDY, Reading, count_reasons, match_genes, read_text, require
 from wildtype.sources.yeast.components import components, spread
+from wildtype.sources.yeast.names import one_row_per_gene
 
 CODING = "orf_coding_all_R64-2-1.fasta.gz"
 BASES = "TCAG"
@@ -26,7 +27,7 @@ SHORT = "shorter than one codon"
 def read_sequence_blocks(
     folder: str | Path, genes: GeneIndex, count: int = 24
 ) -> tuple[list[FeatureBlock], Reading]:
-    """Return ``codon_usage`` [n, 24] and ``protein`` [n, 21] (amino-acid fractions, log10 of the length in codons).
+    """Return ``codon_usage`` [n, 24] and ``protein`` [n, 21] (amino-acid fractions, log10 length).
 
     Codon usage is the leading principal components of the relative frequencies of the 61 sense codons. The
     standard code is used throughout; the eight mitochondrial genes differ from it in a few codons.
@@ -40,11 +41,8 @@ def read_sequence_blocks(
     names, counts = _codon_counts(path)
     matched = match_genes(names, genes)
     total = counts[:, SENSE].sum(1)
-    usable = matched.found & (total > 0)
-    positions, first = np.unique(np.where(usable, matched.position, -1), return_index=True)
-    first, positions = first[positions >= 0], positions[positions >= 0]
-    if not positions.size:
-        raise SourceError(f"{path} names no ORF of the gene list, expected thousands: {REMEDY}")
+    short = matched.found & (total == 0)
+    positions, first, dropped = one_row_per_gene(matched, path, total > 0)
     counts, total = counts[first], total[first]
     frequency = counts[:, SENSE] / total[:, None]
     scores = components(frequency - frequency.mean(0), count, CODING)
@@ -59,20 +57,17 @@ def read_sequence_blocks(
             note="61 sense codons, standard genetic code",
         ),
         FeatureBlock(
-            "protein", spread(protein, positions, n), (*(f"fraction_{aa}" for aa in AMINO_ACIDS), "log10_length"),
-            source, note="translated by the standard genetic code",
+            "protein", spread(protein, positions, n),
+            (*(f"fraction_{aa}" for aa in AMINO_ACIDS), "log10_length"), source,
+            note="translated by the standard genetic code",
         ),
     ]  # fmt: skip
-    short = int((matched.found & ~usable).sum())
-    again = int(usable.sum()) - positions.size
-    dropped = add_counts(
-        matched.dropped(), {SHORT: short} if short else {}, {"listed twice": again} if again else {}
-    )
+    dropped |= count_reasons({SHORT: short})
     return blocks, Reading(CODING, "codon_usage, protein", len(names), int(positions.size), dropped)
 
 
 def _codon_counts(path: Path) -> tuple[list[str], NDArray[np.int64]]:
-    """Return the names [s] and the codons counted in reading frame [s, 64]; a codon with an N counts nowhere."""
+    """Return the names [s] and the codons in reading frame [s, 64]; a codon with an N counts nowhere."""
     code = np.full(256, 255, np.uint8)
     for value, base in enumerate(BASES):
         code[ord(base)] = value

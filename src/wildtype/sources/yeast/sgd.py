@@ -1,4 +1,4 @@
-"""Saccharomyces Genome Database: the reference gene list, its names, and the deletion project's essential genes."""
+"""Saccharomyces Genome Database: the reference gene list and its names; the essential genes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.sources.text import REMEDY, GeneNames, Reading, Rows, match_genes, read_rows, require
+from wildtype.sources.text import REMEDY, Reading, Rows, match_genes, read_rows, require
+from wildtype.sources.yeast.names import one_row_per_gene
 
 FEATURES = "SGD_features_2020.tab.gz"
 ESSENTIAL = "essential_orfs_sgdp_041902.txt.gz"
@@ -17,7 +18,7 @@ TYPE, QUALIFIER, SYSTEMATIC, STANDARD, ALIASES = 1, 2, 3, 4, 5
 
 
 def read_genes(folder: str | Path) -> tuple[GeneIndex, Reading, str]:
-    """Return the index of all ORFs (verified, uncharacterized and dubious), the row counts and a line about them.
+    """Return the index of all ORFs (verified, uncharacterized, dubious), the row counts and a summary.
 
     The order is the file's: along the chromosomes. An alias that is the own name of another feature (a
     pseudogene, a tRNA, a gene of another strain) is left out, since the name does not mean the ORF.
@@ -49,7 +50,9 @@ def read_genes(folder: str | Path) -> tuple[GeneIndex, Reading, str]:
         [rows.cells[i][QUALIFIER].split("|")[0].lower() for i in orf], return_counts=True
     )
     what = ", ".join(f"{c:,} {k or 'unqualified'}" for k, c in zip(kinds, counts, strict=True))
-    about = f"{len(genes):,} ORFs of SGD ({what}); {withheld} aliases withheld that name another feature"
+    about = (
+        f"{len(genes):,} ORFs of SGD ({what}); aliases left out since they name another feature: {withheld}"
+    )
     dropped = {"not an ORF": len(rows) - orf.size} if len(rows) > orf.size else {}
     return genes, Reading(FEATURES, "genes", len(rows), int(orf.size), dropped), about
 
@@ -81,20 +84,13 @@ def read_essential(folder: str | Path, genes: GeneIndex) -> tuple[NDArray[np.boo
         least=2,
         blank_lines=True,
     )
-    matched: GeneNames = match_genes([name.upper() for name in rows.text(1)], genes)
-    found = np.unique(matched.position[matched.found])
-    if not found.size:
-        raise SourceError(
-            f"{rows.path} names no ORF of the gene list in column 2, expected about 1,100: {REMEDY}"
-        )
+    matched = match_genes([name.upper() for name in rows.text(1)], genes)
+    found, first, dropped = one_row_per_gene(matched, rows.path)
     essential = np.zeros(len(genes), bool)
     essential[found] = True
-    dropped = matched.dropped()
-    if int(matched.found.sum()) > found.size:
-        dropped["listed twice"] = int(matched.found.sum()) - int(found.size)
     if rows.blank:
         dropped["blank line"] = rows.blank
-    renamed = int(matched.renamed.sum())
+    renamed = int(matched.renamed[first].sum())
     return essential, Reading(
         ESSENTIAL, "essential", len(rows) + rows.blank, int(found.size), dropped, renamed
     )

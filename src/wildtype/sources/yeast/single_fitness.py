@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -16,14 +17,14 @@ from wildtype.errors import SourceError
 from wildtype.mutants import Kind
 from wildtype.organism import FeatureBlock, GeneIndex
 from wildtype.sources.text import REMEDY, GeneNames, Reading, count_reasons, match_genes, read_rows, require
-from wildtype.sources.yeast.digenic import average
+from wildtype.sources.yeast.digenic import average, distinct
 
 FITNESS = "costanzo2016_single_mutant_fitness.tsv.gz"
 FITNESS_SOURCE = "costanzo2016:fitness"
 TEMPERATURES = ("30C", "26C")
 SINGLE_FITNESS = (
     "Costanzo et al. 2016 at 30 °C: the mean over deletion strains where there is one, else the mean over "
-    "temperature-sensitive and DAmP alleles; strains with a suppressor mutation left out"
+    "temperature-sensitive and DAmP alleles; one number per allele, strains with a suppressor left out"
 )
 NO_FITNESS = "no fitness given"
 SUPPRESSOR = "strain with a suppressor mutation"
@@ -78,6 +79,11 @@ class Strains:
     def __len__(self) -> int:
         return len(self.kind)
 
+    @cached_property
+    def allele_number(self) -> NDArray[np.int64]:
+        """The same number for the same allele name [m]: query and array strains of one allele share a measurement."""
+        return np.unique(np.array(self.allele, dtype=object), return_inverse=True)[1].reshape(-1)
+
 
 def read_strains(folder: str | Path, genes: GeneIndex) -> Strains:
     """Read the strain table.
@@ -112,20 +118,23 @@ def read_strains(folder: str | Path, genes: GeneIndex) -> Strains:
 
 
 def deleted_genes(strains: Strains, n: int) -> NDArray[np.bool_]:
-    """Return which genes [n] the study has a deletion strain of."""
+    """Return which genes [n] the study has a deletion strain of, without a suppressor."""
     out = np.zeros(n, bool)
-    out[strains.gene.position[strains.gene.found & (strains.kind == Kind.ABSENT)]] = True
+    deletion = strains.gene.found & (strains.kind == Kind.ABSENT) & ~strains.suppressor
+    out[strains.gene.position[deletion]] = True
     return out
 
 
 def by_gene(strains: Strains, n: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return fitness and sd of every gene [n, 2] at 30 and 26 °C (NaN: not known), as ``SINGLE_FITNESS`` says."""
+    """Return fitness and sd [n, 2] at 30 and 26 °C (NaN: not known), as ``SINGLE_FITNESS`` says."""
     value = np.full((n, 2), np.nan, np.float32)
     sd = np.full((n, 2), np.nan, np.float32)
     for t in range(2):
         usable = strains.gene.found & ~strains.suppressor & np.isfinite(strains.value[:, t])
         for kind in (Kind.REDUCED, Kind.ABSENT):  # deletions last: they replace the hypomorphs
             rows = np.flatnonzero(usable & (strains.kind == kind))
+            keys = np.column_stack([strains.gene.position[rows], strains.allele_number[rows]])
+            rows = rows[distinct(keys, strains.value[rows, t], strains.sd[rows, t])]
             gene, group = np.unique(strains.gene.position[rows], return_inverse=True)
             if gene.size:
                 value[gene, t], sd[gene, t] = average(group, strains.value[rows, t], strains.sd[rows, t])
@@ -133,7 +142,7 @@ def by_gene(strains: Strains, n: int) -> tuple[NDArray[np.float32], NDArray[np.f
 
 
 def fitness_block(strains: Strains, n: int) -> tuple[FeatureBlock, Reading]:
-    """Return the block ``fitness`` [n, 2], single-mutant fitness at 30 and 26 °C, and the counts of strains."""
+    """Return the block ``fitness`` [n, 2], fitness at 30 and 26 °C, and the counts of strains."""
     value, _ = by_gene(strains, n)
     block = FeatureBlock(
         "fitness",

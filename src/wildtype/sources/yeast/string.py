@@ -1,4 +1,4 @@
-"""STRING: six channels of functional association (v11.5, cut at combined score 900) or four full ones (v9.1)."""
+"""STRING: six channels of association (v11.5, combined score >= 900) or four full ones (v9.1)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from wildtype.errors import ConfigError
 from wildtype.organism import GeneIndex, Relation
-from wildtype.sources.text import GeneNames, Reading, add_counts, match_genes, match_pairs, read_rows, require
+from wildtype.sources.text import GeneNames, Reading, add_counts, match_genes, read_rows, require
+from wildtype.sources.yeast.names import match_pairs
 
 CHANNELS = ("neighborhood", "fusion", "cooccurence", "coexpression", "experimental", "database")
 """Channel names as the publisher spells them."""
@@ -51,11 +52,12 @@ def _note(channel: str, cut: str) -> str:
 def _relation(
     channel: str,
     ends: tuple[GeneNames, GeneNames],
-    weights: NDArray[np.float64],
+    weights: NDArray[np.floating],
     genes: GeneIndex,
     labels: Mapping[str, str],
 ) -> tuple[Relation, Reading]:
     """Build one channel; rows without evidence in it are counted before names are looked at."""
+    weights = weights.astype(np.float32)
     some = weights > 0
     first, second = (GeneNames(e.position[some], e.renamed[some]) for e in ends)
     kept, dropped, renamed = match_pairs(first, second)

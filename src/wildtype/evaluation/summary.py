@@ -1,0 +1,105 @@
+"""Several runs of one question, summed up: mean and standard deviation over seeds, model by model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from wildtype.evaluation.compare import Comparison
+
+METRICS = ("pearson", "spearman", "mse", "auroc_sign", "auroc_strong", "pearson_negatives")
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean and sample standard deviation over runs (NaN for a single run), and the number of runs."""
+
+    mean: float
+    sd: float
+    runs: int
+
+
+@dataclass(frozen=True)
+class Summary:
+    """All runs of one dataset, phenotype and split.
+
+    Attributes
+    ----------
+    dataset, phenotype, split : str
+        The question.
+    seeds : tuple of int
+        Of the runs, in order.
+    rows : int
+        Test rows of the first run.
+    headline : str
+        The metric that models are ranked by.
+    models : dict of str to dict of str to Spread
+        By model, best first, then by metric.
+    seconds : dict of str to float
+        Mean seconds per model, NaN where not measured.
+    wins : dict of str to int
+        In how many runs each model was best.
+    """
+
+    dataset: str
+    phenotype: str
+    split: str
+    seeds: tuple[int, ...]
+    rows: int
+    headline: str
+    models: dict[str, dict[str, Spread]]
+    seconds: dict[str, float]
+    wins: dict[str, int]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return asdict(self)
+
+
+def summarise(comparisons: Iterable[Comparison]) -> list[Summary]:
+    """Group comparisons by dataset, phenotype and split, and sum up each group over its runs."""
+    groups: dict[tuple[str, str, str], list[Comparison]] = {}
+    for comparison in comparisons:
+        groups.setdefault((comparison.dataset, comparison.phenotype, comparison.split), []).append(comparison)
+    return [_summary(group) for group in groups.values()]
+
+
+def _summary(group: list[Comparison]) -> Summary:
+    first = group[0]
+    names = list(dict.fromkeys(score.model for comparison in group for score in comparison.scores))
+    models: dict[str, dict[str, Spread]] = {}
+    seconds: dict[str, float] = {}
+    for name in names:
+        scores = [score for comparison in group for score in comparison.scores if score.model == name]
+        metrics = dict.fromkeys((first.headline, *METRICS))
+        models[name] = {m: _spread([score.estimate(m).value for score in scores]) for m in metrics}
+        timed = [score.seconds for score in scores if score.seconds is not None]
+        seconds[name] = float(np.mean(timed)) if timed else float("nan")
+    best = [comparison.best.model for comparison in group]
+
+    def rank(name: str) -> float:
+        mean = models[name][first.headline].mean
+        return float("inf") if np.isnan(mean) else -mean
+
+    return Summary(
+        dataset=first.dataset,
+        phenotype=first.phenotype,
+        split=first.split,
+        seeds=tuple(comparison.seed for comparison in group),
+        rows=first.rows,
+        headline=first.headline,
+        models={name: models[name] for name in sorted(names, key=rank)},
+        seconds=seconds,
+        wins={name: best.count(name) for name in names},
+    )
+
+
+def _spread(values: list[float]) -> Spread:
+    known = np.array([value for value in values if not np.isnan(value)])
+    if not known.size:
+        return Spread(float("nan"), float("nan"), 0)
+    sd = float(known.std(ddof=1)) if known.size > 1 else float("nan")
+    return Spread(float(known.mean()), sd, int(known.size))

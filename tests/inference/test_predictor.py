@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.tiny import tiny_dataset
+
+import wildtype as wt
+from wildtype.errors import ConfigError, GeneSetError, SourceError, UnknownGeneError
+from wildtype.inference.predictor import Predictor
+from wildtype.inference.sets import parse_set, read_lines, read_sets
+
+
+@pytest.fixture(scope="module")
+def predictor(tiny_run: Path) -> Predictor:
+    return wt.load(tiny_run)
+
+
+def test_one_row_per_mutant_one_column_per_phenotype(predictor: Predictor) -> None:
+    frame = predictor.predict([["G003", "abc5"], ["G001"], ["G001", "G002", "G004"]])
+    assert frame["genes"].tolist() == ["G003,G005", "G001", "G001,G002,G004"]
+    assert np.isfinite(frame["epsilon"]).tolist() == [True, False, True]
+    assert frame["note"].tolist() == ["", "epsilon needs at least 2 genes", ""]
+    assert frame["order_seen"].tolist() == [True, False, False]
+    assert frame["genes_seen"].tolist() == [2, 1, 3]
+
+
+def test_measured_value_is_shown(predictor: Predictor) -> None:
+    dataset = tiny_dataset()
+    frame = predictor.predict([["G003", "G005"], ["G003", "G005", "G006"]])
+    pair = dataset.table.take(dataset.table.phenotype == 1)
+    row = pair.sets().index((3, 5))
+    assert frame["epsilon_measured"].iloc[0] == pytest.approx(pair.value[row])
+    assert np.isnan(frame["epsilon_measured"].iloc[1])
+
+
+def test_essential_gene_is_named_and_taken_as_reduced(predictor: Predictor) -> None:
+    frame = predictor.predict([["G003", "G023"], ["G003", "G023:absent"]])
+    assert frame["essential"].tolist() == ["G023", "G023"]
+    assert frame["kinds"].tolist() == ["absent,reduced", "absent,absent"]
+    assert frame["epsilon"].iloc[0] != frame["epsilon"].iloc[1]
+
+
+def test_order_of_names_and_aliases_do_not_matter(predictor: Predictor) -> None:
+    frame = predictor.predict([["G003", "G005"], ["abc5", "ABC3"]])
+    assert frame["epsilon"].iloc[0] == pytest.approx(frame["epsilon"].iloc[1], abs=1e-7)
+
+
+def test_expected_fitness_follows_from_epsilon(predictor: Predictor) -> None:
+    frame = predictor.predict([["G003", "G005"], ["G007"], ["G001", "G002", "G004"]], as_="fitness")
+    single = tiny_dataset().single_fitness
+    assert single is not None
+    expected = frame["epsilon"].iloc[0] + float(single[3]) * float(single[5])
+    assert frame["fitness_expected"].iloc[0] == pytest.approx(expected)
+    rmse = predictor.checkpoint.metrics["validation"]["epsilon"]["rmse"]
+    sd = np.sqrt(rmse**2 + (0.01 * single[3]) ** 2 + (0.01 * single[5]) ** 2)
+    assert frame["fitness_expected_sd"].iloc[0] == pytest.approx(sd, rel=1e-5)
+    assert frame["fitness_expected"].iloc[1] == pytest.approx(float(single[7]))
+    assert np.isnan(frame["fitness_expected"].iloc[2])
+    assert "no tau is predicted" in frame["note"].iloc[2]
+
+
+@pytest.mark.parametrize(
+    ("sets", "error", "message"),
+    [
+        ([["G001"], ["G00x", "G002"]], UnknownGeneError, "row 2: 'G00x' is not in organism 'tiny'"),
+        ([["G001", "abc1"]], GeneSetError, "row 1 names G001 more than once"),
+        ([["G001"], []], GeneSetError, "row 2 is empty"),
+        (["G001"], GeneSetError, "row 1 is a text"),
+        ([["G001:gone"]], ConfigError, "row 1: 'gone' is not a kind"),
+    ],
+)
+def test_errors_name_the_row(predictor: Predictor, sets: list[list[str]], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        predictor.predict(sets)
+
+
+def test_unknown_condition_and_form_are_refused(predictor: Predictor) -> None:
+    with pytest.raises(ConfigError, match="it knows reference"):
+        predictor.predict([["G001"]], condition="heat")
+    with pytest.raises(ConfigError, match="known: phenotype, fitness"):
+        predictor.predict([["G001"]], as_="growth")  # type: ignore[arg-type]
+
+
+def test_many_sets_equal_one_at_a_time(predictor: Predictor) -> None:
+    sets = [[f"G{a:03d}", f"G{b:03d}"] for a in range(5) for b in range(a + 1, 6)]
+    together = predictor.predict(sets)["epsilon"]
+    alone = [predictor.predict([s])["epsilon"].iloc[0] for s in sets]
+    np.testing.assert_allclose(together, alone, rtol=1e-4, atol=1e-6)
+
+
+def test_written_sets() -> None:
+    assert parse_set(" SGS1, SRS2;CDC28:reduced ") == ["SGS1", "SRS2", "CDC28:reduced"]
+    assert read_lines(["A B\n", "\n", "C\n"]) == [["A", "B"], ["C"]]
+    with pytest.raises(SourceError, match="no gene set"):
+        read_lines(["", " \n"])
+
+
+def test_files_of_sets(tmp_path: Path) -> None:
+    good = tmp_path / "good.csv"
+    good.write_text('genes,comment\n"A,B",x\nC;D,y\n,z\n')
+    assert read_sets(good) == [["A", "B"], ["C", "D"], []]
+    for name, text, message in (
+        ("none.csv", None, "no file"), ("empty.csv", "", "cannot be read"), ("head.csv", "genes\n", "no rows"),
+        ("other.csv", "gene\nA\n", "no column 'genes'"), ("bad.parquet", "x", "cannot be read"),
+    ):  # fmt: skip
+        if text is not None:
+            (tmp_path / name).write_text(text)
+        with pytest.raises(SourceError, match=message):
+            read_sets(tmp_path / name)

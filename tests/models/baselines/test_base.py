@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from wildtype.errors import ConfigError, DatasetError, ShapeError
+from wildtype.models.baselines import BASELINES, make_baseline
+from wildtype.mutants import Kind, MutantTable
+from wildtype.organism import GeneFeatures, GeneGraphs
+
+EVERY = pytest.mark.parametrize("name", list(BASELINES))
+
+
+def test_registry_names_are_the_class_names_and_an_unknown_one_is_refused_with_the_known():
+    assert [b.name for b in BASELINES.values()] == list(BASELINES)
+    assert all(b.description for b in BASELINES.values())
+    with pytest.raises(ConfigError, match=r"'forest'.*additive_ridge.*boosting_propagation"):
+        make_baseline("forest")
+
+
+@EVERY
+def test_repeats_exactly_and_ignores_labels_of_the_rows_asked(name, world):
+    train, validation, test = world.split()
+    one, two = (
+        make_baseline(name).fit(world.organism, train, validation, single_fitness=world.fitness, seed=3)
+        for _ in range(2)
+    )
+    assert one.chosen == two.chosen
+    np.testing.assert_array_equal(one.predict(test), two.predict(test))
+    shuffled = replace(test, value=test.value[::-1] * 9, sd=np.ones(len(test), np.float32))
+    np.testing.assert_array_equal(one.predict(test), one.predict(shuffled))
+    # A row's prediction does not depend on which rows are asked with it.
+    some = np.arange(0, len(test), 3)
+    np.testing.assert_allclose(one.predict(test.take(some)), one.predict(test)[some], rtol=1e-4, atol=1e-5)
+
+
+@EVERY
+def test_validation_labels_act_through_the_chosen_settings_only(name, world):
+    train, validation, test = world.split()
+    fit = {"single_fitness": world.fitness, "seed": 1}
+    fixed = make_baseline(name).fit(world.organism, train, validation, **fit).chosen
+    if "epochs" in fixed:
+        fixed = {**fixed, "epochs": 3}
+    one = make_baseline(name, fixed).fit(world.organism, train, validation, **fit)
+    rng = np.random.default_rng(0)
+    shuffled = replace(validation, value=rng.permutation(validation.value) * 5 + 2)
+    two = make_baseline(name, fixed).fit(world.organism, train, shuffled, **fit)
+    assert one.chosen == two.chosen == fixed
+    np.testing.assert_array_equal(one.predict(test), two.predict(test))
+
+
+@EVERY
+def test_other_orders_singles_empty_rows_kinds_conditions_and_unseen_genes(name, world):
+    rng = np.random.default_rng(0)
+    sets = [tuple(rng.choice(30, size=rng.integers(0, 5), replace=False)) for _ in range(150)]
+    kind = rng.integers(0, 2, sum(len(s) for s in sets))
+    columns = {"kind": kind, "condition": rng.integers(0, 3, len(sets)), "value": rng.normal(size=len(sets))}
+    table = MutantTable.from_sets(sets, **columns)
+    baseline = make_baseline(name).fit(world.organism, table.take(np.arange(120)), table.take(np.arange(120, 150)))
+    asked = MutantTable.from_sets(
+        [(), (1,), (35,), (1, 36), (38, 39), (0, 1, 2), (3, 37, 38, 39), tuple(range(8))],
+        kind=Kind.OVEREXPRESSED,
+        condition=[0, 1, 2, 3, 0, 1, 2, 9],
+    )
+    predicted = baseline.predict(asked)
+    assert predicted.shape == (8,)
+    assert predicted.dtype == np.float64
+    assert np.isfinite(predicted).all()
+    assert baseline.predict(asked.take(np.arange(0))).shape == (0,)
+
+
+@EVERY
+@pytest.mark.parametrize("rows", [1, 2])
+def test_one_or_two_training_rows_without_validation_relations_features_or_fitness(name, rows, world):
+    bare = replace(world.organism, graphs=GeneGraphs(), features=GeneFeatures(), essential=None)
+    train = world.pairs.take(np.arange(rows))
+    baseline = make_baseline(name).fit(bare, train, world.pairs.take(np.arange(0)))
+    assert np.isfinite(baseline.predict(world.pairs.take(np.arange(20)))).all()
+
+
+@EVERY
+def test_works_without_relations_and_without_features(name, world):
+    train, validation, test = world.split()
+    bare = replace(world.organism, graphs=GeneGraphs(), features=GeneFeatures(), essential=None)
+    assert np.isfinite(make_baseline(name).fit(bare, train, validation).predict(test)).all()
+
+
+def test_refusals(world):
+    train, validation, test = world.split()
+    fresh = make_baseline("mean")
+    with pytest.raises(ConfigError, match="not been fitted"):
+        fresh.predict(test)
+    with pytest.raises(DatasetError, match="no training row"):
+        fresh.fit(world.organism, train.take(np.arange(0)), validation)
+    bad = replace(train, value=np.where(np.arange(len(train)) == 4, np.nan, train.value).astype(np.float32))
+    with pytest.raises(DatasetError, match="training row 4"):
+        fresh.fit(world.organism, bad, validation)
+    with pytest.raises(ShapeError, match=r"expected \(40,\)"):
+        fresh.fit(world.organism, train, validation, single_fitness=np.ones(3, np.float32))
+    fresh.fit(world.organism, train, validation)
+    with pytest.raises(ShapeError, match="gene 40"):
+        fresh.predict(MutantTable.from_sets([(0, 40)]))
+    with pytest.raises(ConfigError, match=r"no setting 'beta'; it has alpha"):
+        make_baseline("additive_ridge", {"beta": 1.0}).fit(world.organism, train, validation)

@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from tests.tiny import tiny_organism
+
+from wildtype.errors import ConfigError, ShapeError
+from wildtype.models.cell_transformer.config import (
+    CellTransformerConfig, HeadConfig, PriorConfig, PriorHead, assign_heads,
+)  # fmt: skip
+from wildtype.models.cell_transformer.head import SetSummary
+from wildtype.models.cell_transformer.model import CellTransformer
+from wildtype.models.interface import CLS, OrganismTensors, prior_operator
+from wildtype.mutants import Kind, MutantTable
+from wildtype.mutants.batch import MutantBatch
+from wildtype.nn.graph_prior import graph_prior_kl_reference
+from wildtype.profiling.step import plain_formulations
+from wildtype.training.objective import objective
+
+SETS = MutantTable.from_sets([[1, 2], [3], [4, 5, 6], [0, 23], []], value=np.arange(5.0), kind=Kind.ABSENT)
+
+
+def build(**settings: object) -> tuple[CellTransformer, OrganismTensors]:
+    torch.manual_seed(0)
+    config = CellTransformerConfig(**{"width": 16, "layers": 2, "heads": 4, "dropout": 0.0, "feature_dropout": 0.0} | settings)  # type: ignore[arg-type]
+    config.head.heads = min(config.head.heads, 2)
+    organism = tiny_organism()
+    features = torch.from_numpy(organism.features.matrix(24)[0])
+    model = CellTransformer(config, genes=24, features=3, phenotypes=2, relations=list(organism.graphs))
+    return model, OrganismTensors(features, model.priors(organism.graphs))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"layers": 0},
+        {"features": False},
+        {"table": False},
+        {"head": HeadConfig(direct=[])},
+        {"head": HeadConfig(heads=0)},
+        {"head": HeadConfig(summary="set_attention", direct=["mean", "sum", "product", "set_attention"])},
+        {"prior": PriorConfig(loss="bce")},
+        {"prior": PriorConfig(rows=5, reverse=["regulatory"])},
+    ],
+)
+def test_every_setting_gives_finite_losses_and_gradients(settings: dict[str, object]) -> None:
+    model, organism = build(**settings)
+    wild_type = model.encode(organism, torch.Generator().manual_seed(0))
+    batch = MutantBatch.from_table(SETS)
+    result = objective(model(wild_type, batch), wild_type, batch)
+    result.total.backward()
+    assert torch.isfinite(result.total)
+    assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in model.head.parameters() if p.requires_grad and p.grad is not None)
+    expected = {"physical", "regulatory"} if model.config.layers else set()
+    assert set(wild_type.losses) == expected
+
+
+def test_fast_and_plain_formulations_agree_in_values_and_gradients() -> None:
+    model, organism = build()
+    model.double()
+    organism = OrganismTensors(
+        organism.features.double(), {name: op.to(dtype=torch.float64) for name, op in organism.priors.items()}
+    )
+    batch = MutantBatch.from_table(SETS.take(np.arange(4)))
+    batch.value = batch.value.double()
+
+    def run() -> tuple[torch.Tensor, list[torch.Tensor]]:
+        model.zero_grad()
+        wild_type = model.encode(organism)
+        loss = objective(model(wild_type, batch), wild_type, batch).total
+        loss.backward()
+        return loss.detach(), [p.grad.clone() for p in model.parameters() if p.grad is not None]
+
+    fast, fast_gradients = run()
+    with plain_formulations():
+        plain, plain_gradients = run()
+    torch.testing.assert_close(fast, plain, rtol=1e-6, atol=1e-7)  # the loss itself is kept in float32
+    assert len(fast_gradients) == len(plain_gradients) > 10
+    for a, b in zip(fast_gradients, plain_gradients, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-8)
+
+
+def test_prediction_does_not_depend_on_the_rest_of_the_batch() -> None:
+    model, organism = build()
+    model.eval()
+    wild_type = model.encode(organism)
+    together = model(wild_type, MutantBatch.from_table(SETS)).mean
+    alone = [model(wild_type, MutantBatch.from_table(SETS.take([i]))).mean for i in range(len(SETS))]
+    torch.testing.assert_close(together, torch.cat(alone))
+
+
+def test_order_of_genes_does_not_matter_but_their_kind_does() -> None:
+    model, organism = build()
+    model.eval()
+    wild_type = model.encode(organism)
+
+    def predict(genes: list[int], kinds: list[Kind]) -> torch.Tensor:
+        return model(wild_type, MutantBatch.from_table(MutantTable.build(genes, [0, len(genes)], kind=kinds))).mean
+
+    a, r = Kind.ABSENT, Kind.REDUCED
+    torch.testing.assert_close(predict([7, 2], [a, r]), predict([2, 7], [r, a]))
+    assert not torch.allclose(predict([2, 7], [a, r]), predict([2, 7], [r, a]))
+
+
+def test_relabelling_genes_changes_nothing() -> None:
+    """Genes carry no positions: permuting them with their inputs permutes the states and leaves CLS."""
+    model, organism = build(table=False)
+    model.eval()
+    order = torch.from_numpy(np.random.default_rng(0).permutation(24))
+    cls, genes = (lambda w: (w.cls, w.genes))(model.encode(OrganismTensors(organism.features)))
+    cls_p, genes_p = (lambda w: (w.cls, w.genes))(model.encode(OrganismTensors(organism.features[order])))
+    torch.testing.assert_close(cls, cls_p)
+    torch.testing.assert_close(genes[order], genes_p)
+
+
+def test_prior_pulls_its_head_towards_the_graph() -> None:
+    model, organism = build()
+    optimizer = torch.optim.Adam(model.parameters(), 1e-2)
+    before = {name: float(loss) for name, loss in model.encode(organism).losses.items()}
+    for _ in range(30):
+        optimizer.zero_grad()
+        torch.stack(list(model.encode(organism).losses.values())).sum().backward()
+        optimizer.step()
+    after = {name: float(loss) for name, loss in model.encode(organism).losses.items()}
+    assert all(after[name] < 0.9 * before[name] for name in before)
+
+
+def test_prior_operator_shifts_by_the_cls_token() -> None:
+    graphs = tiny_organism().graphs
+    dense = prior_operator(graphs, "regulatory") @ torch.eye(25)
+    np.testing.assert_allclose(dense[1:, 1:].numpy(), graphs["regulatory"].adjacency.toarray())
+    assert not dense[CLS].any()
+    assert not dense[:, CLS].any()
+    reverse = prior_operator(graphs, "regulatory", reverse=True) @ torch.eye(25)
+    torch.testing.assert_close(reverse, dense.T)
+
+
+def test_reported_prior_is_the_defined_one() -> None:
+    model, organism = build(layers=1)
+    captured = {}
+
+    def keep(module: torch.nn.Module, inputs: object, output: torch.Tensor) -> None:
+        captured["qkv"] = output
+
+    model.encoder.layers[0].qkv.register_forward_hook(keep)
+    losses = model.encode(organism).losses
+    q, k, _ = captured["qkv"].view(25, 3, 4, 4).permute(1, 2, 0, 3)
+    for name, place in model.prior_heads.items():
+        expected = graph_prior_kl_reference(
+            q[place.head], k[place.head], organism.priors[name], scale=0.5, inside=torch.arange(1, 25)
+        )
+        torch.testing.assert_close(losses[name], expected)
+
+
+def test_heads_fill_layers_and_leave_one_free() -> None:
+    config = CellTransformerConfig(layers=2, heads=4)
+    places = assign_heads(config, [f"r{i}" for i in range(5)])
+    assert [(p.layer, p.head) for p in places.values()] == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]
+    with pytest.raises(ConfigError, match="7 relations need 7 heads"):
+        assign_heads(config, [f"r{i}" for i in range(7)])
+    assert assign_heads(CellTransformerConfig(layers=0), ["a"]) == {}
+
+
+@pytest.mark.parametrize(
+    ("prior", "message"),
+    [
+        (PriorConfig(relations=["phisical"]), "names 'phisical', which is no relation"),
+        (PriorConfig(heads={"a": PriorHead(0, 0), "b": PriorHead(0, 0)}), "the same head"),
+        (PriorConfig(heads={"a": PriorHead(9, 0)}), "2 layers of 8 heads"),
+        (PriorConfig(reverse=["c"]), "names 'c'"),
+    ],
+)
+def test_impossible_priors_are_refused(prior: PriorConfig, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        assign_heads(CellTransformerConfig(prior=prior), ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"width": 30, "heads": 4}, {"table": False, "features": False}, {"head": HeadConfig(summary="max")},
+     {"head": HeadConfig(direct=[], heads=0)}, {"name": "oracle"}, {"prior": PriorConfig(loss="mse")}],
+)  # fmt: skip
+def test_settings_that_do_not_fit_are_refused(settings: dict[str, object]) -> None:
+    with pytest.raises(ConfigError, match="model|no model"):
+        CellTransformer(CellTransformerConfig(**settings), genes=3, features=0, phenotypes=1)  # type: ignore[arg-type]
+
+
+def test_wrong_features_are_refused() -> None:
+    model, _ = build()
+    with pytest.raises(ShapeError, match=r"\(24, 2\), expected \(24, 3\)"):
+        model.encode(OrganismTensors(torch.zeros(24, 2)))
+
+
+def test_product_summary_is_the_mean_over_pairs() -> None:
+    torch.manual_seed(0)
+    summary = SetSummary("product", 4)
+    u = torch.randn(6, 4)
+    offsets = torch.tensor([0, 3, 3, 4, 6])
+    p = summary.project(u)
+    expected = torch.stack(
+        [(p[0] * p[1] + p[0] * p[2] + p[1] * p[2]) / 3, torch.zeros(4), torch.zeros(4), p[4] * p[5]]
+    )
+    torch.testing.assert_close(summary(u, offsets), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_size_of_the_plan() -> None:
+    """The published size: 0.75 M parameters at N 6,607, d 64, L 6, H 8."""
+    config = CellTransformerConfig(width=64, layers=6, heads=8, features=False)
+    model = CellTransformer(config, genes=6607, features=0, phenotypes=1)
+    count = sum(p.numel() for p in model.parameters())
+    assert count == pytest.approx(0.75e6, rel=0.1)

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wildtype.errors import GeneSetError, ShapeError
+from wildtype.mutants import Kind, MutantTable
+
+SETS = st.lists(st.sets(st.integers(0, 9), max_size=4).map(sorted), min_size=1, max_size=20)
+
+
+def table(sets: list[list[int]]) -> MutantTable:
+    return MutantTable.from_sets(sets, value=np.arange(len(sets)), kind=Kind.ABSENT)
+
+
+@given(SETS, st.data())
+@settings(deadline=None)
+def test_take_equals_python(sets: list[list[int]], data: st.DataObject) -> None:
+    rows = data.draw(st.lists(st.integers(0, len(sets) - 1), max_size=30))
+    taken = table(sets).take(np.array(rows, np.int64))
+    assert taken.sets() == [tuple(sets[r]) for r in rows]
+    assert taken.value.tolist() == [float(r) for r in rows]
+
+
+@given(SETS)
+@settings(deadline=None)
+def test_set_id_is_equal_exactly_for_equal_sets(sets: list[list[int]]) -> None:
+    ids = table(sets).set_id
+    for i, a in enumerate(sets):
+        for j, b in enumerate(sets):
+            assert (ids[i] == ids[j]) == (a == b)
+
+
+@given(SETS, SETS)
+@settings(deadline=None)
+def test_concatenate_equals_python(a: list[list[int]], b: list[list[int]]) -> None:
+    assert MutantTable.concatenate([table(a), table(b)]).sets() == [tuple(s) for s in a + b]
+
+
+def test_genes_are_sorted_and_kinds_follow() -> None:
+    t = MutantTable.build([5, 2], [0, 2], kind=[Kind.ABSENT, Kind.REDUCED], dose=[1.0, 2.0])
+    assert t.gene.tolist() == [2, 5]
+    assert t.kind.tolist() == [Kind.REDUCED, Kind.ABSENT]
+    assert t.dose is not None
+    assert t.dose.tolist() == [2.0, 1.0]
+
+
+def test_repeated_gene_is_refused_with_its_row() -> None:
+    with pytest.raises(GeneSetError, match="row 1 perturbs gene 3 twice"):
+        MutantTable.from_sets([[1, 2], [3, 3]])
+
+
+def test_a_mutant_never_loses_a_gene() -> None:
+    with pytest.raises(GeneSetError, match="1 perturbed genes are not in the other"):
+        table([[0, 1]]).remap(np.array([0, -1]))
+
+
+def test_remap_follows_names() -> None:
+    assert table([[0, 1], [2]]).remap(np.array([7, 3, 0])).sets() == [(3, 7), (0,)]
+
+
+@pytest.mark.parametrize("offsets", [[0, 1], [1, 2], [0, 2, 1, 2]])
+def test_bad_offsets_are_refused(offsets: list[int]) -> None:
+    with pytest.raises(ShapeError, match="offsets"):
+        MutantTable.build([1, 2], offsets)
+
+
+def test_matrix_needs_one_order() -> None:
+    with pytest.raises(ShapeError, match=r"\[1, 2\]"):
+        table([[1], [1, 2]]).matrix(2)

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wildtype.errors import AmbiguousGeneError, GeneSetError, UnknownGeneError
+from wildtype.organism import GeneIndex
+
+GENES = GeneIndex(
+    ["YAL001C", "YBR088C", "YCL061C", "YMR190C"],
+    standard={"YAL001C": "TFC3", "YBR088C": "POL30", "YMR190C": "SGS1"},
+    aliases={"YAL001C": ["FUN24", "TSV115"], "YCL061C": ["MRC1", "YCL060C"], "YBR088C": ["TSV115"]},
+    organism="yeast",
+)
+
+
+@pytest.mark.parametrize("name", ["YMR190C", "SGS1", "sgs1", "ymr190c", " SGS1 "])
+def test_every_name_of_a_gene_finds_it(name: str) -> None:
+    assert GENES.find(name) == 3
+
+
+def test_alias_finds_its_gene() -> None:
+    assert GENES.names[GENES.find("MRC1")] == "YCL061C"
+
+
+def test_unknown_name_is_refused_with_the_nearest() -> None:
+    with pytest.raises(UnknownGeneError, match=r"'YAL01C' is not in organism 'yeast' \(4 genes\); did you mean YAL001C"):
+        GENES.find("YAL01C")
+
+
+def test_ambiguous_alias_names_both_genes() -> None:
+    with pytest.raises(AmbiguousGeneError, match="YAL001C, YBR088C"):
+        GENES.find("TSV115")
+
+
+def test_systematic_name_wins_over_an_alias() -> None:
+    index = GeneIndex(["A", "B"], aliases={"B": ["A"]})
+    assert index.find("A") == 0
+
+
+def test_set_refuses_empty_and_repeated_under_another_name() -> None:
+    with pytest.raises(GeneSetError, match="row 3 is empty"):
+        GENES.find_set([], what="row 3")
+    with pytest.raises(GeneSetError, match="YMR190C more than once"):
+        GENES.find_set(["SGS1", "YMR190C"])
+
+
+def test_repeated_systematic_name_is_refused() -> None:
+    with pytest.raises(GeneSetError, match="unique"):
+        GeneIndex(["A", "B", "A"])
+
+
+def test_hash_depends_on_names_and_order_only() -> None:
+    plain = GeneIndex(GENES.names)
+    assert plain.sha256 == GENES.sha256
+    assert GeneIndex(GENES.names[::-1]).sha256 != GENES.sha256
+
+
+def test_round_trip_and_damage() -> None:
+    record = json.loads(json.dumps(GENES.to_json()))
+    again = GeneIndex.from_json(record)
+    assert again == GENES
+    assert again.find("FUN24") == 0
+    record["names"][0] = "YAL002W"
+    with pytest.raises(GeneSetError, match="does not match its sha256"):
+        GeneIndex.from_json(record)
+
+
+@given(st.permutations(range(4)))
+def test_mapping_follows_names_not_positions(order: list[int]) -> None:
+    other = GENES.restrict(np.array(order))
+    mapping = GENES.mapping_to(other)
+    assert [other.names[i] for i in mapping] == list(GENES.names)
+
+
+def test_mapping_marks_what_is_missing() -> None:
+    assert GENES.mapping_to(GENES.restrict(np.array([2]))).tolist() == [-1, -1, 0, -1]

@@ -1,0 +1,87 @@
+"""Regulation of transcription."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from wildtype.errors import SourceError
+from wildtype.organism import GeneIndex
+from wildtype.sources.yeast.regulation import (
+    BOTH,
+    DOCUMENTED,
+    gene_of_protein,
+    read_documented,
+    read_regulatory,
+)
+
+
+def test_matrix_gives_edges_from_regulator_to_target(small, genes: GeneIndex) -> None:
+    relation, reading = read_regulatory(small.path, genes)
+    gcn4, rox3, tfc3, vps8 = (genes.find(name) for name in ("GCN4", "ROX3", "TFC3", "VPS8"))
+    assert relation.directed
+    assert sorted(zip(*relation.endpoints()[:2], strict=True)) == sorted([(gcn4, tfc3), (rox3, vps8)])
+    assert reading.rows == 5  # the entries that are 1
+    assert reading.dropped == {"unknown gene": 2, "self-loop": 1}
+
+
+def test_lines_give_edges_from_regulator_to_target(small, genes: GeneIndex) -> None:
+    relation, reading = read_documented(small.path, genes)
+    gcn4, rox3, rim8, tfc3, vps8 = (genes.find(name) for name in ("GCN4", "ROX3", "RIM8", "TFC3", "VPS8"))
+    assert sorted(zip(*relation.endpoints()[:2], strict=True)) == sorted([(gcn4, tfc3), (rox3, tfc3), (rim8, vps8)])
+    assert reading.dropped == {"unknown gene": 2, "duplicate": 1}
+    assert "stand-in for TFLink" in relation.note
+    assert relation.adjacency[tfc3, gcn4] == 0
+
+
+def test_protein_names() -> None:
+    assert gene_of_protein(["Gcn4p", "YGR067C", "2Doc", "p", "Cap1p", "hap"]) == [
+        "GCN4", "YGR067C", "2Doc", "p", "CAP1", "hap",
+    ]  # fmt: skip
+
+
+def test_entries_other_than_0_and_1_name_the_line(small, genes: GeneIndex) -> None:
+    small.replace(BOTH, "YAL002W\t0\t1\t0", "YAL002W\t0\t-1\t0")
+    with pytest.raises(SourceError, match="line 3: received '-1', expected entries that are 0 or 1"):
+        read_regulatory(small.path, genes)
+
+
+def test_a_matrix_without_ones_is_refused(small, genes: GeneIndex) -> None:
+    small.write(BOTH, "SystematicName\tYEL009C\nYAL001C\t0\n")
+    with pytest.raises(SourceError, match="no entry that is 1"):
+        read_regulatory(small.path, genes)
+
+
+def test_a_third_field_names_the_line(small, genes: GeneIndex) -> None:
+    small.replace(DOCUMENTED, "YAL001C,Rox3p", "YAL001C,Rox3p,1")
+    with pytest.raises(SourceError, match="line 2: received 3 fields, expected 2"):
+        read_documented(small.path, genes)
+
+
+TEXTBOOK = (
+    ("GAL4", "GAL1"), ("GCN4", "HIS4"), ("SWI4", "CLN1"), ("MSN2", "CTT1"), ("ADR1", "ADH2"), ("LEU3", "LEU1"),
+    ("YAP1", "TRX2"), ("STE12", "FUS1"), ("RAP1", "RPL3"),
+)  # fmt: skip
+
+
+@pytest.mark.real
+def test_real_documented_regulation(mirror: Path, real_genes: GeneIndex) -> None:
+    relation, reading = read_documented(mirror, real_genes)
+    assert reading.rows == 193943
+    assert reading.rows == reading.kept + sum(reading.dropped.values())
+    assert relation.edges + relation.dropped["self-loop"] == 190053
+    for regulator, target in TEXTBOOK:
+        assert relation.adjacency[real_genes.find(regulator), real_genes.find(target)] == 1
+    assert relation.adjacency[real_genes.find("GAL1"), real_genes.find("GAL4")] == 0
+
+
+@pytest.mark.real
+def test_real_regulation_with_both_kinds_of_evidence(mirror: Path, real_genes: GeneIndex) -> None:
+    relation, reading = read_regulatory(mirror, real_genes)
+    assert reading.rows == 11486
+    assert reading.rows == reading.kept + sum(reading.dropped.values())
+    assert relation.adjacency[real_genes.find("GAL4"), real_genes.find("GAL1")] == 1
+    documented = read_documented(mirror, real_genes)[0].adjacency
+    shared = relation.adjacency.multiply(documented).nnz
+    assert shared > 0.97 * relation.edges  # regulators point the same way in both files

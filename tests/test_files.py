@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from wildtype.errors import OutputError
+from wildtype.files import finite, write_json, write_text, writing, writing_folder
+
+
+def test_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    target = tmp_path / "x.txt"
+    write_text(target, "old")
+    with pytest.raises(RuntimeError), writing(target) as path:
+        path.write_text("half")
+        raise RuntimeError
+    assert target.read_text() == "old"
+    assert os.listdir(tmp_path) == ["x.txt"]
+
+
+def test_folder_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
+    target = tmp_path / "run"
+    with writing_folder(target) as folder:
+        (folder / "a").write_text("1")
+    with pytest.raises(RuntimeError), writing_folder(target) as folder:
+        (folder / "b").write_text("2")
+        raise RuntimeError
+    assert [p.name for p in target.iterdir()] == ["a"]
+    with writing_folder(target) as folder:
+        (folder / "c").write_text("3")
+    assert [p.name for p in target.iterdir()] == ["c"]
+    assert os.listdir(tmp_path) == ["run"]
+
+
+@pytest.mark.parametrize(("code", "reason"), [(errno.ENOSPC, "disk is full"), (errno.EROFS, "read-only")])
+def test_disk_errors_are_one_sentence(tmp_path: Path, code: int, reason: str) -> None:
+    with pytest.raises(OutputError, match=reason), writing(tmp_path / "x"):
+        raise OSError(code, os.strerror(code))
+    assert not os.listdir(tmp_path)
+
+
+def test_full_device_is_reported(tmp_path: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    with pytest.raises(OutputError, match="disk is full"), writing(tmp_path / "x"), open("/dev/full", "w") as handle:
+        handle.write("x")
+        handle.flush()
+
+
+def test_file_in_the_way_of_a_folder(tmp_path: Path) -> None:
+    write_text(tmp_path / "x", "file")
+    with pytest.raises(OutputError, match="a part of the path is a file|a file of that name"):
+        write_text(tmp_path / "x" / "y", "")
+
+
+def test_json_has_no_nan(tmp_path: Path) -> None:
+    write_json(tmp_path / "x.json", {"a": float("nan"), "b": [float("inf"), 1.5]})
+    assert "NaN" not in (tmp_path / "x.json").read_text()
+    assert finite({"a": float("nan")}) == {"a": None}

@@ -1,0 +1,58 @@
+"""A tiny organism with a planted rule, small enough to train on in seconds; shared by tests of several rooms."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wildtype.mutants import Kind, MutantTable
+from wildtype.organism import FeatureBlock, GeneFeatures, GeneGraphs, GeneIndex, Organism, Relation
+from wildtype.phenotypes import Dataset, Phenotype
+
+
+def tiny_organism(n: int = 24, seed: int = 0) -> Organism:
+    draw = np.random.default_rng(seed)
+    names = [f"G{i:03d}" for i in range(n)]
+    graphs = GeneGraphs(
+        [
+            Relation.from_edges("physical", draw.integers(0, n, 3 * n), draw.integers(0, n, 3 * n), n, directed=False),
+            Relation.from_edges(
+                "regulatory", draw.integers(0, n, 2 * n), draw.integers(0, n, 2 * n), n, draw.random(2 * n) + 0.1,
+                directed=True,
+            ),
+        ]
+    )  # fmt: skip
+    features = GeneFeatures([FeatureBlock("shape", draw.normal(size=(n, 3)).astype(np.float32), ("a", "b", "c"))])
+    essential = np.zeros(n, bool)
+    essential[-1] = True
+    standard = {name: f"abc{i}" for i, name in enumerate(names)}
+    return Organism("tiny", GeneIndex(names, standard, organism="tiny"), graphs, features, essential=essential)
+
+
+def tiny_dataset(n: int = 24, seed: int = 0) -> Dataset:
+    """All singles (fitness) and all pairs (fitness and epsilon) of a tiny organism."""
+    draw = np.random.default_rng(seed)
+    organism = tiny_organism(n, seed)
+    single = draw.uniform(0.5, 1.0, n)
+    pairs = np.array([(a, b) for a in range(n) for b in range(a + 1, n)])
+    weight = draw.normal(size=n)
+    epsilon = 0.1 * weight[pairs].prod(1)
+    fitness = single[pairs].prod(1) + epsilon
+    kind = np.where(organism.essential[pairs], Kind.REDUCED, Kind.ABSENT)  # type: ignore[index]
+    rows = [
+        MutantTable.from_matrix(np.arange(n)[:, None], value=single, phenotype=np.zeros(n)),
+        MutantTable.from_matrix(pairs, value=fitness, phenotype=np.zeros(len(pairs)), kind=kind.reshape(-1)),
+        MutantTable.from_matrix(pairs, value=epsilon, phenotype=np.ones(len(pairs)), kind=kind.reshape(-1)),
+    ]
+    return Dataset(
+        name="tiny-growth",
+        organism=organism,
+        table=MutantTable.concatenate(rows),
+        phenotypes=(
+            Phenotype("fitness", source="tiny:fitness"),
+            Phenotype("epsilon", unit="fitness", source="tiny:epsilon", min_order=2),
+        ),
+        targets=("epsilon",),
+        single_fitness=single.astype(np.float32),
+        single_fitness_sd=np.full(n, 0.01, np.float32),
+        single_fitness_source="tiny:single-fitness",
+    )
