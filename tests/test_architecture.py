@@ -74,8 +74,12 @@ def test_layers_know_no_biology(path: Path) -> None:
 
 def loaded(code: str) -> set[str]:
     """Return which heavy packages a fresh interpreter has loaded after ``code``."""
-    check = "import sys; print(' '.join(m for m in ('torch','cobra','lightning','sklearn') if m in sys.modules))"
-    result = subprocess.run([sys.executable, "-c", f"{code}\n{check}"], capture_output=True, text=True, check=True)
+    check = (
+        "import sys; print(' '.join(m for m in ('torch','cobra','lightning','sklearn') if m in sys.modules))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{check}"], capture_output=True, text=True, check=True
+    )
     return set(result.stdout.splitlines()[-1].split()) if result.stdout.strip() else set()
 
 
@@ -96,5 +100,13 @@ def test_nothing_unpickles_or_evaluates() -> None:
         text = path.read_text(encoding="utf-8").replace(".eval()", "")
         code = "\n".join(line.split("#")[0] for line in text.splitlines() if '"""' not in line)
         for word in banned:
-            hits = [line for line in code.splitlines() if word in line and "No pickle" not in line and "no pickle" not in line and "without pickle" not in line and "allow_pickle=False" not in line]
+            hits = [
+                line
+                for line in code.splitlines()
+                if word in line
+                and "No pickle" not in line
+                and "no pickle" not in line
+                and "without pickle" not in line
+                and "allow_pickle=False" not in line
+            ]
             assert not hits, f"{path}: {hits}"

@@ -44,7 +44,11 @@ def test_disk_errors_are_one_sentence(tmp_path: Path, code: int, reason: str) ->
 def test_full_device_is_reported(tmp_path: Path) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")
-    with pytest.raises(OutputError, match="disk is full"), writing(tmp_path / "x"), open("/dev/full", "w") as handle:
+    with (
+        pytest.raises(OutputError, match="disk is full"),
+        writing(tmp_path / "x"),
+        open("/dev/full", "w") as handle,
+    ):
         handle.write("x")
         handle.flush()
 

@@ -21,11 +21,15 @@ def tiny_organism(n: int = 24, seed: int = 0) -> Organism:
             ),
         ]
     )  # fmt: skip
-    features = GeneFeatures([FeatureBlock("shape", draw.normal(size=(n, 3)).astype(np.float32), ("a", "b", "c"))])
+    features = GeneFeatures(
+        [FeatureBlock("shape", draw.normal(size=(n, 3)).astype(np.float32), ("a", "b", "c"))]
+    )
     essential = np.zeros(n, bool)
     essential[-1] = True
     standard = {name: f"abc{i}" for i, name in enumerate(names)}
-    return Organism("tiny", GeneIndex(names, standard, organism="tiny"), graphs, features, essential=essential)
+    return Organism(
+        "tiny", GeneIndex(names, standard, organism="tiny"), graphs, features, essential=essential
+    )
 
 
 def tiny_dataset(n: int = 24, seed: int = 0) -> Dataset:

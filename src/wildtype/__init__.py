@@ -47,7 +47,10 @@ def load_dataset(name: str) -> Dataset:
 
 
 def fit(
-    model: str = "cell_transformer", dataset: Dataset | str = "ecoli-core-growth", seed: int = 0, **settings: Any
+    model: str = "cell_transformer",
+    dataset: Dataset | str = "ecoli-core-growth",
+    seed: int = 0,
+    **settings: Any,
 ) -> Run:
     """Train a model, compare it with every baseline on the same split, and save the run.
 

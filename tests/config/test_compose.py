@@ -8,7 +8,9 @@ from wildtype.sources.catalogue import DATASETS
 
 
 def test_defaults_then_dataset_then_words() -> None:
-    config = compose(["data=yeast-digenic-costanzo2010", "model.layers=0", "seed=3", "model.prior.heads.physical.layer=1"])
+    config = compose(
+        ["data=yeast-digenic-costanzo2010", "model.layers=0", "seed=3", "model.prior.heads.physical.layer=1"]
+    )
     assert config.data.name == "yeast-digenic-costanzo2010"
     assert config.data.tokens == "measured"
     assert (config.model.layers, config.seed, config.model.prior.heads["physical"].layer) == (0, 3, 1)

@@ -71,7 +71,9 @@ def test_expected_fitness_follows_from_epsilon(predictor: Predictor) -> None:
         ([["G001:gone"]], ConfigError, "row 1: 'gone' is not a kind"),
     ],
 )
-def test_errors_name_the_row(predictor: Predictor, sets: list[list[str]], error: type[Exception], message: str) -> None:
+def test_errors_name_the_row(
+    predictor: Predictor, sets: list[list[str]], error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
         predictor.predict(sets)
 

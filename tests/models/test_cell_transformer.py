@@ -7,7 +7,11 @@ from tests.tiny import tiny_organism
 
 from wildtype.errors import ConfigError, ShapeError
 from wildtype.models.cell_transformer.config import (
-    CellTransformerConfig, HeadConfig, PriorConfig, PriorHead, assign_heads,
+    CellTransformerConfig,
+    HeadConfig,
+    PriorConfig,
+    PriorHead,
+    assign_heads,
 )  # fmt: skip
 from wildtype.models.cell_transformer.head import SetSummary
 from wildtype.models.cell_transformer.model import CellTransformer
@@ -23,7 +27,9 @@ SETS = MutantTable.from_sets([[1, 2], [3], [4, 5, 6], [0, 23], []], value=np.ara
 
 def build(**settings: object) -> tuple[CellTransformer, OrganismTensors]:
     torch.manual_seed(0)
-    config = CellTransformerConfig(**{"width": 16, "layers": 2, "heads": 4, "dropout": 0.0, "feature_dropout": 0.0} | settings)  # type: ignore[arg-type]
+    config = CellTransformerConfig(
+        **{"width": 16, "layers": 2, "heads": 4, "dropout": 0.0, "feature_dropout": 0.0} | settings
+    )  # type: ignore[arg-type]
     config.head.heads = min(config.head.heads, 2)
     organism = tiny_organism()
     features = torch.from_numpy(organism.features.matrix(24)[0])
@@ -52,7 +58,11 @@ def test_every_setting_gives_finite_losses_and_gradients(settings: dict[str, obj
     result = objective(model(wild_type, batch), wild_type, batch)
     result.total.backward()
     assert torch.isfinite(result.total)
-    assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in model.head.parameters() if p.requires_grad and p.grad is not None)
+    assert all(
+        p.grad is not None and torch.isfinite(p.grad).all()
+        for p in model.head.parameters()
+        if p.requires_grad and p.grad is not None
+    )
     expected = {"physical", "regulatory"} if model.config.layers else set()
     assert set(wild_type.losses) == expected
 
@@ -97,7 +107,9 @@ def test_order_of_genes_does_not_matter_but_their_kind_does() -> None:
     wild_type = model.encode(organism)
 
     def predict(genes: list[int], kinds: list[Kind]) -> torch.Tensor:
-        return model(wild_type, MutantBatch.from_table(MutantTable.build(genes, [0, len(genes)], kind=kinds))).mean
+        return model(
+            wild_type, MutantBatch.from_table(MutantTable.build(genes, [0, len(genes)], kind=kinds))
+        ).mean
 
     a, r = Kind.ABSENT, Kind.REDUCED
     torch.testing.assert_close(predict([7, 2], [a, r]), predict([2, 7], [r, a]))

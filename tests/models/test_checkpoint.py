@@ -36,7 +36,9 @@ def test_chunks_change_nothing(tiny_run: Path, monkeypatch: pytest.MonkeyPatch) 
     np.testing.assert_allclose(checkpoint.predict(TABLE), whole, rtol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["model.safetensors", "organism.safetensors", "known.npz", "genes.json", "scaling.json"])
+@pytest.mark.parametrize(
+    "name", ["model.safetensors", "organism.safetensors", "known.npz", "genes.json", "scaling.json"]
+)
 def test_one_flipped_bit_is_found(copy: Path, name: str) -> None:
     content = bytearray((copy / name).read_bytes())
     content[len(content) // 2] ^= 1

@@ -6,7 +6,9 @@ from hypothesis import strategies as st
 from wildtype.mutants import MutantTable
 from wildtype.mutants.index import SetIndex
 
-SETS = st.lists(st.sets(st.integers(0, 300), max_size=3).map(lambda s: tuple(sorted(s))), min_size=1, max_size=25)
+SETS = st.lists(
+    st.sets(st.integers(0, 300), max_size=3).map(lambda s: tuple(sorted(s))), min_size=1, max_size=25
+)
 
 
 @given(SETS, SETS)

@@ -19,7 +19,9 @@ def rows(batches: list[MutantBatch]) -> list[tuple[tuple[int, ...], float]]:
     out = []
     for batch in batches:
         spans = zip(batch.offsets[:-1], batch.offsets[1:], strict=True)
-        out += [(tuple(batch.gene[a:b].tolist()), float(v)) for (a, b), v in zip(spans, batch.value, strict=True)]
+        out += [
+            (tuple(batch.gene[a:b].tolist()), float(v)) for (a, b), v in zip(spans, batch.value, strict=True)
+        ]
     return out
 
 
@@ -33,7 +35,9 @@ def test_every_mutant_is_served_once(sets: list[list[int]], size: int, shuffle: 
     assert len(batches) == len(served)
     assert all(len(b) == size for b in batches[:-1])
     expected = [(tuple(s), float(i)) for i, s in enumerate(sets)]
-    assert (sorted(rows(batches)) if shuffle else rows(batches)) == (sorted(expected) if shuffle else expected)
+    assert (sorted(rows(batches)) if shuffle else rows(batches)) == (
+        sorted(expected) if shuffle else expected
+    )
 
 
 def test_order_depends_on_seed_and_epoch_alone() -> None:

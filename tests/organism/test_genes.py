@@ -28,7 +28,9 @@ def test_alias_finds_its_gene() -> None:
 
 
 def test_unknown_name_is_refused_with_the_nearest() -> None:
-    with pytest.raises(UnknownGeneError, match=r"'YAL01C' is not in organism 'yeast' \(4 genes\); did you mean YAL001C"):
+    with pytest.raises(
+        UnknownGeneError, match=r"'YAL01C' is not in organism 'yeast' \(4 genes\); did you mean YAL001C"
+    ):
         GENES.find("YAL01C")
 
 

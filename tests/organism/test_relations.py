@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from wildtype.errors import DatasetError
 from wildtype.organism import GeneGraphs, Relation
 
-EDGES = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.floats(0.125, 4.0, width=32)), max_size=30)
+EDGES = st.lists(
+    st.tuples(st.integers(0, 5), st.integers(0, 5), st.floats(0.125, 4.0, width=32)), max_size=30
+)
 
 
 @given(EDGES, st.booleans())
@@ -37,9 +39,16 @@ def test_unknown_relation_is_an_error() -> None:
 
 @pytest.mark.parametrize(
     ("rows", "cols", "weights", "message"),
-    [([0], [3], None, "outside"), ([0], [1], [0.0], "positive"), ([0], [1], [float("nan")], "positive"), ([0], [], None, "differ")],
+    [
+        ([0], [3], None, "outside"),
+        ([0], [1], [0.0], "positive"),
+        ([0], [1], [float("nan")], "positive"),
+        ([0], [], None, "differ"),
+    ],
 )
-def test_bad_edges_are_refused(rows: list[int], cols: list[int], weights: list[float] | None, message: str) -> None:
+def test_bad_edges_are_refused(
+    rows: list[int], cols: list[int], weights: list[float] | None, message: str
+) -> None:
     with pytest.raises(DatasetError, match=message):
         Relation.from_edges("r", rows, cols, 3, weights, directed=True)
 

@@ -1,4 +1,4 @@
-"""Reading publishers' text files: every kind of damage gives one clear sentence, and nothing is dropped silently."""
+"""Reading publishers' text files: every damage gives one clear sentence, and nothing is dropped silently."""
 
 from __future__ import annotations
 
@@ -125,7 +125,11 @@ def test_wrong_layouts_name_the_line(tmp_path: Path, text: str, message: str) ->
 
 
 def test_open_header_needs_a_further_column_and_no_column_twice(tmp_path: Path) -> None:
-    assert read_rows(write(tmp_path / "a.gz", "x\tp\tq\n1\t2\t3\n"), header=("x", ...)).header == ("x", "p", "q")
+    assert read_rows(write(tmp_path / "a.gz", "x\tp\tq\n1\t2\t3\n"), header=("x", ...)).header == (
+        "x",
+        "p",
+        "q",
+    )
     with pytest.raises(SourceError, match="expected x and further columns"):
         read_rows(write(tmp_path / "a.gz", "x\n1\n"), header=("x", ...))
     with pytest.raises(SourceError, match="received the column 'p' twice"):
@@ -198,7 +202,11 @@ def test_names_are_matched_with_reasons() -> None:
     assert matched.dropped() == {UNKNOWN: 1, AMBIGUOUS: 1}
 
 
-@given(st.lists(st.sampled_from([*NAMES.names, "TFC3", "vps8", "FUN24", "BOTH", "x", "", " YAL001C"]), max_size=40))
+@given(
+    st.lists(
+        st.sampled_from([*NAMES.names, "TFC3", "vps8", "FUN24", "BOTH", "x", "", " YAL001C"]), max_size=40
+    )
+)
 def test_matching_many_names_equals_looking_up_each(names: list[str]) -> None:
     matched = match_genes(names, NAMES)
     for name, position in zip(names, matched.position, strict=True):
@@ -216,7 +224,9 @@ def test_counts_add_up_and_leave_out_zeros() -> None:
 
 def test_a_reading_prints_what_became_of_the_rows() -> None:
     text = str(Reading("f.gz", "physical", 1200, 1000, {"self-loop": 200}, 3))
-    assert text == "f.gz: 1,200 rows read, 1,000 kept, 200 self-loop, 3 of the kept name a gene by an older name"
+    assert (
+        text == "f.gz: 1,200 rows read, 1,000 kept, 200 self-loop, 3 of the kept name a gene by an older name"
+    )
 
 
 @given(st.binary(max_size=200), st.booleans())
@@ -228,6 +238,8 @@ def test_any_bytes_are_read_or_refused_with_a_source_error(
         rows = read_rows(path, fields=2)
         rows.numbers(0)
     except SourceError as error:
-        assert "fuzz.gz" in str(error)
+        refused = str(error)
+        named = "fuzz.gz" in refused
     else:
-        assert len(rows) == len(rows.line) > 0
+        named = len(rows) == len(rows.line) > 0
+    assert named

@@ -28,7 +28,9 @@ def tables() -> tuple[MutantTable, MutantTable]:
     return dataset.table.take(np.arange(200)), dataset.table.take(np.arange(200, 276))
 
 
-def fit(folder: Path, config: TrainingConfig = CONFIG, **arguments: object) -> tuple[CellTransformer, FitReport]:
+def fit(
+    folder: Path, config: TrainingConfig = CONFIG, **arguments: object
+) -> tuple[CellTransformer, FitReport]:
     organism = tiny_dataset().organism
     torch.manual_seed(0)
     model = CellTransformer(
@@ -95,7 +97,9 @@ def test_best_weights_are_kept(tmp_path: Path) -> None:
     from wildtype.mutants.batch import MutantBatch
 
     validation = tables()[1]
-    predicted = model(model.encode(OrganismTensors(torch.zeros(24, 0))), MutantBatch.from_table(validation)).mean
+    predicted = model(
+        model.encode(OrganismTensors(torch.zeros(24, 0))), MutantBatch.from_table(validation)
+    ).mean
     r = np.corrcoef(predicted.detach().numpy()[:, 0], validation.value)[0, 1]
     assert r == pytest.approx(report.best_score, abs=1e-4)
 
@@ -125,7 +129,10 @@ def test_unfit_state_is_refused(tmp_path: Path, damage: str) -> None:
 
 def test_state_is_plain_json_and_safetensors(tmp_path: Path) -> None:
     fit(tmp_path)
-    assert sorted(path.name for path in (tmp_path / "resume").iterdir()) == ["state.json", "state.safetensors"]
+    assert sorted(path.name for path in (tmp_path / "resume").iterdir()) == [
+        "state.json",
+        "state.safetensors",
+    ]
     assert json.loads((tmp_path / "resume" / "state.json").read_text())["epoch"] == 4
 
 
@@ -137,7 +144,9 @@ def test_learning_rate_rises_then_falls_to_zero() -> None:
     assert rates[-1] < 0.01
 
 
-@pytest.mark.parametrize("settings", [{"epochs": 0}, {"precision": "fp8"}, {"device": "tpu"}, {"warmup": 1.0}])
+@pytest.mark.parametrize(
+    "settings", [{"epochs": 0}, {"precision": "fp8"}, {"device": "tpu"}, {"warmup": 1.0}]
+)
 def test_senseless_settings_are_refused(tmp_path: Path, settings: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match="training"):
         fit(tmp_path, TrainingConfig(**settings))  # type: ignore[arg-type]
@@ -149,6 +158,10 @@ def test_overfits_32_mutants(tmp_path: Path) -> None:
     model = CellTransformer(
         CellTransformerConfig(width=32, layers=1, heads=4, dropout=0.0), genes=24, features=0, phenotypes=1
     )
-    config = TrainingConfig(epochs=250, batch_size=32, patience=0, weight_decay=0.0, learning_rate=3e-3, device="cpu")
-    report = fit_model(model, OrganismTensors(torch.zeros(24, 0)), train, train, config, folder=tmp_path, show=False)
+    config = TrainingConfig(
+        epochs=250, batch_size=32, patience=0, weight_decay=0.0, learning_rate=3e-3, device="cpu"
+    )
+    report = fit_model(
+        model, OrganismTensors(torch.zeros(24, 0)), train, train, config, folder=tmp_path, show=False
+    )
     assert report.best_score > 0.99

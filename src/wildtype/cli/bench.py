@@ -9,7 +9,9 @@ import typer
 from wildtype.cli.output import Json, console, print_json
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-Reference = Annotated[bool, typer.Option(help="Also run the plain formulation (slow, up to 12 GiB of memory).")]
+Reference = Annotated[
+    bool, typer.Option(help="Also run the plain formulation (slow, up to 12 GiB of memory).")
+]
 
 
 @app.command()
@@ -69,5 +71,9 @@ def _show(result: dict[str, Any], json: bool) -> None:
 
 def _flat(value: Any, prefix: str = "") -> list[tuple[str, Any]]:
     if isinstance(value, dict):
-        return [row for key, item in value.items() for row in _flat(item, f"{prefix} · {key}" if prefix else str(key))]
+        return [
+            row
+            for key, item in value.items()
+            for row in _flat(item, f"{prefix} · {key}" if prefix else str(key))
+        ]
     return [(prefix, value)]

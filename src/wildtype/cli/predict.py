@@ -17,15 +17,19 @@ if TYPE_CHECKING:
 def command(
     run: Annotated[Path, typer.Argument(help="Run or checkpoint folder.")],
     sets: Annotated[
-        list[str] | None, typer.Option("--set", help="Genes of one mutant, as in SGS1,SRS2 or CDC28:reduced,CLN2.")
+        list[str] | None,
+        typer.Option("--set", help="Genes of one mutant, as in SGS1,SRS2 or CDC28:reduced,CLN2."),
     ] = None,
     file: Annotated[
-        Path | None, typer.Option("--file", help="CSV or Parquet file with a column 'genes'; - reads lines of stdin.")
+        Path | None,
+        typer.Option("--file", help="CSV or Parquet file with a column 'genes'; - reads lines of stdin."),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write to this .csv, .parquet or .json file.")
     ] = None,
-    as_: Annotated[str, typer.Option("--as", help="phenotype, or fitness: also what it implies for fitness.")] = "phenotype",
+    as_: Annotated[
+        str, typer.Option("--as", help="phenotype, or fitness: also what it implies for fitness.")
+    ] = "phenotype",
     condition: Annotated[str | None, typer.Option(help="One of the dataset's conditions.")] = None,
     json: Json = False,
 ) -> None:

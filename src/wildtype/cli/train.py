@@ -11,9 +11,12 @@ from wildtype.cli.output import Json, console, notes, print_json
 
 def command(
     settings: Annotated[
-        list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Settings, as in data=… model.layers=2 seed=1.")
+        list[str] | None,
+        typer.Argument(metavar="[KEY=VALUE]...", help="Settings, as in data=… model.layers=2 seed=1."),
     ] = None,
-    show: Annotated[bool, typer.Option("--settings", help="Print all settings as they would be used, and stop.")] = False,
+    show: Annotated[
+        bool, typer.Option("--settings", help="Print all settings as they would be used, and stop.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Train on a dataset, compare with every baseline on the same split, and save the run."""

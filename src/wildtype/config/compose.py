@@ -20,6 +20,7 @@ from wildtype.config.schema import TrainConfig
 from wildtype.errors import ConfigError
 
 SETTINGS = Path(__file__).parent / "settings"
+MAP = "model.prior.heads"  # the one setting whose keys are names of the user's data
 
 
 def compose(overrides: Sequence[str] = ()) -> TrainConfig:
@@ -35,13 +36,17 @@ def compose(overrides: Sequence[str] = ()) -> TrainConfig:
     ConfigError
         On an unknown key, an unknown dataset, or a value of the wrong type.
     """
-    words = [_checked(word) for word in overrides]
+    checked = [_checked(word) for word in overrides]
+    # Hydra cannot add entries to a map of dataclasses by their dotted names; OmegaConf can.
+    entries = [word for word in checked if word.startswith(MAP + ".")]
+    words = [word for word in checked if word not in entries]
     ConfigStore.instance().store(name="schema", node=TrainConfig)
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(str(SETTINGS.resolve()), version_base="1.3"):
             composed = hydra_compose("train", overrides=words)
-        config = OmegaConf.to_object(composed)
+        OmegaConf.set_struct(composed, False)
+        config = OmegaConf.to_object(OmegaConf.merge(composed, OmegaConf.from_dotlist(entries)))
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(_explain(error)) from error
     assert isinstance(config, TrainConfig)
@@ -72,12 +77,18 @@ def _checked(word: str) -> str:
         raise ConfigError(f"{word!r} is not a setting: write key=value, as in model.layers=2")
     if key == "data" and value not in known_data():
         raise ConfigError(f"there is no dataset {value!r}; known datasets: {', '.join(known_data())}")
-    if key.startswith("model.prior.heads."):  # a map: its keys are relations, which need not stand there yet
-        return f"++{key}={value}"
+    if key.startswith(MAP + "."):
+        return f"{key}={value}"
+    if key == MAP:
+        return f"+{key}={value}"
     keys = known_keys()
     if key not in keys:
         near = difflib.get_close_matches(key, keys, n=3, cutoff=0.6)
-        hint = f"did you mean {' or '.join(near)}?" if near else "see `wildtype train --settings` for all of them"
+        hint = (
+            f"did you mean {' or '.join(near)}?"
+            if near
+            else "see `wildtype train --settings` for all of them"
+        )
         raise ConfigError(f"{key!r} is not a setting; {hint}")
     return f"{key}={value}"
 

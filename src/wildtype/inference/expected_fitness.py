@@ -79,8 +79,10 @@ def expected_fitness(
         pairs, pairs_sd = _pair_fitness(checkpoint, triple)
         f, s = singles[triple].T, np.nan_to_num(singles_sd[triple]).T
         error = np.full(len(rows), _error(checkpoint, "tau"))
+        (f_ab, f_ac, f_bc), (s_ab, s_ac, s_bc) = pairs.T, np.nan_to_num(pairs_sd).T
+        (f_a, f_b, f_c), (s_a, s_b, s_c) = f, s
         fitness[rows], sd[rows] = fitness_from_tau(
-            predicted[rows, p], *pairs.T, *f, error, *np.nan_to_num(pairs_sd).T, *s
+            predicted[rows, p], f_ab, f_ac, f_bc, f_a, f_b, f_c, error, s_ab, s_ac, s_bc, s_a, s_b, s_c
         )
         for i, row in enumerate(rows):
             if not np.isfinite(f[:, i]).all():
@@ -89,7 +91,9 @@ def expected_fitness(
                 reasons[int(row)] = "fitness of one of its pairs is not known"
 
     for row in np.flatnonzero(np.isnan(fitness)):
-        reasons.setdefault(int(row), f"no {'tau' if table.order[row] > 2 else 'epsilon'} is predicted for its order")
+        reasons.setdefault(
+            int(row), f"no {'tau' if table.order[row] > 2 else 'epsilon'} is predicted for its order"
+        )
     sd[np.isnan(fitness)] = np.nan
     return ExpectedFitness(fitness, sd, reasons)
 

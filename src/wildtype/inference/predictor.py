@@ -119,7 +119,7 @@ class Predictor:
             minimum = phenotype["min_order"]
             too_small = table.order < minimum
             values[too_small, p] = np.nan
-            for row in np.flatnonzero(too_small):
+            for row in np.flatnonzero(too_small).tolist():
                 notes[row].append(f"{phenotype['name']} needs at least {minimum} genes")
             columns[phenotype["name"]] = values[:, p]
         for phenotype in self.phenotypes:
@@ -127,15 +127,17 @@ class Predictor:
         if as_ == "fitness":
             expected = expected_fitness(self.checkpoint, table, values)
             columns["fitness_expected"], columns["fitness_expected_sd"] = expected.fitness, expected.sd
-            for row, reason in expected.reasons.items():
-                notes[row].append(reason)
+            for at, reason in expected.reasons.items():
+                notes[at].append(reason)
         elif as_ != "phenotype":
             raise ConfigError(f"as={as_!r} is not known; known: phenotype, fitness")
         seen = np.zeros(len(self.genes), bool)
         seen[self._trained.gene] = True
         columns["order"] = table.order
         columns["order_seen"] = np.isin(table.order, self._trained.order)
-        columns["genes_seen"] = np.bincount(table.row, weights=seen[table.gene], minlength=len(table)).astype(int)
+        columns["genes_seen"] = np.bincount(table.row, weights=seen[table.gene], minlength=len(table)).astype(
+            int
+        )
         columns["essential"] = [
             ",".join(names[g] for g in table.gene[a:b] if known.essential[g]) for a, b in spans
         ]

@@ -43,10 +43,14 @@ def read_sets(path: str | Path) -> list[list[str]]:
         frame = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, dtype=str)
     except (ValueError, OSError, EOFError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise SourceError(f"{str(path)!r} cannot be read as a table ({reason}): give CSV or Parquet") from error
+        raise SourceError(
+            f"{str(path)!r} cannot be read as a table ({reason}): give CSV or Parquet"
+        ) from error
     if COLUMN not in frame.columns:
         found = ", ".join(map(repr, frame.columns))
-        raise SourceError(f"{str(path)!r} has no column {COLUMN!r} (it has {found}): name the gene column {COLUMN!r}")
+        raise SourceError(
+            f"{str(path)!r} has no column {COLUMN!r} (it has {found}): name the gene column {COLUMN!r}"
+        )
     if frame.empty:
         raise SourceError(f"{str(path)!r} has no rows: give at least one gene set")
     return [[] if text is None or text != text else parse_set(str(text)) for text in frame[COLUMN]]

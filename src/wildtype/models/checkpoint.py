@@ -138,16 +138,21 @@ class Checkpoint:
             for name in ("gene", "offsets", "kind", "condition", "phenotype", "value", "sd")
         }
         arrays |= {
-            name: getattr(known, name) for name in ("part", "single_fitness", "single_fitness_sd", "essential")
+            name: getattr(known, name)
+            for name in ("part", "single_fitness", "single_fitness_sd", "essential")
         }
         with writing_folder(folder) as temporary:
-            save_file({k: v.contiguous() for k, v in self.model.state_dict().items()}, temporary / "model.safetensors")
+            save_file(
+                {k: v.contiguous() for k, v in self.model.state_dict().items()},
+                temporary / "model.safetensors",
+            )
             save_file({"features": self.features.contiguous()}, temporary / "organism.safetensors")
             with writing(temporary / "known.npz") as path, open(path, "wb") as handle:
                 np.savez(handle, **arrays)
             write_json(temporary / "genes.json", self.genes.to_json())
             scaling = {
-                p["name"]: {"mean": m, "sd": s} for p, m, s in zip(self.phenotypes, self.mean, self.sd, strict=True)
+                p["name"]: {"mean": m, "sd": s}
+                for p, m, s in zip(self.phenotypes, self.mean, self.sd, strict=True)
             }
             write_json(temporary / "scaling.json", scaling)
             write_json(temporary / "metrics.json", self.metrics)
@@ -163,7 +168,13 @@ class Checkpoint:
                 "origin": self.origin,
                 "sha256": {
                     name: sha256_of_file(temporary / name)
-                    for name in ("model.safetensors", "organism.safetensors", "known.npz", "genes.json", "scaling.json")
+                    for name in (
+                        "model.safetensors",
+                        "organism.safetensors",
+                        "known.npz",
+                        "genes.json",
+                        "scaling.json",
+                    )
                 },
             }
             write_json(temporary / "config.json", record)
@@ -179,11 +190,15 @@ def checkpoint_folder(path: str | Path) -> Path:
     """
     path = Path(path)
     if not path.exists():
-        raise CheckpointError(f"there is no run at {str(path)!r}: check the path, or make one with `wildtype train`")
+        raise CheckpointError(
+            f"there is no run at {str(path)!r}: check the path, or make one with `wildtype train`"
+        )
     for folder in (path / "checkpoint", path):
         if (folder / "config.json").is_file() and (folder / "format_version").is_file():
             return folder
-    raise CheckpointError(f"{str(path)!r} holds no checkpoint: its training did not finish; resume or repeat it")
+    raise CheckpointError(
+        f"{str(path)!r} holds no checkpoint: its training did not finish; resume or repeat it"
+    )
 
 
 def load_checkpoint(path: str | Path) -> Checkpoint:
@@ -258,4 +273,3 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         origin=record["origin"],
         metrics=metrics,
     )
-

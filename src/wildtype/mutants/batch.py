@@ -5,7 +5,9 @@ Legend: b mutants · k perturbed per mutant · Σk their sum.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -49,18 +51,16 @@ class MutantBatch:
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> MutantBatch:
         """Return the batch on another device."""
-        moved = {
-            f.name: None if (x := getattr(self, f.name)) is None else x.to(device, non_blocking=non_blocking)
-            for f in fields(self)
-        }
-        return MutantBatch(**moved)
+        return self._map(lambda x: x.to(device, non_blocking=non_blocking))
 
     def pin_memory(self) -> MutantBatch:
         """Return the batch in page-locked memory, for asynchronous copies to a GPU."""
-        pinned = {
-            f.name: None if (x := getattr(self, f.name)) is None else x.pin_memory() for f in fields(self)
-        }
-        return MutantBatch(**pinned)
+        return self._map(Tensor.pin_memory)
+
+    def _map(self, change: Callable[[Tensor], Tensor]) -> MutantBatch:
+        columns: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
+        changed: dict[str, Any] = {name: None if x is None else change(x) for name, x in columns.items()}
+        return MutantBatch(**changed)
 
     @classmethod
     def from_table(cls, table: MutantTable) -> MutantBatch:

@@ -56,7 +56,13 @@ class MutantTable:
         rows, total = len(self.offsets) - 1, len(self.gene)
         if rows < 0 or self.offsets[0] != 0 or self.offsets[-1] != total or (np.diff(self.offsets) < 0).any():
             raise ShapeError(f"offsets must rise from 0 to {total} (the number of perturbed genes)")
-        for name, length in (("kind", total), ("condition", rows), ("phenotype", rows), ("value", rows), ("sd", rows)):
+        for name, length in (
+            ("kind", total),
+            ("condition", rows),
+            ("phenotype", rows),
+            ("value", rows),
+            ("sd", rows),
+        ):
             if len(getattr(self, name)) != length:
                 raise ShapeError(f"{name} has length {len(getattr(self, name))}, expected {length}")
         if self.dose is not None and len(self.dose) != total:
@@ -89,7 +95,9 @@ class MutantTable:
         if rows < 0 or o[0] != 0 or o[-1] != g.size or (np.diff(o) < 0).any():
             raise ShapeError(f"offsets must rise from 0 to {g.size} (the number of perturbed genes)")
         kinds = (
-            np.full(g.size, kind, dtype=np.uint8) if isinstance(kind, Kind) else np.asarray(kind, dtype=np.uint8)
+            np.full(g.size, kind, dtype=np.uint8)
+            if isinstance(kind, Kind)
+            else np.asarray(kind, dtype=np.uint8)
         )
         doses = None if dose is None else np.asarray(dose, dtype=np.float32)
         row_of = np.repeat(np.arange(rows), np.diff(o))
@@ -98,7 +106,9 @@ class MutantTable:
         twice = (g[1:] == g[:-1]) & (row_of[1:] == row_of[:-1]) if g.size else np.zeros(0, bool)
         if twice.any():
             at = int(np.flatnonzero(twice)[0])
-            raise GeneSetError(f"row {row_of[at]} perturbs gene {g[at]} twice: a gene counts once in a mutant")
+            raise GeneSetError(
+                f"row {row_of[at]} perturbs gene {g[at]} twice: a gene counts once in a mutant"
+            )
 
         def column(values: ArrayLike | None, default: float, dtype: type) -> NDArray[np.generic]:
             return np.full(rows, default, dtype) if values is None else np.asarray(values, dtype=dtype)
@@ -166,6 +176,8 @@ class MutantTable:
     def take(self, rows: ArrayLike) -> MutantTable:
         """Return the given rows (positions or boolean mask), in that order; O(selected genes)."""
         index = np.asarray(rows)
+        if not index.size:
+            index = index.astype(np.int64)  # an empty list is an array of floats
         if index.dtype == bool:
             index = np.flatnonzero(index)
         counts = self.order[index]
@@ -193,7 +205,9 @@ class MutantTable:
         gene = mapping[self.gene]
         if (gene < 0).any():
             lost = int((gene < 0).sum())
-            raise GeneSetError(f"{lost} perturbed genes are not in the other gene index; drop those rows first")
+            raise GeneSetError(
+                f"{lost} perturbed genes are not in the other gene index; drop those rows first"
+            )
         return MutantTable.build(
             gene,
             self.offsets,
@@ -208,7 +222,9 @@ class MutantTable:
     def matrix(self, order: int) -> NDArray[np.int64]:
         """Return genes as [M, order]; raises ``ShapeError`` unless every row has that order."""
         if not (self.order == order).all():
-            raise ShapeError(f"rows of order {sorted(set(self.order.tolist()))} cannot be a matrix of order {order}")
+            raise ShapeError(
+                f"rows of order {sorted(set(self.order.tolist()))} cannot be a matrix of order {order}"
+            )
         return self.gene.reshape(-1, order)
 
     @cached_property
@@ -230,4 +246,6 @@ class MutantTable:
 
     def sets(self) -> list[tuple[int, ...]]:
         """Return the gene positions of every row as tuples; for people and small tables."""
-        return [tuple(self.gene[a:b].tolist()) for a, b in zip(self.offsets[:-1], self.offsets[1:], strict=True)]
+        return [
+            tuple(self.gene[a:b].tolist()) for a, b in zip(self.offsets[:-1], self.offsets[1:], strict=True)
+        ]

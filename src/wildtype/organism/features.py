@@ -94,16 +94,16 @@ class GeneFeatures(Mapping[str, FeatureBlock]):
         names: list[str] = []
         for block in self.values():
             values = block.values.astype(np.float64)
-            present = np.isfinite(values)
+            present: NDArray[np.bool_] = np.asarray(np.isfinite(values))
             count = np.maximum(present.sum(0), 1)
             filled = np.where(present, values, 0.0)
             mean = filled.sum(0) / count
             centred = np.where(present, values - mean, 0.0)
             sd = np.sqrt((centred**2).sum(0) / count)
-            keep = sd > 1e-9
+            keep: NDArray[np.bool_] = np.asarray(sd > 1e-9)
             parts.append((centred[:, keep] / sd[keep]).astype(np.float32))
             names += [f"{block.name}.{c}" for c, k in zip(block.columns, keep, strict=True) if k]
-            missing = ~present.any(1)
+            missing: NDArray[np.bool_] = np.asarray(~present.any(1))
             if missing.any():
                 parts.append(missing[:, None].astype(np.float32))
                 names.append(f"{block.name}.missing")

@@ -53,7 +53,9 @@ class GeneIndex:
             raise GeneSetError(
                 f"gene names of organism {organism!r} must be unique and not empty; check {twice[:5] or ['']}"
             )
-        self.standard: dict[str, str] = {g: s for g, s in (standard or {}).items() if g in self._position and s}
+        self.standard: dict[str, str] = {
+            g: s for g, s in (standard or {}).items() if g in self._position and s
+        }
         self.aliases: dict[str, tuple[str, ...]] = {
             g: tuple(a) for g, a in (aliases or {}).items() if g in self._position and a
         }
@@ -122,7 +124,9 @@ class GeneIndex:
         where = f"organism {self.organism!r} ({len(self):,} genes)"
         if found:
             meant = ", ".join(self.names[i] for i in found)
-            raise AmbiguousGeneError(f"{name!r} is ambiguous in {where}: it may mean {meant}; use one of these")
+            raise AmbiguousGeneError(
+                f"{name!r} is ambiguous in {where}: it may mean {meant}; use one of these"
+            )
         near = self.nearest(name)
         hint = f"did you mean {' or '.join(near)}?" if near else "check the spelling and the organism"
         raise UnknownGeneError(f"{name!r} is not in {where}; {hint}")
@@ -157,7 +161,9 @@ class GeneIndex:
         if (counts > 1).any():
             gene = self.names[unique[counts > 1][0]]
             spelled = [n for n, p in zip(names, positions, strict=True) if self.names[p] == gene]
-            raise GeneSetError(f"{what} names {gene} more than once ({', '.join(spelled)}): a gene counts once")
+            raise GeneSetError(
+                f"{what} names {gene} more than once ({', '.join(spelled)}): a gene counts once"
+            )
         return unique
 
     def label(self, position: int) -> str:

@@ -48,7 +48,9 @@ class Organism:
         n = len(self.genes)
         for relation in self.graphs.values():
             if relation.n != n:
-                raise DatasetError(f"relation {relation.name!r} is over {relation.n} genes, {self.name!r} has {n}")
+                raise DatasetError(
+                    f"relation {relation.name!r} is over {relation.n} genes, {self.name!r} has {n}"
+                )
         for block in self.features.values():
             if len(block.values) != n:
                 raise DatasetError(

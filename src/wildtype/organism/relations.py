@@ -72,11 +72,15 @@ class Relation:
         r, c = np.asarray(rows, dtype=np.int64), np.asarray(cols, dtype=np.int64)
         w = np.ones(r.size, np.float32) if weights is None else np.asarray(weights, dtype=np.float32)
         if not r.size == c.size == w.size:
-            raise DatasetError(f"relation {name!r}: {r.size} rows, {c.size} columns and {w.size} weights differ")
+            raise DatasetError(
+                f"relation {name!r}: {r.size} rows, {c.size} columns and {w.size} weights differ"
+            )
         if r.size and (min(r.min(), c.min()) < 0 or max(r.max(), c.max()) >= n):
             raise DatasetError(f"relation {name!r}: an endpoint is outside 0 … {n - 1}; map the names again")
         if w.size and not (np.isfinite(w).all() and (w > 0).all()):
-            raise DatasetError(f"relation {name!r}: weights must be positive and finite; drop the others first")
+            raise DatasetError(
+                f"relation {name!r}: weights must be positive and finite; drop the others first"
+            )
         counts = dict(dropped or {})
         loops = r == c
         if loops.any():
@@ -94,7 +98,7 @@ class Relation:
             counts["duplicate"] = counts.get("duplicate", 0) + int(given - r.size)
         if not directed:
             r, c, w = np.concatenate([r, c]), np.concatenate([c, r]), np.concatenate([w, w])
-        adjacency = sparse.csr_array((w, (r, c)), shape=(n, n), dtype=np.float32)
+        adjacency = sparse.coo_array((w, (r, c)), shape=(n, n)).tocsr()
         adjacency.sort_indices()
         return cls(name, adjacency, directed, weights is not None, source, version, note, counts)
 
@@ -160,7 +164,9 @@ class GeneGraphs(Mapping[str, Relation]):
             self._relations[relation.name] = relation
         sizes = {relation.n for relation in self._relations.values()}
         if len(sizes) > 1:
-            raise DatasetError(f"relations are over different numbers of genes {sorted(sizes)}: re-map them by name")
+            raise DatasetError(
+                f"relations are over different numbers of genes {sorted(sizes)}: re-map them by name"
+            )
 
     def __getitem__(self, name: str) -> Relation:
         try:

@@ -110,7 +110,9 @@ def read_organism(folder: str | Path) -> Organism:
             )
             for i, block in enumerate(record["features"])
         )
-        flat = {key.removeprefix("metabolism."): a for key, a in arrays.items() if key.startswith("metabolism.")}
+        flat = {
+            key.removeprefix("metabolism."): a for key, a in arrays.items() if key.startswith("metabolism.")
+        }
         return Organism(
             name=record["name"],
             genes=genes,
@@ -121,7 +123,9 @@ def read_organism(folder: str | Path) -> Organism:
             description=record["description"],
         )
     except FileNotFoundError as error:
-        raise DatasetError(f"there is no organism at {folder} ({error.filename} is missing): build it first") from error
+        raise DatasetError(
+            f"there is no organism at {folder} ({error.filename} is missing): build it first"
+        ) from error
     except (KeyError, ValueError, TypeError, EOFError, OSError, zipfile.BadZipFile) as error:
         if isinstance(error, DatasetError):
             raise

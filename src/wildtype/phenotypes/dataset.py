@@ -104,11 +104,15 @@ class Dataset:
             raise DatasetError(f"dataset {self.name!r} was built on another gene index than its organism's")
         if not np.isfinite(self.table.value).all():
             at = int(np.flatnonzero(~np.isfinite(self.table.value))[0])
-            raise DatasetError(f"dataset {self.name!r}: row {at} has a label that is not a number; drop or mend it")
+            raise DatasetError(
+                f"dataset {self.name!r}: row {at} has a label that is not a number; drop or mend it"
+            )
         names = [p.name for p in self.phenotypes]
         for target in self.targets:
             if target not in names:
-                raise DatasetError(f"dataset {self.name!r} has no phenotype {target!r}; it has {', '.join(names)}")
+                raise DatasetError(
+                    f"dataset {self.name!r} has no phenotype {target!r}; it has {', '.join(names)}"
+                )
 
     def __len__(self) -> int:
         return len(self.table)
@@ -124,8 +128,10 @@ class Dataset:
     def sha256(self) -> str:
         """Content hash over genes, table and phenotypes; the order of rows does not matter."""
         t = self.table
-        key = np.lexsort((t.value, t.condition, t.phenotype, t.set_id))
-        t = t.take(key)
+        position = np.arange(t.gene.size) - t.offsets[t.row]
+        kinds = np.zeros(len(t), np.int64)  # one number per row; where it overflows, value and sd decide
+        np.add.at(kinds, t.row, t.kind.astype(np.int64) << (3 * position % 63))
+        t = t.take(np.lexsort((t.sd, t.value, kinds, t.condition, t.phenotype, t.set_id)))
         dose = np.zeros(0, np.float32) if t.dose is None else t.dose
         names = [p.name for p in self.phenotypes]
         return content_hash(
@@ -208,7 +214,9 @@ class Dataset:
             "genes_measured": len(self.measured_genes()),
             "rows": len(t),
             "rows_by_phenotype_and_order": counts,
-            "perturbations_by_kind": {Kind(k).name.lower(): int(c) for k, c in zip(kinds, perturbed, strict=True)},
+            "perturbations_by_kind": {
+                Kind(k).name.lower(): int(c) for k, c in zip(kinds, perturbed, strict=True)
+            },
             "targets": list(self.targets),
             "excluded": dict(self.excluded),
             "policies": dict(self.policies),

@@ -117,7 +117,9 @@ def read_dataset(folder: str | Path, organism: Organism) -> Dataset:
             citation=record["citation"],
         )
     except FileNotFoundError as error:
-        raise DatasetError(f"there is no dataset at {folder} ({error.filename} is missing): build it first") from error
+        raise DatasetError(
+            f"there is no dataset at {folder} ({error.filename} is missing): build it first"
+        ) from error
     except (KeyError, ValueError, TypeError, EOFError, OSError, zipfile.BadZipFile) as error:
         if isinstance(error, DatasetError):
             raise

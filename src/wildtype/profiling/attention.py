@@ -7,8 +7,8 @@ head r modulo (H − 1), so that one head stays free and, with more relations th
 Timed is forward and backward to q, k and v of Σ out ∘ weight + Σ_r KL_r.
 
 * plain: F.scaled_dot_product_attention, no prior;
-* padded: the same on q, k, v padded with zeros to the width that ours hands to the kernel, because the kernel is
-  slow at some small widths: against this one, the price of lse and priors shows by itself;
+* padded: the same on q, k, v padded with zeros to the width that ours hands to the kernel: the kernel is
+  slow at some small widths, and against this one the price of lse and priors shows by itself;
 * regularised: attention with lse, one sparse product per relation;
 * explicit: the map [H, N, N] by matmul and softmax, every relation a dense [N, N] target.
 

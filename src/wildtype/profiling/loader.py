@@ -50,12 +50,22 @@ def bench_loader(
     rate = mutants / statistics.median(seconds[1:])
     ours = list(MutantLoader(part, batch_size, shuffle=True, seed=seed))
     equal = all(
-        bool((a.gene == b["gene"]).all() and (a.offsets == b["offsets"]).all() and (a.value == b["value"]).all())
+        bool(
+            (a.gene == b["gene"]).all()
+            and (a.offsets == b["offsets"]).all()
+            and (a.value == b["value"]).all()
+        )
         for a, b in zip(ours, plain, strict=True)
     )
     return {
         "machine": machine(),
-        "problem": {"mutants": mutants, "genes": genes, "batch_size": batch_size, "repeats": repeats, "seed": seed},
+        "problem": {
+            "mutants": mutants,
+            "genes": genes,
+            "batch_size": batch_size,
+            "repeats": repeats,
+            "seed": seed,
+        },
         "mutants_per_second": {"sliced": rate, "per sample": plain_rate},
         "ratios": {"sliced_to_per_sample": rate / plain_rate},
         "equal": equal,
@@ -85,7 +95,7 @@ def _per_sample(table: Any, batch_size: int, seed: int) -> Any:
     stream = torch.Generator().manual_seed(derive(seed, "shuffle", 0))
     rows = torch.randperm(len(table), generator=stream).tolist()
     for at in range(0, len(rows), batch_size):
-        samples = []
+        samples: list[dict[str, Any]] = []
         for row in rows[at : at + batch_size]:
             a, b = int(table.offsets[row]), int(table.offsets[row + 1])
             samples.append(

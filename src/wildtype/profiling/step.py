@@ -148,7 +148,9 @@ def _distinct_pairs(draw: np.random.Generator, n: int, count: int) -> tuple[Any,
     return pairs // n, pairs % n
 
 
-def _stepper(model: CellTransformer, organism: OrganismTensors, batch: MutantBatch) -> Callable[[], torch.Tensor]:
+def _stepper(
+    model: CellTransformer, organism: OrganismTensors, batch: MutantBatch
+) -> Callable[[], torch.Tensor]:
     import torch
 
     from wildtype.training.objective import objective
@@ -179,7 +181,11 @@ def _against_plain(
         loss = objective(model(wild_type, batch), wild_type, batch).total
         loss.backward()
         elapsed = time.perf_counter() - start
-        return float(loss.detach()), [p.grad.clone() for p in model.parameters() if p.grad is not None], elapsed
+        return (
+            float(loss.detach()),
+            [p.grad.clone() for p in model.parameters() if p.grad is not None],
+            elapsed,
+        )
 
     fast_loss, fast, _ = gradients()
     with plain_formulations():
@@ -199,10 +205,11 @@ def _against_plain(
 @contextlib.contextmanager
 def plain_formulations() -> Iterator[None]:
     """Swap attention, graph prior and perturbation head for their definitions, for comparison."""
+    from unittest import mock
+
     import torch
     from torch.utils.checkpoint import checkpoint
 
-    from wildtype.models.cell_transformer import encoder, head
     from wildtype.nn.attention import attention_with_lse_reference
     from wildtype.nn.graph_prior import graph_prior_kl_reference
     from wildtype.nn.perturbation_head import perturbation_attention_reference
@@ -210,7 +217,9 @@ def plain_formulations() -> Iterator[None]:
     def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, outside: torch.Tensor) -> Any:
         return checkpoint(attention_with_lse_reference, q, k, v, outside=outside, use_reentrant=False)
 
-    def prior(q: torch.Tensor, k: torch.Tensor, lse: torch.Tensor, op: Any, *, scale: float, rows: None) -> Any:
+    def prior(
+        q: torch.Tensor, k: torch.Tensor, lse: torch.Tensor, op: Any, *, scale: float, rows: None
+    ) -> Any:
         inside = torch.arange(1, len(k))
         return checkpoint(graph_prior_kl_reference, q, k, op, scale=scale, inside=inside, use_reentrant=False)
 
@@ -224,18 +233,25 @@ def plain_formulations() -> Iterator[None]:
             for a in range(0, len(offsets) - 1, PLAIN_CHUNK):
                 b = min(a + PLAIN_CHUNK, len(offsets) - 1)
                 i, j = int(offsets[a]), int(offsets[b])
-                arguments = (query[h, a:b], keys[h], values[h], gene[i:j], offsets[a : b + 1] - i, delta[h, i:j])
+                arguments = (
+                    query[h, a:b],
+                    keys[h],
+                    values[h],
+                    gene[i:j],
+                    offsets[a : b + 1] - i,
+                    delta[h, i:j],
+                )
                 parts.append(checkpoint(perturbation_attention_reference, *arguments, use_reentrant=False))
             out.append(torch.cat(parts))
         return torch.stack(out)
 
-    fast = encoder.attention_with_lse, encoder.graph_prior_kl, head.perturbation_attention
-    encoder.attention_with_lse, encoder.graph_prior_kl = attention, prior  # type: ignore[assignment]
-    head.perturbation_attention = perturbation  # type: ignore[assignment]
-    try:
+    room = "wildtype.models.cell_transformer"
+    with (
+        mock.patch(f"{room}.encoder.attention_with_lse", attention),
+        mock.patch(f"{room}.encoder.graph_prior_kl", prior),
+        mock.patch(f"{room}.head.perturbation_attention", perturbation),
+    ):
         yield
-    finally:
-        encoder.attention_with_lse, encoder.graph_prior_kl, head.perturbation_attention = fast
 
 
 def _peak_in_subprocess(problem: Problem) -> float:

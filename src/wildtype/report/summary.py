@@ -24,7 +24,9 @@ COLUMNS = {
 def print_summary(summary: Summary, console: Console) -> None:
     """Print one summary."""
     header, rows = _cells(summary)
-    table = Table(*header, box=box.SIMPLE_HEAD, title=Text(_title(summary), style="bold"), title_justify="left")
+    table = Table(
+        *header, box=box.SIMPLE_HEAD, title=Text(_title(summary), style="bold"), title_justify="left"
+    )
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     console.print(table)
@@ -52,7 +54,10 @@ def _cells(summary: Summary) -> tuple[list[str], list[list[str]]]:
         cells = [name, _spread(metrics[summary.headline])]
         cells += [_spread(metrics[metric]) for metric in COLUMNS]
         seconds = summary.seconds[name]
-        cells += [f"{summary.wins[name]} of {len(summary.seeds)}", "–" if math.isnan(seconds) else f"{seconds:,.1f}"]
+        cells += [
+            f"{summary.wins[name]} of {len(summary.seeds)}",
+            "–" if math.isnan(seconds) else f"{seconds:,.1f}",
+        ]
         rows.append(cells)
     return header, rows
 

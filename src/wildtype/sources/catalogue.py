@@ -124,7 +124,9 @@ def build(
             report(dataset)
         return
     if folder is None:
-        raise DatasetError(f"organism {name!r} is built from publishers' files: say where they are with --from FOLDER")
+        raise DatasetError(
+            f"organism {name!r} is built from publishers' files: say where they are with --from FOLDER"
+        )
     from wildtype.sources import yeast
 
     organism = yeast.build_organism(folder)

@@ -75,7 +75,9 @@ class _NextEpoch(Callback):
 
 def _device(config: TrainingConfig) -> str:
     if config.device == "cuda" and not torch.cuda.is_available():
-        raise ConfigError("training.device=cuda, but no CUDA device is visible: use device=cpu or device=auto")
+        raise ConfigError(
+            "training.device=cuda, but no CUDA device is visible: use device=cpu or device=auto"
+        )
     return "gpu" if config.device != "cpu" and torch.cuda.is_available() else "cpu"
 
 

@@ -78,7 +78,9 @@ class Keeper(Callback):
         except (KeyError, ValueError, RuntimeError, SafetensorError) as error:
             if isinstance(error, CheckpointError):
                 raise
-            raise CheckpointError(f"the state in {str(self.folder)!r} is damaged ({error}): {remedy}") from error
+            raise CheckpointError(
+                f"the state in {str(self.folder)!r} is damaged ({error}): {remedy}"
+            ) from error
         return parts["optimizer"]
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -102,7 +104,9 @@ class Keeper(Callback):
             tensors |= {f"optimizer/{index}/{name}": torch.as_tensor(value) for name, value in values.items()}
         with writing_folder(self.folder) as temporary:
             path = temporary / "state.safetensors"
-            save_file({name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}, path)
+            save_file(
+                {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}, path
+            )
             record: dict[str, Any] = {
                 "fingerprint": self.fingerprint,
                 "epoch": self.epoch,

@@ -55,7 +55,9 @@ class FitTask(LightningModule):
         """Move the organism beside the model."""
         self.organism = self.organism.to(self.device)
 
-    def transfer_batch_to_device(self, batch: MutantBatch, device: torch.device, dataloader_idx: int) -> MutantBatch:
+    def transfer_batch_to_device(
+        self, batch: MutantBatch, device: torch.device, dataloader_idx: int
+    ) -> MutantBatch:
         """Move a batch."""
         return batch.to(device, non_blocking=True)
 
@@ -93,14 +95,16 @@ class FitTask(LightningModule):
         """Log Pearson (mean over phenotypes) and squared error on the validation rows."""
         predicted, measured, phenotype = (torch.cat(parts) for parts in self._validation)
         scores = []
-        for p in phenotype.unique():
+        for p in range(int(phenotype.max()) + 1):
             rows = phenotype == p
             a, b = predicted[rows].double(), measured[rows].double()
             if len(a) > 1 and a.std() > 0 and b.std() > 0:
                 scores.append(float(torch.corrcoef(torch.stack([a, b]))[0, 1]))
         self.validation_score = float(np.mean(scores)) if scores else 0.0
         error = torch.mean((predicted - measured) ** 2)
-        self.log_dict({"validation/pearson": self.validation_score, "validation/error": error}, batch_size=len(measured))
+        self.log_dict(
+            {"validation/pearson": self.validation_score, "validation/error": error}, batch_size=len(measured)
+        )
         self._wild_type = None
 
     def configure_optimizers(self) -> torch.optim.Optimizer:

@@ -23,10 +23,12 @@ def by_genes(table, held, mode):
 
 
 def test_boosting_learns_from_single_fitness_and_graphs(additive_world):
-    assert error("boosting", additive_world, additive_world.split(), single_fitness=additive_world.fitness) < 0.3
+    assert (
+        error("boosting", additive_world, additive_world.split(), single_fitness=additive_world.fitness) < 0.3
+    )
 
 
-@pytest.mark.parametrize(("mode", "held"), [("seen", ()), ("one", range(6)), ("none", range(14))])
+@pytest.mark.parametrize(("mode", "held"), [("seen", ()), ("one", range(6)), ("none", range(16))])
 def test_propagation_beats_boosting_where_labels_follow_a_graph(module_world, mode, held):
     if mode == "seen":
         split = module_world.split()

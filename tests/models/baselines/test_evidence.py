@@ -25,14 +25,18 @@ def column_values(evidence, sets, **columns):
 def test_one_sided_and_two_sided_means_of_a_pair_equal_their_definitions():
     # 0 ~ 2 (weight 1), 0 ~ 3 (weight 3), 1 ~ 4 (weight 2); asked: (0, 1).
     joint = graph([(0, 2, 1.0), (0, 3, 3.0), (1, 4, 2.0)])
-    seen = MutantTable.from_sets([(1, 2), (1, 3), (2, 4), (3, 4), (5, 6)], value=[1.0, 5.0, 10.0, 20.0, -36.0])
+    seen = MutantTable.from_sets(
+        [(1, 2), (1, 3), (2, 4), (3, 4), (5, 6)], value=[1.0, 5.0, 10.0, 20.0, -36.0]
+    )
     evidence = Evidence(seen, 8, {"joint": joint}, several=False)
     values = column_values(evidence, [(0, 1)])[0]
     assert evidence.mean == 0
     assert (1 * 1 + 3 * 5) / 4 in values  # genes 2 and 3 in the place of 0
     assert (2 * 10 + 6 * 20) / 8 in values  # (2, 4) and (3, 4) in the place of (0, 1)
     assert round(6 / (2 + SHRINK), 4) in values  # shrunken mean of gene 1
-    assert round((1 * 11 + 3 * 25) / (1 * 2 + 3 * 2), 4) in values  # mean label of the genes around the unseen gene 0
+    assert (
+        round((1 * 11 + 3 * 25) / (1 * 2 + 3 * 2), 4) in values
+    )  # mean label of the genes around the unseen gene 0
 
 
 def test_an_own_label_or_any_label_of_unrelated_rows_never_enters():
@@ -42,7 +46,9 @@ def test_an_own_label_or_any_label_of_unrelated_rows_never_enters():
     asked = MutantTable.from_sets([(0, 7)])
 
     def features(values):
-        return Evidence(MutantTable.from_sets(sets, value=values), 8, {"joint": joint}, several=False).features(asked)
+        return Evidence(
+            MutantTable.from_sets(sets, value=values), 8, {"joint": joint}, several=False
+        ).features(asked)
 
     # Rows (3, 4) and (5, 6) trade values: the mean stays, and nothing near (0, 7) changes.
     np.testing.assert_allclose(features(base), features([1.0, 2.0, -6.0, 3.0]))
@@ -63,7 +69,9 @@ def test_triples_see_rows_that_share_all_genes_but_one_and_the_row_less_one_gene
 
 def test_singles_and_conditions():
     joint = graph([(0, 1, 2.0), (0, 2, 1.0)])
-    seen = MutantTable.from_sets([(1,), (2,), (1,), (2,)], value=[1.0, 4.0, -1.0, -4.0], condition=[0, 0, 1, 1])
+    seen = MutantTable.from_sets(
+        [(1,), (2,), (1,), (2,)], value=[1.0, 4.0, -1.0, -4.0], condition=[0, 0, 1, 1]
+    )
     evidence = Evidence(seen, 8, {"joint": joint}, several=False)
     first, second = column_values(evidence, [(0,), (0,)], condition=[0, 1])
     assert 2.0 in first
@@ -97,4 +105,7 @@ def test_nearest_keeps_to_the_genes_allowed_and_their_number():
     assert not (found.indices % 2).any()
     cosine = embedding @ embedding.T
     np.fill_diagonal(cosine, -1)
-    assert found.toarray().argmax(1).tolist() == (np.where(np.arange(30) % 2 == 0, cosine, -1)).argmax(1).tolist()
+    assert (
+        found.toarray().argmax(1).tolist()
+        == (np.where(np.arange(30) % 2 == 0, cosine, -1)).argmax(1).tolist()
+    )

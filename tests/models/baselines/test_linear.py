@@ -45,7 +45,8 @@ def test_pair_ridge_learns_repeated_pairs_and_equals_additive_ridge_where_none_r
     table = MutantTable.from_matrix(sets, value=value)
     train, validation, test = (table.take(np.arange(a, b)) for a, b in ((0, 400), (400, 500), (500, 600)))
     additive, pairs = (
-        make_baseline(name).fit(module_world.organism, train, validation) for name in ("additive_ridge", "pair_ridge")
+        make_baseline(name).fit(module_world.organism, train, validation)
+        for name in ("additive_ridge", "pair_ridge")
     )
     error = [np.mean((b.predict(test) - test.value) ** 2) for b in (additive, pairs)]
     assert error[1] < 0.1 * error[0]
@@ -64,5 +65,7 @@ def test_kinds_and_conditions_get_their_own_effects_only_where_there_are_several
     assert plain.matrix(MutantTable.from_sets(sets)).shape == (4, 2)
     table = MutantTable.from_sets(sets, kind=kind, condition=condition, value=[0.0, 1.0, 4.0, 5.0])
     assert Design(table, 40, pairs=False).matrix(table).shape == (4, 2 + 4 + 2 + 2)
-    baseline = make_baseline("additive_ridge", {"alpha": 1e-4}).fit(world.organism, table, table.take(np.arange(0)))
+    baseline = make_baseline("additive_ridge", {"alpha": 1e-4}).fit(
+        world.organism, table, table.take(np.arange(0))
+    )
     np.testing.assert_allclose(baseline.predict(table), table.value, atol=1e-2)

@@ -18,8 +18,12 @@ def test_pair_columns_equal_their_definitions(world):
     a, b = table.matrix(2).T
     undirected, directed = dense(world, "complex"), dense(world, "regulation")
     np.testing.assert_allclose(found["complex weight mean"], undirected[a, b])
-    np.testing.assert_allclose(found["regulation weight max mean"], np.maximum(directed[a, b], directed[b, a]))
-    np.testing.assert_allclose(found["regulation weight min mean"], np.minimum(directed[a, b], directed[b, a]))
+    np.testing.assert_allclose(
+        found["regulation weight max mean"], np.maximum(directed[a, b], directed[b, a])
+    )
+    np.testing.assert_allclose(
+        found["regulation weight min mean"], np.minimum(directed[a, b], directed[b, a])
+    )
     for side, matrix in (("targets", directed), ("sources", directed.T)):
         links = (matrix > 0).astype(float)
         common = (links @ links.T)[a, b]

@@ -41,7 +41,13 @@ def test_codes_leave_out_the_rare_and_find_the_rest():
     np.testing.assert_array_equal(Codes(np.zeros(0, np.int64)).find(np.array([1, 2])), [-1, -1])
 
 
-@given(st.lists(st.lists(st.one_of(st.floats(-9, 9, width=32), st.just(float("nan"))), max_size=4), min_size=1, max_size=6))
+@given(
+    st.lists(
+        st.lists(st.one_of(st.floats(-9, 9, width=32), st.just(float("nan"))), max_size=4),
+        min_size=1,
+        max_size=6,
+    )
+)
 @settings(max_examples=60, deadline=None)
 def test_segments_skip_nan_and_leave_empty_rows_unknown(groups):
     row = np.repeat(np.arange(len(groups)), [len(g) for g in groups])

@@ -33,15 +33,32 @@ CHANNELS = "neighborhood\tfusion\tcooccurence\tcoexpression\texperimental\tdatab
 def _features() -> str:
     lines = []
     for i, (orf, (standard, aliases, qualifier)) in enumerate(ORFS.items()):
-        cells = [f"S{i:09d}", "ORF", qualifier, orf, standard, aliases, "chromosome 1", "", "1", "10", "99", "W"]
+        cells = [
+            f"S{i:09d}",
+            "ORF",
+            qualifier,
+            orf,
+            standard,
+            aliases,
+            "chromosome 1",
+            "",
+            "1",
+            "10",
+            "99",
+            "W",
+        ]
         lines.append("\t".join([*cells, "", "1996-07-31", "1996-07-31", 'Subunit, "quoted" here']))
-        lines.append("\t".join([f"T{i:09d}", "CDS", "", "", "", "", orf, "", "1", "10", "99", "W", "", "", "", ""]))
+        lines.append(
+            "\t".join([f"T{i:09d}", "CDS", "", "", "", "", orf, "", "1", "10", "99", "W", "", "", "", ""])
+        )
     lines.append("\t".join(["S99", "blocked_reading_frame", "", "YER109C", "FLO8", "", *[""] * 10]))
     return "\r\n".join(lines) + "\r\n"
 
 
 def _coding() -> str:
-    sequence = {orf: "ATG" + "GCTGAAAAACTGTCT"[i:] + "TTTGGGCATTAA"[: 3 * (i % 4)] for i, orf in enumerate(ORFS)}
+    sequence = {
+        orf: "ATG" + "GCTGAAAAACTGTCT"[i:] + "TTTGGGCATTAA"[: 3 * (i % 4)] for i, orf in enumerate(ORFS)
+    }
     records = [f'>{o} x SGDID:S1, Chr I, "text > more"\n{s[:9]}\n{s[9:]}\n' for o, s in sequence.items()]
     return "".join(records) + ">YAR009C\nATGTAA\n"
 
@@ -50,14 +67,18 @@ def _phenotype(first: str, columns: int, scale: float, genes: list[str], separat
     head = separator.join([first, *(f"hap a | trait {j} | Someone A~Other B, 2002" for j in range(columns))])
     rows = []
     for i, gene in enumerate(genes):
-        values = ["" if (i + j) % 5 == 4 else f"{scale * ((7 * i + 3 * j) % 11 - 5):.4f}" for j in range(columns)]
+        values = [
+            "" if (i + j) % 5 == 4 else f"{scale * ((7 * i + 3 * j) % 11 - 5):.4f}" for j in range(columns)
+        ]
         rows.append(separator.join([gene, *values]))
     return "\n".join([head, *rows]) + "\n"
 
 
 _SMF_HEAD = (
     "Strain ID\tSystematic gene name\tAllele/Gene name\tSingle mutant fitness (26°)\t"
-    "Single mutant fitness (26°) stddev\tSingle mutant fitness (30°)\tSingle mutant fitness (30°) stddev" + "\t" * 5
+    "Single mutant fitness (26°) stddev\tSingle mutant fitness (30°)\tSingle mutant fitness (30°) stddev"
+    + "\t"
+    * 5
 )
 _SMF = [
     "YAL002W_sn1\tYAL002W\tvps8\t0.9\t0.05\t0.9\t0.05",
@@ -106,7 +127,7 @@ FILES: dict[str, str] = {
         f"string_v9.1_{channel}.tsv.gz": "1\t2\t0.150000\n2\t1\t0.150000\n2\t3\t0.000000\n3\t4\t0.5\n"
         for channel in ("neighborhood", "fusion", "cooccurence", "database")
     },
-    "go_bp_140819_gene_by_term.txt.gz": "ORF\ta process\tanother\tthird, of \"it\"\tfourth\n"
+    "go_bp_140819_gene_by_term.txt.gz": 'ORF\ta process\tanother\tthird, of "it"\tfourth\n'
     + "".join(
         f"{orf}\t{1 if i < 9 else 0}\t{i % 2}\t{1 if i % 3 == 0 else 0}\t{1 if i == 5 else 0}\n"
         for i, orf in enumerate([*ORFS, "YCL074W"])
@@ -130,7 +151,8 @@ FILES: dict[str, str] = {
         "YAL003W\tEFB1\tYAL002W\tVPS8\t-0.3\t0.01\t0.01\n"
     ),
     "costanzo2016_dcell_GO0006281_train.txt.gz": (
-        "2 YAL002W YDL227C -0.1000\n2 YAL001C YDL227C 0.0100\n2 YAL002W YEL009C 0.0200\n2 YAL001C YCL074W 0.1\n"
+        "2 YAL002W YDL227C -0.1000\n2 YAL001C YDL227C 0.0100\n"
+        "2 YAL002W YEL009C 0.0200\n2 YAL001C YCL074W 0.1\n"
     ),
     "costanzo2016_dcell_GO0000790_train.txt.gz": (
         "2 YDL227C YAL002W -0.1000\n2 YEL009C YEL009C 0.3\n2 YEL009C YDL227C -0.0400\n"

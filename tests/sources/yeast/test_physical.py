@@ -22,7 +22,9 @@ def test_publications_self_pairs_and_older_names(small, genes: GeneIndex) -> Non
 
 def test_another_layout_is_refused(small, genes: GeneIndex) -> None:
     small.replace(IREFINDEX, "PROTEIN_U,PROTEIN_V,PUBMED\n", "")
-    with pytest.raises(SourceError, match="line 1: received the header 'YAL001C, YAL002W, 123', expected PROTEIN_U"):
+    with pytest.raises(
+        SourceError, match="line 1: received the header 'YAL001C, YAL002W, 123', expected PROTEIN_U"
+    ):
         read_physical(small.path, genes)
 
 

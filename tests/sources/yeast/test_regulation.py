@@ -29,7 +29,9 @@ def test_matrix_gives_edges_from_regulator_to_target(small, genes: GeneIndex) ->
 def test_lines_give_edges_from_regulator_to_target(small, genes: GeneIndex) -> None:
     relation, reading = read_documented(small.path, genes)
     gcn4, rox3, rim8, tfc3, vps8 = (genes.find(name) for name in ("GCN4", "ROX3", "RIM8", "TFC3", "VPS8"))
-    assert sorted(zip(*relation.endpoints()[:2], strict=True)) == sorted([(gcn4, tfc3), (rox3, tfc3), (rim8, vps8)])
+    assert sorted(zip(*relation.endpoints()[:2], strict=True)) == sorted(
+        [(gcn4, tfc3), (rox3, tfc3), (rim8, vps8)]
+    )
     assert reading.dropped == {"unknown gene": 2, "duplicate": 1}
     assert "stand-in for TFLink" in relation.note
     assert relation.adjacency[tfc3, gcn4] == 0
@@ -60,8 +62,8 @@ def test_a_third_field_names_the_line(small, genes: GeneIndex) -> None:
 
 
 TEXTBOOK = (
-    ("GAL4", "GAL1"), ("GCN4", "HIS4"), ("SWI4", "CLN1"), ("MSN2", "CTT1"), ("ADR1", "ADH2"), ("LEU3", "LEU1"),
-    ("YAP1", "TRX2"), ("STE12", "FUS1"), ("RAP1", "RPL3"),
+    ("GAL4", "GAL1"), ("GCN4", "HIS4"), ("SWI4", "CLN1"), ("MSN2", "CTT1"), ("ADR1", "ADH2"),
+    ("LEU3", "LEU1"), ("YAP1", "TRX2"), ("STE12", "FUS1"), ("RAP1", "RPL3"),
 )  # fmt: skip
 
 

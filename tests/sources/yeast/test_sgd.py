@@ -32,7 +32,11 @@ def test_an_alias_that_names_another_feature_is_left_out(small) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("ORF\tVerified\tYAL002W", "ORF\tVerified\tYAL001C", "line 3: received 'YAL001C', expected an ORF name"),
+        (
+            "ORF\tVerified\tYAL002W",
+            "ORF\tVerified\tYAL001C",
+            "line 3: received 'YAL001C', expected an ORF name",
+        ),
         ("ORF\tVerified\tYAL002W", "ORF\tVerified\t", "line 3: received '', expected an ORF name"),
         ("ORF\tVerified\tYAL002W", "ORF\tYAL002W", "line 3: received 15 fields, expected 16"),
     ],

@@ -47,7 +47,9 @@ def test_an_unknown_version_is_refused(small, genes: GeneIndex) -> None:
 @pytest.mark.parametrize("score", ["1001", "-1"])
 def test_scores_out_of_range_name_line_and_channel(small, genes: GeneIndex, score: str) -> None:
     small.replace(PAIRS, "YAL005C\t120", f"YAL005C\t{score}")
-    with pytest.raises(SourceError, match=f"line 3: received '{score}', expected a neighborhood score of 0 to 1000"):
+    with pytest.raises(
+        SourceError, match=f"line 3: received '{score}', expected a neighborhood score of 0 to 1000"
+    ):
         read_string(small.path, genes)
 
 
@@ -59,7 +61,8 @@ def test_misspelt_channel_is_refused(small, genes: GeneIndex) -> None:
 
 @pytest.mark.parametrize(
     ("line", "message"),
-    [("0\t1\t0.5", "a node number of 1 to 4"), ("5\t1\t0.5", "a node number"), ("1.5\t1\t0.5", "a node number"),
+    [("0\t1\t0.5", "a node number of 1 to 4"), ("5\t1\t0.5", "a node number"),
+     ("1.5\t1\t0.5", "a node number"),
      ("1\t2\t1.5", "a fusion score of 0 to 1"), ("1\t2\tNaN", "a number")],
 )  # fmt: skip
 def test_version_91_refuses_bad_nodes_and_scores(small, genes: GeneIndex, line: str, message: str) -> None:
@@ -79,8 +82,8 @@ def test_missing_node_list_is_named(small, genes: GeneIndex) -> None:
 def test_real_channels(mirror: Path, real_genes: GeneIndex) -> None:
     read = {relation.name: (relation, reading) for relation, reading in read_string(mirror, real_genes)}
     some = {
-        "neighborhood": 7656, "fusion": 492, "cooccurence": 1231, "coexpression": 54317, "experimental": 48190,
-        "database": 29231,
+        "neighborhood": 7656, "fusion": 492, "cooccurence": 1231, "coexpression": 54317,
+        "experimental": 48190, "database": 29231,
     }  # fmt: skip
     for channel, pairs in some.items():
         relation, reading = read[f"string_{channel}"]

@@ -76,7 +76,9 @@ class Baseline(ABC):
         for what, table in (("training", train), ("validation", validation)):
             if not np.isfinite(table.value).all():
                 at = int(np.flatnonzero(~np.isfinite(table.value))[0])
-                raise DatasetError(f"baseline {self.name!r}: {what} row {at} has no finite label; drop it first")
+                raise DatasetError(
+                    f"baseline {self.name!r}: {what} row {at} has no finite label; drop it first"
+                )
         n = len(organism.genes)
         if single_fitness is not None and np.shape(single_fitness) != (n,):
             raise ShapeError(f"single_fitness has shape {np.shape(single_fitness)}, expected ({n},)")

@@ -77,7 +77,9 @@ class BoostedTrees:
         assert first is not None
         self._models = [first]
         for bag in range(1, bags):
-            model = self._model(rate, int(self.chosen["leaves"]), int(self.chosen["iterations"]), False, seed, bag)
+            model = self._model(
+                rate, int(self.chosen["leaves"]), int(self.chosen["iterations"]), False, seed, bag
+            )
             self._models.append(model.fit(x, y))
 
     @staticmethod
@@ -109,7 +111,9 @@ class Boosting(Baseline):
     """Histogram gradient boosting on what the organism says about the genes of a row and their pairs."""
 
     name: ClassVar[str] = "boosting"
-    description: ClassVar[str] = "gradient boosting on graph, feature and single-fitness features of gene pairs"
+    description: ClassVar[str] = (
+        "gradient boosting on graph, feature and single-fitness features of gene pairs"
+    )
 
     def _fit(
         self,

@@ -37,7 +37,9 @@ class Evidence:
         Whether rows of order 3 or more, or of several orders, are asked about: adds the last group of features.
     """
 
-    def __init__(self, seen: MutantTable, n: int, graphs: dict[str, sparse.csr_array], *, several: bool) -> None:
+    def __init__(
+        self, seen: MutantTable, n: int, graphs: dict[str, sparse.csr_array], *, several: bool
+    ) -> None:
         self.n, self.graphs, self.several = n, graphs, several
         value = seen.value.astype(np.float32)
         self.mean = np.float32(value.mean()) if len(value) else np.float32(0)
@@ -54,7 +56,9 @@ class Evidence:
         whole, less = set_keys(seen, n)
         self._subsets = Codes(less)
         at = self._subsets.find(less)
-        self._subset = np.stack([np.bincount(at, w, minlength=len(self._subsets)) for w in stack], axis=1).astype(np.float32)
+        self._subset = np.stack(
+            [np.bincount(at, w, minlength=len(self._subsets)) for w in stack], axis=1
+        ).astype(np.float32)
         shape = (max(len(self._subsets), 1), n)
         parts = [sparse.csr_array((w, (at, seen.gene)), shape=shape) for w in stack]
         self._labels = parts[0]
@@ -62,7 +66,9 @@ class Evidence:
         self._wholes = Codes(whole)
         found = self._wholes.find(whole)
         count = np.maximum(np.bincount(found, minlength=len(self._wholes)), 1)
-        self._whole_mean = (np.bincount(found, value - self.mean, minlength=len(self._wholes)) / count).astype(np.float32)
+        self._whole_mean = (
+            np.bincount(found, value - self.mean, minlength=len(self._wholes)) / count
+        ).astype(np.float32)
         row, left, right = pairs_of(seen)
         ends = (np.concatenate([left, right]), np.concatenate([right, left]))
         twice = np.concatenate([row, row])
@@ -96,7 +102,9 @@ class Evidence:
         columns = [_statistics(self._gene[where])]
         for graph in self.graphs.values():
             around = np.stack([graph @ self._gene[c][:, :2] for c in range(self._conditions)])[where]
-            columns.append(np.where(around[:, :1] > 0, around[:, 1:] / np.maximum(around[:, :1], 1e-9), np.nan))
+            columns.append(
+                np.where(around[:, :1] > 0, around[:, 1:] / np.maximum(around[:, :1], 1e-9), np.nan)
+            )
         values = np.concatenate(columns, axis=1)
         return segment(values, table.row, len(table), ("mean", "min", "max"))
 
@@ -107,7 +115,9 @@ class Evidence:
             found = row_products(graph, table.gene, self._labels, self._channels[:, :2], subset)
             weight = found[:, 0]
             mean = np.where(weight > 0, found[:, 1] / np.maximum(weight, 1e-9), np.nan)
-            pooled = np.stack([np.bincount(table.row, f, minlength=m) for f in found.T], axis=1).astype(np.float32)
+            pooled = np.stack([np.bincount(table.row, f, minlength=m) for f in found.T], axis=1).astype(
+                np.float32
+            )
             whole = np.where(pooled[:, 0] > 0, pooled[:, 1] / np.maximum(pooled[:, 0], 1e-9), np.nan)
             out += [
                 np.stack([whole, pooled[:, 0]], axis=1),
@@ -124,7 +134,9 @@ class Evidence:
             if name != "joint":
                 continue
             channel = graph.data[:, None]
-            count = row_products(sparse.csr_array(graph @ self._pair_count), left, graph, channel, right)[:, 0]
+            count = row_products(sparse.csr_array(graph @ self._pair_count), left, graph, channel, right)[
+                :, 0
+            ]
             total = row_products(sparse.csr_array(graph @ self._pair_sum), left, graph, channel, right)[:, 0]
             out += [np.where(count > 0, total / np.maximum(count, 1e-12), np.nan), count]
         return np.stack(out, axis=1).astype(np.float32) if out else np.zeros((len(left), 0), np.float32)

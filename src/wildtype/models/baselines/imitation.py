@@ -31,7 +31,9 @@ GENE_FOLDS = 20
 TOUCHED_FOLDS = 8
 
 
-def leading_pairs(table: MutantTable, train: MutantTable, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def leading_pairs(
+    table: MutantTable, train: MutantTable, n: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return, per row [m], the pair of its genes with most training rows (code a·n + b, −1: none) and their number."""
     row, left, right = pairs_of(train)
     codes, counts = np.unique(left * n + right, return_counts=True)
@@ -85,7 +87,9 @@ def folds(name: str, train: MutantTable, n: int, seed: int) -> Iterator[Fold]:
         if name == "pair":
             code, _ = leading_pairs(train, train, n)
             # Rows of one gene set have one leading pair; rows without a pair are folded by their gene set.
-            group = np.unique(np.stack([code, np.where(code < 0, train.set_id, -1)]), axis=1, return_inverse=True)[1]
+            group = np.unique(
+                np.stack([code, np.where(code < 0, train.set_id, -1)]), axis=1, return_inverse=True
+            )[1]
             group = group.reshape(-1)
         fold = rng.permutation(np.arange(group.max() + 1) % ROW_FOLDS)[group]
         for f in range(ROW_FOLDS):

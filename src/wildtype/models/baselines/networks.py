@@ -35,7 +35,9 @@ class Tokens:
         several = len(np.unique(table.kind)) > 1
         self.kinds = Codes(table.gene * len(Kind) + table.kind) if several else None
         self.conditions = Codes(table.condition) if len(np.unique(table.condition)) > 1 else None
-        self.size = 1 + sum(len(book) for book in (self.genes, self.kinds, self.conditions) if book is not None)
+        self.size = 1 + sum(
+            len(book) for book in (self.genes, self.kinds, self.conditions) if book is not None
+        )
 
     def matrix(self, table: MutantTable) -> NDArray[np.int64]:
         """Return token numbers [m, t]; t depends on the table."""
@@ -91,7 +93,9 @@ class TorchBaseline(Baseline):
             decays = decays[:1]
         best = math.inf
         for decay in decays:
-            with torch.random.fork_rng(devices=[]):  # initial weights and dropout, without touching the caller's draws
+            with torch.random.fork_rng(
+                devices=[]
+            ):  # initial weights and dropout, without touching the caller's draws
                 torch.manual_seed(derive(seed, self.name))
                 error, epochs, model = self._run(inputs, target, held_inputs, held_target, decay, seed)
             if error < best:
@@ -114,7 +118,7 @@ class TorchBaseline(Baseline):
         optimiser = torch.optim.AdamW(model.parameters(), lr=self.learning_rate, weight_decay=decay)
         fixed = int(self.fixed["epochs"]) if "epochs" in self.fixed else None
         limit = fixed or (self.max_epochs if len(held_target) else 15)
-        batch = min(self.largest_batch, max(32, len(target) // 32))  # a few dozen steps per epoch on little data
+        batch = min(self.largest_batch, max(64, len(target) // 16))  # some ten steps per epoch on little data
         best, kept, state = math.inf, limit, None
         for epoch in range(1, limit + 1):
             model.train()

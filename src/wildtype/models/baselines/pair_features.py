@@ -19,7 +19,9 @@ INDICATORS = 150  # up to so many measured genes, every gene gets an indicator c
 
 
 def _pattern(adjacency: sparse.csr_array) -> sparse.csr_array:
-    return sparse.csr_array((np.ones_like(adjacency.data), adjacency.indices, adjacency.indptr), adjacency.shape)
+    return sparse.csr_array(
+        (np.ones_like(adjacency.data), adjacency.indices, adjacency.indptr), adjacency.shape
+    )
 
 
 def _overlap(
@@ -96,7 +98,9 @@ class PairFeatures:
         self._blocks: list[tuple[str, NDArray[np.float32]]] = []
         for block in organism.features.values():
             if block.values.shape[1] <= COMPACT:
-                genes += [(f"{block.name}.{c}", v) for c, v in zip(block.columns, block.values.T, strict=True)]
+                genes += [
+                    (f"{block.name}.{c}", v) for c, v in zip(block.columns, block.values.T, strict=True)
+                ]
                 continue
             matrix, _ = GeneFeatures([block]).matrix(n)
             norm = np.linalg.norm(matrix, axis=1, keepdims=True)

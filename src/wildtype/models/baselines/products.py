@@ -55,7 +55,9 @@ def row_products(
         starts = np.concatenate([[0], np.cumsum(length)[:-1]])
         repeat = np.repeat(np.arange(len(part)), length)
         entry = np.arange(len(repeat)) + (right.indptr[j[query]] - starts)[repeat]
-        weight = dense.reshape(-1)[(place[part] - at_block * BLOCK)[repeat] * dense.shape[1] + right.indices[entry]]
+        weight = dense.reshape(-1)[
+            (place[part] - at_block * BLOCK)[repeat] * dense.shape[1] + right.indices[entry]
+        ]
         hit = np.flatnonzero(weight)
         where, weight, entry = repeat[hit], weight[hit], entry[hit]
         for c in range(channels.shape[1]):

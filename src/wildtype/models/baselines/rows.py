@@ -75,7 +75,9 @@ def set_keys(table: MutantTable, n: int) -> tuple[NDArray[np.uint64], NDArray[np
         return whole, whole[table.row] - genes[table.gene]
 
 
-def segment(values: NDArray[np.float32], row: NDArray[np.int64], m: int, how: Sequence[str]) -> NDArray[np.float32]:
+def segment(
+    values: NDArray[np.float32], row: NDArray[np.int64], m: int, how: Sequence[str]
+) -> NDArray[np.float32]:
     """Reduce values [p, f] by row (ascending) to [m, len(how)·f]; NaN is skipped, a row without values gives NaN.
 
     ``how`` names any of ``mean``, ``sum``, ``min``, ``max``; the sum over nothing is NaN too.

@@ -72,12 +72,16 @@ def nearest(embedding: NDArray[np.float32], among: NDArray[np.int64], count: int
         rows.append(block[row])
         cols.append(among[top[row, at]])
         values.append(found[row, at])
-    out = sparse.csr_array((np.concatenate(values), (np.concatenate(rows), np.concatenate(cols))), shape=(n, n))
+    out = sparse.csr_array(
+        (np.concatenate(values), (np.concatenate(rows), np.concatenate(cols))), shape=(n, n)
+    )
     out.sort_indices()
     return out
 
 
-def similarity_graphs(organism: Organism, measured: NDArray[np.int64], seed: int) -> dict[str, sparse.csr_array]:
+def similarity_graphs(
+    organism: Organism, measured: NDArray[np.int64], seed: int
+) -> dict[str, sparse.csr_array]:
     """Return symmetric-in-meaning gene graphs by name, each csr [n, n] with positive weights and no self-loops.
 
     One graph per relation (both directions of a directed one), and ``joint``: the nearest ``measured`` genes over all

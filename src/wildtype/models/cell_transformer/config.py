@@ -124,15 +124,24 @@ def check(config: CellTransformerConfig) -> None:
         )
     for setting, heads in (("model.heads", config.heads), ("model.head.heads", config.head.heads)):
         if heads and config.width % heads:
-            raise ConfigError(f"{setting}={heads} does not divide model.width={config.width}: choose a divisor")
+            raise ConfigError(
+                f"{setting}={heads} does not divide model.width={config.width}: choose a divisor"
+            )
     if not (config.table or config.features):
-        raise ConfigError("model.table=false and model.features=false leave the genes without any input: set one true")
-    for setting, names in (("model.head.summary", [config.head.summary]), ("model.head.direct", config.head.direct)):
+        raise ConfigError(
+            "model.table=false and model.features=false leave the genes without any input: set one true"
+        )
+    for setting, names in (
+        ("model.head.summary", [config.head.summary]),
+        ("model.head.direct", config.head.direct),
+    ):
         for name in names:
             if name not in SUMMARIES:
                 raise ConfigError(f"{setting} names {name!r}; known summaries: {', '.join(SUMMARIES)}")
     if not config.head.direct and not config.head.heads:
-        raise ConfigError("model.head.direct=[] and model.head.heads=0 leave the head without S: set one of them")
+        raise ConfigError(
+            "model.head.direct=[] and model.head.heads=0 leave the head without S: set one of them"
+        )
     if config.prior.loss not in ("kl", "bce"):
         raise ConfigError(f"model.prior.loss={config.prior.loss!r}; known losses: kl, bce")
 
@@ -168,7 +177,9 @@ def assign_heads(config: CellTransformerConfig, relations: Sequence[str]) -> dic
                     f"{config.layers} layers of {config.heads} heads, counted from 0"
                 )
             if (other := places.setdefault((place.layer, place.head), name)) != name:
-                raise ConfigError(f"model.prior.heads gives {other!r} and {name!r} the same head; move one of them")
+                raise ConfigError(
+                    f"model.prior.heads gives {other!r} and {name!r} the same head; move one of them"
+                )
         return dict(prior.heads)
     wanted = list(prior.relations or relations)
     if prior.weight == 0 or config.layers == 0:

@@ -31,7 +31,10 @@ class EncoderLayer(nn.Module):
         self.qkv = nn.Linear(d, 3 * d)
         self.merge = nn.Linear(d, d)
         self.feedforward = nn.Sequential(
-            nn.LayerNorm(d), nn.Linear(d, config.feedforward * d), nn.GELU(), nn.Linear(config.feedforward * d, d)
+            nn.LayerNorm(d),
+            nn.Linear(d, config.feedforward * d),
+            nn.GELU(),
+            nn.Linear(config.feedforward * d, d),
         )
         self.dropout = nn.Dropout(config.dropout)
 
@@ -40,7 +43,9 @@ class EncoderLayer(nn.Module):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Map tokens [t, d] to tokens [t, d], and give the loss of every prior of this layer with an operator."""
         t, d = x.shape
-        q, k, v = self.qkv(self.attention_norm(x)).view(1, t, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)
+        q, k, v = (
+            self.qkv(self.attention_norm(x)).view(1, t, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)
+        )
         out, lse = attention_with_lse(q, k, v, outside=torch.tensor([CLS], device=x.device))
         losses = {
             name: self._prior(q[0, place.head], k[0, place.head], lse[0, place.head], operators[name], stream)

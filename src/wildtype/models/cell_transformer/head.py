@@ -50,10 +50,12 @@ class SetSummary(nn.Module):
         count = (offsets[1:] - offsets[:-1]).to(u.dtype)[:, None]
         if self.how == "product":
             total = segment_sum(u, offsets)
-            return (total**2 - segment_sum(u**2, offsets)) / (count * (count - 1)).clamp(min=1)
+            pairs: Tensor = (total**2 - segment_sum(u**2, offsets)) / (count * (count - 1)).clamp(min=1)
+            return pairs
         assert self.attention is not None
         padded, mask = pad_ragged(u, offsets)
-        return self.attention(padded, mask).dynamic.sum(1) / count.clamp(min=1)
+        embedded: Tensor = self.attention(padded, mask).dynamic
+        return embedded.sum(1) / count.clamp(min=1)
 
 
 class PerturbationHead(nn.Module):

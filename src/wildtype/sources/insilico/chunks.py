@@ -191,7 +191,8 @@ class ChunkSolver:
         from rich.console import Console
         from rich.progress import Progress
 
-        with Progress(console=Console(stderr=True), transient=True) as bar:
+        console = Console(stderr=True)
+        with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
             task = bar.add_task(label, total=total)
             yield lambda count: bar.advance(task, count)
 

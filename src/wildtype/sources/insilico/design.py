@@ -83,6 +83,11 @@ def draw_doubles(sizes: Sizes, graphs: GeneGraphs, viable: Bools, with_flux: Boo
     All pairs of the n genes if ``sizes.doubles`` is None. Else only viable genes, and ``1 - random_share`` of
     the pairs is drawn from an enriched pool: pairs that share a reaction's rule, and pairs in which both
     genes carry flux in the wild type. The rest is drawn uniformly from all other pairs of viable genes.
+
+    Raises
+    ------
+    DatasetError
+        If there are fewer pairs than asked for.
     """
     n = len(viable)
     if sizes.doubles is None:

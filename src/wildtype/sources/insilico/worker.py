@@ -24,7 +24,11 @@ def main(problem: str) -> None:
     for line in sys.stdin:
         job = json.loads(line)
         write_chunk(Path(job["path"]), solve_all(program, [np.array(d, dtype=np.int64) for d in job["dead"]]))
-        print("done", flush=True)
+        try:
+            print("done", flush=True)
+        except BrokenPipeError:  # the parent is gone; what was solved is kept for its next build
+            sys.stdout = None
+            return
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ def read_abundance(folder: str | Path, genes: GeneIndex) -> tuple[FeatureBlock, 
         )
     for row, cells in enumerate(rows.cells):
         if len(cells) < len(header):
-            raise rows.error(row, f"{len(cells)} fields", str(len(header)))
+            raise rows.error(row, len(cells), f"{len(header)} fields")
     ppm = rows.numbers(header.index("abundance"))
     rows.refuse(header.index("abundance"), ppm < 0, "an abundance of at least 0")
     matched = match_genes(

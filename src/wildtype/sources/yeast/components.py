@@ -15,7 +15,7 @@ DENSE = 256
 
 
 def components(matrix: NDArray[np.float64] | sparse.csr_array, count: int, what: str) -> NDArray[np.float64]:
-    """Return the scores [m, min(count, rank bound)] of the leading singular vectors of ``matrix`` [m, f].
+    """Return the scores [m, min(count, m, f)] of the leading singular vectors of ``matrix`` [m, f].
 
     The largest loading of every component is positive, and the iteration starts from a fixed vector.
 
@@ -24,7 +24,7 @@ def components(matrix: NDArray[np.float64] | sparse.csr_array, count: int, what:
     SourceError
         If the matrix is too small or all zero, so that it has no components; ``what`` names it.
     """
-    k = min(count, min(matrix.shape) - 1)
+    k = min(count, *matrix.shape)
     if k < 1 or not matrix.max() > matrix.min():
         raise SourceError(
             f"{what} gives a {matrix.shape} matrix without any variation, expected many genes and columns"

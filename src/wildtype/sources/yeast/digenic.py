@@ -53,7 +53,7 @@ def average(
 def distinct(
     keys: NDArray[np.int64], value: NDArray[np.float64], sd: NDArray[np.float64]
 ) -> NDArray[np.int64]:
-    """Return the first row of every distinct combination of keys [m, c], value and sd, in order of the keys."""
+    """Return the first row of every distinct combination of keys [m, c], value and sd, ordered by keys."""
     columns = [keys, value.view(np.int64), np.nan_to_num(sd, nan=-1.0).view(np.int64)]
     return np.unique(np.column_stack(columns), axis=0, return_index=True)[1]
 

@@ -81,7 +81,7 @@ class Strains:
 
     @cached_property
     def allele_number(self) -> NDArray[np.int64]:
-        """The same number for the same allele name [m]: query and array strains of one allele share a measurement."""
+        """Equal numbers for equal allele names [m]: query and array strains share a measurement."""
         return np.unique(np.array(self.allele, dtype=object), return_inverse=True)[1].reshape(-1)
 
 

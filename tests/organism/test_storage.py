@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.tiny import tiny_organism
+
+from wildtype.errors import DatasetError
+from wildtype.organism.storage import read_organism, save_organism
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    organism = tiny_organism()
+    save_organism(organism, tmp_path / "o")
+    again = read_organism(tmp_path / "o")
+    assert again.genes == organism.genes
+    assert again.genes.standard == organism.genes.standard
+    assert again.graphs.sha256 == organism.graphs.sha256
+    assert [r.dropped for r in again.graphs.values()] == [r.dropped for r in organism.graphs.values()]
+    np.testing.assert_array_equal(again.features["shape"].values, organism.features["shape"].values)
+    assert again.essential is not None
+    assert organism.essential is not None
+    np.testing.assert_array_equal(again.essential, organism.essential)
+
+
+@pytest.mark.parametrize("damage", ["truncate", "flip", "version", "missing"])
+def test_damage_is_one_sentence(tmp_path: Path, damage: str) -> None:
+    save_organism(tiny_organism(), tmp_path / "o")
+    arrays, record = tmp_path / "o" / "arrays.npz", tmp_path / "o" / "organism.json"
+    if damage == "truncate":
+        record.write_text(record.read_text()[:100])
+    elif damage == "flip":
+        content = bytearray(arrays.read_bytes())
+        content[200] ^= 1
+        arrays.write_bytes(content)
+    elif damage == "version":
+        record.write_text(record.read_text().replace('"format_version": 1', '"format_version": 9'))
+    else:
+        arrays.unlink()
+    with pytest.raises(DatasetError, match="build it") as caught:
+        read_organism(tmp_path / "o")
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,156 @@
+"""The whole organism."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wildtype.errors import ConfigError, SourceError
+from wildtype.organism import Organism
+from wildtype.organism.storage import read_organism, save_organism
+from wildtype.sources.text import Reading
+from wildtype.sources.yeast import build_organism
+from wildtype.sources.yeast.ontology import GO
+from wildtype.sources.yeast.organism import METABOLISM
+from wildtype.sources.yeast.phenotypes import STUDIES
+from wildtype.sources.yeast.physical import IREFINDEX
+from wildtype.sources.yeast.sgd import ESSENTIAL, FEATURES
+from wildtype.sources.yeast.single_fitness import FITNESS
+
+RELATIONS = [
+    "physical", "regulatory", "regulatory_documented", "string_neighborhood", "string_fusion",
+    "string_cooccurence", "string_coexpression", "string_experimental", "string_database",
+]  # fmt: skip
+BLOCKS = [
+    "go_process",
+    "phenotypes",
+    "codon_usage",
+    "protein",
+    "abundance",
+    "fitness",
+    "essential",
+    "degrees",
+]
+MODEL = """
+---
+!!omap
+- metaData:
+    id: "tiny"
+- metabolites:
+    - !!omap
+      - id: "s_1"
+      - name: "a"
+      - compartment: "c"
+- reactions:
+    - !!omap
+      - id: "r_1"
+      - name: "uptake"
+      - metabolites: !!omap
+          - s_1: 1
+      - lower_bound: 0
+      - upper_bound: 1000
+      - gene_reaction_rule: "YAL001C or YAL002W"
+- genes:
+    - !!omap
+      - id: "YAL001C"
+    - !!omap
+      - id: "YAL002W"
+- compartments: !!omap
+    - c: "cytoplasm"
+"""
+
+
+def test_graphs_features_and_essential_genes(small) -> None:
+    readings: list[Reading] = []
+    organism = build_organism(small.path, collect=readings.append)
+    assert list(organism.graphs) == RELATIONS
+    assert list(organism.features) == BLOCKS
+    assert organism.essential is not None
+    np.testing.assert_array_equal(organism.features["essential"].values[:, 0], organism.essential)
+    assert organism.graphs["regulatory"].directed
+    assert not organism.graphs["physical"].directed
+    for reading in readings:
+        assert reading.rows == reading.kept + sum(reading.dropped.values())
+    assert {reading.use for reading in readings} >= {
+        "genes",
+        "essential",
+        *RELATIONS,
+        "go_process",
+        "fitness",
+    }
+
+
+def test_version_91_of_string_brings_its_four_channels_only(small) -> None:
+    graphs = build_organism(small.path, string="9.1").graphs
+    assert {r.version for r in graphs.values() if r.source == "STRING"} == {"9.1"}
+    assert "string_coexpression" not in graphs
+    assert "string_experimental" not in graphs
+    with pytest.raises(ConfigError, match="STRING '10' is not known"):
+        build_organism(small.path, string="10")
+
+
+@pytest.mark.parametrize("file", [FEATURES, ESSENTIAL, IREFINDEX])
+def test_a_missing_required_file_is_named_with_its_folder(small, file: str) -> None:
+    small.remove(file)
+    with pytest.raises(SourceError) as caught:
+        build_organism(small.path)
+    assert file in str(caught.value)
+    assert str(small.path) in str(caught.value)
+
+
+def test_missing_feature_files_leave_their_block_out_and_are_listed(small) -> None:
+    for file in (GO, FITNESS, *(study.file for study in STUDIES[1:])):
+        small.remove(file)
+    organism = build_organism(small.path)
+    assert list(organism.features) == [name for name in BLOCKS if name not in ("go_process", "fitness")]
+    assert organism.features["phenotypes"].measured == (STUDIES[0].source,)
+    for file in (GO, FITNESS, STUDIES[1].file, METABOLISM):
+        assert f"({file})" in organism.description
+    assert STUDIES[0].file not in organism.description
+    small.remove(STUDIES[0].file)
+    assert "phenotypes" not in build_organism(small.path).features
+
+
+def test_metabolism_is_read_where_its_file_is(small) -> None:
+    small.write(METABOLISM, MODEL)
+    organism = build_organism(small.path)
+    assert organism.metabolism is not None
+    assert METABOLISM not in organism.description
+    assert build_organism(small.path, metabolism=False).metabolism is None
+
+
+def test_building_twice_and_storing_give_the_same(small, tmp_path: Path) -> None:
+    first, second = build_organism(small.path), build_organism(small.path)
+    save_organism(second, tmp_path / "kept")
+    for other in (second, read_organism(tmp_path / "kept")):
+        assert other.genes == first.genes
+        assert other.graphs.sha256 == first.graphs.sha256
+        for name, block in first.features.items():
+            np.testing.assert_array_equal(other.features[name].values, block.values)
+
+
+def test_blocks_made_from_a_target_are_refused(small) -> None:
+    features = build_organism(small.path).features
+    assert "fitness" not in features.allowed_for(["costanzo2016:fitness"])
+    assert "phenotypes" not in features.allowed_for(["costanzo2021:growth"])
+    assert set(features.allowed_for(["costanzo2010:epsilon"])) == set(features)
+
+
+@pytest.mark.real
+def test_real_organism(real_build: tuple[Organism, list[Reading]]) -> None:
+    organism, readings = real_build
+    assert list(organism.graphs) == RELATIONS
+    assert set(BLOCKS) < set(organism.features)
+    assert "spectral.string_experimental" in organism.features
+    for reading in readings:
+        assert reading.rows == reading.kept + sum(reading.dropped.values())
+    assert "left out, since the file" not in organism.description
+    matrix, columns = organism.features.matrix(len(organism.genes))
+    assert np.isfinite(matrix).all()
+    assert matrix.shape == (6604, len(columns))
+    assert len(organism.features["phenotypes"].columns) == 32
+    fitness = organism.features["fitness"].values[:, 0]
+    assert organism.essential is not None
+    assert np.nanmean(fitness[organism.essential]) < np.nanmean(fitness[~organism.essential])
