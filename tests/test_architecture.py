@@ -85,7 +85,8 @@ def loaded(code: str) -> set[str]:
 
 def test_import_and_help_are_light() -> None:
     assert loaded("import wildtype") == set()
-    run = "import sys, wildtype.cli.main as m; sys.argv = ['wildtype', '--help']\ntry: m.main()\nexcept SystemExit: pass"
+    run = "import sys, wildtype.cli.main as m; sys.argv = ['wildtype', '--help']\n"
+    run += "try: m.main()\nexcept SystemExit: pass"
     assert loaded(run) == set()
 
 

@@ -1,4 +1,6 @@
-"""A tiny organism with a planted rule, small enough to train on in seconds; shared by tests of several rooms."""
+"""A tiny organism with a planted rule, small enough to train on in seconds; shared by tests of several
+rooms.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +14,14 @@ from wildtype.phenotypes import Dataset, Phenotype
 def tiny_organism(n: int = 24, seed: int = 0) -> Organism:
     draw = np.random.default_rng(seed)
     names = [f"G{i:03d}" for i in range(n)]
+    ends = [draw.integers(0, n, count) for count in (3 * n, 3 * n, 2 * n, 2 * n)]
+    weights = draw.random(2 * n) + 0.1
     graphs = GeneGraphs(
         [
-            Relation.from_edges("physical", draw.integers(0, n, 3 * n), draw.integers(0, n, 3 * n), n, directed=False),
-            Relation.from_edges(
-                "regulatory", draw.integers(0, n, 2 * n), draw.integers(0, n, 2 * n), n, draw.random(2 * n) + 0.1,
-                directed=True,
-            ),
+            Relation.from_edges("physical", ends[0], ends[1], n, directed=False),
+            Relation.from_edges("regulatory", ends[2], ends[3], n, weights, directed=True),
         ]
-    )  # fmt: skip
+    )
     features = GeneFeatures(
         [FeatureBlock("shape", draw.normal(size=(n, 3)).astype(np.float32), ("a", "b", "c"))]
     )

@@ -34,7 +34,8 @@ def load_organism(name: str) -> Organism:
 
 
 def load_dataset(name: str) -> Dataset:
-    """Return a dataset by name, with ``.table``, ``.phenotypes``, ``.split(name, seed)`` and ``.to_pandas()``.
+    """Return a dataset by name, with ``.table``, ``.phenotypes``, ``.split(name, seed)`` and
+    ``.to_pandas()``.
 
     Raises
     ------

@@ -115,7 +115,9 @@ def write_text(target: str | Path, text: str) -> None:
 
 
 def write_json(target: str | Path, value: Any) -> None:
-    """Write ``value`` as indented JSON to ``target`` atomically (NaN becomes null); raises ``OutputError``."""
+    """Write ``value`` as indented JSON to ``target`` atomically (NaN becomes null); raises
+    ``OutputError``.
+    """
     write_text(target, json.dumps(finite(value), indent=2, allow_nan=False) + "\n")
 
 

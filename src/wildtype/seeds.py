@@ -1,4 +1,6 @@
-"""Random streams that depend on (seed, purpose, step) alone, so that a resumed run continues the same draws."""
+"""Random streams that depend on (seed, purpose, step) alone, so that a resumed run continues the same
+draws.
+"""
 
 from __future__ import annotations
 

@@ -104,7 +104,8 @@ def test_files_of_sets(tmp_path: Path) -> None:
     good.write_text('genes,comment\n"A,B",x\nC;D,y\n,z\n')
     assert read_sets(good) == [["A", "B"], ["C", "D"], []]
     for name, text, message in (
-        ("none.csv", None, "no file"), ("empty.csv", "", "cannot be read"), ("head.csv", "genes\n", "no rows"),
+        ("none.csv", None, "no file"), ("empty.csv", "", "cannot be read"),
+        ("head.csv", "genes\n", "no rows"),
         ("other.csv", "gene\nA\n", "no column 'genes'"), ("bad.parquet", "x", "cannot be read"),
     ):  # fmt: skip
         if text is not None:

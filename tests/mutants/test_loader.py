@@ -55,7 +55,8 @@ def test_order_depends_on_seed_and_epoch_alone() -> None:
 def test_every_column_follows_its_row() -> None:
     n = 50
     table = MutantTable.build(
-        np.arange(2 * n), np.arange(n + 1) * 2, kind=np.arange(2 * n) % 5, condition=np.arange(n), phenotype=np.arange(n),
+        np.arange(2 * n), np.arange(n + 1) * 2, kind=np.arange(2 * n) % 5,
+        condition=np.arange(n), phenotype=np.arange(n),
         value=np.arange(n), sd=np.arange(n), dose=np.arange(2 * n),
     )  # fmt: skip
     for batch in MutantLoader(table, 8, shuffle=True):

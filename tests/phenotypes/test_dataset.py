@@ -20,13 +20,15 @@ def test_hash_ignores_the_order_of_rows_and_sees_every_column() -> None:
     for column in ("value", "sd", "kind", "phenotype"):
         values = getattr(dataset.table, column).copy()
         values[3] = 0 if column in ("kind", "phenotype") and values[3] else 1
-        assert replace(dataset, table=replace(dataset.table, **{column: values})).sha256 != dataset.sha256, column
+        assert replace(dataset, table=replace(dataset.table, **{column: values})).sha256 != dataset.sha256, (
+            column
+        )
 
 
 def test_hash_of_rows_that_differ_in_kind_only() -> None:
     organism = tiny_dataset().organism
-    rows = MutantTable.build([0, 1, 0, 1], [0, 2, 4], kind=[Kind.ABSENT, Kind.REDUCED, Kind.REDUCED, Kind.ABSENT],
-                             value=[1.0, 1.0])  # fmt: skip
+    kinds = [Kind.ABSENT, Kind.REDUCED, Kind.REDUCED, Kind.ABSENT]
+    rows = MutantTable.build([0, 1, 0, 1], [0, 2, 4], kind=kinds, value=[1.0, 1.0])  # fmt: skip
     a, b = (Dataset("x", organism, rows.take(order), (Phenotype("f"),)) for order in ([0, 1], [1, 0]))
     assert a.sha256 == b.sha256
 
@@ -55,9 +57,10 @@ def test_restriction_keeps_names() -> None:
     restricted = pairs.restrict_genes(genes)
     assert restricted.organism.genes.names[0] == "G023"
     a, b = (d.to_pandas() for d in (pairs, restricted))
-    assert a["genes"].map(lambda g: frozenset(g.split(","))).tolist() == b["genes"].map(
-        lambda g: frozenset(g.split(","))
-    ).tolist()
+    assert (
+        a["genes"].map(lambda g: frozenset(g.split(","))).tolist()
+        == b["genes"].map(lambda g: frozenset(g.split(","))).tolist()
+    )
     assert restricted.single_fitness is not None
     assert pairs.single_fitness is not None
     assert restricted.single_fitness[0] == pairs.single_fitness[23]
@@ -79,7 +82,9 @@ def test_storage_round_trip_and_remapping_by_name(tmp_path) -> None:  # type: ig
     other = dataset.organism.restrict(order)
     moved = read_dataset(tmp_path / "d", other)
     names, new = dataset.organism.genes.names, other.genes.names
-    assert [{names[g] for g in s} for s in dataset.table.sets()] == [{new[g] for g in s} for s in moved.table.sets()]
+    assert [{names[g] for g in s} for s in dataset.table.sets()] == [
+        {new[g] for g in s} for s in moved.table.sets()
+    ]
     assert moved.single_fitness is not None
     assert dataset.single_fitness is not None
     np.testing.assert_array_equal(moved.single_fitness, dataset.single_fitness[order])

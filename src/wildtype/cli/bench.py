@@ -32,7 +32,8 @@ def attention(
 
 @app.command()
 def step(
-    nodes: int = 6607, relations: int = 9, edges: int = 2_500_000, width: int = 64, layers: int = 4, heads: int = 8,
+    nodes: int = 6607, relations: int = 9, edges: int = 2_500_000,
+    width: int = 64, layers: int = 4, heads: int = 8,
     batch_size: int = 4096, repeats: int = 3, seed: int = 0, reference: Reference = True, json: Json = False,
 ) -> None:  # fmt: skip
     """A training step of the cell transformer with all priors, without, and in the plain formulation."""

@@ -1,4 +1,6 @@
-"""`wildtype`: the entry point. Errors are one sentence and a non-zero exit code; `--debug` shows the traceback."""
+"""`wildtype`: the entry point. Errors are one sentence and a non-zero exit code; `--debug` shows the
+traceback.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""From `key=value` words to checked settings, with Hydra; unknown keys and wrong types are errors in one sentence."""
+"""From `key=value` words to checked settings, with Hydra; unknown keys and wrong types are errors in one
+sentence.
+"""
 
 from __future__ import annotations
 

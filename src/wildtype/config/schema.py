@@ -73,8 +73,8 @@ class RunConfig:
 class TrainConfig:
     """Everything that `wildtype train` can be told.
 
-    ``baselines`` names those to compare with: ``[all]``, or none with ``[]``. ``seed`` draws split, initial weights
-    and order.
+    ``baselines`` names those to compare with: ``[all]``, or none with ``[]``. ``seed`` draws split, initial
+    weights and order.
     """
 
     data: DataConfig = field(default_factory=DataConfig)

@@ -1,7 +1,8 @@
 """From a predicted interaction to the fitness it implies, with the sd that follows from what is known.
 
     f_ab  = f_a f_b + ε                                                          (two genes)
-    f_abc = τ + f_ab f_c + f_ac f_b + f_bc f_a − 2 f_a f_b f_c                    (three genes; Kuzmin et al. 2018)
+    f_abc = τ + f_ab f_c + f_ac f_b + f_bc f_a − 2 f_a f_b f_c                    (three genes; Kuzmin et al.
+    2018)
 
 Fitness of singles and pairs is what was measured; the sd of the prediction is its root mean squared error on
 validation rows.

@@ -80,18 +80,20 @@ class Predictor:
             Genes by any of their names; ``gene:kind`` says what was done to one (``absent``, ``reduced``,
             ``present``, ``added``, ``overexpressed``; by default what training data did to it).
         as_ : str
-            ``fitness`` adds the expected fitness and its sd, from predicted epsilon or tau and known fitness of
-            the singles (and pairs).
+            ``fitness`` adds the expected fitness and its sd, from predicted epsilon or tau and known fitness
+            of the singles (and pairs).
         condition : str, optional
             One of the dataset's conditions; the reference by default.
 
         Returns
         -------
         pandas.DataFrame
-            One row per set, in order: ``genes`` (systematic names), ``kinds``, one column per phenotype in its
-            unit (NaN where it is not defined, see ``note``), ``<phenotype>_measured`` (the known value, NaN if
-            none), ``order``, ``order_seen`` and ``genes_seen`` (in training rows), ``essential`` (essential genes
-            of the set), ``note``.
+            One row per set, in order: ``genes`` (systematic names), ``kinds``, one column per phenotype in
+            its
+            unit (NaN where it is not defined, see ``note``), ``<phenotype>_measured`` (the known value, NaN
+            if
+            none), ``order``, ``order_seen`` and ``genes_seen`` (in training rows), ``essential`` (essential
+            genes of the set), ``note``.
 
         Raises
         ------

@@ -1,7 +1,8 @@
-"""Sets of genes as people write them: ``SGS1,SRS2``, ``CDC28:reduced``, a column of a table, lines of a stream.
+"""Sets of genes as people write them: ``SGS1,SRS2``, ``CDC28:reduced``, a column of a table, lines of a
+stream.
 
-A set is genes separated by commas, semicolons or blanks; ``gene:kind`` says what was done (deleted when it does not
-say). Every error names the row it stands in, and a file is read whole before anything is predicted.
+A set is genes separated by commas, semicolons or blanks; ``gene:kind`` says what was done (deleted when it
+does not say). Every error names the row it stands in, and a file is read whole before anything is predicted.
 """
 
 from __future__ import annotations
@@ -73,8 +74,8 @@ def read_lines(lines: Iterable[str]) -> list[list[str]]:
 def default_kinds(known: MutantTable, genes: int, essential: NDArray[np.bool_]) -> NDArray[np.uint8]:
     """Return what is taken to be done to each gene [n] when a set does not say.
 
-    The kind that training data most often did to it; for a gene without data, a deletion, or ``reduced`` where a
-    deletion would be lethal.
+    The kind that training data most often did to it; for a gene without data, a deletion, or ``reduced``
+    where a deletion would be lethal.
     """
     counts = np.zeros((genes, len(Kind)), np.int64)
     np.add.at(counts, (known.gene, known.kind), 1)
@@ -112,7 +113,8 @@ def to_table(
             position, state = cache[member]
             if position in row:
                 raise GeneSetError(
-                    f"{what} {number} names {genes.names[position]} more than once: a gene counts once in a mutant"
+                    f"{what} {number} names {genes.names[position]} more than once: "
+                    f"a gene counts once in a mutant"
                 )
             row[position] = state
         positions += row.keys()

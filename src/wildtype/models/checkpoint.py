@@ -49,8 +49,8 @@ class Known:
     Attributes
     ----------
     phenotypes : tuple of str
-        Names of all phenotypes of the dataset; ``table.phenotype`` refers to this order, which need not be the
-        order of the model's outputs.
+        Names of all phenotypes of the dataset; ``table.phenotype`` refers to this order, which need not be
+        the order of the model's outputs.
     table : MutantTable
         Measured mutants, all phenotypes of the dataset.
     part : uint8 [M]
@@ -117,7 +117,9 @@ class Checkpoint:
 
     @torch.no_grad()
     def predict(self, table: MutantTable, wild_type: WildType | None = None) -> NDArray[np.float64]:
-        """Predict every phenotype of M mutants: [M, p], in the phenotypes' units; O(M d) memory beyond the result."""
+        """Predict every phenotype of M mutants: [M, p], in the phenotypes' units; O(M d) memory beyond the
+        result.
+        """
         wild_type = wild_type or self.encode()
         batch = MutantBatch.from_table(table)
         out = np.empty((len(table), len(self.phenotypes)))
@@ -207,7 +209,8 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     Raises
     ------
     CheckpointError
-        If it is missing, damaged (a file does not match its sha256), or of a format this version does not know.
+        If it is missing, damaged (a file does not match its sha256), or of a format this version does not
+        know.
     """
     folder = checkpoint_folder(path)
     remedy = "restore it from a copy, or train again"

@@ -28,8 +28,8 @@ class OrganismTensors:
     features : float32 [n, f]
         Standardised gene features; f may be 0.
     priors : dict of str to SparseOperator [t, t]
-        Relation of every regularised head, over tokens; the CLS row and column are empty. Leave it empty where
-        the auxiliary losses are not wanted: for validation and prediction.
+        Relation of every regularised head, over tokens; the CLS row and column are empty. Leave it empty
+        where the auxiliary losses are not wanted: for validation and prediction.
     """
 
     features: Tensor
@@ -48,7 +48,9 @@ class OrganismTensors:
 
 
 def prior_operator(graphs: GeneGraphs, relation: str, *, reverse: bool = False) -> SparseOperator:
-    """Return one relation over tokens [t, t]: rows are sources (targets when ``reverse``), CLS has no edges."""
+    """Return one relation over tokens [t, t]: rows are sources (targets when ``reverse``), CLS has no
+    edges.
+    """
     chosen = graphs[relation].reversed() if reverse else graphs[relation]
     rows, cols, weights = (torch.from_numpy(x) for x in chosen.endpoints())
     values = weights if chosen.weighted else None

@@ -1,4 +1,6 @@
-"""`SetIndex`: which rows of a table perturb exactly these genes? Answered for many sets at once, by binary search."""
+"""`SetIndex`: which rows of a table perturb exactly these genes? Answered for many sets at once, by binary
+search.
+"""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ from wildtype.errors import ConfigError
 class Kind(IntEnum):
     """What was done to a gene.
 
-    ``REDUCED`` is partial loss of function: a temperature-sensitive or DAmP allele, a knock-down. An essential
-    gene's hypomorph is therefore never recorded as a deletion.
+    ``REDUCED`` is partial loss of function: a temperature-sensitive or DAmP allele, a knock-down. An
+    essential gene's hypomorph is therefore never recorded as a deletion.
     """
 
     ABSENT = 0

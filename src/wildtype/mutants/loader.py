@@ -1,7 +1,7 @@
 """`MutantLoader`: shuffled batches at memory speed, for a table that fits in memory.
 
-Rows are permuted once per epoch and gathered in blocks of a few hundred thousand; batches are views of a block.
-Cost: O(Σk) copies per epoch, O(block) extra memory, no per-sample Python.
+Rows are permuted once per epoch and gathered in blocks of a few hundred thousand; batches are views of a
+block. Cost: O(Σk) copies per epoch, O(block) extra memory, no per-sample Python.
 """
 
 from __future__ import annotations

@@ -81,7 +81,8 @@ class MutantTable:
         sd: ArrayLike | None = None,
         dose: ArrayLike | None = None,
     ) -> MutantTable:
-        """Build a table from ragged arrays; sorts genes within rows and refuses a gene that stands twice in a row.
+        """Build a table from ragged arrays; sorts genes within rows and refuses a gene that stands twice in
+        a row.
 
         Raises
         ------
@@ -134,7 +135,9 @@ class MutantTable:
 
     @classmethod
     def from_matrix(cls, sets: ArrayLike, **columns: ArrayLike | Kind | None) -> MutantTable:
-        """Build a table from [M, k] gene positions, all rows of one order; further columns as in ``build``."""
+        """Build a table from [M, k] gene positions, all rows of one order; further columns as in
+        ``build``.
+        """
         matrix = np.atleast_2d(np.asarray(sets, dtype=np.int64))
         offsets = np.arange(len(matrix) + 1, dtype=np.int64) * matrix.shape[1]
         return cls.build(matrix.reshape(-1), offsets, **columns)  # type: ignore[arg-type]
@@ -195,7 +198,8 @@ class MutantTable:
         )
 
     def remap(self, mapping: NDArray[np.int64]) -> MutantTable:
-        """Return the table on another gene index; ``mapping`` [n] gives new positions, -1 where there is none.
+        """Return the table on another gene index; ``mapping`` [n] gives new positions, -1 where there is
+        none.
 
         Raises
         ------
@@ -229,7 +233,9 @@ class MutantTable:
 
     @cached_property
     def set_id(self) -> NDArray[np.int64]:
-        """Number [M] of each row's unordered gene set, the same for equal sets whatever was done to the genes."""
+        """Number [M] of each row's unordered gene set, the same for equal sets whatever was done to the
+        genes.
+        """
         out = np.zeros(len(self), np.int64)
         used = 0
         for k in np.unique(self.order):

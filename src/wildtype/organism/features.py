@@ -1,4 +1,6 @@
-"""What is known of every gene before any mutant is measured: named blocks of features, missing values explicit."""
+"""What is known of every gene before any mutant is measured: named blocks of features, missing values
+explicit.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,8 @@ class FeatureBlock:
     source : str
         Where the values come from.
     measured : tuple of str
-        Phenotype sources the block was made from (``"costanzo2016:fitness"``); a block is refused as input for
-        targets of any of these.
+        Phenotype sources the block was made from (``"costanzo2016:fitness"``); a block is refused as input
+        for targets of any of these.
     note : str
         What may leak, what is approximate.
     """
@@ -42,7 +44,8 @@ class FeatureBlock:
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or self.values.shape[1] != len(self.columns):
             raise DatasetError(
-                f"feature block {self.name!r}: values {self.values.shape} do not fit {len(self.columns)} column names"
+                f"feature block {self.name!r}: values {self.values.shape} do not fit "
+                f"{len(self.columns)} column names"
             )
 
 
@@ -85,10 +88,11 @@ class GeneFeatures(Mapping[str, FeatureBlock]):
         return GeneFeatures(block for block in self.values() if not refused & set(block.measured))
 
     def matrix(self, n: int) -> tuple[NDArray[np.float32], tuple[str, ...]]:
-        """Return a model input [n, f] and its column names: standardised, missing values as 0 plus an indicator.
+        """Return a model input [n, f] and its column names: standardised, missing values as 0 plus an
+        indicator.
 
-        Every column has mean 0 and standard deviation 1 over the genes that have a value; a block with missing
-        values gets one further column that is 1 where the gene's row is wholly missing.
+        Every column has mean 0 and standard deviation 1 over the genes that have a value; a block with
+        missing values gets one further column that is 1 where the gene's row is wholly missing.
         """
         parts: list[NDArray[np.float32]] = []
         names: list[str] = []

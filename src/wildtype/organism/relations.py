@@ -62,7 +62,8 @@ class Relation:
         note: str = "",
         dropped: Mapping[str, int] | None = None,
     ) -> Relation:
-        """Build a relation from e endpoints; duplicates keep the largest weight, self-loops are dropped, both counted.
+        """Build a relation from e endpoints; duplicates keep the largest weight, self-loops are dropped,
+        both counted.
 
         Raises
         ------

@@ -1,4 +1,6 @@
-"""`Dataset`: a named table of measured mutants of one organism, with everything a reader must know about it."""
+"""`Dataset`: a named table of measured mutants of one organism, with everything a reader must know about
+it.
+"""
 
 from __future__ import annotations
 
@@ -68,12 +70,13 @@ class Dataset:
     targets : tuple of str
         Names of the phenotypes that models predict unless told otherwise.
     excluded : dict of str to int
-        Rows of the source that are not in the table, by reason; with ``merged`` nothing is dropped in silence.
+        Rows of the source that are not in the table, by reason; with ``merged`` nothing is dropped in
+        silence.
     policies : dict of str to str
         Named choices and what they mean (how alleles are merged, how duplicates are).
     single_fitness, single_fitness_sd : float32 [n] or None
-        Fitness of the single mutants from a screen of single mutants (NaN: not known): an input of baselines and
-        of ``predict --as fitness``. ``single_fitness_source`` names its phenotype source.
+        Fitness of the single mutants from a screen of single mutants (NaN: not known): an input of baselines
+        and of ``predict --as fitness``. ``single_fitness_source`` names its phenotype source.
     noise : str
         What may be said about the noise of the labels, and its limits.
     notes : tuple of str
@@ -158,7 +161,9 @@ class Dataset:
         return np.unique(self.table.gene)
 
     def restrict_genes(self, positions: NDArray[np.int64]) -> Dataset:
-        """Return the dataset on the organism restricted to ``positions``; every perturbed gene must be among them."""
+        """Return the dataset on the organism restricted to ``positions``; every perturbed gene must be among
+        them.
+        """
         mapping = np.full(len(self.organism.genes), -1, np.int64)
         mapping[positions] = np.arange(len(positions))
 
@@ -199,7 +204,9 @@ class Dataset:
         )
 
     def card(self) -> dict[str, Any]:
-        """Return what the dataset is, in plain values: counts by order and phenotype, exclusions, policies, notes."""
+        """Return what the dataset is, in plain values: counts by order and phenotype, exclusions, policies,
+        notes.
+        """
         t = self.table
         counts: dict[str, dict[str, int]] = {}
         for p, phenotype in enumerate(self.phenotypes):

@@ -34,7 +34,9 @@ def save_table(table: MutantTable, path: str | Path) -> None:
 
 
 def read_table(path: str | Path) -> MutantTable:
-    """Read what ``save_table`` wrote; raises ``OSError``, ``ValueError`` or ``KeyError`` when it is damaged."""
+    """Read what ``save_table`` wrote; raises ``OSError``, ``ValueError`` or ``KeyError`` when it is
+    damaged.
+    """
     with np.load(path, allow_pickle=False) as stored:
         arrays = {name: stored[name] for name in COLUMNS}
         return MutantTable(**arrays, dose=stored["dose"] if "dose" in stored.files else None)

@@ -1,7 +1,8 @@
 """What serving mutants costs: slices of arrays against one Python object per mutant.
 
 * sliced: `MutantLoader`, shuffled, ragged orders, ready tensors;
-* per sample: a map-style dataset that builds one record per mutant and a collate function that stacks them, which
+* per sample: a map-style dataset that builds one record per mutant and a collate function that stacks them,
+which
   is how mutants are usually served; run on a part of the table, since it is slow, and stated per mutant.
 """
 

@@ -6,7 +6,8 @@ Timed is a full step: encode the wild type, predict b mutants, loss, backward, c
 
 * priors: every relation regularises a head;
 * no priors: the same model and kernels without the auxiliary losses;
-* plain: the definitions: explicit attention maps, dense [n, n] targets rebuilt per step, and every mutant's own values
+* plain: the definitions: explicit attention maps, dense [n, n] targets rebuilt per step, and every mutant's
+own values
   [b, n, d] in the head (in chunks and with recomputation, or it would not fit into memory).
 
 Repeats of the first two are interleaved, so that their ratio holds when the machine drifts.

@@ -1,4 +1,6 @@
-"""The catalogue: every organism and dataset that can be loaded by name, built when needed and kept in the cache."""
+"""The catalogue: every organism and dataset that can be loaded by name, built when needed and kept in the
+cache.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from wildtype.organism.storage import read_organism, save_organism
 from wildtype.phenotypes import Dataset
 from wildtype.phenotypes.storage import read_dataset, save_dataset
 
-# Dataset name -> organism name. In-silico entries are built on demand; the others from a folder of publishers' files.
+# Dataset name -> organism name. In-silico entries are built on demand; the others from a folder of
+# publishers' files.
 DATASETS = {
     "ecoli-core-growth": "ecoli-core",
     "ecoli-ijo1366-growth": "ecoli-ijo1366",
@@ -101,7 +104,8 @@ def build(
     alleles: str = "averaged",
     report: Callable[[Organism | Dataset], None] = lambda built: None,
 ) -> None:
-    """Build an organism and all its datasets anew and keep them; ``report`` is called with each as it is done.
+    """Build an organism and all its datasets anew and keep them; ``report`` is called with each as it is
+    done.
 
     Raises
     ------

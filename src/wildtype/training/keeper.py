@@ -1,7 +1,7 @@
 """`Keeper`: keeps the best weights, stops when validation no longer improves, and saves where the run is.
 
-The state is one folder, replaced whole after every epoch: `state.safetensors` (weights, best weights, optimiser) and
-`state.json` (epoch, step, best score). No pickle.
+The state is one folder, replaced whole after every epoch: `state.safetensors` (weights, best weights,
+optimiser) and `state.json` (epoch, step, best score). No pickle.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ class Keeper(Callback):
             record = json.loads((self.folder / "state.json").read_text(encoding="utf-8"))
             if record["fingerprint"] != self.fingerprint:
                 raise CheckpointError(
-                    f"the state in {str(self.folder)!r} belongs to another configuration or other data: {remedy}"
+                    f"the state in {str(self.folder)!r} belongs to another configuration or other "
+                    f"data: {remedy}"
                 )
             path = self.folder / "state.safetensors"
             if sha256_of_file(path) != record["sha256"]:

@@ -1,4 +1,5 @@
-"""The training objective: how wrong the phenotypes are, plus every auxiliary loss at its weight, each accounted for.
+"""The training objective: how wrong the phenotypes are, plus every auxiliary loss at its weight, each
+accounted for.
 
 Legend: b mutants · p phenotypes.
 """
@@ -24,7 +25,8 @@ class Objective:
     total : scalar tensor
         What is minimised.
     terms : dict of str to scalar tensor
-        ``data`` and ``prior/<relation>``, unweighted: squared error in units of the label's variance, and nats.
+        ``data`` and ``prior/<relation>``, unweighted: squared error in units of the label's variance, and
+        nats.
     weighted : dict of str to scalar tensor
         The same times their weights; they sum to ``total``.
     """
@@ -34,7 +36,9 @@ class Objective:
     weighted: dict[str, Tensor]
 
     def log_record(self) -> dict[str, Tensor]:
-        """Return the loss, every term, and every weighted term's share of the total, for the log of one step."""
+        """Return the loss, every term, and every weighted term's share of the total, for the log of one
+        step.
+        """
         total = self.total.detach()
         record = {"loss": total}
         record |= {f"loss/{name}": term.detach() for name, term in self.terms.items()}
@@ -43,7 +47,9 @@ class Objective:
 
 
 def objective(prediction: Prediction, wild_type: WildType, mutants: MutantBatch) -> Objective:
-    """Return mean squared error of each row's own phenotype (scaled labels) plus the weighted auxiliary losses."""
+    """Return mean squared error of each row's own phenotype (scaled labels) plus the weighted auxiliary
+    losses.
+    """
     own = prediction.mean.gather(1, mutants.phenotype[:, None]).squeeze(1)
     data = torch.mean((own.float() - mutants.value) ** 2)
     terms = {"data": data}
@@ -55,7 +61,9 @@ def objective(prediction: Prediction, wild_type: WildType, mutants: MutantBatch)
 
 
 def learning_rate(step: int, steps: int, peak: float, warmup: float) -> float:
-    """Return the learning rate at a step: linear warm-up, then cosine decay to zero (Loshchilov & Hutter 2017)."""
+    """Return the learning rate at a step: linear warm-up, then cosine decay to zero (Loshchilov & Hutter
+    2017).
+    """
     rising = max(int(warmup * steps), 1)
     if step < rising:
         return peak * (step + 1) / rising

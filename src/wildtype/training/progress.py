@@ -1,4 +1,6 @@
-"""`Progress`: one line per epoch as it runs, with mutants per second and the share of time spent on loading data."""
+"""`Progress`: one line per epoch as it runs, with mutants per second and the share of time spent on loading
+data.
+"""
 
 from __future__ import annotations
 

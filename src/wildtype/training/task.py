@@ -1,6 +1,7 @@
 """`FitTask`: one training step and one validation pass, for Lightning's loop.
 
-Every random draw of a step comes from (seed, step), so that a resumed run continues as if it had never stopped.
+Every random draw of a step comes from (seed, step), so that a resumed run continues as if it had never
+stopped.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ def error(name, world, split, **options):
 
 
 def by_genes(table, held, mode):
-    """Rows without held genes for training; rows with one ('one') or only ('none') held genes for the rest."""
-    inside = np.bincount(table.row, np.isin(table.gene, held)[:], minlength=len(table))
+    """Training rows without held genes; other rows with one ('one') or only ('none') held genes."""
+    inside = np.bincount(table.row, np.isin(table.gene, held), minlength=len(table))
     rest = np.flatnonzero(inside == (1 if mode == "one" else 2))
     return table.take(inside == 0), table.take(rest[::2]), table.take(rest[1::2])
 
@@ -30,10 +30,7 @@ def test_boosting_learns_from_single_fitness_and_graphs(additive_world):
 
 @pytest.mark.parametrize(("mode", "held"), [("seen", ()), ("one", range(6)), ("none", range(16))])
 def test_propagation_beats_boosting_where_labels_follow_a_graph(module_world, mode, held):
-    if mode == "seen":
-        split = module_world.split()
-    else:
-        split = by_genes(module_world.pairs, list(held), mode)
+    split = module_world.split() if mode == "seen" else by_genes(module_world.pairs, list(held), mode)
     plain, propagated = (error(name, module_world, split) for name in ("boosting", "boosting_propagation"))
     assert propagated < 0.7
     assert propagated < 0.85 * plain
@@ -50,7 +47,7 @@ def test_propagation_learns_triples_from_rows_that_share_a_pair(module_world):
 
 
 def test_pure_noise_is_not_learnt_from_leaking_labels(world):
-    # With labels that mean nothing, label features that held a row's own label would overfit far below the variance.
+    # Label features that held a row's own label would be trusted in training, and would ruin the test rows.
     rng = np.random.default_rng(5)
     noise = replace(world.pairs, value=rng.normal(size=len(world.pairs)).astype(np.float32))
     order = rng.permutation(len(noise))

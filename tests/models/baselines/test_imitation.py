@@ -35,7 +35,7 @@ def test_no_row_sees_its_own_gene_set_or_more_genes_than_the_regime_allows(name,
         if name == "none":
             np.testing.assert_array_equal(unseen, table.order[ask])
         if name == "pair" and ask.size and see.size:
-            code, most = leading_pairs(table, table, 25)
+            code, _ = leading_pairs(table, table, 25)
             inside = {a * 25 + b for s in (table.sets()[r] for r in ask) for a in s for b in s if a < b}
             assert {c for c in code[ask] if c >= 0} <= inside
             assert not set(code[ask][code[ask] >= 0]) & set(code[see])

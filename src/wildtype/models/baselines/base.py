@@ -54,7 +54,8 @@ class Baseline(ABC):
         Parameters
         ----------
         organism : Organism
-            The n genes; hand over only features that may be seen for this target (``GeneFeatures.allowed_for``).
+            The n genes; hand over only features that may be seen for this target
+            (``GeneFeatures.allowed_for``).
         train, validation : MutantTable
             Rows with measured values; ``validation`` may be empty, default settings are used then.
         single_fitness : float32 [n] or None
@@ -131,5 +132,5 @@ class Baseline(ABC):
 
 
 def squared_error(predicted: NDArray[np.float64], table: MutantTable) -> float:
-    """Return the mean squared error on the rows of a table; 0 where it has none, so that the first choice stands."""
+    """Return the mean squared error on a table's rows; 0 where it has none: the first choice then stands."""
     return float(np.mean((predicted - table.value) ** 2)) if len(table) else 0.0

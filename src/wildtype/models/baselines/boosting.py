@@ -28,8 +28,8 @@ FEW_ROWS = 10_000  # below, half as many trees of twice the weight
 class BoostedTrees:
     """Histogram gradient boosting, averaged over a few seeds, on the columns that say something in training.
 
-    Leaves per tree are those with the least error on the held-out rows; so is the number of trees (early stopping on
-    the rows given: a random internal split would share its genes with training).
+    Leaves per tree are those with the least error on the held-out rows; so is the number of trees (early
+    stopping on the rows given: a random internal split would share its genes with training).
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """What measured rows say about other rows: label features, from a given set of rows and nothing else.
 
-Legend: n genes · m rows · q items (a row and one of its genes) · s distinct subsets · c conditions · f features.
+Legend: n genes · m rows · q items (a row and one of its genes) · s subsets · c conditions · f features.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ class Evidence:
 
     * gene statistics: shrunken mean, number, spread and share of positive labels of the rows with a gene;
     * gene means over a gene's graph neighbours (all there is for an unseen gene);
-    * one-sided: labels of seen rows that differ from the row in one gene, weighted by the similarity of the two genes;
+    * one-sided: labels of seen rows that differ from the row in one gene, weighted by the similarity of the
+      two genes;
     * two-sided: labels of seen pairs, weighted by the similarity of both genes;
-    * from order 3 on, statistics of seen rows that share all genes but one, or a pair, and labels of the row less one gene.
+    * from order 3 on, statistics of seen rows that share all genes but one, or a pair, and labels of the row
+      less one gene.
 
     Parameters
     ----------
@@ -34,7 +36,8 @@ class Evidence:
     graphs : dict of str to csr [n, n]
         Similarity graphs, no self-loops.
     several : bool
-        Whether rows of order 3 or more, or of several orders, are asked about: adds the last group of features.
+        Whether rows of order 3 or more, or of several orders, are asked about: adds the last group of
+        features.
     """
 
     def __init__(
@@ -143,7 +146,7 @@ class Evidence:
 
 
 def _statistics(sums: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return shrunken mean, number, standard deviation and share of positives [.., 4] from number, Σ, Σ of squares, positives."""
+    """Return shrunken mean, number, SD, share of positives [.., 4] from number, Σ, Σ², positives [.., 4]."""
     count, total, square, positive = np.moveaxis(sums, -1, 0)
     safe = np.maximum(count, 1)
     spread = np.sqrt(np.maximum(square / safe - (total / safe) ** 2, 0))

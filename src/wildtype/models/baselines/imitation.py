@@ -1,18 +1,18 @@
 """What a training row may see of the other training rows, so that it sees what a test row will see.
 
-A test row sees all training rows. How much they tell depends on the split: nothing is known of an unseen gene. So a
-training row's label features are made from a part of the training rows only: never from its own gene set, and short
-of as many of its genes as a held-out row is short of.
+A test row sees all training rows. How much they tell depends on the split: nothing is known of an unseen
+gene. So a training row's label features are made from a part of the training rows only: never from its own
+gene set, and short of as many of its genes as a held-out row is short of.
 
-=========  =============================================  ===========================================================
-regime     most held-out rows have                        a training row sees the training rows …
-=========  =============================================  ===========================================================
-seen       only genes with training rows                  of the other random folds of gene sets
-one        some genes with and some without               without any gene of one gene fold; the row has one such gene
-none       no gene with training rows                     without any gene of any gene fold that the row touches
-pair       three or more genes, and a leading pair that   without the row's leading pair and those of its fold
-           is in (nearly) no training row
-=========  =============================================  ===========================================================
+======  =============================================  =======================================================
+regime  most held-out rows have                        a training row sees the training rows …
+======  =============================================  =======================================================
+seen    only genes with training rows                  of the other random folds of gene sets
+one     some genes with, some without training rows    without any gene of one fold; the row has one such gene
+none    no gene with training rows                     without any gene of any gene fold that the row touches
+pair    three or more genes, and a leading pair that   without the row's leading pair and those of its fold
+        is in (nearly) no training row
+======  =============================================  =======================================================
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TOUCHED_FOLDS = 8
 def leading_pairs(
     table: MutantTable, train: MutantTable, n: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return, per row [m], the pair of its genes with most training rows (code a·n + b, −1: none) and their number."""
+    """Return every row's pair with most training rows (a·n + b, −1: none) and their number, [m] each."""
     row, left, right = pairs_of(train)
     codes, counts = np.unique(left * n + right, return_counts=True)
     row, left, right = pairs_of(table)
@@ -51,7 +51,7 @@ def leading_pairs(
 
 
 def regime(train: MutantTable, validation: MutantTable, n: int) -> str:
-    """Return ``seen``, ``one``, ``none`` or ``pair``: what held-out rows lack, judged by genes alone, never labels."""
+    """Return ``seen``, ``one``, ``none`` or ``pair``: what held-out rows lack, judged by genes alone."""
     rows = np.flatnonzero(validation.order > 0)
     if not rows.size:
         return "seen"
@@ -76,7 +76,7 @@ Fold = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 def folds(name: str, train: MutantTable, n: int, seed: int) -> Iterator[Fold]:
-    """Yield (rows that ask, rows they may see) of the training table; a row may ask in several folds, or in none.
+    """Yield (rows that ask, rows they may see) of the training table; a row may ask in several folds or none.
 
     No row is ever among those it may see, nor is any row of its gene set, in any condition, of any kind.
     """

@@ -44,9 +44,9 @@ class MeanBaseline(Baseline):
 def terms(table: MutantTable, n: int, *, pairs: bool) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Return the groups of additive terms of every row as (row, code), each [Σ terms].
 
-    Groups: gene, gene × kind, condition, gene × condition, and with ``pairs`` pair and pair × condition. Codes are
-    unique within a group; a term that only one value of the training rows can take (one kind, one condition) is
-    the same column as its parent and is left to ``Design`` to drop.
+    Groups: gene, gene × kind, condition, gene × condition, and with ``pairs`` pair and pair × condition.
+    Codes are unique within a group; a term that only one value of the training rows can take (one kind, one
+    condition) is the same column as its parent and is left to ``Design`` to drop.
     """
     rows, condition = np.arange(len(table)), table.condition
     groups = [

@@ -1,4 +1,4 @@
-"""Baselines trained by gradient descent: an embedding-sum MLP and a low-rank bilinear (factorisation machine) model.
+"""Baselines trained by gradient descent: an embedding-sum MLP and a factorisation machine.
 
 Legend: b rows of a batch · t tokens of a row (genes, kinds, condition) · v tokens known · d width.
 torch is imported when a model is fitted, so that the other baselines work without loading it.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Tokens:
-    """Rows as padded token numbers: a token per gene, per gene × kind and per condition, 0 for padding and the unseen.
+    """Rows as token numbers: one per gene, per gene × kind and per condition; 0 for padding and the unseen.
 
     Kind and condition tokens exist only where the training rows have several kinds or conditions.
     """
@@ -125,7 +125,8 @@ class TorchBaseline(Baseline):
             order = torch.from_numpy(generator(seed, f"{self.name} batches", epoch).permutation(len(target)))
             for rows in order.split(batch):
                 optimiser.zero_grad()
-                torch.nn.functional.mse_loss(model(inputs[rows]), target[rows]).backward()  # type: ignore[no-untyped-call]
+                loss = torch.nn.functional.mse_loss(model(inputs[rows]), target[rows])
+                loss.backward()
                 optimiser.step()
             if fixed is not None or not len(held_target):
                 continue
@@ -157,7 +158,7 @@ class TorchBaseline(Baseline):
 
 
 class EmbeddingMLP(TorchBaseline):
-    """Sum of learned token embeddings, then a two-layer perceptron; an unseen gene adds nothing to the sum."""
+    """Sum of learned token embeddings, then a perceptron of two hidden layers; an unseen gene adds 0."""
 
     name: ClassVar[str] = "embedding_mlp"
     description: ClassVar[str] = "sum of learned gene embeddings, then an MLP"

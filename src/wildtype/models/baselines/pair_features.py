@@ -27,18 +27,18 @@ def _pattern(adjacency: sparse.csr_array) -> sparse.csr_array:
 def _overlap(
     adjacency: sparse.csr_array, left: NDArray[np.int64], right: NDArray[np.int64], weighted: bool
 ) -> list[NDArray[np.float32]]:
-    """Return number of common neighbours, their Jaccard index, and with weights the cosine of the two rows; [p] each."""
+    """Return common neighbours, Jaccard index, and with weights the cosine of the rows; [p] each."""
     degree = np.diff(adjacency.indptr)
     swap = degree[left] < degree[right]
     i, j = np.where(swap, right, left), np.where(swap, left, right)
     ones = _pattern(adjacency)
     common = row_products(ones, i, ones, ones.data[:, None], j)[:, 0]
     union = degree[left] + degree[right] - common
-    out = [common, common / np.maximum(union, 1)]
+    out = [common, np.asarray(common / np.maximum(union, 1), np.float32)]
     if weighted:
         norm = np.sqrt(np.asarray(adjacency.multiply(adjacency).sum(axis=1))).astype(np.float32)
         product = row_products(adjacency, i, adjacency, adjacency.data[:, None], j)[:, 0]
-        out.append(product / np.maximum(norm[left] * norm[right], 1e-12))
+        out.append(np.asarray(product / np.maximum(norm[left] * norm[right], 1e-12), np.float32))
     return out
 
 
@@ -66,9 +66,10 @@ def _relation(
 class PairFeatures:
     """Label-free features of rows of any order.
 
-    Gene features (degrees, essentiality, single fitness, columns of small blocks) are reduced over the genes of a row
-    (sum, min, max), pair features (edge weights, common neighbours, block similarities) over its k(k−1)/2 pairs (mean,
-    max, min). Plus k, condition, kinds, the product of single fitness, and with few genes one indicator per gene.
+    Gene features (degrees, essentiality, single fitness, columns of small blocks) are reduced over the genes
+    of a row (sum, min, max), pair features (edge weights, common neighbours, block similarities) over its
+    k(k−1)/2 pairs (mean, max, min). Plus k, condition, kinds, the product of single fitness, and with few
+    genes one indicator per gene.
 
     Parameters
     ----------

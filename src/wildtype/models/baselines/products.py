@@ -29,9 +29,9 @@ def row_products(
 ) -> NDArray[np.float32]:
     """Return [q, c] sums over x of left[i, x] · right_c[j, x]; j = −1 stands for an empty row.
 
-    ``channels`` [e, c] are c sets of values on the pattern of ``right``. A block of left rows is made dense and looked
-    up at the entries of the right rows, so cost is linear in the entries of the right rows asked for: put the denser
-    matrix on the left.
+    ``channels`` [e, c] are c sets of values on the pattern of ``right``. A block of left rows is made dense
+    and looked up at the entries of the right rows, so cost is linear in the entries of the right rows asked
+    for: put the denser matrix on the left.
     """
     out = np.zeros((len(i), channels.shape[1]), np.float32)
     if not left.nnz or not right.nnz:

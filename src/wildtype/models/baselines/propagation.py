@@ -1,4 +1,4 @@
-"""Gradient boosting on label-free features and on labels propagated over the gene graphs: the strong baseline."""
+"""Gradient boosting on label-free features and on labels propagated over gene graphs."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from wildtype.organism import Organism
 class BoostingPropagation(Baseline):
     """Boosting with evidence: gene means and labels of measured neighbours, never of a row's own gene set.
 
-    Held-out rows see all training rows. A training row sees what a held-out row would (see ``imitation``); which of
-    its genes are taken as unseen follows from the genes of the validation rows, never from their labels.
+    Held-out rows see all training rows. A training row sees what a held-out row would (see ``imitation``);
+    which of its genes are taken as unseen follows from the genes of the validation rows, never from their
+    labels.
     """
 
     name: ClassVar[str] = "boosting_propagation"

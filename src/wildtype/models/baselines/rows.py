@@ -1,6 +1,6 @@
 """Ragged rows to flat arrays and back: gene pairs, left-one-out subsets, segment statistics, code books.
 
-Legend: m rows · k genes of a row · p pairs over all rows, Σ k(k−1)/2 · q items over all rows, Σk · f features.
+Legend: m rows · k genes of a row · p pairs of all rows, Σ k(k−1)/2 · q items, Σk · f features.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Codes:
 
 
 def pairs_of(table: MutantTable) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return row, smaller and larger gene, and hence every unordered pair [p] inside every row, sorted by row."""
+    """Return row, smaller and larger gene of every unordered pair [p] within a row, sorted by row."""
     rows, lefts, rights = [], [], []
     for k in np.unique(table.order):
         if k < 2:
@@ -63,8 +63,8 @@ def pairs_of(table: MutantTable) -> tuple[NDArray[np.int64], NDArray[np.int64], 
 def set_keys(table: MutantTable, n: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """Return a 64-bit key of every row's gene set and condition [m], and of every row less one gene [q].
 
-    A key is the sum modulo 2⁶⁴ of one random word per gene (Zobrist hashing), so that a set less one gene costs one
-    subtraction whatever its size; two of 10⁶ sets collide with probability below 10⁻⁷.
+    A key is the sum modulo 2⁶⁴ of one random word per gene (Zobrist hashing), so that a set less one gene
+    costs one subtraction whatever its size; two of 10⁶ sets collide with probability below 10⁻⁷.
     """
     conditions = int(table.condition.max(initial=0)) + 1
     genes = generator(0, "gene keys").integers(0, 2**64, n, dtype=np.uint64)
@@ -78,7 +78,7 @@ def set_keys(table: MutantTable, n: int) -> tuple[NDArray[np.uint64], NDArray[np
 def segment(
     values: NDArray[np.float32], row: NDArray[np.int64], m: int, how: Sequence[str]
 ) -> NDArray[np.float32]:
-    """Reduce values [p, f] by row (ascending) to [m, len(how)·f]; NaN is skipped, a row without values gives NaN.
+    """Reduce values [p, f] by row (ascending) to [m, len(how)·f]; NaN is skipped, nothing gives NaN.
 
     ``how`` names any of ``mean``, ``sum``, ``min``, ``max``; the sum over nothing is NaN too.
     """

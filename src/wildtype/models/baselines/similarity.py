@@ -19,11 +19,11 @@ BLOCK = 512
 
 def _unit_rows(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
     norm = np.linalg.norm(matrix, axis=1, keepdims=True)
-    return (matrix / np.maximum(norm, 1e-9)).astype(np.float32)
+    return np.asarray(matrix / np.maximum(norm, 1e-9), dtype=np.float32)
 
 
 def _spectral(adjacency: sparse.csr_array, seed: int) -> NDArray[np.float32]:
-    """Return unit rows [n, ≤ SPECTRAL] whose inner products resemble the cosines of the degree-normalised rows."""
+    """Return unit rows [n, ≤ SPECTRAL]; inner products resemble cosines of degree-normalised rows."""
     from sklearn.utils.extmath import randomized_svd
 
     n = adjacency.shape[0]
@@ -37,7 +37,7 @@ def _spectral(adjacency: sparse.csr_array, seed: int) -> NDArray[np.float32]:
 
 
 def joint_embedding(organism: Organism, seed: int) -> NDArray[np.float32]:
-    """Return unit rows [n, d]: the features blocks and the spectral positions in every relation, equally weighted.
+    """Return unit rows [n, d]: feature blocks and spectral positions in every relation, equally weighted.
 
     The inner product of two rows is the mean, over what is known of both, of their cosines.
     """
@@ -56,13 +56,11 @@ def joint_embedding(organism: Organism, seed: int) -> NDArray[np.float32]:
 
 
 def nearest(embedding: NDArray[np.float32], among: NDArray[np.int64], count: int) -> sparse.csr_array:
-    """Return [n, n]: for every gene the ``count`` nearest of ``among`` (never itself), weight = cosine, if positive."""
+    """Return [n, n]: for every gene the ``count`` nearest of ``among``, not itself; weight = cosine."""
     n = len(embedding)
     count = min(count, len(among))
-    if not count or not embedding.shape[1]:
-        return sparse.csr_array((n, n), dtype=np.float32)
-    rows, cols, values = [], [], []
-    for start in range(0, n, BLOCK):
+    rows, cols, values = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.float32)]
+    for start in range(0, n if count and embedding.shape[1] else 0, BLOCK):
         block = np.arange(start, min(start + BLOCK, n))
         cosine = embedding[block] @ embedding[among].T
         cosine[among[None, :] == block[:, None]] = -1
@@ -82,10 +80,10 @@ def nearest(embedding: NDArray[np.float32], among: NDArray[np.int64], count: int
 def similarity_graphs(
     organism: Organism, measured: NDArray[np.int64], seed: int
 ) -> dict[str, sparse.csr_array]:
-    """Return symmetric-in-meaning gene graphs by name, each csr [n, n] with positive weights and no self-loops.
+    """Return gene graphs by name, each csr [n, n] with positive weights and no self-loops.
 
-    One graph per relation (both directions of a directed one), and ``joint``: the nearest ``measured`` genes over all
-    feature blocks and relations, with weights sharpened to cosine³, and edges shared with many relations favoured.
+    One graph per relation (both directions of a directed one), and ``joint``: the nearest ``measured`` genes
+    over all feature blocks and relations, with cosine³ for a weight.
     """
     graphs: dict[str, sparse.csr_array] = {}
     for relation in organism.graphs.values():

@@ -29,7 +29,8 @@ class PriorConfig:
         Explicit place of every relation; empty: one head per relation, filling layers in order and leaving at
         least one free head per layer.
     weight : float
-        Lambda of every prior placed by the rule, on the mean KL per regularised row (nats). 0 switches priors off.
+        Lambda of every prior placed by the rule, on the mean KL per regularised row (nats). 0 switches
+        priors off.
     loss : str
         ``kl``, or ``bce`` (edges against sampled non-edges).
     reverse : list of str
@@ -114,7 +115,9 @@ SUMMARIES = ("mean", "sum", "product", "set_attention")
 
 
 def check(config: CellTransformerConfig) -> None:
-    """Refuse settings that do not fit each other; raises ``ConfigError`` naming the setting and the remedy."""
+    """Refuse settings that do not fit each other; raises ``ConfigError`` naming the setting and the
+    remedy.
+    """
     if config.name != "cell_transformer":
         raise ConfigError(f"there is no model {config.name!r}; known models: cell_transformer")
     if config.width < 1 or config.layers < 0 or config.heads < 1:
@@ -155,8 +158,8 @@ def assign_heads(config: CellTransformerConfig, relations: Sequence[str]) -> dic
     Raises
     ------
     ConfigError
-        If a relation is unknown or has no edges, if two relations share a head, if a head does not exist, or if
-        there are too few heads; the message says how many are needed.
+        If a relation is unknown or has no edges, if two relations share a head, if a head does not exist, or
+        if there are too few heads; the message says how many are needed.
     """
     prior = config.prior
     known = ", ".join(relations) or "none"
@@ -166,7 +169,8 @@ def assign_heads(config: CellTransformerConfig, relations: Sequence[str]) -> dic
         for name in names:
             if name not in relations:
                 raise ConfigError(
-                    f"model.prior.{setting} names {name!r}, which is no relation with edges here; known: {known}"
+                    f"model.prior.{setting} names {name!r}, which is no relation with edges here; "
+                    f"known: {known}"
                 )
     if prior.heads:
         places: dict[tuple[int, int], str] = {}
@@ -188,8 +192,8 @@ def assign_heads(config: CellTransformerConfig, relations: Sequence[str]) -> dic
     if len(wanted) > per_layer * config.layers:
         raise ConfigError(
             f"{len(wanted)} relations need {len(wanted)} heads besides one free head per layer, and "
-            f"model.layers={config.layers} with model.heads={config.heads} offer {per_layer * config.layers}: "
-            f"add layers or heads, or choose fewer with model.prior.relations"
+            f"model.layers={config.layers} with model.heads={config.heads} offer "
+            f"{per_layer * config.layers}: add layers or heads, or choose fewer with model.prior.relations"
         )
     return {
         name: PriorHead(layer=i // per_layer, head=i % per_layer, weight=prior.weight)

@@ -1,9 +1,10 @@
-"""The encoder: one token per gene and a CLS token, no positions, pre-norm, some heads nudged towards gene graphs.
+"""The encoder: one token per gene and a CLS token, no positions, pre-norm, some heads nudged towards gene
+graphs.
 
 Legend: n genes · t = n + 1 tokens (CLS first) · d width · h heads · f features per gene.
 
-Cost per step, whatever the number of mutants: O(t² d) arithmetic and O(t d) memory per layer, plus O(e d / h) per
-graph prior with e edges.
+Cost per step, whatever the number of mutants: O(t² d) arithmetic and O(t d) memory per layer, plus O(e d /
+h) per graph prior with e edges.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from wildtype.nn.sparse import SparseOperator
 
 
 class EncoderLayer(nn.Module):
-    """Pre-norm self-attention and feed-forward block; returns the graph priors of its heads beside its output."""
+    """Pre-norm self-attention and feed-forward block; returns the graph priors of its heads beside its
+    output.
+    """
 
     def __init__(self, config: CellTransformerConfig, priors: dict[str, PriorHead]) -> None:
         super().__init__()
@@ -41,7 +44,9 @@ class EncoderLayer(nn.Module):
     def forward(
         self, x: Tensor, operators: dict[str, SparseOperator], stream: torch.Generator | None
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Map tokens [t, d] to tokens [t, d], and give the loss of every prior of this layer with an operator."""
+        """Map tokens [t, d] to tokens [t, d], and give the loss of every prior of this layer with an
+        operator.
+        """
         t, d = x.shape
         q, k, v = (
             self.qkv(self.attention_norm(x)).view(1, t, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)

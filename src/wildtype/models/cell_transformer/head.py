@@ -5,9 +5,10 @@ Legend: b mutants · k perturbed per mutant · Σk their sum · n genes · d wid
     z_S = Σ_i β_i(S) φ(h_i, m_i(S)),   y = MLP([h_CLS ‖ z_S ‖ direct summaries of S])
 
 φ depends on what was done to a gene; it differs from its value in the wild type only on S, so that z_S is one
-attention over n shared keys plus a correction of k rows per mutant. With the first two terms alone the softmax over
-thousands of genes starts nearly uniform and S reaches the output with weight 1/n; hence the direct summaries and
-the sharp initial scale.
+attention over n shared keys plus a correction of k rows per mutant. With the first two terms alone the
+softmax over
+thousands of genes starts nearly uniform and S reaches the output with weight 1/n; hence the direct summaries
+and the sharp initial scale.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ MAX_ORDER = 16
 class SetSummary(nn.Module):
     """One vector [b, d] per set from the states of its genes [Σk, d].
 
-    ``sum`` and ``mean`` are what they say; ``product`` is the mean over the set's pairs of elementwise products,
-    by the factorisation-machine identity (Rendle 2010); ``set_attention`` is self-excluding attention within the
-    set (Hyper-SAGNN, Zhang, Zou & Ma 2020), averaged.
+    ``sum`` and ``mean`` are what they say; ``product`` is the mean over the set's pairs of elementwise
+    products,
+    by the factorisation-machine identity (Rendle 2010); ``set_attention`` is self-excluding attention within
+    the set (Hyper-SAGNN, Zhang, Zou & Ma 2020), averaged.
     """
 
     def __init__(self, how: str, width: int) -> None:
@@ -114,7 +116,7 @@ class PerturbationHead(nn.Module):
 
     def _whole_cell(self, h: Tensor, u: Tensor, state: Tensor, mutants: MutantBatch) -> Tensor:
         """Return z_S [b, d]: cross-attention of every mutant over all genes."""
-        n, d = h.shape
+        d = h.shape[1]
         split = (-1, self.heads, d // self.heads)
         scale = (d // self.heads) ** -0.5
         query = self.query(self.summary(u, mutants.offsets)).view(split).transpose(0, 1)
