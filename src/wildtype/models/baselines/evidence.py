@@ -11,6 +11,7 @@ from scipy import sparse
 
 from wildtype.models.baselines.products import entries, row_products
 from wildtype.models.baselines.rows import Codes, pairs_of, segment, set_keys
+from wildtype.models.baselines.similarity import profile_graph
 from wildtype.mutants import MutantTable
 
 SHRINK = 5.0  # a mean over c labels counts c / (c + SHRINK)
@@ -23,7 +24,8 @@ class Evidence:
     * gene means over a gene's graph neighbours (all there is for an unseen gene);
     * one-sided: labels of seen rows that differ from the row in one gene, weighted by the similarity of the
       two genes;
-    * two-sided: labels of seen pairs, weighted by the similarity of both genes;
+    * two-sided: labels of seen pairs, weighted by the similarity of both genes (``joint``, ``profile``, their
+      sum);
     * from order 3 on, statistics of seen rows that share all genes but one, or a pair, and labels of the row
       less one gene.
 
@@ -34,24 +36,26 @@ class Evidence:
     n : int
         Number of genes.
     graphs : dict of str to csr [n, n]
-        Similarity graphs, no self-loops.
+        Similarity graphs, no self-loops; one is called ``joint``. To these comes ``profile``, made from the
+        labels seen: genes that interact alike.
+    centre : float
+        Labels are taken as deviations from it; the same whichever rows are seen.
     several : bool
         Whether rows of order 3 or more, or of several orders, are asked about: adds the last group of
         features.
     """
 
     def __init__(
-        self, seen: MutantTable, n: int, graphs: dict[str, sparse.csr_array], *, several: bool
+        self, seen: MutantTable, n: int, graphs: dict[str, sparse.csr_array], *, centre: float, several: bool
     ) -> None:
-        self.n, self.graphs, self.several = n, graphs, several
+        self.n, self.several = n, several
         value = seen.value.astype(np.float32)
-        self.mean = np.float32(value.mean()) if len(value) else np.float32(0)
         self._conditions = int(seen.condition.max(initial=0)) + 1
         # Per gene and condition: number, sum, sum of squares, positives.
         code = seen.condition[seen.row] * n + seen.gene
         size = self._conditions * n
         y = value[seen.row]
-        deviation = y - self.mean
+        deviation = y - np.float32(centre)
         stack = (np.ones_like(y), deviation, deviation**2, (y > 0).astype(np.float32))
         self._gene = np.stack(
             [np.bincount(code, w, minlength=size).astype(np.float32) for w in stack], axis=1
@@ -69,14 +73,18 @@ class Evidence:
         self._wholes = Codes(whole)
         found = self._wholes.find(whole)
         count = np.maximum(np.bincount(found, minlength=len(self._wholes)), 1)
-        self._whole_mean = (
-            np.bincount(found, value - self.mean, minlength=len(self._wholes)) / count
-        ).astype(np.float32)
+        self._whole_mean = (np.bincount(found, value - centre, minlength=len(self._wholes)) / count).astype(
+            np.float32
+        )
         row, left, right = pairs_of(seen)
         ends = (np.concatenate([left, right]), np.concatenate([right, left]))
         twice = np.concatenate([row, row])
         self._pair_count = sparse.csr_array((np.ones(len(twice), np.float32), ends), shape=(n, n))
-        self._pair_sum = sparse.csr_array(((value - self.mean)[twice], ends), shape=(n, n))
+        self._pair_sum = sparse.csr_array(((value - np.float32(centre))[twice], ends), shape=(n, n))
+        profile = self._pair_sum.copy()
+        profile.data = profile.data / self._pair_count.data
+        self.graphs = {**graphs, "profile": profile_graph(profile)}
+        self._both_ways = [graphs["joint"], self.graphs["profile"], graphs["joint"] + self.graphs["profile"]]
 
     def features(self, table: MutantTable) -> NDArray[np.float32]:
         """Return label features [m, f], NaN where no seen row tells anything."""
@@ -126,23 +134,21 @@ class Evidence:
                 np.stack([whole, pooled[:, 0]], axis=1),
                 segment(mean[:, None].astype(np.float32), table.row, m, ("min", "max")),
             ]
-        return np.concatenate(out, axis=1).astype(np.float32) if out else np.zeros((m, 0), np.float32)
+        return np.concatenate(out, axis=1).astype(np.float32)
 
     def _two_sided(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float32]:
         out = []
         if self.several:
             count, total = entries(self._pair_count, left, right), entries(self._pair_sum, left, right)
             out += [np.where(count > 0, total / (count + SHRINK), np.nan), count]
-        for name, graph in self.graphs.items():
-            if name != "joint":
-                continue
+        for graph in self._both_ways:
             channel = graph.data[:, None]
-            count = row_products(sparse.csr_array(graph @ self._pair_count), left, graph, channel, right)[
-                :, 0
-            ]
-            total = row_products(sparse.csr_array(graph @ self._pair_sum), left, graph, channel, right)[:, 0]
+            count, total = (
+                row_products(graph @ labels, left, graph, channel, right)[:, 0]
+                for labels in (self._pair_count, self._pair_sum)
+            )
             out += [np.where(count > 0, total / np.maximum(count, 1e-12), np.nan), count]
-        return np.stack(out, axis=1).astype(np.float32) if out else np.zeros((len(left), 0), np.float32)
+        return np.stack(out, axis=1).astype(np.float32)
 
 
 def _statistics(sums: NDArray[np.float32]) -> NDArray[np.float32]:

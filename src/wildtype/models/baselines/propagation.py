@@ -40,16 +40,19 @@ class BoostingPropagation(Baseline):
         self._pairs = PairFeatures(organism, train, single_fitness)
         graphs = similarity_graphs(organism, np.unique(train.gene), seed)
         orders = np.unique(train.order)
+        mean, sd = float(train.value.mean()), float(train.value.std())
+        # Interactions scatter around 0, which then means "as expected"; other labels are taken from their mean.
+        centre = mean if abs(mean) > 2 * sd else 0.0
         several = len(orders) > 1 or int(orders.max()) > 2
         self.regime = regime(train, validation, n)
         asked, labels = [], []
         for ask, see in folds(self.regime, train, n, seed):
             if ask.size:
-                evidence = Evidence(train.take(see), n, graphs, several=several)
+                evidence = Evidence(train.take(see), n, graphs, centre=centre, several=several)
                 asked.append(ask)
                 labels.append(evidence.features(train.take(ask)))
         rows = np.concatenate(asked) if asked else np.arange(len(train))
-        self._evidence = Evidence(train, n, graphs, several=several)
+        self._evidence = Evidence(train, n, graphs, centre=centre, several=several)
         label_features = np.concatenate(labels) if labels else self._evidence.features(train) * np.nan
         x = np.concatenate([self._pairs(train)[rows], label_features], axis=1)
         held = self._table_features(validation)

@@ -14,6 +14,9 @@ from wildtype.seeds import derive
 
 NEIGHBOURS = 40  # neighbours kept per gene in the joint graph
 SPECTRAL = 48  # singular vectors kept per relation
+PROFILE_NEIGHBOURS = 80
+PROFILE_FLOOR = 0.03  # cosines of label profiles below this are chance
+PROFILE_PRIOR = 10
 BLOCK = 512
 
 
@@ -55,18 +58,25 @@ def joint_embedding(organism: Organism, seed: int) -> NDArray[np.float32]:
     return _unit_rows(np.concatenate(parts, axis=1)) if parts else np.zeros((n, 0), np.float32)
 
 
-def nearest(embedding: NDArray[np.float32], among: NDArray[np.int64], count: int) -> sparse.csr_array:
-    """Return [n, n]: for every gene the ``count`` nearest of ``among``, not itself; weight = cosine."""
-    n = len(embedding)
+def nearest(
+    unit: NDArray[np.float32] | sparse.csr_array, among: NDArray[np.int64], count: int, floor: float
+) -> sparse.csr_array:
+    """Return [n, n]: the ``count`` genes of ``among`` nearest to every gene, by cosine above ``floor``.
+
+    ``unit`` [n, d] has unit (or zero) rows, dense or sparse; the weight of an edge is the cosine.
+    """
+    n = unit.shape[0]
     count = min(count, len(among))
     rows, cols, values = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.float32)]
-    for start in range(0, n if count and embedding.shape[1] else 0, BLOCK):
+    others = unit[among].T if count else unit.T
+    for start in range(0, n if count and unit.shape[1] else 0, BLOCK):
         block = np.arange(start, min(start + BLOCK, n))
-        cosine = embedding[block] @ embedding[among].T
+        product = unit[block] @ others
+        cosine = product if isinstance(product, np.ndarray) else product.toarray()
         cosine[among[None, :] == block[:, None]] = -1
         top = np.argpartition(-cosine, count - 1, axis=1)[:, :count]
         found = np.take_along_axis(cosine, top, axis=1)
-        row, at = np.nonzero(found > 0.05)
+        row, at = np.nonzero(found > floor)
         rows.append(block[row])
         cols.append(among[top[row, at]])
         values.append(found[row, at])
@@ -74,6 +84,26 @@ def nearest(embedding: NDArray[np.float32], among: NDArray[np.int64], count: int
         (np.concatenate(values), (np.concatenate(rows), np.concatenate(cols))), shape=(n, n)
     )
     out.sort_indices()
+    return out
+
+
+def profile_graph(labels: sparse.csr_array) -> sparse.csr_array:
+    """Return [n, n]: for every gene those with the most similar label profile, weight = cosine².
+
+    Genes of one pathway interact with the same partners (Costanzo et al., Science 353:aaf1420, 2016).
+    Partners with many labels say less and are weighed down by the root of their number.
+
+    Parameters
+    ----------
+    labels : csr [n, n]
+        The seen label of every gene pair, symmetric; pairs without one count as 0.
+    """
+    partners = np.diff(labels.indptr) + PROFILE_PRIOR
+    scaled = sparse.csr_array(labels @ sparse.diags_array(1 / np.sqrt(partners)))
+    norm = np.sqrt(np.asarray(scaled.multiply(scaled).sum(axis=1)).reshape(-1))
+    unit = sparse.csr_array(sparse.diags_array(1 / np.maximum(norm, 1e-9)) @ scaled, dtype=np.float32)
+    out = nearest(unit, np.flatnonzero(norm > 0), PROFILE_NEIGHBOURS, PROFILE_FLOOR)
+    out.data = out.data**2
     return out
 
 
@@ -92,8 +122,7 @@ def similarity_graphs(
             adjacency = sparse.csr_array(adjacency + relation.transpose)
         if adjacency.nnz:
             graphs[relation.name] = adjacency
-    joint = nearest(joint_embedding(organism, seed), measured, NEIGHBOURS)
-    if joint.nnz:
-        joint.data = joint.data**3
-        graphs["joint"] = joint
+    joint = nearest(joint_embedding(organism, seed), measured, NEIGHBOURS, 0.05)
+    joint.data = joint.data**3
+    graphs["joint"] = joint
     return graphs
