@@ -38,7 +38,7 @@ def test_propagation_beats_boosting_where_labels_follow_a_graph(module_world, mo
 
 def test_propagation_learns_triples_from_rows_that_share_a_pair(module_world):
     rng = np.random.default_rng(2)
-    sets = np.unique(np.sort([rng.choice(20, 3, replace=False) for _ in range(900)], axis=1), axis=0)
+    sets = np.unique(np.sort([rng.choice(16, 3, replace=False) for _ in range(500)], axis=1), axis=0)
     value = module_world.label(MutantTable.from_matrix(sets))
     table = MutantTable.from_matrix(sets, value=value).take(rng.permutation(len(sets)))
     a, b = int(0.7 * len(table)), int(0.85 * len(table))

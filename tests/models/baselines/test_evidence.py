@@ -71,7 +71,8 @@ def test_singles_and_conditions():
         [(1,), (2,), (1,), (2,)], value=[1.0, 4.0, -1.0, -4.0], condition=[0, 0, 1, 1]
     )
     evidence = Evidence(seen, 8, {"joint": joint}, centre=0.0, several=False)
-    first, second = column_values(evidence, [(0,), (0,)], condition=[0, 1])
+    first, second, other = column_values(evidence, [(0,), (0,), (0,)], condition=[0, 1, 2])
+    assert other == {0.0}
     assert 2.0 in first
     assert -2.0 in second
     assert -2.0 not in first

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from sklearn.ensemble import HistGradientBoostingRegressor
 
 LEAVES = (15, 31)
-MAX_ITERATIONS = 600
+MAX_ITERATIONS = 400
 DEFAULT_ITERATIONS = 150
 BAGS = 3
-FEW_ROWS = 10_000  # below, half as many trees of twice the weight
+FEW_ROWS = 20_000  # below, half as many trees of twice the weight
 
 
 class BoostedTrees:

@@ -53,13 +53,13 @@ class Evidence:
         self._conditions = int(seen.condition.max(initial=0)) + 1
         # Per gene and condition: number, sum, sum of squares, positives.
         code = seen.condition[seen.row] * n + seen.gene
-        size = self._conditions * n
+        size = (self._conditions + 1) * n  # the last condition stands for those not seen
         y = value[seen.row]
         deviation = y - np.float32(centre)
         stack = (np.ones_like(y), deviation, deviation**2, (y > 0).astype(np.float32))
         self._gene = np.stack(
             [np.bincount(code, w, minlength=size).astype(np.float32) for w in stack], axis=1
-        ).reshape(self._conditions, n, 4)
+        ).reshape(self._conditions + 1, n, 4)
         whole, less = set_keys(seen, n)
         self._subsets = Codes(less)
         at = self._subsets.find(less)
@@ -89,7 +89,7 @@ class Evidence:
     def features(self, table: MutantTable) -> NDArray[np.float32]:
         """Return label features [m, f], NaN where no seen row tells anything."""
         m = len(table)
-        condition = np.minimum(table.condition, self._conditions - 1)
+        condition = np.minimum(table.condition, self._conditions)
         _, less = set_keys(table, self.n)
         subset = self._subsets.find(less)
         parts = [self._gene_features(table, condition), self._one_sided(table, subset)]
@@ -112,7 +112,7 @@ class Evidence:
         where = (condition[table.row], table.gene)
         columns = [_statistics(self._gene[where])]
         for graph in self.graphs.values():
-            around = np.stack([graph @ self._gene[c][:, :2] for c in range(self._conditions)])[where]
+            around = np.stack([graph @ self._gene[c][:, :2] for c in range(self._conditions + 1)])[where]
             columns.append(
                 np.where(around[:, :1] > 0, around[:, 1:] / np.maximum(around[:, :1], 1e-9), np.nan)
             )

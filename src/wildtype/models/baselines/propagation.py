@@ -41,7 +41,7 @@ class BoostingPropagation(Baseline):
         graphs = similarity_graphs(organism, np.unique(train.gene), seed)
         orders = np.unique(train.order)
         mean, sd = float(train.value.mean()), float(train.value.std())
-        # Interactions scatter around 0, which then means "as expected"; other labels are taken from their mean.
+        # Interactions scatter around 0, which means "as expected"; other labels are taken from their mean.
         centre = mean if abs(mean) > 2 * sd else 0.0
         several = len(orders) > 1 or int(orders.max()) > 2
         self.regime = regime(train, validation, n)

@@ -99,9 +99,10 @@ def profile_graph(labels: sparse.csr_array) -> sparse.csr_array:
         The seen label of every gene pair, symmetric; pairs without one count as 0.
     """
     partners = np.diff(labels.indptr) + PROFILE_PRIOR
-    scaled = sparse.csr_array(labels @ sparse.diags_array(1 / np.sqrt(partners)))
-    norm = np.sqrt(np.asarray(scaled.multiply(scaled).sum(axis=1)).reshape(-1))
-    unit = sparse.csr_array(sparse.diags_array(1 / np.maximum(norm, 1e-9)) @ scaled, dtype=np.float32)
+    unit = labels.astype(np.float32)
+    unit.data = unit.data / np.sqrt(partners[unit.indices]).astype(np.float32)
+    norm = np.sqrt(np.asarray(unit.multiply(unit).sum(axis=1)).reshape(-1))
+    unit.data = unit.data / np.repeat(np.maximum(norm, 1e-9), np.diff(unit.indptr)).astype(np.float32)
     out = nearest(unit, np.flatnonzero(norm > 0), PROFILE_NEIGHBOURS, PROFILE_FLOOR)
     out.data = out.data**2
     return out
