@@ -33,10 +33,10 @@ test: $(VENV)/.dev ## linters, types and the test suite (under 5 minutes on 2 co
 	$(BIN)/ruff check src tests
 	$(BIN)/ruff format --check src tests
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -m 'not slow'
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow'
 
 test-slow: $(VENV)/.dev ## the tests marked slow (under 25 minutes on 2 cores)
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow --durations 10
 
 lint: $(VENV)/.dev ## format the code and check it
 	$(BIN)/ruff format src tests

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+import importlib.util
 import json
 from pathlib import Path
 
@@ -150,6 +151,13 @@ def test_learning_rate_rises_then_falls_to_zero() -> None:
 def test_senseless_settings_are_refused(tmp_path: Path, settings: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match="training"):
         fit(tmp_path, TrainingConfig(**settings))  # type: ignore[arg-type]
+
+
+def test_wandb_without_its_package_names_the_extra(tmp_path: Path) -> None:
+    if importlib.util.find_spec("wandb"):
+        pytest.skip("wandb is installed here")
+    with pytest.raises(ConfigError, match="wildtype\\[wandb\\]"):
+        fit(tmp_path, TrainingConfig(epochs=1, device="cpu", wandb=True))
 
 
 def test_overfits_32_mutants(tmp_path: Path) -> None:

@@ -133,7 +133,6 @@ def _setup(problem: Problem) -> tuple[CellTransformer, OrganismTensors, MutantBa
     config = CellTransformerConfig(
         width=problem["width"], layers=problem["layers"], heads=problem["heads"], features=False, dropout=0.0
     )
-    config.head.heads = problem["heads"]
     model = CellTransformer(config, genes=n, features=0, phenotypes=1, relations=list(graphs))
     organism = OrganismTensors(torch.zeros(n, 0), model.priors(graphs))
     genes = np.argsort(draw.random((problem["batch_size"], min(n, 64))), axis=1)[:, :3]

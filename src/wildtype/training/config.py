@@ -34,7 +34,7 @@ class TrainingConfig:
     threads : int
         CPU threads; 0: all.
     wandb : bool
-        Also log to Weights & Biases (extra ``wandb``; offline unless you are logged in).
+        Also log to Weights & Biases (extra ``wandb``; offline unless ``WANDB_API_KEY`` is set).
     """
 
     epochs: int = 30

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 import warnings
 from dataclasses import dataclass
@@ -184,7 +185,8 @@ def _loggers(folder: Path, config: TrainingConfig) -> list[Logger]:
         try:
             from lightning.pytorch.loggers import WandbLogger
 
-            loggers.append(WandbLogger(save_dir=folder / "logs", project="wildtype"))
+            offline = not os.environ.get("WANDB_API_KEY")
+            loggers.append(WandbLogger(save_dir=folder / "logs", project="wildtype", offline=offline))
         except ModuleNotFoundError as error:
             raise ConfigError("training.wandb=true needs the extra: pip install 'wildtype[wandb]'") from error
     return loggers

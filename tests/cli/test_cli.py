@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+
+def wildtype(*words: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", "from wildtype.cli.main import main; main()", *words],
+        capture_output=True, text=True, input=stdin,
+    )  # fmt: skip
+
+
+def assert_one_sentence(result: subprocess.CompletedProcess[str], *needles: str) -> None:
+    assert result.returncode == 1, result.stderr
+    lines = [line for line in result.stderr.splitlines() if line.strip()]
+    assert len(lines) == 1, result.stderr
+    assert lines[0].startswith("wildtype: ")
+    assert "Traceback" not in result.stderr
+    for needle in needles:
+        assert needle in lines[0]
+
+
+def test_predict_from_arguments_file_and_stdin_agree(tiny_run: Path, tmp_path: Path) -> None:
+    sets = tmp_path / "sets.csv"
+    sets.write_text('genes\n"G001,G002"\nabc3;abc4\n')
+    outputs = [tmp_path / name for name in ("a.csv", "b.parquet", "c.json")]
+    results = [
+        wildtype("predict", str(tiny_run), "--set", "G001,G002", "--set", "abc3,abc4", "-o", str(outputs[0])),
+        wildtype("predict", str(tiny_run), "--file", str(sets), "-o", str(outputs[1])),
+        wildtype(
+            "predict", str(tiny_run), "--file", "-", "-o", str(outputs[2]), stdin="G001 G002\nG003,G004\n"
+        ),
+    ]
+    assert [r.returncode for r in results] == [0, 0, 0], [r.stderr for r in results]
+    frames = [pd.read_csv(outputs[0]), pd.read_parquet(outputs[1]), pd.read_json(outputs[2])]
+    for frame in frames:
+        assert frame["genes"].tolist() == ["G001,G002", "G003,G004"]
+        pd.testing.assert_series_equal(frame["epsilon"], frames[1]["epsilon"], check_exact=False, atol=1e-7)
+
+
+def test_predict_prints_json(tiny_run: Path) -> None:
+    result = wildtype("predict", str(tiny_run), "--set", "G001", "--json", "--as", "fitness")
+    (row,) = json.loads(result.stdout)
+    assert row["epsilon"] is None
+    assert row["note"] == "epsilon needs at least 2 genes"
+    assert row["fitness_expected"] == pytest.approx(row["fitness_expected"])
+
+
+@pytest.mark.parametrize(
+    ("words", "needles"),
+    [
+        (["--set", "G001,NOPE"], ["row 1", "NOPE"]),
+        (["--set", "G001,abc1"], ["row 1", "more than once"]),
+        (["--set", ""], ["row 1 is empty"]),
+        ([], ["nothing to predict"]),
+        (["--set", "G001", "-o", "x.xlsx"], ["x.xlsx", ".parquet"]),
+        (["--file", "none.csv"], ["none.csv"]),
+        (["--set", "G001", "--condition", "heat"], ["heat"]),
+        (["--set", "G001", "-o", "/proc/none/x.csv"], ["/proc/none/x.csv"]),
+    ],
+)
+def test_bad_requests_are_one_sentence_and_write_nothing(
+    tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], needles: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert_one_sentence(wildtype("predict", str(tiny_run), *words), *needles)
+    assert not os.listdir(tmp_path)
+
+
+def test_other_bad_input_is_one_sentence(tmp_path: Path) -> None:
+    assert_one_sentence(wildtype("predict", str(tmp_path / "none"), "--set", "A"), "no run at")
+    assert_one_sentence(wildtype("train", "data=nothing"), "no dataset 'nothing'")
+    assert_one_sentence(wildtype("train", "modle.layers=2"), "modle.layers", "model.layers")
+    assert_one_sentence(wildtype("data", "build", "yeast"), "--from FOLDER")
+    assert_one_sentence(wildtype("data", "build", "yeast", "--from", str(tmp_path)), str(tmp_path))
+    assert_one_sentence(wildtype("data", "show", "yeast-digenic-costanzo2010"), "wildtype data build yeast")
+    assert_one_sentence(wildtype("evaluate", str(tmp_path)), "no finished run")
+
+
+def test_debug_shows_the_traceback(tmp_path: Path) -> None:
+    result = wildtype("predict", str(tmp_path / "none"), "--set", "A", "--debug")
+    assert result.returncode == 1
+    assert "Traceback" in result.stderr
+
+
+def test_evaluate_repeats_the_table_and_sums_up(tiny_run: Path) -> None:
+    one = wildtype("evaluate", str(tiny_run), "--json")
+    assert {s["model"] for s in json.loads(one.stdout)["epsilon"]["scores"]} == {
+        "cell_transformer", "mean", "additive_ridge"
+    }  # fmt: skip
+    two = wildtype("evaluate", str(tiny_run), str(tiny_run), "--json")
+    (group,) = json.loads(two.stdout)
+    assert group["seeds"] == [0, 0]
+    assert group["models"]["additive_ridge"]["pearson"]["sd"] == 0
+    markdown = wildtype("evaluate", str(tiny_run), str(tiny_run), "--markdown").stdout
+    assert markdown.count("| additive_ridge |") == 1
+
+
+def test_list_and_settings() -> None:
+    listed = json.loads(wildtype("data", "list", "--json").stdout)
+    assert {"dataset": "yeast-digenic-costanzo2010", "organism": "yeast", "built": False,
+            "made from": "publishers' files"} in listed  # fmt: skip
+    shown = wildtype("train", "--settings", "data=yeast-digenic-costanzo2010", "seed=5").stdout
+    assert "seed: 5" in shown
+    assert "tokens: measured" in shown
+
+
+def test_damaged_checkpoint_is_one_sentence(tiny_run: Path, tmp_path: Path) -> None:
+    import shutil
+
+    shutil.copytree(tiny_run / "checkpoint", tmp_path / "c")
+    (tmp_path / "c" / "model.safetensors").write_bytes(b"not a model")
+    assert_one_sentence(
+        wildtype("predict", str(tmp_path / "c"), "--set", "G001"), "model.safetensors", "damaged"
+    )
+
+
+def test_bench_reports_equality_and_ratios() -> None:
+    loader = json.loads(wildtype("bench", "loader", "--mutants", "20000", "--repeats", "1", "--json").stdout)
+    assert loader["equal"] is True
+    assert loader["mutants_per_second"]["sliced"] > 0
+    step = wildtype("bench", "step", "--nodes", "150", "--edges", "3000", "--width", "32", "--layers", "2",
+                    "--batch-size", "64", "--repeats", "1", "--json")  # fmt: skip
+    report = json.loads(step.stdout)
+    assert report["difference"]["loss, relative"] < 1e-5
+    assert report["difference"]["gradients, of the largest"] < 1e-5
+    assert set(report["seconds_per_step"]) == {"priors", "no priors"}
+
+
+def test_doctor_finds_this_machine_ready() -> None:
+    result = wildtype("doctor", "--json")
+    assert result.returncode == 0, result.stdout
+    assert json.loads(result.stdout)["problems"] == []

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.tiny import tiny_dataset
+
+from wildtype.evaluation.compare import Comparison, evaluate_predictions
+from wildtype.evaluation.summary import summarise
+from wildtype.report.summary import summary_to_markdown
+
+
+def comparison(seed: int, split: str = "random") -> Comparison:
+    dataset = tiny_dataset().select(["epsilon"])
+    rows = np.arange(100)
+    noise = np.random.default_rng(seed).normal(size=100) * 0.1
+    truth = dataset.table.value[rows].astype(float)
+    predictions = {"cell_transformer": truth + noise, "boosting": truth + 3 * noise, "mean": np.zeros(100)}
+    return evaluate_predictions(
+        dataset, rows, predictions, phenotype="epsilon", split=split, replicates=20, seed=seed,
+        seconds={"boosting": 1.0 + seed},
+    )  # fmt: skip
+
+
+def test_mean_and_sample_sd_over_runs() -> None:
+    runs = [comparison(seed) for seed in range(3)]
+    (summary,) = summarise(runs)
+    values = [run["boosting"].pearson.value for run in runs]
+    assert summary.models["boosting"]["pearson"].mean == pytest.approx(np.mean(values))
+    assert summary.models["boosting"]["pearson"].sd == pytest.approx(np.std(values, ddof=1))
+    assert summary.seconds["boosting"] == 2.0
+    assert list(summary.models) == ["cell_transformer", "boosting", "mean"]
+    assert summary.wins == {"cell_transformer": 3, "boosting": 0, "mean": 0}
+    assert np.isnan(summary.models["mean"]["pearson"].mean)
+
+
+def test_questions_are_kept_apart() -> None:
+    summaries = summarise([comparison(0), comparison(0, "unseen"), comparison(1)])
+    assert [(s.split, len(s.seeds)) for s in summaries] == [("random", 2), ("unseen", 1)]
+    assert np.isnan(summaries[1].models["boosting"]["pearson"].sd)
+
+
+def test_markdown_has_one_row_per_model() -> None:
+    text = summary_to_markdown(summarise([comparison(0), comparison(1)])[0])
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert len(rows) == 2 + 3
+    assert len({row.count("|") for row in rows}) == 1
