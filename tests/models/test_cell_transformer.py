@@ -19,6 +19,7 @@ from wildtype.models.interface import CLS, OrganismTensors, prior_operator
 from wildtype.mutants import Kind, MutantTable
 from wildtype.mutants.batch import MutantBatch
 from wildtype.nn.graph_prior import graph_prior_kl_reference
+from wildtype.nn.sparse import SparseOperator
 from wildtype.profiling.step import plain_formulations
 from wildtype.training.objective import objective
 
@@ -130,12 +131,12 @@ def test_relabelling_genes_changes_nothing() -> None:
 def test_prior_pulls_its_head_towards_the_graph() -> None:
     model, organism = build()
     optimizer = torch.optim.Adam(model.parameters(), 1e-2)
-    before = {name: float(loss) for name, loss in model.encode(organism).losses.items()}
+    before = {name: loss.item() for name, loss in model.encode(organism).losses.items()}
     for _ in range(30):
         optimizer.zero_grad()
         torch.stack(list(model.encode(organism).losses.values())).sum().backward()
         optimizer.step()
-    after = {name: float(loss) for name, loss in model.encode(organism).losses.items()}
+    after = {name: loss.item() for name, loss in model.encode(organism).losses.items()}
     assert all(after[name] < 0.9 * before[name] for name in before)
 
 
@@ -223,3 +224,27 @@ def test_size_of_the_plan() -> None:
     model = CellTransformer(config, genes=6607, features=0, phenotypes=1)
     count = sum(p.numel() for p in model.parameters())
     assert count == pytest.approx(0.75e6, rel=0.1)
+
+
+def test_appended_gene_changes_no_prior_of_old_rows() -> None:
+    """With its relations unknown, an appended gene is attended to and is no part of the priors."""
+    model, organism = build(table=False, layers=1)
+    features = torch.cat([organism.features, torch.randn(1, 3)])
+    organism_rows = {name: op.edges() for name, op in organism.priors.items()}
+    wider = {
+        name: SparseOperator.from_edges(*edges, 26, organism.priors[name].values)
+        for name, edges in organism_rows.items()
+    }
+    before = model.encode(organism)
+    after = model.encode(OrganismTensors(features, wider, outside=torch.tensor([24])))
+    for name in before.losses:
+        torch.testing.assert_close(after.losses[name], before.losses[name], rtol=1e-5, atol=1e-6)
+    assert not torch.allclose(after.genes[:24], before.genes)
+    pair = torch.tensor([[1, 25], [25, 1]])
+    known = SparseOperator.from_edges([1, 25], [25, 1], 26)
+    with pytest.raises(ConfigError, match="2 edges at appended genes"):
+        OrganismTensors(features, wider | {"physical": known}, outside=torch.tensor([24]))
+    listed = OrganismTensors(
+        features, wider | {"physical": known}, outside=torch.tensor([24]), valid={"physical": pair}
+    )
+    assert torch.isfinite(model.encode(listed).losses["physical"])

@@ -11,6 +11,7 @@ from wildtype.nn.graph_prior import (
     graph_prior_bce,
     graph_prior_kl,
     graph_prior_kl_reference,
+    lse_over_valid_pairs,
     sample_non_edges,
 )
 from wildtype.nn.sparse import GraphError, SparseOperator
@@ -182,3 +183,68 @@ def test_wrong_shapes_are_named(change, message):
     good["op"] = SparseOperator.from_edges([0], [1], 3)
     with pytest.raises(ShapeError, match=message):
         graph_prior_kl(**{**good, **change}, scale=1.0)
+
+
+def test_appended_token_leaves_old_rows_as_they_were() -> None:
+    """Rows of old tokens have exactly the loss they had, given the same q and k, whatever is appended."""
+    generator = torch.Generator().manual_seed(0)
+    q, k = (torch.randn(6, 3, generator=generator, dtype=torch.float64) for _ in range(2))
+    edges = ([0, 0, 1, 3], [1, 2, 0, 4])
+    old = graph_prior_kl(
+        q[:5], k[:5], (q[:5] @ k[:5].T).logsumexp(-1), SparseOperator.from_edges(*edges, 5), scale=1.0
+    )
+    lse = (q @ k[:5].T).logsumexp(-1)
+    new = graph_prior_kl(q, k, lse, SparseOperator.from_edges(*edges, 6), scale=1.0)
+    torch.testing.assert_close(new, old, rtol=1e-12, atol=0)
+
+
+def test_valid_pairs_equal_their_definition_with_gradients() -> None:
+    """One explicit softmax per row over exactly the valid entries, against lse extended by listed pairs."""
+    generator = torch.Generator().manual_seed(1)
+    tokens, outside, scale = 7, torch.tensor([0, 5, 6]), 0.7
+    inside = torch.tensor([1, 2, 3, 4])
+    pairs = torch.tensor(
+        [[1, 1, 5, 5, 3], [5, 6, 2, 6, 5]]
+    )  # token 6 has no row of its own, token 0 (CLS) has none
+    rows, cols = [1, 1, 2, 5, 5, 3], [5, 2, 3, 2, 6, 4]
+    weights = torch.tensor([2.0, 1.0, 1.0, 3.0, 1.0, 1.0], dtype=torch.float64)
+    op = SparseOperator.from_edges(rows, cols, tokens, weights)
+    q, k = (
+        torch.randn(tokens, 3, generator=generator, dtype=torch.float64).requires_grad_() for _ in range(2)
+    )
+
+    valid = torch.zeros(tokens, tokens, dtype=torch.bool)
+    valid[inside[:, None], inside[None, :]] = True
+    valid[pairs[0], pairs[1]] = True
+    logits = (scale * q @ k.T).masked_fill(~valid, -torch.inf)
+    regularised = op.rows_with_edges
+    target = (op @ torch.eye(tokens, dtype=torch.float64))[regularised]
+    target = target / target.sum(-1, keepdim=True)
+    log_alpha = logits[regularised].log_softmax(-1).masked_fill(~valid[regularised], 0.0)
+    expected = (torch.xlogy(target, target) - target * log_alpha).sum(-1).mean()
+    expected.backward()
+    gradients = [x.grad.clone() for x in (q, k) if x.grad is not None]
+    q.grad = k.grad = None
+
+    lse = (scale * q @ k[inside].T).logsumexp(-1)
+    extended = lse_over_valid_pairs(q, k, lse, pairs, outside, scale=scale)
+    loss = graph_prior_kl(q, k, extended, op, scale=scale)
+    loss.backward()
+    torch.testing.assert_close(loss, expected)
+    for computed, defined in zip((q.grad, k.grad), gradients, strict=True):
+        torch.testing.assert_close(computed, defined)
+
+
+def test_valid_pairs_hold_where_the_outside_key_has_nearly_all_the_mass() -> None:
+    q = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
+    k = torch.tensor([[500.0], [0.0]], dtype=torch.float64)
+    lse = torch.tensor([0.0, 0.0], dtype=torch.float64)
+    extended = lse_over_valid_pairs(q, k, lse, torch.tensor([[1], [0]]), torch.tensor([0]), scale=1.0)
+    torch.testing.assert_close(extended[1], torch.tensor(500.0, dtype=torch.float64))
+    assert extended[0] == -torch.inf
+
+
+def test_pair_of_two_inside_tokens_is_refused() -> None:
+    x = torch.zeros(3, 2)
+    with pytest.raises(ShapeError, match="two inside tokens"):
+        lse_over_valid_pairs(x, x, torch.zeros(3), torch.tensor([[0], [1]]), torch.tensor([2]), scale=1.0)

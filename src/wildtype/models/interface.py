@@ -12,6 +12,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from wildtype.errors import ConfigError
 from wildtype.mutants.batch import MutantBatch
 from wildtype.nn.sparse import SparseOperator
 from wildtype.organism import GeneGraphs
@@ -30,10 +31,38 @@ class OrganismTensors:
     priors : dict of str to SparseOperator [t, t]
         Relation of every regularised head, over tokens; the CLS row and column are empty. Leave it empty
         where the auxiliary losses are not wanted: for validation and prediction.
+    outside : int64 [a]
+        Genes that were appended to the organism: attended to, but no part of any prior's normaliser unless a
+        pair of theirs is listed in ``valid``. Mostly empty.
+    valid : dict of str to int64 [2, M]
+        Per relation, pairs of tokens, one of them an appended gene, of which it is known whether they are
+        related.
+
+    Raises
+    ------
+    ConfigError
+        If a prior has an edge at an appended gene that ``valid`` does not list.
     """
 
     features: Tensor
     priors: dict[str, SparseOperator] = field(default_factory=dict)
+    outside: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.int64))
+    valid: dict[str, Tensor] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not len(self.outside):
+            return
+        t = self.genes + 1
+        for name, op in self.priors.items():
+            rows, cols = op.edges()
+            touching = torch.isin(rows, self.outside_tokens) | torch.isin(cols, self.outside_tokens)
+            listed = self.valid.get(name, rows.new_zeros(2, 0))
+            unlisted = ~torch.isin((rows * t + cols)[touching], listed[0] * t + listed[1])
+            if bool(unlisted.any()):
+                raise ConfigError(
+                    f"relation {name!r} has {int(unlisted.sum())} edges at appended genes that are not "
+                    f"listed as valid pairs: list them, or leave them out"
+                )
 
     @property
     def genes(self) -> int:
@@ -43,8 +72,16 @@ class OrganismTensors:
     def to(self, device: torch.device | str) -> OrganismTensors:
         """Return the same on another device."""
         return OrganismTensors(
-            self.features.to(device), {name: op.to(device) for name, op in self.priors.items()}
+            self.features.to(device),
+            {name: op.to(device) for name, op in self.priors.items()},
+            self.outside.to(device),
+            {name: pairs.to(device) for name, pairs in self.valid.items()},
         )
+
+    @property
+    def outside_tokens(self) -> Tensor:
+        """Tokens left out of every normaliser: CLS and the appended genes."""
+        return torch.cat([self.outside.new_tensor([CLS]), self.outside + CLS + 1])
 
 
 def prior_operator(graphs: GeneGraphs, relation: str, *, reverse: bool = False) -> SparseOperator:

@@ -146,6 +146,59 @@ def sample_non_edges(
     return torch.stack([drawn // width, drawn % width])
 
 
+def lse_over_valid_pairs(
+    q: Tensor, k: Tensor, lse: Tensor, pairs: Tensor, outside: Tensor, *, scale: float
+) -> Tensor:
+    """Extend lse by listed pairs, where only some relations of the outside tokens are known.
+
+    A token appended to the genome is an outside key: it is no part of lse, and rows of old tokens keep the
+    prior they had. Relations of it that are known are valid pairs; they join the rows they belong to:
+
+        lse'_i = log(exp lse_i + Σ_{(i, c) listed} exp s_ic)     for an inside row i
+        lse'_c = log Σ_{(c, j) listed} exp s_cj                  for an outside row c: its listed pairs only
+
+    Parameters
+    ----------
+    q, k, lse
+        [T, d], [T, d] and [T] of one head; lse over the inside keys.
+    pairs
+        int64 [2, M]: rows and keys of valid pairs, each with an outside token at one end or both, none twice.
+    outside
+        int64 tokens left out of lse.
+    scale
+        The factor of the logits with which lse was computed.
+
+    Returns
+    -------
+    lse' [T]; −inf in outside rows without a listed pair, which must have no edges in the prior.
+
+    Raises
+    ------
+    ShapeError
+        Shapes do not agree, or a pair has both ends inside.
+    """
+    expect_shape("pairs", pairs, 2, "M")
+    is_outside = torch.zeros(len(lse), dtype=torch.bool, device=lse.device)
+    is_outside[outside] = True
+    rows, keys = pairs
+    if not bool((is_outside[rows] | is_outside[keys]).all()):
+        raise ShapeError(
+            "pairs: received a pair of two inside tokens, which lse holds already; list only others"
+        )
+    with torch.autocast(q.device.type, enabled=False):
+        q, k = promoted(q), promoted(k)
+        logits = scale * (F.embedding(rows, q) * F.embedding(keys, k)).sum(-1)
+        held = lse.masked_fill(is_outside, -math.inf)
+        # The shift cancels in value and gradient; it only keeps the exponentials in range.
+        shift = held.detach().scatter_reduce(0, rows, logits.detach(), "amax")
+        shift = shift.masked_fill(shift == -math.inf, 0.0)
+        total = (
+            (held - shift).exp().index_add(0, rows, (logits - F.embedding(rows, shift[:, None])[:, 0]).exp())
+        )
+        empty = total == 0
+        return (total.masked_fill(empty, 1.0).log() + shift).masked_fill(empty, -math.inf)
+
+
 def graph_prior_kl_reference(
     q: Tensor, k: Tensor, op: SparseOperator, *, scale: float, inside: Tensor | None = None
 ) -> Tensor:

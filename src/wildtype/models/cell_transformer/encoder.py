@@ -15,14 +15,16 @@ from torch import Tensor, nn
 from wildtype.models.cell_transformer.config import CellTransformerConfig, PriorHead
 from wildtype.models.interface import CLS, OrganismTensors
 from wildtype.nn.attention import attention_with_lse
-from wildtype.nn.graph_prior import graph_prior_bce, graph_prior_kl, sample_non_edges
-from wildtype.nn.sparse import SparseOperator
+from wildtype.nn.graph_prior import (
+    graph_prior_bce,
+    graph_prior_kl,
+    lse_over_valid_pairs,
+    sample_non_edges,
+)
 
 
 class EncoderLayer(nn.Module):
-    """Pre-norm self-attention and feed-forward block; returns the graph priors of its heads beside its
-    output.
-    """
+    """Pre-norm self-attention and feed-forward block; gives the graph priors of its heads, too."""
 
     def __init__(self, config: CellTransformerConfig, priors: dict[str, PriorHead]) -> None:
         super().__init__()
@@ -42,32 +44,42 @@ class EncoderLayer(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(
-        self, x: Tensor, operators: dict[str, SparseOperator], stream: torch.Generator | None
+        self, x: Tensor, organism: OrganismTensors, stream: torch.Generator | None
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Map tokens [t, d] to tokens [t, d], and give the loss of every prior of this layer with an
-        operator.
-        """
+        """Map tokens [t, d] to tokens [t, d], and give the loss of each wanted prior of this layer."""
         t, d = x.shape
         q, k, v = (
             self.qkv(self.attention_norm(x)).view(1, t, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)
         )
-        out, lse = attention_with_lse(q, k, v, outside=torch.tensor([CLS], device=x.device))
+        out, lse = attention_with_lse(q, k, v, outside=organism.outside_tokens)
+        # Unbound once: the backward of a slice per head would fill a full-size gradient each time.
+        heads = list(zip(q[0].unbind(), k[0].unbind(), lse[0].unbind(), strict=True))
         losses = {
-            name: self._prior(q[0, place.head], k[0, place.head], lse[0, place.head], operators[name], stream)
+            name: self._prior(*heads[place.head], name, organism, stream)
             for name, place in self.priors.items()
-            if name in operators
+            if name in organism.priors
         }
         x = x + self.dropout(self.merge(out.transpose(1, 2).reshape(t, d)))
         return x + self.dropout(self.feedforward(x)), losses
 
     def _prior(
-        self, q: Tensor, k: Tensor, lse: Tensor, op: SparseOperator, stream: torch.Generator | None
+        self,
+        q: Tensor,
+        k: Tensor,
+        lse: Tensor,
+        relation: str,
+        organism: OrganismTensors,
+        stream: torch.Generator | None,
     ) -> Tensor:
-        scale = q.shape[-1] ** -0.5
+        op, scale = organism.priors[relation], q.shape[-1] ** -0.5
+        if relation in organism.valid:
+            pairs, outside = organism.valid[relation], organism.outside_tokens
+            lse = lse_over_valid_pairs(q, k, lse, pairs, outside, scale=scale)
         if self.settings.loss == "bce":
-            genes = torch.arange(CLS + 1, len(q), device=q.device)
+            inside = torch.ones(len(q), dtype=torch.bool, device=q.device)
+            inside[organism.outside_tokens] = False
             count = self.settings.negatives or op.nnz
-            negatives = sample_non_edges(op, count, stream or torch.Generator(), among=genes)
+            negatives = sample_non_edges(op, count, stream or torch.Generator(), among=inside.nonzero()[:, 0])
             return graph_prior_bce(q, k, lse, op, negatives, scale=scale)
         rows = None
         if 0 < self.settings.rows < len(op.rows_with_edges):
@@ -111,7 +123,7 @@ class Encoder(nn.Module):
         x = torch.cat([self.cls[None], x])
         losses: dict[str, Tensor] = {}
         for layer in self.layers:
-            x, of_layer = layer(x, organism.priors, stream)
+            x, of_layer = layer(x, organism, stream)
             losses |= of_layer
         x = self.norm(x)
         return x[CLS], x[CLS + 1 :], losses
