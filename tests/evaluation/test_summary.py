@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.tiny import tiny_dataset
 
+from tests.tiny import tiny_dataset
 from wildtype.evaluation.compare import Comparison, evaluate_predictions
 from wildtype.evaluation.summary import summarise
 from wildtype.report.summary import summary_to_markdown

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.tiny import tiny_dataset
 
 import wildtype as wt
+from tests.tiny import tiny_dataset
 from wildtype.errors import ConfigError, GeneSetError, SourceError, UnknownGeneError
 from wildtype.inference.predictor import Predictor
 from wildtype.inference.sets import parse_set, read_lines, read_sets

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from tests.tiny import tiny_organism
 
+from tests.tiny import tiny_organism
 from wildtype.errors import ConfigError, ShapeError
 from wildtype.models.cell_transformer.config import (
     CellTransformerConfig,

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.tiny import tiny_organism
 
+from tests.tiny import tiny_organism
 from wildtype.errors import DatasetError
 from wildtype.organism.storage import read_organism, save_organism
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.tiny import tiny_dataset
 
+from tests.tiny import tiny_dataset
 from wildtype.errors import DatasetError
 from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import GeneIndex

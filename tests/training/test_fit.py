@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tests.tiny import tiny_dataset
 
+from tests.tiny import tiny_dataset
 from wildtype.errors import CheckpointError, ConfigError
 from wildtype.models.cell_transformer.config import CellTransformerConfig
 from wildtype.models.cell_transformer.model import CellTransformer
