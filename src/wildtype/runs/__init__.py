@@ -1,0 +1,1 @@
+"""One run from settings to folder: data, fit, comparison with every baseline, save."""

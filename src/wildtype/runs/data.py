@@ -1,0 +1,137 @@
+"""The data of a run: the chosen rows and genes, what may be looked at, the split, and scaled labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from wildtype.config.schema import TrainConfig
+from wildtype.errors import ConfigError
+from wildtype.models.checkpoint import PARTS, Known
+from wildtype.mutants import MutantTable
+from wildtype.organism import FeatureBlock, GeneFeatures, Organism
+from wildtype.phenotypes import Dataset, Split
+from wildtype.phenotypes.scaling import LabelScaler
+from wildtype.sources.catalogue import load_dataset
+
+
+@dataclass(frozen=True, eq=False)
+class RunData:
+    """Everything that models of one run are given.
+
+    Attributes
+    ----------
+    whole : Dataset
+        All phenotypes of the dataset, on the run's genes.
+    dataset : Dataset
+        The rows of the run's phenotypes; its organism holds only features that may be seen for these targets.
+    split : Split
+        Of ``dataset``'s rows, checked for leaks.
+    leakage : dict
+        What the check found.
+    scaler : LabelScaler
+        Fitted on training rows.
+    single_fitness : float32 [n] or None
+        Fitness of single mutants as models may see it: never that of a validation or test row.
+    """
+
+    whole: Dataset
+    dataset: Dataset
+    split: Split
+    leakage: dict[str, object]
+    scaler: LabelScaler
+    single_fitness: NDArray[np.float32] | None
+
+    def part(self, name: str) -> MutantTable:
+        """Return the rows of ``train``, ``validation`` or ``test``, labels as measured."""
+        return self.dataset.table.take(getattr(self.split, name))
+
+    def scaled(self, name: str) -> MutantTable:
+        """Return the rows of a part with scaled labels."""
+        table = self.part(name)
+        return replace(table, value=self.scaler.transform(table.value, table.phenotype).astype(np.float32))
+
+    def features(self, leave_out: list[str]) -> torch.Tensor:
+        """Return the encoder's input [n, f]: the organism's blocks and the visible single-mutant fitness."""
+        organism = self.dataset.organism
+        for name in leave_out:
+            if name not in organism.features and name != "single_fitness":
+                known = ", ".join([*organism.features, "single_fitness"])
+                raise ConfigError(f"model.leave_out names {name!r}; known feature blocks: {known}")
+        blocks = [block for name, block in organism.features.items() if name not in leave_out]
+        if self.single_fitness is not None and "single_fitness" not in leave_out:
+            blocks.append(FeatureBlock("single_fitness", self.single_fitness[:, None], ("fitness",)))
+        matrix, _ = GeneFeatures(blocks).matrix(len(organism.genes))
+        return torch.from_numpy(matrix)
+
+    def known(self) -> Known:
+        """Return what a checkpoint remembers of the measurements."""
+        n, whole = len(self.whole.organism.genes), self.whole
+        part = np.full(len(whole), PARTS.index("unused"), np.uint8)
+        chosen = np.array([whole.phenotype_index(p.name) for p in self.dataset.phenotypes])
+        rows = np.flatnonzero(np.isin(whole.table.phenotype, chosen))
+        for code, name in enumerate(PARTS[:3]):
+            part[rows[getattr(self.split, name)]] = code
+        unknown = np.full(n, np.nan, np.float32)
+        essential = whole.organism.essential
+        return Known(
+            phenotypes=tuple(p.name for p in whole.phenotypes),
+            table=whole.table,
+            part=part,
+            single_fitness=unknown if whole.single_fitness is None else whole.single_fitness,
+            single_fitness_sd=unknown if whole.single_fitness_sd is None else whole.single_fitness_sd,
+            essential=np.zeros(n, bool) if essential is None else essential,
+        )
+
+
+def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
+    """Load (or take) the dataset and make everything that a run needs of it.
+
+    Raises
+    ------
+    DatasetError, SplitError, ConfigError
+        Where names do not exist or a part stays empty.
+    """
+    whole = load_dataset(config.data.name, progress=config.run.progress) if dataset is None else dataset
+    chosen = whole.select(config.data.phenotypes or list(whole.targets))
+    if config.data.tokens == "measured":
+        genes = chosen.measured_genes()
+        rows = np.isin(whole.table.gene, genes)
+        whole_rows = np.bincount(whole.table.row, weights=~rows, minlength=len(whole)) == 0
+        whole = replace(whole, table=whole.table.take(whole_rows)).restrict_genes(genes)
+        chosen = whole.select([p.name for p in chosen.phenotypes])
+    elif config.data.tokens != "all":
+        raise ConfigError(f"data.tokens={config.data.tokens!r} is not known; known: all, measured")
+    split = chosen.split(
+        config.split.name,
+        config.seed,
+        **{k: v for k in ("validation", "test") if (v := getattr(config.split, k)) is not None},
+    )
+    sources = [p.source for p in chosen.phenotypes]
+    organism: Organism = replace(chosen.organism, features=chosen.organism.features.allowed_for(sources))
+    chosen = replace(chosen, organism=organism)
+    train = chosen.table.take(split.train)
+    return RunData(
+        whole=whole,
+        dataset=chosen,
+        split=split,
+        leakage=split.check(chosen),
+        scaler=LabelScaler.fit(train.value, train.phenotype, len(chosen.phenotypes)),
+        single_fitness=_visible_single_fitness(chosen, split, sources),
+    )
+
+
+def _visible_single_fitness(
+    dataset: Dataset, split: Split, sources: list[str]
+) -> NDArray[np.float32] | None:
+    """Return single-mutant fitness without what a validation or test row of a single mutant would give away."""
+    if dataset.single_fitness is None or dataset.single_fitness_source in sources:
+        return None
+    singles = np.flatnonzero(dataset.table.order == 1)
+    hidden = singles[~np.isin(singles, split.train)]
+    visible = dataset.single_fitness.copy()
+    visible[dataset.table.gene[dataset.table.offsets[hidden]]] = np.nan
+    return visible

@@ -1,0 +1,324 @@
+"""`train`: from settings to a run folder.
+
+    settings.json · split.json · card.json · record.json   what was done, with what, where
+    checkpoint/                                             the model, ready to predict
+    comparison.json · comparison.md                         the honest table, one per phenotype
+    predictions.parquet                                     test rows: measured, and predicted by every model
+    logs/ · resume/                                         every step's losses; where to continue
+
+The folder takes its name before training starts, so that a killed run can be resumed; ``comparison.json`` is
+written last and marks a finished run.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from wildtype.config.schema import TrainConfig
+from wildtype.errors import CheckpointError, ConfigError, OutputError
+from wildtype.evaluation.compare import Comparison, evaluate_predictions
+from wildtype.files import content_hash, write_json, write_text, writing
+from wildtype.inference.predictor import Predictor, load
+from wildtype.models.baselines import BASELINES, make_baseline
+from wildtype.models.cell_transformer.config import check
+from wildtype.models.cell_transformer.model import CellTransformer
+from wildtype.models.checkpoint import Checkpoint
+from wildtype.models.interface import OrganismTensors
+from wildtype.phenotypes import Dataset
+from wildtype.profiling.memory import PeakMemory
+from wildtype.report.table import to_markdown
+from wildtype.runs.data import RunData, prepare
+from wildtype.runs.record import environment
+from wildtype.seeds import derive
+from wildtype.training.fit import FitReport, fit_model
+
+MARK = "settings.json"
+DONE = "comparison.json"
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run: its folder, and what was found.
+
+    Attributes
+    ----------
+    path : Path
+        The run folder.
+    """
+
+    path: Path
+
+    @cached_property
+    def predictor(self) -> Predictor:
+        """The trained model."""
+        return load(self.path)
+
+    @cached_property
+    def comparisons(self) -> dict[str, Comparison]:
+        """The honest table of every phenotype, by name."""
+        try:
+            record = json.loads((self.path / DONE).read_text(encoding="utf-8"))
+            return {name: Comparison.from_json(entry) for name, entry in record.items()}
+        except FileNotFoundError as error:
+            raise CheckpointError(
+                f"{str(self.path)!r} holds no finished run: resume it with run.folder={self.path} run.resume=true"
+            ) from error
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise CheckpointError(f"{str(self.path / DONE)!r} is damaged ({error}): evaluate the run again") from error
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """Validation and test metrics of the model, by part and phenotype."""
+        return self.predictor.checkpoint.metrics
+
+
+def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lambda text: None) -> Run:
+    """Fit the model and every baseline on one split, compare them on the test rows, and save the run.
+
+    Parameters
+    ----------
+    config : TrainConfig
+        All settings.
+    dataset : Dataset, optional
+        Used instead of the one that the settings name.
+    say : callable
+        Told, in a few words, what is going on.
+
+    Raises
+    ------
+    ConfigError, DatasetError, SplitError, CheckpointError, OutputError
+        In one sentence each.
+    """
+    config.training.check()
+    check(config.model)
+    baselines = list(BASELINES) if config.baselines == ["all"] else config.baselines
+    for name in baselines:
+        make_baseline(name)  # an unknown name must not be found out after an hour of training
+    data = prepare(config, dataset)
+    model, tensors = _build(config, data)
+    fingerprint = content_hash(_settings(config, resumable=True), data.dataset.sha256, data.split.to_json())
+    folder = _claim(config, fingerprint)
+    write_json(folder / "card.json", data.whole.card())
+    write_json(folder / "split.json", data.split.to_json())
+    write_json(folder / "record.json", environment())
+    say(_split_line(data))
+
+    with PeakMemory() as memory:
+        checkpoint, report = _fit(config, data, model, tensors, folder, fingerprint)
+        start = time.perf_counter()
+        predicted = {config.model.name: checkpoint.predict_measured(data.part("test"))}
+    seconds = {config.model.name: report.seconds + time.perf_counter() - start}
+    peak = {config.model.name: memory.peak}
+    say(
+        f"{config.model.name}: best validation r {report.best_score:.4f} at epoch {report.best_epoch} of "
+        f"{report.epochs}, {report.mutants_per_second:,.0f} mutants/s, {report.loading_share:.1%} of it loading"
+    )
+    for name in baselines:
+        start = time.perf_counter()
+        with PeakMemory() as memory:
+            predicted[name] = _baseline(name, data, config.seed)
+        seconds[name], peak[name] = time.perf_counter() - start, memory.peak
+        say(f"{name}: {seconds[name]:.1f} s")
+    comparisons = _compare(config, data, predicted, seconds, peak)
+    checkpoint.metrics["test"] = {
+        name: asdict(comparison[config.model.name]) for name, comparison in comparisons.items()
+    }
+    checkpoint.save(folder / "checkpoint")
+    _write_predictions(data, predicted, folder / "predictions.parquet")
+    tables = [f"## {name}\n\n{to_markdown(comparison)}" for name, comparison in comparisons.items()]
+    write_text(folder / "comparison.md", "\n\n".join(tables) + "\n")
+    write_json(folder / DONE, {name: comparison.to_json() for name, comparison in comparisons.items()})
+    return Run(folder)
+
+
+def _settings(config: TrainConfig, *, resumable: bool = False) -> dict[str, Any]:
+    """Return the settings as plain values; ``resumable`` leaves out what may change when a run is resumed."""
+    settings = asdict(config)
+    if resumable:
+        del settings["run"], settings["baselines"]
+        settings["training"] = {k: v for k, v in settings["training"].items() if k not in ("threads", "wandb")}
+    return settings
+
+
+def _claim(config: TrainConfig, fingerprint: str) -> Path:
+    """Make the run folder, or find it again to resume; raises when it is taken."""
+    wanted = config.run.folder
+    if wanted:
+        folder = Path(wanted)
+    else:
+        base = f"{config.data.name}-{config.split.name}-{config.model.name}-seed{config.seed}"
+        folder = Path("runs") / base
+        number = 1
+        while folder.exists() and not (config.run.resume or config.run.overwrite):
+            number += 1
+            folder = Path("runs") / f"{base}-{number}"
+    if config.run.resume:
+        if not (folder / MARK).is_file():
+            raise CheckpointError(f"there is no run to resume in {str(folder)!r}: check run.folder")
+        return folder
+    if folder.exists() and not folder.is_dir():
+        raise OutputError(f"cannot make the run folder {str(folder)!r}: a file is in the way; choose run.folder")
+    if folder.is_dir() and any(folder.iterdir()):
+        if not (folder / MARK).is_file():
+            raise OutputError(f"{str(folder)!r} is not empty and holds no run: choose another run.folder")
+        if not config.run.overwrite:
+            raise ConfigError(
+                f"{str(folder)!r} holds a run already: choose another run.folder, or say run.overwrite=true "
+                f"or run.resume=true"
+            )
+        _clear(folder)
+    write_json(folder / MARK, {"fingerprint": fingerprint, "settings": _settings(config)})
+    return folder
+
+
+def _clear(folder: Path) -> None:
+    """Remove what an older run left in its folder, and nothing else."""
+    for name in ("checkpoint", "logs", "resume"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    for name in (DONE, "comparison.md", "predictions.parquet", "card.json", "split.json", "record.json", MARK):
+        (folder / name).unlink(missing_ok=True)
+
+
+def _split_line(data: RunData) -> str:
+    split = data.split
+    dropped = ", ".join(f"{count:,} {reason}" for reason, count in split.dropped.items()) or "none"
+    return (
+        f"split {split.name} (seed {split.seed}): {len(split.train):,} training, {len(split.validation):,} "
+        f"validation, {len(split.test):,} test rows; dropped: {dropped}; no leak found"
+    )
+
+
+def _build(config: TrainConfig, data: RunData) -> tuple[CellTransformer, OrganismTensors]:
+    """Return the model with its initial weights, and the organism as it sees it."""
+    graphs = data.dataset.organism.graphs
+    genes = len(data.dataset.organism.genes)
+    features = data.features(config.model.leave_out) if config.model.features else torch.zeros(genes, 0)
+    torch.manual_seed(derive(config.seed, "initial weights"))
+    model = CellTransformer(
+        config.model,
+        genes=genes,
+        features=features.shape[1],
+        phenotypes=len(data.dataset.phenotypes),
+        conditions=len(data.dataset.conditions),
+        relations=_relations(data),
+    )
+    return model, OrganismTensors(features, model.priors(graphs))
+
+
+def _relations(data: RunData) -> list[str]:
+    """Return the relations that a head can follow: those with edges among the run's genes."""
+    return [name for name, relation in data.dataset.organism.graphs.items() if relation.nnz]
+
+
+def _fit(
+    config: TrainConfig,
+    data: RunData,
+    model: CellTransformer,
+    tensors: OrganismTensors,
+    folder: Path,
+    fingerprint: str,
+) -> tuple[Checkpoint, FitReport]:
+    report = fit_model(
+        model,
+        tensors,
+        data.scaled("train"),
+        data.scaled("validation"),
+        config.training,
+        folder=folder,
+        seed=config.seed,
+        fingerprint=fingerprint,
+        resume=config.run.resume,
+        show=config.run.progress,
+    )
+    organism = data.dataset.organism
+    checkpoint = Checkpoint(
+        model=model,
+        genes=organism.genes,
+        features=tensors.features,
+        phenotypes=[asdict(p) for p in data.dataset.phenotypes],
+        conditions=list(data.dataset.conditions),
+        mean=data.scaler.mean,
+        sd=data.scaler.sd,
+        relations=_relations(data),
+        known=data.known(),
+        origin={
+            "dataset": data.dataset.name,
+            "dataset_sha256": data.dataset.sha256,
+            "organism": organism.name,
+            "split": data.split.name,
+            "seed": config.seed,
+        },
+    )
+    validation = data.part("validation")
+    error = checkpoint.predict_measured(validation) - validation.value
+    checkpoint.metrics = {
+        "fit": asdict(report),
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "validation": {
+            p.name: {"rmse": float(np.sqrt(np.mean(error[validation.phenotype == i] ** 2)))}
+            for i, p in enumerate(data.dataset.phenotypes)
+        },
+    }
+    return checkpoint, report
+
+
+def _baseline(name: str, data: RunData, seed: int) -> NDArray[np.float64]:
+    """Fit a baseline on every phenotype and predict the test rows."""
+    train, validation, test = (data.part(part) for part in ("train", "validation", "test"))
+    out = np.full(len(test), np.nan)
+    for p in range(len(data.dataset.phenotypes)):
+        rows = test.phenotype == p
+        baseline = make_baseline(name).fit(
+            data.dataset.organism,
+            train.take(train.phenotype == p),
+            validation.take(validation.phenotype == p),
+            single_fitness=data.single_fitness,
+            seed=seed,
+        )
+        out[rows] = baseline.predict(test.take(rows))
+    return out
+
+
+def _compare(
+    config: TrainConfig,
+    data: RunData,
+    predicted: dict[str, NDArray[np.float64]],
+    seconds: dict[str, float],
+    peak: dict[str, float],
+) -> dict[str, Comparison]:
+    phenotype = data.dataset.table.phenotype[data.split.test]
+    return {
+        p.name: evaluate_predictions(
+            data.dataset,
+            data.split.test[phenotype == i],
+            {name: values[phenotype == i] for name, values in predicted.items()},
+            phenotype=p.name,
+            split=data.split.name,
+            seconds=seconds,
+            peak_mib=peak,
+            replicates=config.run.replicates,
+            seed=config.seed,
+        )
+        for i, p in enumerate(data.dataset.phenotypes)
+        if (phenotype == i).any()
+    }
+
+
+def _write_predictions(data: RunData, predicted: dict[str, NDArray[np.float64]], target: Path) -> None:
+    frame = replace(data.dataset, table=data.part("test")).to_pandas()
+    for name, values in predicted.items():
+        frame[name] = values
+    with writing(target) as path:
+        frame.to_parquet(path, index=False)

@@ -1,0 +1,32 @@
+"""The main job on real yeast data: build from publishers' files, train, compare, predict by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import wildtype as wt
+from wildtype.config.compose import compose
+from wildtype.runs.run import train
+from wildtype.sources import catalogue
+
+
+@pytest.mark.real
+@pytest.mark.slow
+def test_build_train_predict(mirror: Path, tmp_path: Path) -> None:
+    built: list[str] = []
+    catalogue.build("yeast", mirror, report=lambda thing: built.append(thing.name))
+    assert built == [
+        "yeast", "yeast-digenic-costanzo2010", "yeast-digenic-costanzo2016", "yeast-fitness-costanzo2016"
+    ]  # fmt: skip
+    words = ["data=yeast-digenic-costanzo2016", "training.epochs=3", "training.patience=0", "run.progress=false",
+             "baselines=[mean,additive_ridge]", "run.replicates=50", f"run.folder={tmp_path / 'run'}"]  # fmt: skip
+    run = train(compose(words))
+    comparison = run.comparisons["epsilon"]
+    assert comparison["additive_ridge"].pearson.value > 0.2
+    assert np.isfinite(comparison["cell_transformer"].pearson.value)
+    frame = wt.load(run.path).predict([["SGS1", "SRS2"], ["YDR217C", "YCL061C"]], as_="fitness")
+    assert frame["genes"].tolist() == ["YJL092W,YMR190C", "YCL061C,YDR217C"]
+    assert np.isfinite(frame[["epsilon", "fitness_expected"]]).all(axis=None)
