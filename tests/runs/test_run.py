@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from tests.tiny import tiny_dataset
 
 import wildtype as wt
+from tests.tiny import tiny_dataset
 from wildtype.config.compose import compose
 from wildtype.config.schema import TrainConfig
 from wildtype.errors import CheckpointError, ConfigError, OutputError, SplitError, WildtypeError
@@ -19,9 +19,18 @@ from wildtype.runs import run as module
 from wildtype.runs.data import prepare
 from wildtype.runs.run import Run, train
 
-QUICK = ["model.width=16", "model.heads=4", "model.layers=1", "model.head.heads=2", "training.epochs=2",
-         "training.batch_size=64", "baselines=[mean]", "run.progress=false", "run.replicates=20",
-         "data.name=tiny-growth"]  # fmt: skip
+QUICK = [
+    "model.width=16",
+    "model.heads=4",
+    "model.layers=1",
+    "model.head.heads=2",
+    "training.epochs=2",
+    "training.batch_size=64",
+    "baselines=[mean]",
+    "run.progress=false",
+    "run.replicates=20",
+    "data.name=tiny-growth",
+]
 
 
 def settings(folder: Path, *words: str) -> TrainConfig:
@@ -31,15 +40,25 @@ def settings(folder: Path, *words: str) -> TrainConfig:
 def test_run_folder_holds_everything(tiny_run: Path) -> None:
     names = {path.name for path in tiny_run.iterdir()}
     assert names == {
-        "settings.json", "split.json", "card.json", "record.json", "checkpoint", "comparison.json", "comparison.md",
-        "predictions.parquet", "logs", "resume",
-    }  # fmt: skip
+        "settings.json",
+        "split.json",
+        "card.json",
+        "record.json",
+        "checkpoint",
+        "comparison.json",
+        "comparison.md",
+        "predictions.parquet",
+        "logs",
+        "resume",
+    }
     run = Run(tiny_run)
     comparison = run.comparisons["epsilon"]
     assert {score.model for score in comparison.scores} == {"cell_transformer", "mean", "additive_ridge"}
     assert comparison.split == "random"
     assert all(score.seconds is not None and score.peak_mib for score in comparison.scores)
-    assert run.metrics["test"]["epsilon"]["pearson"]["value"] == pytest.approx(comparison["cell_transformer"].pearson.value)
+    assert run.metrics["test"]["epsilon"]["pearson"]["value"] == pytest.approx(
+        comparison["cell_transformer"].pearson.value
+    )
     assert json.loads((tiny_run / "record.json").read_text())["packages"]["torch"].startswith("2.")
 
 
@@ -47,8 +66,12 @@ def test_table_is_computed_from_the_stored_predictions(tiny_run: Path) -> None:
     frame = pd.read_parquet(tiny_run / "predictions.parquet")
     score = Run(tiny_run).comparisons["epsilon"]["additive_ridge"]
     assert len(frame) == score.n
-    assert np.corrcoef(frame["value"], frame["additive_ridge"])[0, 1] == pytest.approx(score.pearson.value, abs=1e-6)
-    assert score.mse.value == pytest.approx(((frame["value"] - frame["additive_ridge"]) ** 2).mean(), rel=1e-5)
+    assert np.corrcoef(frame["value"], frame["additive_ridge"])[0, 1] == pytest.approx(
+        score.pearson.value, abs=1e-6
+    )
+    assert score.mse.value == pytest.approx(
+        ((frame["value"] - frame["additive_ridge"]) ** 2).mean(), rel=1e-5
+    )
 
 
 def test_test_labels_reach_no_prediction(tmp_path: Path) -> None:
@@ -110,8 +133,12 @@ def test_existing_run_is_replaced_only_on_request(tmp_path: Path) -> None:
 
 
 def test_failure_before_training_leaves_no_folder(tmp_path: Path) -> None:
-    for words, error in ((("baselines=[oracle]",), ConfigError), (("data.phenotypes=[tau]",), WildtypeError),
-                         (("split.test=1e-9",), SplitError), (("model.leave_out=[nothing]",), ConfigError)):  # fmt: skip
+    for words, error in (
+        (("baselines=[oracle]",), ConfigError),
+        (("data.phenotypes=[tau]",), WildtypeError),
+        (("split.test=1e-9",), SplitError),
+        (("model.leave_out=[nothing]",), ConfigError),
+    ):
         with pytest.raises(error):
             train(settings(tmp_path / "r", *words), dataset=tiny_dataset())
         assert not (tmp_path / "r").exists(), words
@@ -123,7 +150,9 @@ def test_features_made_from_the_targets_are_not_given_to_models(tmp_path: Path) 
     assert data.single_fitness is not None
     assert data.features([]).shape[1] == 4  # three of the block, one of single-mutant fitness
     singles = prepare(settings(tmp_path, "data.phenotypes=[fitness]"), dataset)
-    hidden = np.concatenate([singles.part(part).take(singles.part(part).order == 1).gene for part in ("validation", "test")])
+    hidden = np.concatenate(
+        [singles.part(part).take(singles.part(part).order == 1).gene for part in ("validation", "test")]
+    )
     assert hidden.size
     assert singles.single_fitness is not None
     assert np.isnan(singles.single_fitness[hidden]).all()
@@ -153,9 +182,17 @@ def test_measured_tokens_keep_every_row(tmp_path: Path) -> None:
 
 def test_fit_of_the_public_interface(tmp_path: Path) -> None:
     run = wt.fit(
-        dataset=tiny_dataset(), seed=1, model__width=16, model__heads=4, model__layers=0, model__head__heads=2,
-        training__epochs=1, baselines=[], run__folder=str(tmp_path / "r"), run__progress=False,
-    )  # fmt: skip
+        dataset=tiny_dataset(),
+        seed=1,
+        model__width=16,
+        model__heads=4,
+        model__layers=0,
+        model__head__heads=2,
+        training__epochs=1,
+        baselines=[],
+        run__folder=str(tmp_path / "r"),
+        run__progress=False,
+    )
     assert run.path == tmp_path / "r"
     assert list(run.comparisons) == ["epsilon"]
     with pytest.raises(ConfigError, match="no model 'oracle'"):

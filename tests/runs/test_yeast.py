@@ -19,10 +19,20 @@ def test_build_train_predict(mirror: Path, tmp_path: Path) -> None:
     built: list[str] = []
     catalogue.build("yeast", mirror, report=lambda thing: built.append(thing.name))
     assert built == [
-        "yeast", "yeast-digenic-costanzo2010", "yeast-digenic-costanzo2016", "yeast-fitness-costanzo2016"
-    ]  # fmt: skip
-    words = ["data=yeast-digenic-costanzo2016", "training.epochs=3", "training.patience=0", "run.progress=false",
-             "baselines=[mean,additive_ridge]", "run.replicates=50", f"run.folder={tmp_path / 'run'}"]  # fmt: skip
+        "yeast",
+        "yeast-digenic-costanzo2010",
+        "yeast-digenic-costanzo2016",
+        "yeast-fitness-costanzo2016",
+    ]
+    words = [
+        "data=yeast-digenic-costanzo2016",
+        "training.epochs=3",
+        "training.patience=0",
+        "run.progress=false",
+        "baselines=[mean,additive_ridge]",
+        "run.replicates=50",
+        f"run.folder={tmp_path / 'run'}",
+    ]
     run = train(compose(words))
     comparison = run.comparisons["epsilon"]
     assert comparison["additive_ridge"].pearson.value > 0.2

@@ -124,10 +124,10 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
     )
 
 
-def _visible_single_fitness(
-    dataset: Dataset, split: Split, sources: list[str]
-) -> NDArray[np.float32] | None:
-    """Return single-mutant fitness without what a validation or test row of a single mutant would give away."""
+def _visible_single_fitness(dataset: Dataset, split: Split, sources: list[str]) -> NDArray[np.float32] | None:
+    """Return single-mutant fitness without what a validation or test row of a single mutant would give
+    away.
+    """
     if dataset.single_fitness is None or dataset.single_fitness_source in sources:
         return None
     singles = np.flatnonzero(dataset.table.order == 1)

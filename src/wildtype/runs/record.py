@@ -12,7 +12,17 @@ from typing import Any
 
 from wildtype.profiling.machine import machine
 
-PACKAGES = ("wildtype", "torch", "lightning", "numpy", "scipy", "scikit-learn", "pandas", "cobra", "hydra-core")
+PACKAGES = (
+    "wildtype",
+    "torch",
+    "lightning",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "pandas",
+    "cobra",
+    "hydra-core",
+)
 
 
 def environment() -> dict[str, Any]:

@@ -73,10 +73,13 @@ class Run:
             return {name: Comparison.from_json(entry) for name, entry in record.items()}
         except FileNotFoundError as error:
             raise CheckpointError(
-                f"{str(self.path)!r} holds no finished run: resume it with run.folder={self.path} run.resume=true"
+                f"{str(self.path)!r} holds no finished run: resume it with "
+                f"run.folder={self.path} run.resume=true"
             ) from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise CheckpointError(f"{str(self.path / DONE)!r} is damaged ({error}): evaluate the run again") from error
+            raise CheckpointError(
+                f"{str(self.path / DONE)!r} is damaged ({error}): evaluate the run again"
+            ) from error
 
     @property
     def metrics(self) -> dict[str, Any]:
@@ -123,7 +126,8 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
     peak = {config.model.name: memory.peak}
     say(
         f"{config.model.name}: best validation r {report.best_score:.4f} at epoch {report.best_epoch} of "
-        f"{report.epochs}, {report.mutants_per_second:,.0f} mutants/s, {report.loading_share:.1%} of it loading"
+        f"{report.epochs}, {report.mutants_per_second:,.0f} mutants/s, "
+        f"{report.loading_share:.1%} of it loading"
     )
     for name in baselines:
         start = time.perf_counter()
@@ -148,7 +152,9 @@ def _settings(config: TrainConfig, *, resumable: bool = False) -> dict[str, Any]
     settings = asdict(config)
     if resumable:
         del settings["run"], settings["baselines"]
-        settings["training"] = {k: v for k, v in settings["training"].items() if k not in ("threads", "wandb")}
+        settings["training"] = {
+            k: v for k, v in settings["training"].items() if k not in ("threads", "wandb")
+        }
     return settings
 
 
@@ -169,7 +175,9 @@ def _claim(config: TrainConfig, fingerprint: str) -> Path:
             raise CheckpointError(f"there is no run to resume in {str(folder)!r}: check run.folder")
         return folder
     if folder.exists() and not folder.is_dir():
-        raise OutputError(f"cannot make the run folder {str(folder)!r}: a file is in the way; choose run.folder")
+        raise OutputError(
+            f"cannot make the run folder {str(folder)!r}: a file is in the way; choose run.folder"
+        )
     if folder.is_dir() and any(folder.iterdir()):
         if not (folder / MARK).is_file():
             raise OutputError(f"{str(folder)!r} is not empty and holds no run: choose another run.folder")
@@ -187,7 +195,15 @@ def _clear(folder: Path) -> None:
     """Remove what an older run left in its folder, and nothing else."""
     for name in ("checkpoint", "logs", "resume"):
         shutil.rmtree(folder / name, ignore_errors=True)
-    for name in (DONE, "comparison.md", "predictions.parquet", "card.json", "split.json", "record.json", MARK):
+    for name in (
+        DONE,
+        "comparison.md",
+        "predictions.parquet",
+        "card.json",
+        "split.json",
+        "record.json",
+        MARK,
+    ):
         (folder / name).unlink(missing_ok=True)
 
 
