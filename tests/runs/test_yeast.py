@@ -35,7 +35,7 @@ def test_build_train_predict(mirror: Path, tmp_path: Path) -> None:
     ]
     run = train(compose(words))
     comparison = run.comparisons["epsilon"]
-    assert comparison["additive_ridge"].pearson.value > 0.2
+    assert comparison["additive_ridge"].pearson.value > 0.1
     assert np.isfinite(comparison["cell_transformer"].pearson.value)
     frame = wt.load(run.path).predict([["SGS1", "SRS2"], ["YDR217C", "YCL061C"]], as_="fitness")
     assert frame["genes"].tolist() == ["YJL092W,YMR190C", "YCL061C,YDR217C"]
