@@ -6,6 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("wildtype", deadline=None)  # shared machines pause; speed is no property
+settings.load_profile("wildtype")
 
 
 @pytest.fixture(autouse=True)
