@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -29,6 +28,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from wildtype.profiling.machine import machine
 from wildtype.profiling.memory import PeakMemory
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def bench_attention(
     seconds = _interleaved(steps, inputs, repeats)
     report: dict[str, Any] = {
         "problem": asdict(problem),
-        "machine": _machine(),
+        "machine": machine(),
         "edges_per_relation": [op.nnz for op in operators],
         "repeats": repeats,
         "seconds": seconds,
@@ -282,23 +282,3 @@ def _peak_in_subprocess(problem: Problem) -> float:
         text=True,
     )
     return float(run.stdout)
-
-
-def _machine() -> dict[str, Any]:
-    import torch
-
-    return {
-        "cpu": _cpu_name(),
-        "cores": os.cpu_count(),
-        "threads": torch.get_num_threads(),
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-    }
-
-
-def _cpu_name() -> str:
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as lines:
-            return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
