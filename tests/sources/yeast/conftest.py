@@ -11,7 +11,7 @@ import pytest
 from wildtype.organism import GeneIndex, Organism
 from wildtype.sources.text import Reading
 from wildtype.sources.yeast import build_organism
-from wildtype.sources.yeast.sgd import read_genes
+from wildtype.sources.yeast.genes.sgd import read_genes
 
 ORFS = {  # systematic: (standard, aliases, qualifier)
     "YAL001C": ("TFC3", "FUN24|tau 138|TSV115", "Verified"),

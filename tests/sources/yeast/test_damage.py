@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 from wildtype.errors import SourceError
 from wildtype.organism import Organism
 from wildtype.sources.yeast import build_dataset, build_organism
-from wildtype.sources.yeast.abundance import PAXDB, read_abundance
-from wildtype.sources.yeast.costanzo2010 import STRINGENT
-from wildtype.sources.yeast.costanzo2016 import FILES
 from wildtype.sources.yeast.datasets import DIGENIC_2010, DIGENIC_2016, FITNESS_2016
-from wildtype.sources.yeast.ontology import GO, read_go_process
-from wildtype.sources.yeast.phenotypes import STUDIES, Study, phenotype_block, read_study
-from wildtype.sources.yeast.physical import IREFINDEX, read_physical
-from wildtype.sources.yeast.regulation import BOTH, DOCUMENTED, read_documented, read_regulatory
-from wildtype.sources.yeast.sequences import CODING, read_sequence_blocks
-from wildtype.sources.yeast.sgd import ESSENTIAL, FEATURES, read_essential, read_genes
-from wildtype.sources.yeast.single_fitness import FITNESS
-from wildtype.sources.yeast.string import NODES_91, PAIRS, read_string
+from wildtype.sources.yeast.genes.abundance import PAXDB, read_abundance
+from wildtype.sources.yeast.genes.sequences import CODING, read_sequence_blocks
+from wildtype.sources.yeast.genes.sgd import ESSENTIAL, FEATURES, read_essential, read_genes
+from wildtype.sources.yeast.graphs.irefindex import IREFINDEX, read_physical
+from wildtype.sources.yeast.graphs.ontology import GO, read_go_process
+from wildtype.sources.yeast.graphs.regulation import BOTH, DOCUMENTED, read_documented, read_regulatory
+from wildtype.sources.yeast.graphs.string import NODES_91, PAIRS, read_string
+from wildtype.sources.yeast.screens.costanzo2010 import STRINGENT
+from wildtype.sources.yeast.screens.costanzo2016 import FILES
+from wildtype.sources.yeast.screens.single_fitness import FITNESS
+from wildtype.sources.yeast.traits.single_deletions import STUDIES, Study, phenotype_block, read_study
 
 Reader = Callable[[object, Organism], object]
 

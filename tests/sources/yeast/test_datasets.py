@@ -13,10 +13,10 @@ from wildtype.organism import Organism
 from wildtype.phenotypes import Dataset
 from wildtype.sources.text import Reading
 from wildtype.sources.yeast import DATASETS, build_dataset
-from wildtype.sources.yeast.costanzo2010 import STRINGENT
-from wildtype.sources.yeast.costanzo2016 import FILES
 from wildtype.sources.yeast.datasets import DIGENIC_2010, DIGENIC_2016, FITNESS_2016
-from wildtype.sources.yeast.single_fitness import FITNESS
+from wildtype.sources.yeast.screens.costanzo2010 import STRINGENT
+from wildtype.sources.yeast.screens.costanzo2016 import FILES
+from wildtype.sources.yeast.screens.single_fitness import FITNESS
 
 
 def rows(dataset: Dataset) -> dict[tuple[str, str, str], float]:

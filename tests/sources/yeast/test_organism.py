@@ -12,12 +12,12 @@ from wildtype.organism import Organism
 from wildtype.organism.storage import read_organism, save_organism
 from wildtype.sources.text import Reading
 from wildtype.sources.yeast import build_organism
-from wildtype.sources.yeast.ontology import GO
+from wildtype.sources.yeast.genes.sgd import ESSENTIAL, FEATURES
+from wildtype.sources.yeast.graphs.irefindex import IREFINDEX
+from wildtype.sources.yeast.graphs.ontology import GO
 from wildtype.sources.yeast.organism import METABOLISM
-from wildtype.sources.yeast.phenotypes import STUDIES
-from wildtype.sources.yeast.physical import IREFINDEX
-from wildtype.sources.yeast.sgd import ESSENTIAL, FEATURES
-from wildtype.sources.yeast.single_fitness import FITNESS
+from wildtype.sources.yeast.screens.single_fitness import FITNESS
+from wildtype.sources.yeast.traits.single_deletions import STUDIES
 
 RELATIONS = [
     "physical", "regulatory", "regulatory_documented", "string_neighborhood", "string_fusion",

@@ -23,8 +23,8 @@ from wildtype.sources.text import (
     count_reasons,
     ignore,
 )
-from wildtype.sources.yeast import costanzo2010, costanzo2016
-from wildtype.sources.yeast.digenic import (
+from wildtype.sources.yeast.screens import costanzo2010, costanzo2016
+from wildtype.sources.yeast.screens.digenic import (
     ALLELES,
     AVERAGED,
     DUPLICATES,
@@ -34,7 +34,7 @@ from wildtype.sources.yeast.digenic import (
     check_policy,
     distinct,
 )
-from wildtype.sources.yeast.single_fitness import (
+from wildtype.sources.yeast.screens.single_fitness import (
     FITNESS,
     FITNESS_SOURCE,
     NO_FITNESS,

@@ -12,10 +12,13 @@ from wildtype.organism import FeatureBlock, GeneFeatures, GeneGraphs, GeneIndex,
 from wildtype.organism.graph_features import graph_features
 from wildtype.organism.metabolism import read_metabolism
 from wildtype.sources.text import Collector, Reading, ignore
-from wildtype.sources.yeast import abundance, ontology, phenotypes, sequences, sgd, single_fitness
-from wildtype.sources.yeast.physical import read_physical
-from wildtype.sources.yeast.regulation import read_documented, read_regulatory
-from wildtype.sources.yeast.string import read_string
+from wildtype.sources.yeast.genes import abundance, sequences, sgd
+from wildtype.sources.yeast.graphs import ontology
+from wildtype.sources.yeast.graphs.irefindex import read_physical
+from wildtype.sources.yeast.graphs.regulation import read_documented, read_regulatory
+from wildtype.sources.yeast.graphs.string import read_string
+from wildtype.sources.yeast.screens import single_fitness
+from wildtype.sources.yeast.traits import single_deletions
 
 METABOLISM = "yeast-GEM_9.0.2.yml.gz"
 
@@ -99,12 +102,12 @@ def _feature_blocks(
     if there("go_process", ontology.GO):
         block, reading = ontology.read_go_process(folder, genes)
         add([block], reading)
-    studies = [study for study in phenotypes.STUDIES if there("phenotypes", study.file)]
+    studies = [study for study in single_deletions.STUDIES if there("phenotypes", study.file)]
     if studies:
-        tables = [phenotypes.read_study(folder, study, genes) for study in studies]
+        tables = [single_deletions.read_study(folder, study, genes) for study in studies]
         for table in tables:
             collect(table.reading)
-        blocks.append(phenotypes.phenotype_block(tables))
+        blocks.append(single_deletions.phenotype_block(tables))
     if there("codon_usage and protein", sequences.CODING):
         add(*sequences.read_sequence_blocks(folder, genes))
     if there("abundance", abundance.PAXDB):

@@ -14,8 +14,8 @@ from wildtype.errors import SourceError
 from wildtype.mutants import Kind
 from wildtype.organism import GeneIndex
 from wildtype.sources.text import REMEDY, add_counts, count_reasons, match_genes, read_rows, require
-from wildtype.sources.yeast.digenic import SAME_GENE, Screen, StrainPairs
 from wildtype.sources.yeast.names import match_pairs
+from wildtype.sources.yeast.screens.digenic import SAME_GENE, Screen, StrainPairs
 
 FILES = ("costanzo2016_dcell_GO0006281_train.txt.gz", "costanzo2016_dcell_GO0000790_train.txt.gz")
 STRONG = 0.08

@@ -9,7 +9,7 @@ import pytest
 
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.sources.yeast.sequences import CODING, read_sequence_blocks
+from wildtype.sources.yeast.genes.sequences import CODING, read_sequence_blocks
 
 
 def test_composition_and_length_of_a_known_sequence(small, genes: GeneIndex) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.sources.yeast.sgd import ESSENTIAL, FEATURES, read_essential, read_genes
+from wildtype.sources.yeast.genes.sgd import ESSENTIAL, FEATURES, read_essential, read_genes
 
 
 def test_only_orfs_are_genes_in_file_order_with_all_their_names(small) -> None:

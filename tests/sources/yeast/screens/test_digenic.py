@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from wildtype.errors import ConfigError
 from wildtype.mutants import Kind
-from wildtype.sources.yeast.digenic import AGAIN, AVERAGED, RECIPROCAL, StrainPairs, average, distinct
+from wildtype.sources.yeast.screens.digenic import AGAIN, AVERAGED, RECIPROCAL, StrainPairs, average, distinct
 
 
 def pairs(rows: list[tuple[int, int, int, int, int, int, float, float]]) -> StrainPairs:

@@ -8,7 +8,7 @@ import pytest
 
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.sources.yeast.physical import IREFINDEX, read_physical
+from wildtype.sources.yeast.graphs.irefindex import IREFINDEX, read_physical
 
 
 def test_publications_self_pairs_and_older_names(small, genes: GeneIndex) -> None:

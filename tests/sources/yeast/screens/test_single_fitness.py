@@ -10,7 +10,7 @@ import pytest
 from wildtype.errors import SourceError
 from wildtype.mutants import Kind
 from wildtype.organism import GeneIndex
-from wildtype.sources.yeast.single_fitness import (
+from wildtype.sources.yeast.screens.single_fitness import (
     FITNESS,
     FITNESS_SOURCE,
     by_gene,

@@ -10,7 +10,7 @@ import pytest
 from wildtype.errors import SourceError
 from wildtype.mutants import Kind
 from wildtype.organism import GeneIndex
-from wildtype.sources.yeast.costanzo2010 import STRINGENT, read_pairs
+from wildtype.sources.yeast.screens.costanzo2010 import STRINGENT, read_pairs
 
 
 def test_suffixes_are_hypomorphs_and_bare_names_deletions(small, genes: GeneIndex) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.sources.yeast.abundance import PAXDB, read_abundance
+from wildtype.sources.yeast.genes.abundance import PAXDB, read_abundance
 
 
 def test_log_of_parts_per_million_and_missing_for_unseen(small, genes: GeneIndex) -> None:

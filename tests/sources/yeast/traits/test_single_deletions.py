@@ -9,7 +9,7 @@ import pytest
 
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.sources.yeast.phenotypes import STUDIES, phenotype_block, read_study, standardise
+from wildtype.sources.yeast.traits.single_deletions import STUDIES, phenotype_block, read_study, standardise
 
 BY_SOURCE = {study.source: study for study in STUDIES}
 

@@ -11,8 +11,8 @@ from wildtype.errors import SourceError
 from wildtype.mutants import Kind
 from wildtype.organism import GeneIndex
 from wildtype.sources.text import REMEDY, count_reasons, match_genes, read_rows, require
-from wildtype.sources.yeast.digenic import SAME_GENE, Screen, StrainPairs
 from wildtype.sources.yeast.names import match_pairs
+from wildtype.sources.yeast.screens.digenic import SAME_GENE, Screen, StrainPairs
 
 STRINGENT = "costanzo2010_sga_stringent_cutoff_101120.tsv.gz"
 QUERY, ARRAY, EPSILON, SD, P_VALUE = 0, 2, 4, 5, 6

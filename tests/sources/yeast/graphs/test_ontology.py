@@ -9,7 +9,7 @@ import pytest
 
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.sources.yeast.ontology import GO, read_go_process
+from wildtype.sources.yeast.graphs.ontology import GO, read_go_process
 
 
 def test_rare_and_universal_terms_are_left_out_and_the_leak_is_named(small, genes: GeneIndex) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.sources.yeast.regulation import (
+from wildtype.sources.yeast.graphs.regulation import (
     BOTH,
     DOCUMENTED,
     gene_of_protein,

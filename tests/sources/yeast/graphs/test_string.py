@@ -9,7 +9,7 @@ import pytest
 
 from wildtype.errors import ConfigError, SourceError
 from wildtype.organism import GeneIndex
-from wildtype.sources.yeast.string import CHANNELS_91, NODES_91, PAIRS, read_string
+from wildtype.sources.yeast.graphs.string import CHANNELS_91, NODES_91, PAIRS, read_string
 
 
 def test_channels_hold_scores_over_1000_in_both_directions(small, genes: GeneIndex) -> None:

@@ -10,7 +10,7 @@ import pytest
 from wildtype.errors import SourceError
 from wildtype.mutants import Kind
 from wildtype.organism import GeneIndex
-from wildtype.sources.yeast.costanzo2016 import FILES, present, read_pairs
+from wildtype.sources.yeast.screens.costanzo2016 import FILES, present, read_pairs
 
 
 def test_both_files_are_joined_and_marked_genes_are_reduced(small, genes: GeneIndex) -> None:

@@ -17,7 +17,7 @@ from wildtype.errors import SourceError
 from wildtype.mutants import Kind
 from wildtype.organism import FeatureBlock, GeneIndex
 from wildtype.sources.text import REMEDY, GeneNames, Reading, count_reasons, match_genes, read_rows, require
-from wildtype.sources.yeast.digenic import average, distinct
+from wildtype.sources.yeast.screens.digenic import average, distinct
 
 FITNESS = "costanzo2016_single_mutant_fitness.tsv.gz"
 FITNESS_SOURCE = "costanzo2016:fitness"

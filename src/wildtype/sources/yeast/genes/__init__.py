@@ -1,0 +1,1 @@
+"""Genes, sequences and abundance: who the genes are."""

@@ -1,0 +1,1 @@
+"""Gene graphs: who works with whom."""

@@ -1,0 +1,1 @@
+"""Screens: interactions and fitness of measured mutants."""

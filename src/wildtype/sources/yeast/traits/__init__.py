@@ -1,0 +1,1 @@
+"""Traits: what single deletions look like."""
