@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
+from wildtype.phenotypes.reading import Reading
 from wildtype.sources.text import (
     AMBIGUOUS,
     UNKNOWN,
-    Reading,
     add_counts,
     count_reasons,
     match_genes,

@@ -11,7 +11,7 @@ import csv
 import io
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import EllipsisType
 
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from wildtype.errors import AmbiguousGeneError, SourceError
 from wildtype.organism import GeneIndex
+from wildtype.phenotypes.reading import Reading
 
 MAX_BYTES = 2 << 30
 """Largest uncompressed size that is read; a larger file is damaged or hostile."""
@@ -32,39 +33,6 @@ UNKNOWN = "unknown gene"
 AMBIGUOUS = "ambiguous gene name"
 
 Header = Sequence[str | EllipsisType]
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What became of the rows of one file: ``rows == kept + sum(dropped)``.
-
-    Attributes
-    ----------
-    file : str
-        File name.
-    use : str
-        What the rows became: a relation, a feature block, a dataset.
-    rows, kept : int
-        Rows in the file (or entries, for a matrix) and rows that are used.
-    dropped : dict of str to int
-        The others, by reason.
-    renamed : int
-        Kept rows that name a gene by an older name or alias.
-    """
-
-    file: str
-    use: str
-    rows: int
-    kept: int
-    dropped: Mapping[str, int] = field(default_factory=dict)
-    renamed: int = 0
-
-    def __str__(self) -> str:
-        parts = [f"{self.rows:,} rows read", f"{self.kept:,} kept"]
-        parts += [f"{count:,} {reason}" for reason, count in self.dropped.items()]
-        if self.renamed:
-            parts.append(f"{self.renamed:,} of the kept name a gene by an older name")
-        return f"{self.file}: " + ", ".join(parts)
 
 
 def require(folder: str | Path, name: str) -> Path:

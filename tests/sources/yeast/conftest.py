@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from wildtype.organism import GeneIndex, Organism
-from wildtype.sources.text import Reading
+from wildtype.phenotypes.reading import Reading
 from wildtype.sources.yeast import build_organism
 from wildtype.sources.yeast.genes.sgd import read_genes
 

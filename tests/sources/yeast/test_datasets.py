@@ -11,7 +11,7 @@ from wildtype.errors import ConfigError, DatasetError, SourceError
 from wildtype.mutants import Kind
 from wildtype.organism import Organism
 from wildtype.phenotypes import Dataset
-from wildtype.sources.text import Reading
+from wildtype.phenotypes.reading import Reading
 from wildtype.sources.yeast import DATASETS, build_dataset
 from wildtype.sources.yeast.datasets import DIGENIC_2010, DIGENIC_2016, FITNESS_2016
 from wildtype.sources.yeast.screens.costanzo2010 import STRINGENT

@@ -10,7 +10,7 @@ import pytest
 from wildtype.errors import ConfigError, SourceError
 from wildtype.organism import Organism
 from wildtype.organism.storage import read_organism, save_organism
-from wildtype.sources.text import Reading
+from wildtype.phenotypes.reading import Reading
 from wildtype.sources.yeast import build_organism
 from wildtype.sources.yeast.genes.sgd import ESSENTIAL, FEATURES
 from wildtype.sources.yeast.graphs.irefindex import IREFINDEX

@@ -13,12 +13,12 @@ from wildtype.errors import DatasetError, SourceError
 from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import GeneIndex, Organism
 from wildtype.phenotypes import Dataset, Phenotype
+from wildtype.phenotypes.reading import Reading
 from wildtype.sources.text import (
     AMBIGUOUS,
     REMEDY,
     UNKNOWN,
     Collector,
-    Reading,
     add_counts,
     count_reasons,
     ignore,

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from wildtype.organism import FeatureBlock, GeneFeatures, GeneGraphs, GeneIndex, Organism
 from wildtype.organism.graph_features import graph_features
 from wildtype.organism.metabolism import read_metabolism
-from wildtype.sources.text import Collector, Reading, ignore
+from wildtype.phenotypes.reading import Reading
+from wildtype.sources.text import Collector, ignore
 from wildtype.sources.yeast.genes import abundance, sequences, sgd
 from wildtype.sources.yeast.graphs import ontology
 from wildtype.sources.yeast.graphs.irefindex import read_physical

@@ -8,7 +8,8 @@ import numpy as np
 
 from wildtype.errors import SourceError
 from wildtype.organism import FeatureBlock, GeneIndex
-from wildtype.sources.text import REMEDY, Reading, count_reasons, match_genes, read_rows, require
+from wildtype.phenotypes.reading import Reading
+from wildtype.sources.text import REMEDY, count_reasons, match_genes, read_rows, require
 from wildtype.sources.yeast.components import spread
 from wildtype.sources.yeast.names import one_row_per_gene
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from wildtype.errors import SourceError
 from wildtype.organism import FeatureBlock, GeneIndex
-from wildtype.sources.text import REMEDY, Reading, count_reasons, match_genes, read_text, require
+from wildtype.phenotypes.reading import Reading
+from wildtype.sources.text import REMEDY, count_reasons, match_genes, read_text, require
 from wildtype.sources.yeast.components import components, spread
 from wildtype.sources.yeast.names import one_row_per_gene
 

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.sources.text import REMEDY, Reading, Rows, match_genes, read_rows, require
+from wildtype.phenotypes.reading import Reading
+from wildtype.sources.text import REMEDY, Rows, match_genes, read_rows, require
 from wildtype.sources.yeast.names import one_row_per_gene
 
 FEATURES = "SGD_features_2020.tab.gz"

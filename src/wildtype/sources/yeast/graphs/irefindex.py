@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from wildtype.organism import GeneIndex, Relation
-from wildtype.sources.text import Reading, match_genes, read_rows, require
+from wildtype.phenotypes.reading import Reading
+from wildtype.sources.text import match_genes, read_rows, require
 from wildtype.sources.yeast.names import match_pairs
 
 IREFINDEX = "ppi_irefindex_pubmed.csv.gz"

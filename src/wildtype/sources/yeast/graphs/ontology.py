@@ -9,7 +9,8 @@ from scipy import sparse
 
 from wildtype.errors import SourceError
 from wildtype.organism import FeatureBlock, GeneIndex
-from wildtype.sources.text import REMEDY, Reading, match_genes, read_text, require
+from wildtype.phenotypes.reading import Reading
+from wildtype.sources.text import REMEDY, match_genes, read_text, require
 from wildtype.sources.yeast.components import components, spread
 from wildtype.sources.yeast.names import one_row_per_gene
 

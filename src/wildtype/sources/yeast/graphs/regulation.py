@@ -9,7 +9,8 @@ import numpy as np
 
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex, Relation
-from wildtype.sources.text import REMEDY, GeneNames, Reading, match_genes, read_rows, require
+from wildtype.phenotypes.reading import Reading
+from wildtype.sources.text import REMEDY, GeneNames, match_genes, read_rows, require
 from wildtype.sources.yeast.names import match_pairs
 
 BOTH = "regulatory_yeastract_20190713_both.tsv.gz"

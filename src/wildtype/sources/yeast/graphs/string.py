@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from wildtype.errors import ConfigError
 from wildtype.organism import GeneIndex, Relation
-from wildtype.sources.text import GeneNames, Reading, add_counts, match_genes, read_rows, require
+from wildtype.phenotypes.reading import Reading
+from wildtype.sources.text import GeneNames, add_counts, match_genes, read_rows, require
 from wildtype.sources.yeast.names import match_pairs
 
 CHANNELS = ("neighborhood", "fusion", "cooccurence", "coexpression", "experimental", "database")

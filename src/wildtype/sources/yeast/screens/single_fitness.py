@@ -16,7 +16,15 @@ from numpy.typing import NDArray
 from wildtype.errors import SourceError
 from wildtype.mutants import Kind
 from wildtype.organism import FeatureBlock, GeneIndex
-from wildtype.sources.text import REMEDY, GeneNames, Reading, count_reasons, match_genes, read_rows, require
+from wildtype.phenotypes.reading import Reading
+from wildtype.sources.text import (
+    REMEDY,
+    GeneNames,
+    count_reasons,
+    match_genes,
+    read_rows,
+    require,
+)
 from wildtype.sources.yeast.screens.digenic import average, distinct
 
 FITNESS = "costanzo2016_single_mutant_fitness.tsv.gz"

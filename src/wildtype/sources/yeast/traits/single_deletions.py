@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.organism import FeatureBlock, GeneIndex
-from wildtype.sources.text import Header, Reading, match_genes, read_rows, require
+from wildtype.phenotypes.reading import Reading
+from wildtype.sources.text import Header, match_genes, read_rows, require
 from wildtype.sources.yeast.components import components, spread
 from wildtype.sources.yeast.names import one_row_per_gene
 
