@@ -19,8 +19,7 @@ class RemoteFile:
     name : str
         Name under which a folder of publishers' files holds it.
     urls : tuple of str
-        Where it can be fetched, best first; https, or http where the publisher has nothing else and a checksum
-        is known. Empty where no stable address is known.
+        Where it can be fetched, https only, best first; empty where no such address is known.
     sha256 : str
         Of the file as downloaded; empty where it is not known or changes with every release.
     aliases : tuple of str
