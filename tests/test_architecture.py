@@ -69,7 +69,10 @@ def test_layers_know_no_biology(path: Path) -> None:
         if isinstance(node, ast.Import)
         for alias in node.names
     }
-    assert not modules & {"numpy", "scipy", "pandas", "cobra"}
+    refused = {"numpy", "scipy", "pandas", "cobra"}
+    if path.name.startswith("narrow_"):  # the compiled CPU kernel speaks arrays
+        refused -= {"numpy"}
+    assert not modules & refused
 
 
 def loaded(code: str) -> set[str]:
