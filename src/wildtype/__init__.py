@@ -72,12 +72,11 @@ def fit(
     ConfigError, DatasetError, SplitError, OutputError
         In one sentence each.
     """
-    from wildtype.config.compose import compose, known_data
+    from wildtype.config.compose import compose
     from wildtype.runs.run import train
 
     name = dataset if isinstance(dataset, str) else dataset.name
-    words = [f"data={name}"] if isinstance(dataset, str) or name in known_data() else []
-    words += [f"model.name={model}", f"seed={seed}"]
+    words = [f"data={name}", f"model.name={model}", f"seed={seed}"]
     words += [f"{key.replace('__', '.')}={_written(value)}" for key, value in settings.items()]
     return train(compose(words), dataset=None if isinstance(dataset, str) else dataset)
 

@@ -33,6 +33,10 @@ class SourceError(WildtypeError, ValueError):
     """A publisher's file that is missing, damaged, or not in the published layout."""
 
 
+class MissingFileError(SourceError):
+    """A publisher's file that is not in the folder."""
+
+
 class DatasetError(WildtypeError, ValueError):
     """A dataset that is unknown, empty, or not what was asked for."""
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from wildtype.config.compose import compose, known_data
+from wildtype.config.compose import compose, known
 from wildtype.errors import ConfigError
 from wildtype.sources.catalogue import DATASETS
 
@@ -18,16 +18,29 @@ def test_defaults_then_dataset_then_words() -> None:
 
 
 def test_every_dataset_has_settings() -> None:
-    assert known_data() == sorted(DATASETS)
+    assert set(known("data")) == {*DATASETS, "other"}
     for name in DATASETS:
         assert compose([f"data={name}"]).data.name == name
+
+
+def test_own_data_take_the_general_settings() -> None:
+    config = compose(["data=my-screen", "seed=2"])
+    assert (config.data.name, config.data.tokens, config.seed) == ("my-screen", "all", 2)
+    assert compose(["data.name=my-screen"]) == compose(["data=my-screen"])
+
+
+def test_an_experiment_chooses_its_data() -> None:
+    config = compose(["experiment=yeast-trigenic", "split.name=random"])
+    assert (config.data.name, config.split.name) == ("yeast-trigenic-kuzmin2018", "random")
+    assert compose(["experiment=yeast-trigenic"]).split.name == "query-pair"
 
 
 @pytest.mark.parametrize(
     ("word", "message"),
     [
         ("model.layer=2", "'model.layer' is not a setting; did you mean model.layers"),
-        ("data=yeast", "no dataset 'yeast'; known datasets: ecoli-core-growth"),
+        ("data=a b", "no dataset 'a b'; known: ecoli-core-growth"),
+        ("experiment=yeast", "no experiment 'yeast'; known: yeast-trigenic"),
         ("model.layers=two", "two"),
         ("layers", "write key=value"),
         ("+extra=1", "'extra' is not a setting"),

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,16 @@ def test_round_trip_predicts_the_same(tiny_run: Path, tmp_path: Path) -> None:
     np.testing.assert_array_equal(first.predict(TABLE), second.predict(TABLE))
     assert second.genes == first.genes
     assert second.origin == first.origin
+
+
+def test_doses_of_known_mutants_are_kept(tiny_run: Path, tmp_path: Path) -> None:
+    checkpoint = load_checkpoint(tiny_run)
+    dose = np.linspace(0, 4, len(checkpoint.known.table.gene), dtype=np.float32)
+    checkpoint.known.table = replace(checkpoint.known.table, dose=dose)
+    checkpoint.save(tmp_path / "dosed")
+    known = load_checkpoint(tmp_path / "dosed").known
+    np.testing.assert_array_equal(known.table.dose, dose)
+    np.testing.assert_array_equal(known.part, checkpoint.known.part)
 
 
 def test_chunks_change_nothing(tiny_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

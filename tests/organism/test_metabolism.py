@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
+import json
 from pathlib import Path
 from typing import Any
 
@@ -247,3 +249,26 @@ def test_yeast_consensus_model(mirror: Path) -> None:
     for i, genes in enumerate(table.sets()):
         present = set(m.genes) - {m.genes[g] for g in genes}
         np.testing.assert_array_equal(alive[i], [rule is None or holds(rule, present) for rule in parsed])
+
+
+@pytest.mark.parametrize("name", ["model.json", "model.json.gz"])
+def test_a_rule_that_cannot_be_parsed_is_an_error_and_no_gene_is_lost(tmp_path: Path, name: str) -> None:
+    model = {
+        "id": "small", "compartments": {"c": "cell"}, "version": "1",
+        "genes": [{"id": "g1", "name": ""}, {"id": "g2", "name": ""}],
+        "metabolites": [{"id": "a_c", "name": "a", "compartment": "c"}],
+        "reactions": [
+            {"id": "r1", "name": "", "metabolites": {"a_c": 1.0}, "lower_bound": 0.0, "upper_bound": 10.0,
+             "gene_reaction_rule": "g1 and g2"},
+        ],
+    }  # fmt: skip
+    opened = gzip.open if name.endswith(".gz") else open
+    path = tmp_path / name
+    with opened(path, "wt", encoding="utf-8") as handle:
+        json.dump(model, handle)
+    assert sorted(read_metabolism(path, cache=False).genes) == ["g1", "g2"]
+    model["reactions"][0]["gene_reaction_rule"] = "g1 and (g2"  # type: ignore[index]
+    with opened(path, "wt", encoding="utf-8") as handle:
+        json.dump(model, handle)
+    with pytest.raises(SourceError, match="alformed"):
+        read_metabolism(path, cache=False)

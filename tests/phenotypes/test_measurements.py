@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from wildtype.errors import DatasetError
-from wildtype.phenotypes.measurements import Measurements
+from wildtype.phenotypes.measurements import Measurements, coded
 from wildtype.phenotypes.records import (
     Compound,
     Environment,
@@ -116,10 +116,28 @@ def test_identity_never_drops_allele_kind_dose_or_environment() -> None:
     assert Environment(compounds=(salt, drug)).id == Environment(compounds=(drug, salt)).id
 
 
+@given(st.lists(st.text(max_size=3), max_size=20))
+def test_texts_become_codes_in_ascending_order(texts: list[str]) -> None:
+    distinct, codes = coded(texts)
+    assert list(distinct) == sorted(set(texts))
+    assert [distinct[code] for code in codes] == texts
+
+
+def test_perturbations_that_differ_in_sign_or_knowledge_of_the_dose_differ() -> None:
+    doses = [math.nan, -1.0, 0.0, -0.0]
+    columns = Measurements.build(
+        STUDY, genes=["g1"], gene=[0, 0, 0, 0], dose=doses, value=[1, 1, 1, 1], phenotypes=[EPSILON]
+    )
+    records = [Genotype(perturbations=(Perturbation(gene="g1", dose=dose),)).id for dose in doses]
+    keys = ["".join(f"{half:016x}" for half in row.tolist()) for row in columns.genotype_key]
+    assert keys == records
+    assert len(set(keys)) == 4
+
+
 def test_every_column_is_carried() -> None:
     columns = {field.name for field in fields(Measurements)}
     one = Measurements.build(STUDY, genes=["g1"], gene=[0], value=[1.0], phenotypes=[EPSILON])
-    assert columns == set(vars(one)) - {"order", "row", "_perturbations", "genotype_key"}
+    assert columns == set(vars(one)) - {"order", "row", "distinct_perturbations", "genotype_key"}
     both = Measurements.concatenate([one, one])
     assert len(both) == 2
     assert both.take([1]).value.tolist() == [1.0]
@@ -134,6 +152,9 @@ def test_every_column_is_carried() -> None:
         ({"trait": ["area"]}, "a trait for a phenotype of the whole cell"),
         ({"gene": [[0, 0]]}, "one perturbation twice"),
         ({"gene": [7]}, "code of gene"),
+        ({"dose": [math.inf]}, "infinite dose"),
+        ({"allele": ["a\n1"]}, "alleles .* 'a.*n1'"),
+        ({"replicate": [" b"]}, "replicates .* ' b'"),
     ],
 )
 def test_a_row_that_no_record_accepts_is_refused(columns: dict[str, object], message: str) -> None:

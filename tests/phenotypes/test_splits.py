@@ -18,7 +18,7 @@ from wildtype.phenotypes import Dataset, Split
 from wildtype.phenotypes.splits import make_split
 
 Factory = Callable[..., Dataset]
-NAMES = ["random", "one-unseen", "unseen", "query-pair"]
+NAMES = ["random", "one-unseen", "unseen", "query-pair", "screen", "order"]
 
 
 def parts(split: Split) -> dict[str, np.ndarray]:
@@ -110,17 +110,22 @@ def test_random_is_stratified_by_order(
     assert split.dropped == {}
 
 
+def shares(name: str) -> dict[str, float]:
+    return {"validation": 0.2} if name == "order" else {"validation": 0.2, "test": 0.2}
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_same_seed_same_split_whatever_the_order_of_rows(make_random_dataset: Factory, name: str) -> None:
     dataset = make_random_dataset(3, 25, 200)
     mixed = np.random.default_rng(0).permutation(len(dataset))
     other = replace(dataset, table=dataset.table.take(mixed))
-    one, two = (make_split(d, name, 5, validation=0.2, test=0.2) for d in (dataset, other))
+    one, two = (make_split(d, name, 5, **shares(name)) for d in (dataset, other))
     for part, rows in parts(one).items():
         assert sorted(mixed[parts(two)[part]]) == rows.tolist()
     assert one.held_out_genes == two.held_out_genes
-    different = make_split(dataset, name, 6, validation=0.2, test=0.2)
-    assert different.test.tolist() != one.test.tolist()
+    assert one.held_out_screens == two.held_out_screens
+    different = make_split(dataset, name, 6, **shares(name))
+    assert different.validation.tolist() != one.validation.tolist()
 
 
 @pytest.mark.parametrize(("alias", "name"), [("R", "random"), ("Q", "one-unseen"), ("G", "unseen")])
@@ -175,10 +180,95 @@ def test_query_pair_drops_other_orders_and_counts(make_dataset: Factory) -> None
     assert len(split.held_out_pairs["test"]) == 1
 
 
+def screen_by_definition(genes: frozenset[int], strains: list[set[int]]) -> int | None:
+    """The first query strain whose genes a double (of one) or triple (of two) has."""
+    fits = (i for i, strain in enumerate(strains) if len(strain) + 1 == len(genes) and strain <= genes)
+    return next(fits, None)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 1000), st.integers(8, 25))
+def test_no_test_query_screen_in_training(make_random_dataset: Factory, seed: int, genes: int) -> None:
+    dataset = make_random_dataset(seed, genes, 200, (0, 1, 2, 2, 3, 3, 4))
+    split = try_split(dataset, "screen", seed)
+    names = dataset.organism.genes.names
+    assert split.options["by"] == "query"
+    strains = [{names.index(gene) for gene in strain} for strain in split.strains]
+    sides = {
+        part: {screen_by_definition(s, strains) for s in gene_sets(dataset, rows)}
+        for part, rows in parts(split).items()
+    }
+    for part in ("validation", "test"):
+        held = {"+".join(split.strains[i]) for i in sides[part] if i is not None}
+        assert held == set(split.held_out_screens[part])
+        assert None not in sides[part]
+        assert not sides[part] & sides["train"]
+    assert not sides["validation"] & sides["test"]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 1000), st.floats(0.02, 0.4), st.floats(0.02, 0.4), st.integers(0, 3))
+def test_fractions_of_screens_are_rounded_up_to_whole_ones(
+    make_dataset: Factory, seed: int, validation: float, test: float, folds: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    condition = np.sort(np.append(np.arange(40), rng.integers(0, 40, 200)))
+    dataset = make_dataset([(g, *range(241, 245)) for g in range(240)], 245, condition=condition)
+    options = {"fold": 1, "folds": folds} if folds > 1 else {"test": test}
+    split = try_split(dataset, "screen", seed, validation=validation, by="condition", **options)
+    sizes = np.bincount(condition)
+    asked = {"validation": validation, "test": test} if folds < 2 else {"validation": validation}
+    for part, fraction in asked.items():
+        held = sizes[np.unique(condition[parts(split)[part]])]
+        assert parts(split)[part].size == held.sum() >= fraction * 240 - 1e-9
+        # Without one of them it would have been too few, had that one been drawn last.
+        assert held.sum() - held.max() < fraction * 240
+
+
+@pytest.mark.parametrize(("by", "column"), [("condition", "condition"), ("study", "phenotype")])
+def test_whole_conditions_and_studies_are_held_out(make_dataset: Factory, by: str, column: str) -> None:
+    sets = [tuple(range(start, start + 5)) for start in range(10)] * 6  # every mutant in every condition
+    dataset = make_dataset(sets, 20, **{column: np.repeat(np.arange(6), 10)})
+    phenotypes = tuple(
+        replace(p, source=f"study{i}:growth + study{i}:size") for i, p in enumerate(dataset.phenotypes)
+    )
+    dataset = replace(dataset, phenotypes=phenotypes)
+    split = make_split(dataset, "screen", 0, by=by)
+    values = getattr(dataset.table, column)
+    assert {part: np.unique(values[rows]).size for part, rows in parts(split).items()} == {
+        "train": 4, "validation": 1, "test": 1
+    }  # fmt: skip
+    assert split.test.size == 10
+    held = [*split.held_out_screens["validation"], *split.held_out_screens["test"]]
+    assert held == [
+        f"{by}{' ' * (by == 'condition')}{values[getattr(split, p)[0]]}" for p in ("validation", "test")
+    ]
+    assert split.check(dataset)["gene_sets_on_two_sides"] > 0
+    with pytest.raises(SplitError, match="leaks: .* rows break its rule"):
+        replace(split, **swap(split, 0, 0)).check(dataset)
+    if by == "condition":
+        assert make_split(dataset, "screen").options["by"] == "condition"
+
+
+def test_order_tests_the_highest_or_the_asked_order(make_random_dataset: Factory) -> None:
+    dataset = make_random_dataset(2, 25, 300, (0, 1, 2, 3, 4))
+    order = dataset.table.order
+    split = make_split(dataset, "order", 0)
+    assert split.test.tolist() == np.flatnonzero(order == 4).tolist()
+    assert set(order[split.validation]) == {3}
+    of_order = len(set(gene_sets(dataset, np.flatnonzero(order == 3))))
+    assert len(set(gene_sets(dataset, split.validation))) == round(0.1 * of_order)
+    assert split.dropped == {}
+    split = make_split(dataset, "order", 0, order=2)
+    assert split.test.tolist() == np.flatnonzero(order == 2).tolist()
+    assert set(order[split.train]) == {0, 1}
+    assert split.dropped == {"more genes than the tested order": int((order > 2).sum())}
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_json_round_trip(make_random_dataset: Factory, name: str) -> None:
     dataset = make_random_dataset(1, 25, 200)
-    split = make_split(dataset, name, 4, validation=0.2, test=0.2)
+    split = make_split(dataset, name, 4, **shares(name))
     again = Split.from_json(json.loads(json.dumps(split.to_json())))
     for part, rows in parts(again).items():
         np.testing.assert_array_equal(rows, parts(split)[part])
@@ -203,12 +293,27 @@ def swap(split: Split, take: int, give: int) -> dict[str, Any]:
     return {"train": train, "test": test}
 
 
-@pytest.mark.parametrize("name", ["one-unseen", "unseen", "query-pair"])
+@pytest.mark.parametrize("name", ["one-unseen", "unseen", "query-pair", "screen", "order"])
 def test_check_finds_a_planted_leak(make_random_dataset: Factory, name: str) -> None:
     dataset = make_random_dataset(1, 25, 200)
-    split = make_split(dataset, name, 0, validation=0.2, test=0.2)
+    split = make_split(dataset, name, 0, **shares(name))
     with pytest.raises(SplitError, match="leaks"):
         replace(split, **swap(split, 0, 0)).check(dataset)
+
+
+@pytest.mark.parametrize("name", ["one-unseen", "unseen", "query-pair", "screen", "order"])
+@pytest.mark.parametrize(("source", "target"), [("test", "train"), ("train", "test"), ("test", "validation")])
+def test_check_finds_a_row_on_the_wrong_side(
+    make_random_dataset: Factory, name: str, source: str, target: str
+) -> None:
+    dataset = make_random_dataset(1, 25, 200)
+    split = make_split(dataset, name, 0, **shares(name))
+    alone = np.bincount(dataset.table.set_id)[dataset.table.set_id] == 1  # else its gene set tells at once
+    rows = parts(split)[source]
+    row = rows[alone[rows]][-1]
+    moved = {source: rows[rows != row], target: np.sort(np.append(parts(split)[target], row))}
+    with pytest.raises(SplitError, match=r"leaks: \w+ rows break its rule"):
+        replace(split, **moved).check(dataset)
 
 
 def test_check_finds_a_gene_set_on_two_sides(make_dataset: Factory) -> None:
@@ -257,10 +362,46 @@ def test_messages(make_dataset: Factory) -> None:
         make_split(pairs, "random", test=0.0)
     with pytest.raises(SplitError, match="sum to less than 1"):
         make_split(pairs, "random", validation=0.5, test=0.6)
+    with pytest.raises(SplitError, match="option by=query is for split 'screen', not 'random'"):
+        make_split(pairs, "random", by="query")
+    with pytest.raises(SplitError, match="option order=2 is for split 'order'"):
+        make_split(pairs, "G", order=2)
+    with pytest.raises(SplitError, match="order 7 .* cannot be tested: it has rows of order 2"):
+        make_split(pairs, "order", order=7)
+    with pytest.raises(SplitError, match="a whole order is tested"):
+        make_split(pairs, "order", test=0.5)
+    with pytest.raises(SplitError, match="by 'plate' is not known; known: query, condition, study"):
+        make_split(pairs, "screen", by="plate")
+    with pytest.raises(SplitError, match="has 1 screens by condition, expected at least 3"):
+        make_split(pairs, "screen", by="condition")
+
+
+def test_messages_of_folds(make_dataset: Factory) -> None:
+    pairs = make_dataset([(g, g + 1) for g in range(30)], 31)
+    with pytest.raises(SplitError, match="give both or neither"):
+        make_split(pairs, "R", fold=1)
+    for fold, folds in ((0, 1), (3, 3), (-1, 3), (0.5, 3)):
+        with pytest.raises(SplitError, match="expected at least 2 folds, and a fold from 0"):
+            make_split(pairs, "R", fold=fold, folds=folds)
+    with pytest.raises(SplitError, match="the folds say how much is tested"):
+        make_split(pairs, "R", fold=0, folds=2, test=0.1)
+    with pytest.raises(SplitError, match="leaves no test rows of 30: choose fewer folds"):
+        make_split(pairs, "R", fold=39, folds=40)
 
 
 @pytest.mark.parametrize(
-    "change", [{"rows": "tvx"}, {"rows": 3}, {"name": "other"}, {"dropped": None}, {"seed": "a"}]
+    "change",
+    [
+        {"rows": "tvx"},
+        {"rows": 3},
+        {"name": "other"},
+        {"dropped": None},
+        {"seed": "a"},
+        {"name": "screen"},
+        {"name": "order"},
+        {"options": {"test": None}},
+        {"strains": 3},
+    ],
 )
 def test_damaged_records_are_refused(make_dataset: Factory, change: dict[str, Any]) -> None:
     record = make_split(make_dataset([(g, g + 1) for g in range(30)], 31), "R").to_json()

@@ -11,6 +11,7 @@ from wildtype.evaluation.compare import Comparison, Difference, Estimate, Score
 from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import GeneGraphs, GeneIndex, Organism, Relation
 from wildtype.phenotypes import Dataset, Phenotype
+from wildtype.phenotypes.stages.report import StageReport
 from wildtype.report.table import print_card, print_comparison, print_relations, to_markdown
 
 
@@ -163,7 +164,16 @@ def test_card() -> None:
         excluded={"no label": 1234},
         policies={"alleles": "kept [apart]"},
         notes=("simulated",),
+        noise="two screens agree with r = 0.8",
         citation="nobody et al.",
+        stages=(
+            StageReport("raw", "selected", "as stored", 2000, 2000),
+            StageReport("convert", "genes", "known", 2000, 1990, dropped={"unknown [gene]": 10}),
+            StageReport("convert", "suppressors", "drop", 1990, 1990),
+            StageReport(
+                "aggregate", "replicates", "mean", 1990, 3, merged={"replicates of one mutant": 1987}
+            ),
+        ),
     )
     console, raw = printed(100)
     print_card(dataset.card(), console)
@@ -178,3 +188,15 @@ def test_card() -> None:
     assert f"{Kind.ABSENT.name.lower()} 2; {Kind.REDUCED.name.lower()} 3" in text
     assert next(line for line in lines if line.startswith("epsilon")).split() == ["epsilon", "0", "2"]
     assert next(line for line in lines if line.startswith("fitness")).split() == ["fitness", "1", "0"]
+    noise = next(line for line in lines if line.startswith("noise ceiling"))
+    assert noise.rstrip().endswith("two screens agree with r = 0.8")
+    header = next(i for i, line in enumerate(lines) if line.startswith("stage"))
+    stages = [line.split() for line in lines[header:]]
+    assert stages[2] == ["raw", "selected", "as", "stored", "2,000", "2,000", "–"]
+    assert stages[3] == ["convert", "genes", "known", "2,000", "1,990", "unknown", "[gene]", "10"]
+    assert stages[4][0] == "suppressors"  # a stage is named once
+    assert stages[5][:5] == ["aggregate", "replicates", "mean", "1,990", "3"]
+    assert stages[5][5:] == ["merged:", "replicates", "of", "one", "mutant", "1,987"]
+    bare, raw = printed(100)
+    print_card(replace(dataset, stages=()).card(), bare)
+    assert "rows in" not in raw.getvalue().decode()

@@ -58,6 +58,14 @@ def loader(
     _show(bench_loader(mutants=mutants, genes=genes, batch_size=batch_size, repeats=repeats, seed=seed), json)
 
 
+@app.command()
+def store(rows: int = 1_000_000, genes: int = 6607, seed: int = 0, json: Json = False) -> None:
+    """Measurements into the store of all experiments, and queried out of it."""
+    from wildtype.profiling.store import bench_store
+
+    _show(bench_store(rows=rows, genes=genes, seed=seed), json)
+
+
 def _show(result: dict[str, Any], json: bool) -> None:
     if json:
         print_json(result)

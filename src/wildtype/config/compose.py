@@ -22,26 +22,29 @@ from wildtype.config.schema import TrainConfig
 from wildtype.errors import ConfigError
 
 SETTINGS = Path(__file__).parent / "settings"
+GROUPS = {"data": "dataset", "experiment": "experiment"}
 MAP = "model.prior.heads"  # the one setting whose keys are names of the user's data
 
 
 def compose(overrides: Sequence[str] = ()) -> TrainConfig:
-    """Return the settings of a run: defaults, then what the dataset's file says, then ``overrides``.
+    """Return the settings of a run: defaults, what the files of dataset and experiment say, ``overrides``.
 
     Parameters
     ----------
     overrides : sequence of str
-        ``data=yeast-digenic-costanzo2010``, ``model.layers=0``, ``seed=1``, …
+        ``data=yeast-digenic-costanzo2010``, ``experiment=yeast-trigenic``, ``model.layers=0``, ``seed=1``, …
 
     Raises
     ------
     ConfigError
-        On an unknown key, an unknown dataset, or a value of the wrong type.
+        On an unknown key, dataset or experiment, or a value of the wrong type.
     """
     checked = [_checked(word) for word in overrides]
     # Hydra cannot add entries to a map of dataclasses by their dotted names; OmegaConf can.
     entries = [word for word in checked if word.startswith(MAP + ".")]
     words = [word for word in checked if word not in entries]
+    if any(word.startswith("data.name=") for word in words) and not any(w.startswith("data=") for w in words):
+        words.insert(0, "data=other")
     ConfigStore.instance().store(name="schema", node=TrainConfig)
     GlobalHydra.instance().clear()
     try:
@@ -67,9 +70,9 @@ def known_keys(node: object = TrainConfig, prefix: str = "") -> list[str]:
     return names
 
 
-def known_data() -> list[str]:
-    """Return the names of the datasets that have a settings file."""
-    return sorted(path.stem for path in (SETTINGS / "data").glob("*.yaml"))
+def known(group: str) -> list[str]:
+    """Return the names of the settings files of a group: ``data`` or ``experiment``."""
+    return sorted(path.stem for path in (SETTINGS / group).glob("*.yaml"))
 
 
 def _checked(word: str) -> str:
@@ -77,8 +80,12 @@ def _checked(word: str) -> str:
     key, found, value = word.lstrip("+").partition("=")
     if not found:
         raise ConfigError(f"{word!r} is not a setting: write key=value, as in model.layers=2")
-    if key == "data" and value not in known_data():
-        raise ConfigError(f"there is no dataset {value!r}; known datasets: {', '.join(known_data())}")
+    if key in GROUPS:
+        if key == "data" and re.fullmatch(r"[A-Za-z0-9][\w.-]*", value) and value not in known(key):
+            return f"data.name={value}"  # own data, or a query's: the general settings
+        if value not in known(key):
+            raise ConfigError(f"there is no {GROUPS[key]} {value!r}; known: {', '.join(known(key))}")
+        return f"{key}={value}"
     if key.startswith(MAP + "."):
         return f"{key}={value}"
     if key == MAP:

@@ -29,16 +29,19 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from wildtype.errors import CheckpointError, GeneSetError
-from wildtype.files import sha256_of_file, write_json, write_text, writing, writing_folder
+from wildtype.files import sha256_of_file, write_json, write_text, writing_folder
 from wildtype.models.cell_transformer.config import CellTransformerConfig
 from wildtype.models.cell_transformer.model import CellTransformer
 from wildtype.models.interface import OrganismTensors, WildType
 from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
+from wildtype.mutants.storage import read_table, save_table
 from wildtype.organism import GeneIndex
 
 FORMAT = 1
 PARTS = ("train", "validation", "test", "unused")
+BESIDE = ("part", "single_fitness", "single_fitness_sd", "essential")
+"""What stands beside the table of known mutants in ``known.npz``."""
 BATCH = 8192
 
 
@@ -135,22 +138,14 @@ class Checkpoint:
     def save(self, folder: str | Path) -> None:
         """Write the checkpoint, whole or not at all; raises ``OutputError``."""
         known = self.known
-        arrays = {
-            name: getattr(known.table, name)
-            for name in ("gene", "offsets", "kind", "condition", "phenotype", "value", "sd")
-        }
-        arrays |= {
-            name: getattr(known, name)
-            for name in ("part", "single_fitness", "single_fitness_sd", "essential")
-        }
+        beside = {name: getattr(known, name) for name in BESIDE}
         with writing_folder(folder) as temporary:
             save_file(
                 {k: v.contiguous() for k, v in self.model.state_dict().items()},
                 temporary / "model.safetensors",
             )
             save_file({"features": self.features.contiguous()}, temporary / "organism.safetensors")
-            with writing(temporary / "known.npz") as path, open(path, "wb") as handle:
-                np.savez(handle, **arrays)
+            save_table(known.table, temporary / "known.npz", beside)
             write_json(temporary / "genes.json", self.genes.to_json())
             scaling = {
                 p["name"]: {"mean": m, "sd": s}
@@ -228,15 +223,11 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         genes = GeneIndex.from_json(json.loads((folder / "genes.json").read_text(encoding="utf-8")))
         scaling = json.loads((folder / "scaling.json").read_text(encoding="utf-8"))
         metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
-        with np.load(folder / "known.npz", allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
+        table, beside = read_table(folder / "known.npz")
         known = Known(
             phenotypes=tuple(record["known_phenotypes"]),
-            part=arrays.pop("part"),
-            single_fitness=arrays.pop("single_fitness"),
-            single_fitness_sd=arrays.pop("single_fitness_sd"),
-            essential=arrays.pop("essential"),
-            table=MutantTable(**arrays),
+            table=table,
+            **{name: beside[name] for name in BESIDE},
         )
         settings = OmegaConf.merge(OmegaConf.structured(CellTransformerConfig), record["settings"])
         config = OmegaConf.to_object(settings)

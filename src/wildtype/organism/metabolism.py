@@ -10,6 +10,7 @@ Legend: m mutants · r reactions · c complexes · g genes in rules.
 from __future__ import annotations
 
 import gzip
+import warnings
 import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -274,8 +275,13 @@ def _incidence(pairs: list[tuple[int, int]], shape: tuple[int, int]) -> sparse.c
 def _read_model(path: Path) -> Any:
     """Read a model file with cobra, which knows the dialects of SBML and of the yeast consortium's YAML."""
     suffixes = "".join(path.suffixes[-2:]).lower()
-    from cobra.io import load_yaml_model, read_sbml_model
+    from cobra.io import from_json, load_yaml_model, read_sbml_model
 
+    if suffixes.endswith(".json"):
+        return from_json(path.read_text(encoding="utf-8"))
+    if suffixes.endswith(".json.gz"):
+        with gzip.open(path, "rt", encoding="utf-8") as handle:
+            return from_json(handle.read())
     if suffixes.endswith((".xml", ".xml.gz", ".sbml", ".sbml.gz")):
         return read_sbml_model(str(path))
     if suffixes.endswith((".yml", ".yaml")):
@@ -284,12 +290,12 @@ def _read_model(path: Path) -> Any:
         with gzip.open(path, "rt", encoding="utf-8") as handle:
             return load_yaml_model(handle)
     raise SourceError(
-        f"{str(path)!r} is no metabolic model that can be read: give .xml or .yml, plain or .gz"
+        f"{str(path)!r} is no metabolic model that can be read: give .xml, .yml or .json, plain or .gz"
     )
 
 
 def read_metabolism(path: str | Path, cache: bool = True) -> Metabolism:
-    """Read a metabolic model (SBML or YAML, plain or gzipped); keeps the parsed arrays in the cache folder.
+    """Read a metabolic model (SBML, YAML, JSON, plain or gzipped); keeps the parsed arrays in the cache.
 
     Parsing a consensus model takes tens of seconds, reading the kept arrays milliseconds; they are found by
     the SHA-256 of the file.
@@ -310,7 +316,10 @@ def read_metabolism(path: str | Path, cache: bool = True) -> Metabolism:
         except (SourceError, ValueError, OSError, EOFError, zipfile.BadZipFile):
             pass  # damaged or of an older format: parsed anew below and overwritten
     try:
-        model = _read_model(path)
+        with warnings.catch_warnings():
+            # cobra warns of a rule that it cannot parse and goes on without it: its genes would be lost
+            warnings.simplefilter("error", SyntaxWarning)
+            model = _read_model(path)
     except SourceError:
         raise
     except Exception as error:  # cobra raises whatever its parsers do

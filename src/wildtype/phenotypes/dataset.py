@@ -16,9 +16,12 @@ from wildtype.errors import DatasetError
 from wildtype.files import content_hash
 from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import Organism
+from wildtype.phenotypes.stages.ranks import ragged_ranks
+from wildtype.phenotypes.stages.report import StageReport
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
     from wildtype.phenotypes.splits import Split
 
@@ -34,7 +37,7 @@ class Phenotype:
     unit : str
         Unit of value and sd.
     source : str
-        ``"study:phenotype"``; input features made from it are refused.
+        ``"study:phenotype"``; input features made from it are refused. Several are joined by ``" + "``.
     min_order : int
         Fewest perturbed genes for which the phenotype is defined (2 for epsilon, 3 for tau).
     strong : float
@@ -49,6 +52,11 @@ class Phenotype:
     min_order: int = 1
     strong: float = 0.08
     description: str = ""
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Every ``"study:phenotype"`` that numbers of this phenotype are from."""
+        return tuple(part for part in self.source.split(" + ") if part)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +91,8 @@ class Dataset:
         What a reader must know (simulated, thresholded, may leak …).
     citation : str
         Where the measurements come from.
+    stages : tuple of StageReport
+        What every step from measurements to table did, in order; empty where the table was made otherwise.
     """
 
     name: str
@@ -99,6 +109,7 @@ class Dataset:
     noise: str = "no replicate measurements: no noise guide"
     notes: tuple[str, ...] = ()
     citation: str = ""
+    stages: tuple[StageReport, ...] = ()
 
     def __post_init__(self) -> None:
         if not len(self.table):
@@ -134,7 +145,12 @@ class Dataset:
         position = np.arange(t.gene.size) - t.offsets[t.row]
         kinds = np.zeros(len(t), np.int64)  # one number per row; where it overflows, value and sd decide
         np.add.at(kinds, t.row, t.kind.astype(np.int64) << (3 * position % 63))
-        t = t.take(np.lexsort((t.sd, t.value, kinds, t.condition, t.phenotype, t.set_id)))
+        doses = np.zeros(len(t), np.int64)
+        if t.dose is not None:
+            by_size = np.unique(t.dose, return_inverse=True)[1].reshape(-1)
+            doses = ragged_ranks([by_size.astype(np.int64)], t.offsets)
+        sets = ragged_ranks([t.gene], t.offsets)
+        t = t.take(np.lexsort((doses, t.sd, t.value, kinds, t.condition, t.phenotype, sets)))
         dose = np.zeros(0, np.float32) if t.dose is None else t.dose
         names = [p.name for p in self.phenotypes]
         return content_hash(
@@ -178,30 +194,52 @@ class Dataset:
             single_fitness_sd=pick(self.single_fitness_sd),
         )
 
-    def split(self, name: str = "random", seed: int = 0, **options: float) -> Split:
+    def split(self, name: str = "random", seed: int = 0, **options: Any) -> Split:
         """Return a named, seeded, leak-checked split of the rows; see ``wildtype.phenotypes.splits``."""
         from wildtype.phenotypes.splits import make_split
 
         return make_split(self, name, seed, **options)
 
+    def folds(self, name: str = "random", folds: int = 5, seed: int = 0, **options: Any) -> tuple[Split, ...]:
+        """Return the splits of a cross-validation; see ``wildtype.phenotypes.folds``."""
+        from wildtype.phenotypes.folds import make_folds
+
+        return make_folds(self, name, folds, seed, **options)
+
+    def to_arrow(self) -> pa.Table:
+        """Return one row per measurement: genes, kinds, order, phenotype, condition, value, sd, for people.
+
+        Genes and kinds (and doses, where there are any) are texts separated by commas; an unknown sd is null.
+        """
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        t = self.table
+
+        def joined(texts: pa.Array) -> pa.Array:
+            return pc.binary_join(pa.ListArray.from_arrays(pa.array(t.offsets, pa.int32()), texts), ",")
+
+        def named(names: Sequence[str], codes: NDArray[np.integer[Any]]) -> pa.Array:
+            return pa.array(names, pa.string()).take(pa.array(codes))
+
+        columns = {
+            "genes": joined(named(self.organism.genes.names, t.gene)),
+            "kinds": joined(named([kind.name.lower() for kind in Kind], t.kind)),
+            "order": pa.array(t.order),
+            "phenotype": named([p.name for p in self.phenotypes], t.phenotype),
+            "condition": named(self.conditions, t.condition),
+            "value": pa.array(t.value),
+            "sd": pa.array(t.sd, from_pandas=True),
+        }
+        if t.dose is not None:
+            doses = pc.cast(pa.array(t.dose, from_pandas=True), pa.string())
+            columns["doses"] = joined(pc.fill_null(doses, ""))
+        return pa.table(columns)
+
     def to_pandas(self) -> pd.DataFrame:
         """Return one row per measurement: genes, kinds, phenotype, condition, value, sd."""
-        import pandas as pd
-
-        t, names = self.table, self.organism.genes.names
-        kinds = [kind.name.lower() for kind in Kind]
-        spans = list(zip(t.offsets[:-1], t.offsets[1:], strict=True))
-        return pd.DataFrame(
-            {
-                "genes": [",".join(names[g] for g in t.gene[a:b]) for a, b in spans],
-                "kinds": [",".join(kinds[k] for k in t.kind[a:b]) for a, b in spans],
-                "order": t.order,
-                "phenotype": [self.phenotypes[p].name for p in t.phenotype],
-                "condition": [self.conditions[c] for c in t.condition],
-                "value": t.value,
-                "sd": t.sd,
-            }
-        )
+        frame: pd.DataFrame = self.to_arrow().to_pandas()
+        return frame
 
     def card(self) -> dict[str, Any]:
         """Return what the dataset is, in plain values: counts by order and phenotype, exclusions, policies,
@@ -227,6 +265,7 @@ class Dataset:
             "targets": list(self.targets),
             "excluded": dict(self.excluded),
             "policies": dict(self.policies),
+            "stages": [report.to_json() | {"counts": report.counts} for report in self.stages],
             "noise": self.noise,
             "notes": list(self.notes),
             "citation": self.citation,

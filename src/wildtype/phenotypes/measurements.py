@@ -8,6 +8,7 @@ Legend: M measurements · k perturbations of one mutant · Σk perturbations of 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from wildtype.errors import DatasetError
+from wildtype.phenotypes.codes import bits, joint, ragged
 from wildtype.phenotypes.records import (
     Environment,
     Genotype,
@@ -30,12 +32,17 @@ from wildtype.phenotypes.records import (
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Texts = Sequence[str] | NDArray[Any]
+_CONTROL = re.compile(r"[\x00-\x1f]")
 
 
 def coded(texts: Texts) -> tuple[tuple[str, ...], Ints]:
     """Return the distinct texts, ascending, and the position [M] of every text among them."""
-    distinct, codes = np.unique(np.asarray(texts, dtype=object).astype(str), return_inverse=True)
-    return tuple(distinct.tolist()), codes.reshape(-1).astype(np.int64)
+    given = np.asarray(texts, dtype=object).reshape(-1).tolist()
+    spelled = {text: str(text) for text in set(given)}
+    distinct = sorted(set(spelled.values()))
+    position = {text: code for code, text in enumerate(distinct)}
+    code_of = {text: position[spelling] for text, spelling in spelled.items()}
+    return tuple(distinct), np.fromiter(map(code_of.__getitem__, given), np.int64, len(given))
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +114,15 @@ class Measurements:
                 raise DatasetError(
                     f"{name} has shape {getattr(self, name).shape}, expected ({len(self)},): one per row"
                 )
+        for name in ("genes", "alleles", "traits", "replicates", "references"):
+            texts: tuple[str, ...] = getattr(self, name)
+            wrong = next((text for text in texts if text != text.strip() or _CONTROL.search(text)), None)
+            if wrong is not None:
+                raise DatasetError(
+                    f"{name} of measurements hold {wrong!r}: remove control characters and surrounding blanks"
+                )
+        if "" in self.genes:
+            raise DatasetError("genes of measurements hold an empty name: name every gene")
         for name, count in self._sizes().items():
             codes = getattr(self, name)
             if codes.size and not (codes.min() >= 0 and codes.max() < count):
@@ -116,6 +132,9 @@ class Measurements:
         self._refuse(np.isinf(self.sd) | np.isinf(self.se), "an infinite sd or se")
         self._refuse((self.p < 0) | (self.p > 1), "a p-value outside 0 … 1")
         self._refuse(self.n < 0, "a negative number of replicates")
+        endless = np.zeros(len(self), bool)
+        endless[self.row[np.isinf(self.dose)]] = True
+        self._refuse(endless, "an infinite dose")
         whole = np.array([phenotype.level == "cell" for phenotype in self.phenotypes], bool)
         named = np.array([bool(trait) for trait in self.traits], bool)
         if len(self):
@@ -143,12 +162,11 @@ class Measurements:
             )
 
     def _refuse_repeated_perturbations(self) -> None:
-        if not self.gene.size or (self.order <= 1).all():
-            return
-        order = np.lexsort((self.perturbation, self.row))
-        again = (np.diff(self.perturbation[order]) == 0) & (np.diff(self.row[order]) == 0)
         wrong = np.zeros(len(self), bool)
-        wrong[self.row[order][1:][again]] = True
+        for k in np.unique(self.order[self.order > 1]):
+            rows = np.flatnonzero(self.order == k)
+            codes = np.sort(self._perturbation_code[self.offsets[rows][:, None] + np.arange(k)], axis=1)
+            wrong[rows] = (codes[:, 1:] == codes[:, :-1]).any(axis=1)
         self._refuse(wrong, "one perturbation twice")
 
     @classmethod
@@ -196,9 +214,7 @@ class Measurements:
         values = np.asarray(value, dtype=np.float64).reshape(-1)
         rows = len(values)
         if offsets is None:
-            if genes_of.ndim == 1:
-                genes_of = genes_of[:, None]
-            starts = np.arange(rows + 1, dtype=np.int64) * genes_of.shape[1]
+            starts = np.arange(rows + 1, dtype=np.int64) * (genes_of.shape[1] if genes_of.ndim == 2 else 1)
         else:
             starts = np.asarray(offsets, dtype=np.int64)
         flat = genes_of.shape
@@ -295,13 +311,21 @@ class Measurements:
         """Row of every perturbation [Σk]."""
         return np.repeat(np.arange(len(self)), self.order)
 
+    @property
+    def _perturbation_code(self) -> Ints:
+        doses, dose = np.unique(bits(self.dose), return_inverse=True)
+        sizes = self._sizes()
+        return joint(
+            [
+                (self.gene, sizes["gene"]), (self.kind, sizes["kind"]), (self.allele, sizes["allele"]),
+                (dose, len(doses)),
+            ]
+        )  # fmt: skip
+
     @cached_property
-    def _perturbations(self) -> tuple[list[Perturbation], Ints]:
-        dose = np.nan_to_num(self.dose, nan=-1.0).view(np.int64)
-        columns = np.column_stack([self.gene, self.kind.astype(np.int64), self.allele, dose])
-        if not len(columns):
-            return [], np.zeros(0, np.int64)
-        _, first, code = np.unique(columns, axis=0, return_index=True, return_inverse=True)
+    def distinct_perturbations(self) -> tuple[list[Perturbation], Ints]:
+        """The different perturbations, and which of them [Σk] every perturbation is."""
+        _, first, code = np.unique(self._perturbation_code, return_index=True, return_inverse=True)
         distinct = [
             Perturbation(
                 gene=self.genes[self.gene[i]], kind=PerturbationKind(int(self.kind[i])),
@@ -314,34 +338,34 @@ class Measurements:
     @property
     def perturbation(self) -> Ints:
         """Number [Σk] of every perturbation: equal for equal gene, kind, allele and dose."""
-        return self._perturbations[1]
+        return self.distinct_perturbations[1]
 
     @cached_property
     def genotype_key(self) -> NDArray[np.uint64]:
         """The two halves of every row's `Genotype.id` [M, 2]."""
-        distinct, code = self._perturbations
+        distinct, code = self.distinct_perturbations
         ids = [p.id for p in distinct]
-        out = np.zeros((len(self), 2), np.uint64)
+        out = np.empty((len(self), 2), np.uint64)
         for half in range(2):
             digest = np.array([int(i[16 * half : 16 * half + 16], 16) for i in ids], dtype=np.uint64)
-            if code.size:
-                np.add.at(out[:, half], self.row, digest[code])
+            total = np.concatenate(
+                [np.zeros(1, np.uint64), np.cumsum(digest[code])]
+            )  # modulo 2⁶⁴, as ids are
+            out[:, half] = total[self.offsets[1:]] - total[self.offsets[:-1]]
         return out
 
     def take(self, rows: ArrayLike) -> Measurements:
         """Return the given rows (positions or boolean mask), in that order."""
         index = np.asarray(rows)
         index = np.flatnonzero(index) if index.dtype == bool else index.astype(np.int64)
-        counts = self.order[index]
-        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        at = np.arange(offsets[-1]) + np.repeat(self.offsets[index] - offsets[:-1], counts)
+        at, offsets = ragged(self.offsets[index], self.order[index])
         per_row = {name: getattr(self, name)[index] for name in _PER_ROW}
         per_perturbation = {name: getattr(self, name)[at] for name in ("gene", "kind", "allele", "dose")}
         return replace(self, offsets=offsets, **per_row, **per_perturbation)
 
     def genotype(self, row: int) -> Genotype:
         """Return the mutant of one row."""
-        distinct, code = self._perturbations
+        distinct, code = self.distinct_perturbations
         span = code[self.offsets[row] : self.offsets[row + 1]]
         return Genotype(perturbations=tuple(distinct[c] for c in span))
 
@@ -363,16 +387,5 @@ _CODES = {
     "study": "studies", "gene": "genes", "allele": "alleles", "environment": "environments",
     "phenotype": "phenotypes", "trait": "traits", "replicate": "replicates", "reference": "references",
 }  # fmt: skip
-_PER_ROW = (
-    "study",
-    "environment",
-    "phenotype",
-    "trait",
-    "value",
-    "sd",
-    "se",
-    "p",
-    "n",
-    "replicate",
-    "reference",
-)
+_PER_ROW = ("study", "environment", "phenotype", "trait", "value", "sd", "se", "p", "n", "replicate",
+            "reference")  # fmt: skip

@@ -1,6 +1,7 @@
 """Splits of a dataset into training, validation and test rows: named, seeded, counted and checked for leaks.
 
-All rows of one unordered gene set (whatever the kinds, conditions and phenotypes) always stay on one side.
+All rows of one unordered gene set (whatever the kinds, conditions and phenotypes) always stay on one side,
+unless whole conditions or studies are held out.
 
 =============  ====  ===================================================================
 name           also  what a test row is
@@ -9,6 +10,8 @@ random         R     a gene set that is in no training row; drawn at random with
 one-unseen     Q     exactly one of its genes is in no training row; all others are
 unseen         G     none of its genes is in any training row
 query-pair           three genes whose query pair stands together in no training row
+screen               a row of a screen (query strain, condition or study) with no training row
+order                a mutant of more genes than any training row has
 =============  ====  ===================================================================
 """
 
@@ -16,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,13 +28,14 @@ from numpy.typing import NDArray
 from wildtype.errors import SplitError
 from wildtype.files import content_hash
 from wildtype.phenotypes.draws import (
-    DEFAULT_FRACTIONS,
     DROPPED,
     MAKERS,
     PARTS,
     RULES,
     canonical_name,
     count_genes,
+    make_plan,
+    screens,
 )
 from wildtype.phenotypes.query_pairs import contains_pair
 from wildtype.seeds import generator
@@ -70,8 +75,12 @@ class Split:
         Systematic names, under ``validation`` and ``test`` (one-unseen, unseen).
     held_out_pairs : dict of str to tuple of (str, str)
         Query pairs, under ``validation`` and ``test`` (query-pair).
-    options : dict of str to float
-        The fractions asked for.
+    held_out_screens : dict of str to tuple of str
+        Query strains, conditions or studies, under ``validation`` and ``test`` (screen).
+    strains : tuple of tuple of str
+        Genes of all query strains; a row is in the screen of the first that it contains (screen by query).
+    options : dict of str to float or str
+        The fractions asked for, and the other options that were used.
     """
 
     name: str
@@ -85,7 +94,9 @@ class Split:
     dropped: Mapping[str, int] = field(default_factory=dict)
     held_out_genes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     held_out_pairs: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
-    options: Mapping[str, float] = field(default_factory=dict)
+    held_out_screens: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    strains: tuple[tuple[str, ...], ...] = ()
+    options: Mapping[str, float | str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for part in PARTS:
@@ -93,6 +104,9 @@ class Split:
             if rows.size and (rows[0] < 0 or rows[-1] >= self.total or (np.diff(rows) <= 0).any()):
                 raise SplitError(f"split {self.name!r}: {part} rows must ascend within 0 … {self.total - 1}")
             object.__setattr__(self, part, rows)
+        needed = {"screen": "by", "order": "order"}.get(self.name)
+        if needed and needed not in self.options:
+            raise SplitError(f"split {self.name!r} lacks its option {needed!r}: make it again")
 
     def _side(self) -> NDArray[np.int8]:
         side = np.full(self.total, DROPPED, np.int8)
@@ -104,26 +118,35 @@ class Split:
             raise SplitError(f"split {self.name!r} leaks: a row is on two sides; make the split again")
         return side
 
+    @property
+    def cuts_gene_sets(self) -> bool:
+        """Whether rows of one gene set may be on two sides: where conditions or studies are held out."""
+        return self.name == "screen" and self.options.get("by") != "query"
+
+    def belongs_to(self, dataset: Dataset) -> None:
+        """Raise ``SplitError`` unless the split was made for this dataset, in this order of its rows."""
+        if self.dataset_sha256 != dataset.sha256 or self.rows_sha256 != rows_sha256(dataset):
+            raise SplitError(
+                f"split {self.name!r} (seed {self.seed}) was made for another version of dataset "
+                f"{dataset.name!r}: its row numbers mean other mutants; make the split again"
+            )
+
     def check(self, dataset: Dataset) -> dict[str, Any]:
         """Verify on the rows themselves that nothing leaks, and return what was found.
 
         Returns
         -------
         dict
-            ``rows`` and ``gene_sets`` per side, ``gene_sets_on_two_sides`` (0), ``genes_in_training``,
-            ``unseen_genes_per_row`` (side → number of genes that no training row has → rows), and the
-            ``rule`` that was verified.
+            ``rows`` and ``gene_sets`` per side, ``gene_sets_on_two_sides`` (0 unless whole conditions or
+            studies are held out), ``genes_in_training``, ``unseen_genes_per_row`` (side → number of genes
+            that no training row has → rows), and the ``rule`` that was verified.
 
         Raises
         ------
         SplitError
             If the split belongs to another dataset (or another order of its rows), or if anything leaks.
         """
-        if self.dataset_sha256 != dataset.sha256 or self.rows_sha256 != rows_sha256(dataset):
-            raise SplitError(
-                f"split {self.name!r} (seed {self.seed}) was made for another version of dataset "
-                f"{dataset.name!r}: its row numbers mean other mutants; make the split again"
-            )
+        self.belongs_to(dataset)
         table, side = dataset.table, self._side()
         if sum(self.dropped.values()) != int((side == DROPPED).sum()):
             raise SplitError(
@@ -131,7 +154,7 @@ class Split:
             )
         sets = {part: np.unique(table.set_id[side == s]) for s, part in enumerate(PARTS)}
         shared = sum(s.size for s in sets.values()) - np.unique(np.concatenate(list(sets.values()))).size
-        if shared:
+        if shared and not self.cuts_gene_sets:
             raise SplitError(f"split {self.name!r} leaks: {shared} gene sets are on two sides; make it again")
         n = len(dataset.organism.genes)
         seen = np.zeros(n, bool)
@@ -142,7 +165,7 @@ class Split:
         return {
             "rows": {part: int((side == s).sum()) for s, part in enumerate((*PARTS, "dropped"))},
             "gene_sets": {part: int(s.size) for part, s in sets.items()},
-            "gene_sets_on_two_sides": 0,
+            "gene_sets_on_two_sides": int(shared),
             "genes_in_training": int(seen.sum()),
             "unseen_genes_per_row": {
                 part: {
@@ -168,16 +191,29 @@ class Split:
         if (held & seen).any() or (count_genes(table, held)[getattr(self, other)] > 0).any():
             bad += 1
         if self.name == "query-pair":
-            pairs = np.array(
-                [genes.find_all(pair) for pair in self.held_out_pairs[part]], dtype=np.int64
-            ).reshape(-1, 2)
-            hit = contains_pair(table, pairs, len(genes))
+            pairs = [np.sort(genes.find_all(pair)) for pair in self.held_out_pairs[part]]
+            hit = contains_pair(table, np.array(pairs, dtype=np.int64).reshape(-1, 2), len(genes))
             elsewhere = hit[self.train].sum() + (hit[self.validation].sum() if part == "test" else 0)
             bad += int(elsewhere + (~hit[rows]).sum() + (table.order[rows] != 3).sum())
+        elif self.name == "screen":
+            names, screen = screens(dataset, str(self.options["by"]), self.strains)
+            held_out = np.array([*(name in self.held_out_screens.get(part, ()) for name in names), False])
+            elsewhere = held_out[screen[np.append(self.train, getattr(self, other))]]
+            bad = int(elsewhere.sum() + (~held_out[screen[rows]]).sum())
+        elif self.name == "order":
+            tested = float(self.options["order"])
+            fits = table.order[rows] == tested if part == "test" else table.order[rows] < tested
+            bad = int((~fits).sum() + (table.order[self.train] >= tested).sum())
         if bad:
             raise SplitError(
                 f"split {self.name!r} leaks: {part} rows break its rule ({RULES[self.name]}); make it again"
             )
+
+    def to_pinned(self, path: str | Path, dataset: Dataset) -> None:
+        """Write the sides by genotype, for other builds of the dataset; see ``pinned.write_pinned``."""
+        from wildtype.phenotypes.pinned import write_pinned
+
+        write_pinned(self, dataset, path)
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON-like record; the rows are one string with one mark per dataset row."""
@@ -192,6 +228,8 @@ class Split:
             "dropped": dict(self.dropped),
             "held_out_genes": {part: list(names) for part, names in self.held_out_genes.items()},
             "held_out_pairs": {part: [list(p) for p in pairs] for part, pairs in self.held_out_pairs.items()},
+            "held_out_screens": {part: list(names) for part, names in self.held_out_screens.items()},
+            "strains": [list(strain) for strain in self.strains],
             "options": dict(self.options),
         }
 
@@ -219,7 +257,14 @@ class Split:
                     part: tuple((str(a), str(b)) for a, b in pairs)
                     for part, pairs in record["held_out_pairs"].items()
                 },
-                options={key: float(value) for key, value in record["options"].items()},
+                held_out_screens={
+                    part: tuple(names) for part, names in record.get("held_out_screens", {}).items()
+                },
+                strains=tuple(tuple(strain) for strain in record.get("strains", ())),
+                options={
+                    key: value if isinstance(value, str | int) else float(value)
+                    for key, value in record["options"].items()
+                },
             )
         except SplitError:
             raise
@@ -236,6 +281,10 @@ def make_split(
     *,
     validation: float | None = None,
     test: float | None = None,
+    fold: int | None = None,
+    folds: int | None = None,
+    order: int | None = None,
+    by: str | None = None,
 ) -> Split:
     """Draw a split and verify that it does not leak.
 
@@ -250,43 +299,54 @@ def make_split(
       pair held out for test are tested, so that none can stay in training. Rows of another order that contain
       a held-out pair, its double mutant included, are dropped and counted. Fractions are of triples, rounded
       up to whole query pairs.
+    * ``screen``: a test row is one of a screen that is held out as a whole. By ``query``, a screen is
+      everything measured on the doubles or triples of one query strain, in all conditions; strains are found
+      as for ``query-pair``, and those of doubles are a guess (``query_pairs.query_genes``). The strain's own
+      genes and mutants may be in training, as arrays or in other strains' screens. By ``condition`` or
+      ``study`` (that of the phenotype's source), a screen is all rows of one of them, and the same gene sets
+      are in training, measured in other conditions or studies. Rows in no screen are training rows. Fractions
+      are of rows in screens, rounded up to whole screens.
+    * ``order``: a test row is a mutant of the highest order, or of ``order``; training rows have fewer genes.
+      Validation rows are drawn from the highest training order, of which ``validation`` is a fraction of the
+      gene sets. Rows of a higher order are dropped and counted.
 
-    Drawing depends on (dataset, name, seed, fractions) alone, not on the order of rows.
+    Drawing depends on (dataset, name, seed, options) alone, not on the order of rows.
 
     Parameters
     ----------
     dataset : Dataset
         What to split.
     name : str
-        ``random``, ``one-unseen``, ``unseen``, ``query-pair``, or R, Q, G.
+        ``random``, ``one-unseen``, ``unseen``, ``query-pair``, ``screen``, ``order``, or R, Q, G.
     seed : int
         Seed of the draw.
     validation, test : float, optional
-        Fractions; see ``DEFAULT_FRACTIONS``.
+        Fractions; see ``draws.DEFAULT_FRACTIONS``.
+    fold, folds : int, optional
+        Test the ``fold``-th (from 0) of ``folds`` equal parts instead of a fraction (``folds.make_folds``).
+    order : int, optional
+        Which order is tested (split ``order``).
+    by : str, optional
+        What a screen is: ``query``, ``condition``, ``study`` (split ``screen``; see ``default_screen``).
 
     Raises
     ------
     SplitError
-        If the name or a fraction is not valid, if a side stays empty, or if the result leaks.
+        If the name or an option is not valid, if a side stays empty, or if the result leaks.
     """
     name = canonical_name(name)
-    fractions = DEFAULT_FRACTIONS[name]
-    validation = fractions[0] if validation is None else float(validation)
-    test = fractions[1] if test is None else float(test)
-    if not (validation > 0 and test > 0 and validation + test < 1):
-        raise SplitError(
-            f"fractions validation {validation:g} and test {test:g} must be positive and sum to less than 1"
-        )
-    draft = MAKERS[name](dataset, generator(seed, f"split/{name}"), validation, test)
+    plan, options = make_plan(name, validation, test, fold, folds, order, by)
+    draft = MAKERS[name](dataset, generator(seed, f"split/{name}"), plan)
     rows = {part: np.flatnonzero(draft.side == s) for s, part in enumerate(PARTS)}
     for part in PARTS:
         if not rows[part].size:
+            shares = f"validation {plan.validation:g}, test {plan.test:g}"
             grow = "lower the fractions" if part == "train" else f"raise {part}"
+            grow = "choose fewer folds" if plan.folds and part == "test" else f"{grow} ({shares})"
             instead = "" if name == "random" else ", or split 'random'"
             raise SplitError(
                 f"split {name!r} (seed {seed}) of dataset {dataset.name!r} leaves no {part} rows "
-                f"of {len(dataset):,}: {grow} (validation {validation:g}, test {test:g}), or take "
-                f"another seed{instead}"
+                f"of {len(dataset):,}: {grow}, or take another seed{instead}"
             )
     split = Split(
         name=name,
@@ -300,7 +360,9 @@ def make_split(
         dropped=draft.dropped,
         held_out_genes=draft.held_out_genes,
         held_out_pairs=draft.held_out_pairs,
-        options={"validation": validation, "test": test},
+        held_out_screens=draft.held_out_screens,
+        strains=draft.strains,
+        options=options | draft.options,
     )
     split.check(dataset)
     return split

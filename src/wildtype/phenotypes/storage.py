@@ -1,4 +1,9 @@
-"""A dataset on disk: one folder with `dataset.json` (what it is) and `table.npz` (no pickle).
+"""A dataset on disk: one folder, no pickle.
+
+    dataset.json     what it is, and the SHA-256 of everything
+    table.npz        the arrays of its table
+    singles.npz      fitness of single mutants
+    table.parquet    the same table for people and other programs; nothing here reads it
 
 The organism is stored once, beside its datasets; a dataset pins the gene index that it was built on and is
 re-mapped by name when the organism has since been rebuilt with another one.
@@ -15,35 +20,26 @@ from typing import Any
 import numpy as np
 
 from wildtype.errors import DatasetError
-from wildtype.files import sha256_of_file, write_json, writing, writing_folder
-from wildtype.mutants import MutantTable
+from wildtype.files import content_hash, sha256_of_file, write_json, writing, writing_folder
+from wildtype.mutants.storage import read_table, save_table
 from wildtype.organism import GeneIndex, Organism
 from wildtype.phenotypes.dataset import Dataset, Phenotype
+from wildtype.phenotypes.stages.report import StageReport
 
-FORMAT = 1
-COLUMNS = ("gene", "offsets", "kind", "condition", "phenotype", "value", "sd")
-
-
-def save_table(table: MutantTable, path: str | Path) -> None:
-    """Write a table as one npz file, whole or not at all; raises ``OutputError``."""
-    arrays = {name: getattr(table, name) for name in COLUMNS}
-    if table.dose is not None:
-        arrays["dose"] = table.dose
-    with writing(path) as temporary, open(temporary, "wb") as handle:
-        np.savez(handle, **arrays)
-
-
-def read_table(path: str | Path) -> MutantTable:
-    """Read what ``save_table`` wrote; raises ``OSError``, ``ValueError`` or ``KeyError`` when it is
-    damaged.
-    """
-    with np.load(path, allow_pickle=False) as stored:
-        arrays = {name: stored[name] for name in COLUMNS}
-        return MutantTable(**arrays, dose=stored["dose"] if "dose" in stored.files else None)
+FORMAT = 2
+READABLE = (1, 2)
+"""Format 1 has neither stages nor a Parquet table, and no hash of ``dataset.json`` itself."""
+FILES = {"table": "table.npz", "singles": "singles.npz", "readable": "table.parquet"}
+"""File by the name under which its SHA-256 is recorded."""
 
 
 def save_dataset(dataset: Dataset, folder: str | Path) -> None:
-    """Write a dataset (without its organism's graphs and features) to ``folder``, whole or not at all."""
+    """Write a dataset (without its organism's graphs and features) to ``folder``, whole or not at all.
+
+    Raises ``OutputError`` where it cannot be written.
+    """
+    import pyarrow.parquet as pq
+
     singles: dict[str, Any] = {}
     if dataset.single_fitness is not None:
         singles["single_fitness"] = dataset.single_fitness
@@ -53,6 +49,8 @@ def save_dataset(dataset: Dataset, folder: str | Path) -> None:
         save_table(dataset.table, temporary / "table.npz")
         with writing(temporary / "singles.npz") as path, open(path, "wb") as handle:
             np.savez(handle, **singles)
+        with writing(temporary / "table.parquet") as path:
+            pq.write_table(dataset.to_arrow(), path, compression="zstd")
         record = {
             "format_version": FORMAT,
             "name": dataset.name,
@@ -67,11 +65,11 @@ def save_dataset(dataset: Dataset, folder: str | Path) -> None:
             "noise": dataset.noise,
             "notes": list(dataset.notes),
             "citation": dataset.citation,
-            "table_sha256": sha256_of_file(temporary / "table.npz"),
-            "singles_sha256": sha256_of_file(temporary / "singles.npz"),
+            "stages": [report.to_json() for report in dataset.stages],
             "sha256": dataset.sha256,
         }
-        write_json(temporary / "dataset.json", record)
+        record |= {f"{name}_sha256": sha256_of_file(temporary / file) for name, file in FILES.items()}
+        write_json(temporary / "dataset.json", record | {"record_sha256": content_hash(record)})
 
 
 def read_dataset(folder: str | Path, organism: Organism) -> Dataset:
@@ -86,12 +84,14 @@ def read_dataset(folder: str | Path, organism: Organism) -> Dataset:
     remedy = "remove the folder and build it again"
     try:
         record = json.loads((folder / "dataset.json").read_text(encoding="utf-8"))
-        if record["format_version"] != FORMAT:
-            raise DatasetError(f"{folder} has format {record['format_version']}, expected {FORMAT}: {remedy}")
-        for name in ("table", "singles"):
-            if sha256_of_file(folder / f"{name}.npz") != record[f"{name}_sha256"]:
-                raise DatasetError(f"{folder / f'{name}.npz'} does not match its recorded sha256: {remedy}")
-        table = read_table(folder / "table.npz")
+        version = record["format_version"]
+        if version not in READABLE:
+            raise DatasetError(
+                f"{folder} has format {version}, this version of wildtype reads up to {FORMAT}: update "
+                f"wildtype, or {remedy}"
+            )
+        _verify(folder, record, remedy)
+        table, _ = read_table(folder / "table.npz")
         with np.load(folder / "singles.npz", allow_pickle=False) as stored:
             singles = {key: stored[key] for key in stored.files}
         genes = GeneIndex.from_json(record["genes"])
@@ -117,6 +117,7 @@ def read_dataset(folder: str | Path, organism: Organism) -> Dataset:
             noise=record["noise"],
             notes=tuple(record["notes"]),
             citation=record["citation"],
+            stages=tuple(StageReport(**report) for report in record.get("stages", ())),
         )
     except FileNotFoundError as error:
         raise DatasetError(
@@ -126,3 +127,15 @@ def read_dataset(folder: str | Path, organism: Organism) -> Dataset:
         if isinstance(error, DatasetError):
             raise
         raise DatasetError(f"the dataset at {folder} is damaged ({error}): {remedy}") from error
+
+
+def _verify(folder: Path, record: dict[str, Any], remedy: str) -> None:
+    if record["format_version"] > 1:
+        recorded = record.pop("record_sha256")
+        if content_hash(record) != recorded:
+            raise DatasetError(f"{folder / 'dataset.json'} does not match its recorded sha256: {remedy}")
+    for name, file in FILES.items():
+        if record["format_version"] == 1 and name == "readable":
+            continue
+        if sha256_of_file(folder / file) != record[f"{name}_sha256"]:
+            raise DatasetError(f"{folder / file} does not match its recorded sha256: {remedy}")

@@ -195,7 +195,7 @@ def to_markdown(comparison: Comparison) -> str:
 
 
 def print_card(card: Mapping[str, Any], console: Console | None = None) -> None:
-    """Print what ``Dataset.card`` returns: counts, exclusions, policies, noise, notes."""
+    """Print what ``Dataset.card`` returns: counts, exclusions, policies, noise, notes, and every stage."""
     console = console or Console()
     console.print(_text(card["name"], console, "bold"))
     facts = _table(console, ["", ""])
@@ -209,7 +209,7 @@ def print_card(card: Mapping[str, Any], console: Console | None = None) -> None:
         ("perturbations", _counts(card["perturbations_by_kind"])),
         ("not in the table", _counts(card["excluded"])),
         *((f"policy: {name}", meaning) for name, meaning in card["policies"].items()),
-        ("noise", card["noise"]),
+        ("noise ceiling", card["noise"]),
         *(("note", note) for note in card["notes"]),
         ("citation", card["citation"] or NONE),
         ("sha256", card["sha256"]),
@@ -224,6 +224,26 @@ def print_card(card: Mapping[str, Any], console: Console | None = None) -> None:
     for name, counts in by_phenotype.items():
         cells = [name, *(f"{counts.get(str(order), 0):,}" for order in orders)]
         table.add_row(*(_text(cell, console) for cell in cells))
+    console.print(table)
+    if card["stages"]:
+        _print_stages(card["stages"], console)
+
+
+def _print_stages(stages: Iterable[Mapping[str, Any]], console: Console) -> None:
+    table = _table(console, ["stage", "step", "policy", "rows in", "rows out", "counts"], (3, 4))
+    before = ""
+    for report in stages:
+        cells = [
+            report["stage"] if report["stage"] != before else "",
+            report["step"],
+            report["policy"],
+            f"{report['rows_in']:,}",
+            f"{report['rows_out']:,}",
+            _counts(report["counts"]),
+        ]
+        before = report["stage"]
+        table.add_row(*(_text(cell, console) for cell in cells))
+    console.print()
     console.print(table)
 
 

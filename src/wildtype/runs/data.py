@@ -110,7 +110,7 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
         config.seed,
         **{k: v for k in ("validation", "test") if (v := getattr(config.split, k)) is not None},
     )
-    sources = [p.source for p in chosen.phenotypes]
+    sources = [source for p in chosen.phenotypes for source in p.sources]
     organism: Organism = replace(chosen.organism, features=chosen.organism.features.allowed_for(sources))
     chosen = replace(chosen, organism=organism)
     train = chosen.table.take(split.train)

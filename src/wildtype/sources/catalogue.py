@@ -4,8 +4,10 @@ cache.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from wildtype.errors import DatasetError
 from wildtype.files import cache_dir
@@ -22,6 +24,8 @@ DATASETS = {
     "yeast-digenic-costanzo2010": "yeast",
     "yeast-digenic-costanzo2016": "yeast",
     "yeast-fitness-costanzo2016": "yeast",
+    "yeast-trigenic-kuzmin2018": "yeast",
+    "yeast-trigenic-kuzmin": "yeast",
 }
 ORGANISMS = tuple(dict.fromkeys(DATASETS.values()))
 IN_SILICO = ("ecoli-core", "ecoli-ijo1366")
@@ -35,6 +39,27 @@ def organism_folder(name: str) -> Path:
 def dataset_folder(name: str) -> Path:
     """Return where a dataset is kept."""
     return cache_dir() / "datasets" / name
+
+
+def further_datasets() -> dict[str, dict[str, Any]]:
+    """Return the records of datasets in the cache that are not in ``DATASETS``, by name: own data, and
+    those made by a query.
+    """
+    found = {}
+    for path in sorted((cache_dir() / "datasets").glob("[!.]*/dataset.json")):
+        try:
+            record = json.loads(path.read_text(encoding="utf-8"))
+            name, _ = str(record["name"]), (str(record["organism"]), list(record["notes"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # `wildtype data verify` says what is wrong with it
+        if name == path.parent.name and name not in DATASETS:
+            found[name] = record
+    return found
+
+
+def known_datasets() -> dict[str, str]:
+    """Return every dataset that can be loaded or built, by name, and its organism."""
+    return DATASETS | {name: record["organism"] for name, record in further_datasets().items()}
 
 
 def is_built(name: str) -> bool:
@@ -79,9 +104,10 @@ def load_dataset(name: str, *, progress: bool = True) -> Dataset:
     DatasetError
         If there is no such dataset, or if it must first be built from publishers' files.
     """
-    if name not in DATASETS:
-        raise DatasetError(f"there is no dataset {name!r}; known datasets: {', '.join(DATASETS)}")
-    organism_name = DATASETS[name]
+    known = known_datasets()
+    if name not in known:
+        raise DatasetError(f"there is no dataset {name!r}; known datasets: {', '.join(known)}")
+    organism_name = known[name]
     if not is_built(name) and organism_name not in IN_SILICO:
         raise DatasetError(
             f"dataset {name!r} is not built yet: run `wildtype data build {organism_name} --from FOLDER` "

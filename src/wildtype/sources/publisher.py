@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from wildtype.errors import SourceError
+from wildtype.errors import MissingFileError
 from wildtype.phenotypes.records import Publication
 
 
@@ -49,13 +49,13 @@ class RemoteFile:
         return None
 
     def require(self, folder: str | Path) -> Path:
-        """Return the file in `folder`; raises ``SourceError`` naming it and what to do."""
+        """Return the file in `folder`; raises ``MissingFileError`` naming it and what to do."""
         path = self.find(folder)
         if path is None:
             remedy = self.gated or (
                 f"fetch it from {self.urls[0]}" if self.urls else "ask its publisher for it"
             )
-            raise SourceError(
+            raise MissingFileError(
                 f"{self.name} is not in {str(folder)!r}: {remedy}, and put it there under that name"
             )
         return path

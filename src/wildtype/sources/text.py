@@ -18,7 +18,7 @@ from types import EllipsisType
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.errors import AmbiguousGeneError, SourceError
+from wildtype.errors import AmbiguousGeneError, MissingFileError, SourceError
 from wildtype.organism import GeneIndex
 from wildtype.phenotypes.reading import Reading
 
@@ -36,10 +36,10 @@ Header = Sequence[str | EllipsisType]
 
 
 def require(folder: str | Path, name: str) -> Path:
-    """Return ``folder / name``; raises ``SourceError`` naming both if there is no such file."""
+    """Return ``folder / name``; raises ``MissingFileError`` naming both if there is no such file."""
     path = Path(folder) / name
     if not path.is_file():
-        raise SourceError(
+        raise MissingFileError(
             f"{name} is not in {str(folder)!r}: fetch it from its publisher and put it there under that name"
         )
     return path

@@ -242,3 +242,14 @@ def real_build(mirror: Path) -> tuple[Organism, list[Reading]]:
 def real_organism(real_build: tuple[Organism, list[Reading]]) -> Organism:
     """The organism of the real files, without metabolism."""
     return real_build[0]
+
+
+@pytest.fixture(scope="session")
+def screen_genes() -> GeneIndex:
+    """Genes whose names have set traps: hyphens, a mitochondrial name, a merged ORF, an ambiguous alias."""
+    return GeneIndex(
+        ["YAL001C", "YAL002W", "YAL043C-A", "YAR042W", "YBR126C", "YDL164C", "YDL227C", "YFL039C", "Q0045"],
+        {"YAL001C": "TFC3", "YAL002W": "VPS8", "YBR126C": "TPS1", "YDL164C": "CDC9", "YDL227C": "HO"},
+        {"YAR042W": ["YAR044W", "DOUBLE"], "YFL039C": ["ABY1", "DOUBLE"]},
+        "yeast",
+    )

@@ -9,16 +9,21 @@ def list_(json: Json = False) -> None:
     """List every dataset, its organism, and whether it is built."""
     from rich.table import Table
 
-    from wildtype.sources.catalogue import DATASETS, IN_SILICO, is_built
+    from wildtype.sources.catalogue import DATASETS, IN_SILICO, is_built, known_datasets
+
+    def origin(name: str, organism: str) -> str:
+        if name not in DATASETS:
+            return "own data or a query"
+        return "simulation" if organism in IN_SILICO else "publishers' files"
 
     rows = [
         {
             "dataset": name,
             "organism": organism,
             "built": is_built(name),
-            "made from": "simulation" if organism in IN_SILICO else "publishers' files",
+            "made from": origin(name, organism),
         }
-        for name, organism in DATASETS.items()
+        for name, organism in known_datasets().items()
     ]
     if json:
         print_json(rows)

@@ -8,37 +8,42 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.organism import FeatureBlock, GeneFeatures, GeneGraphs, GeneIndex, Organism
+from wildtype.organism import FeatureBlock, GeneFeatures, GeneIndex, Organism
 from wildtype.organism.graph_features import graph_features
-from wildtype.organism.metabolism import read_metabolism
 from wildtype.phenotypes.reading import Reading
 from wildtype.sources.text import Collector, ignore
-from wildtype.sources.yeast.genes import abundance, sequences, sgd
-from wildtype.sources.yeast.graphs import ontology
-from wildtype.sources.yeast.graphs.irefindex import read_physical
-from wildtype.sources.yeast.graphs.regulation import read_documented, read_regulatory
-from wildtype.sources.yeast.graphs.string import read_string
+from wildtype.sources.yeast.genes import abundance, proteins, sequences, sgd
+from wildtype.sources.yeast.graphs import go_annotations, ontology
+from wildtype.sources.yeast.graphs.selection import read_graphs
+from wildtype.sources.yeast.metabolism import METABOLISM, find_model, read_model
 from wildtype.sources.yeast.screens import single_fitness
 from wildtype.sources.yeast.traits import single_deletions
 
-METABOLISM = "yeast-GEM_9.0.2.yml.gz"
-
 
 def build_organism(
-    folder: str | Path, *, string: str = "11.5", metabolism: bool = True, collect: Collector = ignore
+    folder: str | Path,
+    *,
+    string: str | None = None,
+    relations: Sequence[str] = (),
+    metabolism: bool = True,
+    collect: Collector = ignore,
 ) -> Organism:
     """Build the organism ``yeast`` from a folder of publishers' files.
 
-    The gene list, the gene graphs and the list of essential genes must be there; a feature block or the
-    metabolism whose file is absent is left out, and the description says so.
+    The gene list, physical interactions, regulation, STRING and the list of essential genes must be there,
+    each in any of its forms; a feature block or the metabolism whose file is absent is left out, and the
+    description says so.
 
     Parameters
     ----------
     folder : path
         Holds the files under their publishers' names.
-    string : {"11.5", "9.1"}
-        Version of STRING: six channels cut at combined score 900, or four full ones. Versions are never
-        mixed.
+    string : str, optional
+        Version of STRING (11.5, 12.0, 11.0 or 9.1); by default the first of these that is there. Versions are
+        never mixed.
+    relations : sequence of str
+        Gene graphs beyond the usual ones, by name (`wildtype.sources.yeast.graphs.selection.FURTHER`). Those
+        of genetic interactions leak the labels of interaction datasets, also into the features of graphs.
     metabolism : bool
         Whether to read Yeast-GEM (some 20 s the first time, then cached).
     collect : callable, optional
@@ -49,22 +54,20 @@ def build_organism(
     SourceError
         If a required file is missing, or any file is damaged or not in the published layout.
     ConfigError
-        If the version of STRING is unknown.
+        If the version of STRING or a relation is unknown.
     """
     genes, reading, about = sgd.read_genes(folder)
     collect(reading)
     essential, reading = sgd.read_essential(folder, genes)
     collect(reading)
-    read = [read_physical(folder, genes), read_regulatory(folder, genes), read_documented(folder, genes)]
-    read += read_string(folder, genes, string)
-    for _, reading in read:
-        collect(reading)
-    graphs = GeneGraphs(relation for relation, _ in read)
-    blocks, absent = _feature_blocks(Path(folder), genes, essential, collect)
+    graphs, absent = read_graphs(folder, genes, string=string, further=relations, collect=collect)
+    blocks, missing = _feature_blocks(Path(folder), genes, essential, collect)
+    absent += missing
     blocks += graph_features(graphs, components=16)
     model = None
-    if metabolism and (Path(folder) / METABOLISM).is_file():
-        model = read_metabolism(Path(folder) / METABOLISM)
+    if metabolism and find_model(folder) is not None:
+        model, reading = read_model(folder, genes)
+        collect(reading)
     elif metabolism:
         absent.append(f"metabolism ({METABOLISM})")
     description = f"Saccharomyces cerevisiae S288C, {about}"
@@ -90,8 +93,8 @@ def _feature_blocks(
     blocks: list[FeatureBlock] = []
     absent: list[str] = []
 
-    def there(block: str, file: str) -> bool:
-        if (folder / file).is_file():
+    def there(block: str, path: Path | None, file: str) -> bool:
+        if path is not None:
             return True
         absent.append(f"{block} ({file})")
         return False
@@ -100,21 +103,32 @@ def _feature_blocks(
         blocks.extend(new)
         collect(reading)
 
-    if there("go_process", ontology.GO):
+    if ontology.FILE.find(folder) is None and go_annotations.present(folder):
+        found, reading = go_annotations.read_annotations(folder, genes)
+        add([go_annotations.annotation_block(found, len(genes), "go_process")], reading)
+    elif there("go_process", ontology.FILE.find(folder), ontology.GO):
         block, reading = ontology.read_go_process(folder, genes)
         add([block], reading)
-    studies = [study for study in single_deletions.STUDIES if there("phenotypes", study.file)]
+    studies = [
+        study
+        for study in single_deletions.STUDIES
+        if there("phenotypes", study.remote.find(folder), study.file)
+    ]
     if studies:
         tables = [single_deletions.read_study(folder, study, genes) for study in studies]
         for table in tables:
             collect(table.reading)
         blocks.append(single_deletions.phenotype_block(tables))
-    if there("codon_usage and protein", sequences.CODING):
+    if sgd.CODING_SEQUENCES.find(folder) is None and proteins.has_proteins(folder):
+        absent.append(f"codon_usage ({sequences.CODING})")
+        translated, reading = proteins.read_proteins(folder, genes)
+        add([translated.block()], reading)
+    elif there("codon_usage and protein", sgd.CODING_SEQUENCES.find(folder), sequences.CODING):
         add(*sequences.read_sequence_blocks(folder, genes))
-    if there("abundance", abundance.PAXDB):
+    if there("abundance", abundance.FILE.find(folder), abundance.PAXDB):
         block, reading = abundance.read_abundance(folder, genes)
         add([block], reading)
-    if there("fitness", single_fitness.FITNESS):
+    if there("fitness", single_fitness.STRAIN_TABLE.find(folder), single_fitness.FITNESS):
         block, reading = single_fitness.fitness_block(single_fitness.read_strains(folder, genes), len(genes))
         add([block], reading)
     blocks.append(_essential_block(essential))

@@ -26,6 +26,20 @@ def test_columns_are_found_by_name(small, genes: GeneIndex) -> None:
     assert block.values[0, 0] == 2
 
 
+def test_the_integrated_dataset_goes_first_and_names_itself(small, genes: GeneIndex) -> None:
+    """Written by hand in the layout of a newer release (no internal id), whose header is not confirmed."""
+    assert read_abundance(small.path, genes)[0].source == "PaxDb, S.cerevisiae"
+    small.write(
+        "4932-WHOLE_ORGANISM-integrated.txt",
+        "#name: S.cerevisiae - Whole organism (Integrated)\n#score: 20\n#\n#string_external_id\tabundance\n"
+        "4932.YAL001C\t10\n4932.Q0045\t1000\n",
+    )
+    block, reading = read_abundance(small.path, genes)
+    assert block.source == "PaxDb, S.cerevisiae - Whole organism (Integrated)"
+    assert (block.values[0, 0], block.values[genes.find("COX1"), 0]) == (1, 3)
+    assert reading.file == "4932-WHOLE_ORGANISM-integrated.txt"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

@@ -29,6 +29,20 @@ def test_an_alias_that_names_another_feature_is_left_out(small) -> None:
     assert about.endswith("another feature: 1")
 
 
+def test_the_publishers_own_name_goes_first(small) -> None:
+    lines = small.text(FEATURES).split("\r\n")
+    small.write("SGD_features.tab", "\r\n".join(lines[:4]) + "\r\n")
+    genes, reading, _ = read_genes(small.path)
+    assert genes.names == ("YAL001C", "YAL002W")
+    assert reading.file == "SGD_features.tab"
+
+
+def test_a_missing_gene_list_says_where_it_is(small) -> None:
+    small.remove(FEATURES)
+    with pytest.raises(SourceError, match=r"SGD_features\.tab is not in .*fetch it from https://sgd-archive"):
+        read_genes(small.path)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

@@ -12,7 +12,10 @@ from wildtype.sources.yeast.graphs.regulation import (
     BOTH,
     DOCUMENTED,
     gene_of_protein,
+    has_documented,
+    has_regulatory,
     read_documented,
+    read_regulation_matrix,
     read_regulatory,
 )
 
@@ -61,6 +64,64 @@ def test_a_third_field_names_the_line(small, genes: GeneIndex) -> None:
         read_documented(small.path, genes)
 
 
+RAW_MATRIX = "DNABinding_AND_Expr_TF_act_OR_inh_RegulationMatrix_Documented_2020511.csv"
+RAW_PAIRS = "RegulationTwoColumnTable_Documented_2013927.tsv"
+
+
+def edges(relation) -> list[tuple[int, int]]:
+    return sorted((int(r), int(c)) for r, c in zip(*relation.endpoints()[:2], strict=True))
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_the_portals_matrix_has_regulators_in_its_rows(raw, genes: GeneIndex, separator: str) -> None:
+    """The file is written by hand in the portal's layout: no mirror holds the portal's own files."""
+    raw.remove(BOTH)
+    raw.write(RAW_MATRIX, raw.text(RAW_MATRIX).replace(";", separator))
+    relation, reading = read_regulatory(raw.path, genes)
+    gcn4, rox3, tfc3, vps8, efb1 = (genes.find(name) for name in ("GCN4", "ROX3", "TFC3", "VPS8", "EFB1"))
+    assert edges(relation) == sorted([(gcn4, tfc3), (gcn4, efb1), (rox3, vps8)])
+    assert reading.rows == 5  # the entries that are 1
+    assert reading.dropped == {"unknown gene": 2}  # Abf1p is no gene of the small list, MEL1 neither
+    assert relation.version == "2020511"
+    assert relation.note.endswith("1 regulators that are no gene of the index: Abf1p")
+
+
+def test_a_portals_matrix_turned_round_is_refused(raw, genes: GeneIndex) -> None:
+    raw.write(RAW_MATRIX, ";Gcn4p;Rox3p\nYAL001C;1;0\nVPS8;0;1\nEFB1;1;0\n")
+    with pytest.raises(SourceError, match="expected regulators there: turn the table round"):
+        read_regulation_matrix(raw.path / RAW_MATRIX, genes, "regulatory")
+
+
+def test_the_portals_two_columns_hold_the_regulator_first(raw, genes: GeneIndex) -> None:
+    raw.remove(DOCUMENTED)
+    relation, reading = read_documented(raw.path, genes)
+    gcn4, rox3, tfc3, vps8 = (genes.find(name) for name in ("GCN4", "ROX3", "TFC3", "VPS8"))
+    assert edges(relation) == sorted([(gcn4, tfc3), (rox3, vps8)])
+    assert reading.dropped == {"unknown gene": 1, "self-loop": 1}
+    assert "stand-in for TFLink" in relation.note
+    assert "2Doc" in relation.note
+
+
+def test_an_export_goes_before_the_portals_files_and_without_either_none_is_there(
+    raw, genes: GeneIndex
+) -> None:
+    assert read_regulatory(raw.path, genes)[0].version == "2019-07-13"
+    assert read_documented(raw.path, genes)[0].version == "2020 export"
+    for file in (BOTH, DOCUMENTED, RAW_MATRIX, RAW_PAIRS):
+        raw.remove(file)
+    assert not has_regulatory(raw.path)
+    assert not has_documented(raw.path)
+    with pytest.raises(SourceError, match="has no fixed link"):
+        read_regulatory(raw.path, genes)
+
+
+def test_several_dates_of_one_matrix_are_refused(raw, genes: GeneIndex) -> None:
+    raw.remove(BOTH)
+    raw.write(RAW_MATRIX.replace("2020511", "2013927"), raw.text(RAW_MATRIX))
+    with pytest.raises(SourceError, match="holds 2 releases"):
+        read_regulatory(raw.path, genes)
+
+
 TEXTBOOK = (
     ("GAL4", "GAL1"), ("GCN4", "HIS4"), ("SWI4", "CLN1"), ("MSN2", "CTT1"), ("ADR1", "ADH2"),
     ("LEU3", "LEU1"), ("YAP1", "TRX2"), ("STE12", "FUS1"), ("RAP1", "RPL3"),
@@ -73,6 +134,8 @@ def test_real_documented_regulation(mirror: Path, real_genes: GeneIndex) -> None
     assert reading.rows == 193943
     assert reading.rows == reading.kept + sum(reading.dropped.values())
     assert relation.edges + relation.dropped["self-loop"] == 190053
+    lost = relation.note.partition("6 regulators that are no gene of the index: ")[2]
+    assert lost.split(", ") == ["2Doc", "6Doc", "7Doc", "Flo8p", "Pul4p", "Rof1p"]
     for regulator, target in TEXTBOOK:
         assert relation.adjacency[real_genes.find(regulator), real_genes.find(target)] == 1
     assert relation.adjacency[real_genes.find("GAL1"), real_genes.find("GAL4")] == 0

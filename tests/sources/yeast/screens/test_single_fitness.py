@@ -7,17 +7,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.sources.spreadsheets import xlsx
 from wildtype.errors import SourceError
 from wildtype.mutants import Kind
 from wildtype.organism import GeneIndex
+from wildtype.phenotypes.reading import Reading
+from wildtype.phenotypes.records import Publication, Study
 from wildtype.sources.yeast.screens.single_fitness import (
     FITNESS,
     FITNESS_SOURCE,
+    STRAIN_TABLE,
     by_gene,
     deleted_genes,
+    expression_only,
     fitness_block,
+    measure_strains,
     read_strains,
 )
+
+STUDY = Study(name="costanzo2016", publication=Publication(citation="Costanzo et al. 2016"), organism="yeast")
 
 
 def test_strain_suffix_and_allele_name_say_what_was_done(small, genes: GeneIndex) -> None:
@@ -58,6 +66,7 @@ def test_the_block_is_marked_as_measured(small, genes: GeneIndex) -> None:
             "act1-101\tNaN\tNaN\t0.6\t-1",
             "line 8: .*standard deviation of at least 0",
         ),
+        ("act1-101\t", "act1\x14101\t", "line 8: received .*expected an allele name"),
         ("(26°)\t", "(26)\t", "line 1: received the header"),
     ],
 )
@@ -65,6 +74,78 @@ def test_damage_names_the_line(small, genes: GeneIndex, old: str, new: str, mess
     small.replace(FITNESS, old, new)
     with pytest.raises(SourceError, match=message):
         read_strains(small.path, genes)
+
+
+def as_workbook(text: str) -> bytes:
+    """The hand-written table as the publisher's workbook has it: numbers as numbers, NaN as text."""
+
+    def cell(value: str) -> str | float | None:
+        try:
+            return None if value == "" else value if value == "NaN" else float(value)
+        except ValueError:
+            return value
+
+    rows = [[cell(value) for value in line.split("\t")] for line in text.rstrip("\n").split("\n")]
+    return xlsx({"Sheet1": rows})
+
+
+def test_the_workbook_and_its_text_form_say_the_same(small, genes: GeneIndex) -> None:
+    """Both are written by hand in the publisher's layout; the numbers are invented."""
+    text = read_strains(small.path, genes)
+    (small.path / STRAIN_TABLE.name).write_bytes(as_workbook(small.text(FITNESS)))
+    small.remove(FITNESS)
+    workbook = read_strains(small.path, genes)
+    assert workbook.allele == text.allele
+    np.testing.assert_array_equal(workbook.value, text.value)
+    np.testing.assert_array_equal(workbook.sd, text.sd)
+    np.testing.assert_array_equal(workbook.gene.position, text.gene.position)
+
+
+def test_damage_of_the_workbook_names_sheet_and_row(small, genes: GeneIndex) -> None:
+    small.replace(FITNESS, "act1-101\tNaN\tNaN\t0.6", "act1-101\tNaN\tNaN\tsick")
+    (small.path / STRAIN_TABLE.name).write_bytes(as_workbook(small.text(FITNESS)))
+    with pytest.raises(SourceError, match="sheet 'Sheet1', row 8: received 'sick', expected a number"):
+        read_strains(small.path, genes)
+
+
+def test_measurements_keep_every_strain_and_temperature(small, genes: GeneIndex) -> None:
+    readings: list[Reading] = []
+    parts = measure_strains(STRAIN_TABLE.require(small.path), genes, STUDY, readings.append)
+    records = [record for part in parts for record in part.records()]
+    assert [(r.use, r.rows, r.kept, r.dropped) for r in readings] == [
+        ("fitness at 30 °C", 12, 9, {"unknown gene": 1, "no fitness given": 2}),
+        ("fitness at 26 °C", 12, 8, {"unknown gene": 1, "no fitness given": 3}),
+    ]
+    assert len(records) == 17
+    found = {
+        (record.replicate, record.environment.temperature): (
+            record.value, record.sd, [(p.kind.name.lower(), p.allele) for p in record.genotype.perturbations],
+        )
+        for record in records
+    }  # fmt: skip
+    # Query and array strain, and both temperatures, repeat one number: nothing is merged here.
+    for strain in ("YAL002W_sn1", "YAL002W_dma1"):
+        for degrees in (26, 30):
+            assert found[f"strain {strain}", degrees] == (0.9, 0.05, [("deletion", "")])
+    assert found["strain YAL002W_damp9", 26] == (0.5, 0.1, [("reduced_expression", "vps8_damp")])
+    sensitive = [("temperature_sensitive", "tfc3-g349e")]
+    assert found["strain YAL001C_tsa508", 26] == (0.8658, 0.1789, sensitive)
+    assert found["strain YAL001C_tsa508", 30] == (0.8285, 0.1964, sensitive)
+    assert found["strain YAL005C_dma30", 30] == (0.7, 0.1, [("deletion", ""), ("suppressor", "ssa1-supp1")])
+    assert found["strain YFL039C_tsq1", 30][:1] == (0.6,)
+    assert np.isnan(found["strain YFL039C_tsq1", 30][1])
+    assert ("strain YFL039C_tsq1", 26) not in found
+    assert ("strain YAL003W_S26", 30) not in found
+
+
+def test_genes_without_any_deletion_or_other_allele(small, genes: GeneIndex) -> None:
+    strains = read_strains(small.path, genes)
+    assert not expression_only(strains, len(genes)).any()  # TFC3 has temperature-sensitive strains besides
+    for suffix in ("tsa508", "tsq508"):
+        small.replace(FITNESS, f"YAL001C_{suffix}\tYAL001C\ttfc3-g349e", f"YAL002W_{suffix}\tYAL002W\tvps8-1")
+    strains = read_strains(small.path, genes)
+    only = [genes.names[i] for i in np.flatnonzero(expression_only(strains, len(genes)))]
+    assert only == ["YAL001C"]
 
 
 @pytest.mark.real

@@ -1,4 +1,4 @@
-"""Coding sequences of all ORFs (SGD, genome release R64-2-1): codon usage, amino-acid composition and length.
+"""Coding sequences of all ORFs (SGD): codon usage, amino-acid composition and length.
 
 Legend: n genes · s sequences · 64 codons in the order TTT, TTC, TTA … of the genetic-code tables.
 """
@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from wildtype.errors import SourceError
 from wildtype.organism import FeatureBlock, GeneIndex
 from wildtype.phenotypes.reading import Reading
-from wildtype.sources.text import REMEDY, count_reasons, match_genes, read_text, require
+from wildtype.sources.text import REMEDY, count_reasons, match_genes
 from wildtype.sources.yeast.components import components, spread
+from wildtype.sources.yeast.genes.fasta import read_fasta
+from wildtype.sources.yeast.genes.sgd import CODING_SEQUENCES
 from wildtype.sources.yeast.names import one_row_per_gene
 
 CODING = "orf_coding_all_R64-2-1.fasta.gz"
@@ -22,6 +24,7 @@ BASES = "TCAG"
 STANDARD_CODE = "FFLLSSSSYY**CC*WLLLLPPPPHHQQRRRRIIIMTTTTNNKKSSRRVVVVAAAADDEEGGGG"
 SENSE = np.array([aa != "*" for aa in STANDARD_CODE])
 AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
+PROTEIN_COLUMNS = (*(f"fraction_{aa}" for aa in AMINO_ACIDS), "log10_length")
 SHORT = "shorter than one codon"
 
 
@@ -38,7 +41,7 @@ def read_sequence_blocks(
     SourceError
         If the file is missing, damaged, or not FASTA of DNA letters.
     """
-    path = require(folder, CODING)
+    path = CODING_SEQUENCES.require(folder)
     names, counts = _codon_counts(path)
     matched = match_genes(names, genes)
     total = counts[:, SENSE].sum(1)
@@ -46,11 +49,12 @@ def read_sequence_blocks(
     positions, first, dropped = one_row_per_gene(matched, path, total > 0)
     counts, total = counts[first], total[first]
     frequency = counts[:, SENSE] / total[:, None]
-    scores = components(frequency - frequency.mean(0), count, CODING)
+    scores = components(frequency - frequency.mean(0), count, path.name)
     letters = np.array(list(STANDARD_CODE))
     composition = np.stack([counts[:, letters == aa].sum(1) / total for aa in AMINO_ACIDS], axis=1)
     protein = np.concatenate([composition, np.log10(total)[:, None]], axis=1)
-    n, source = len(genes), "SGD coding sequences R64-2-1"
+    release = next((word for word in path.name.split("_") if word.startswith("R64")), "").partition(".")[0]
+    n, source = len(genes), f"SGD coding sequences {release}".strip()
     blocks = [
         FeatureBlock(
             "codon_usage", spread(scores, positions, n),
@@ -59,12 +63,12 @@ def read_sequence_blocks(
         ),
         FeatureBlock(
             "protein", spread(protein, positions, n),
-            (*(f"fraction_{aa}" for aa in AMINO_ACIDS), "log10_length"), source,
+            PROTEIN_COLUMNS, source,
             note="translated by the standard genetic code",
         ),
     ]  # fmt: skip
     dropped |= count_reasons({SHORT: short})
-    return blocks, Reading(CODING, "codon_usage, protein", len(names), int(positions.size), dropped)
+    return blocks, Reading(path.name, "codon_usage, protein", len(names), int(positions.size), dropped)
 
 
 def _codon_counts(path: Path) -> tuple[list[str], NDArray[np.int64]]:
@@ -76,28 +80,15 @@ def _codon_counts(path: Path) -> tuple[list[str], NDArray[np.int64]]:
         code[ord(ambiguous)] = 4
     names: list[str] = []
     rows: list[NDArray[np.int64]] = []
-    at = 1
-    text = read_text(path)
-    if not text.startswith(">"):
-        raise SourceError(
-            f"{path}, line 1: received {text[:20]!r}, expected a FASTA header line with >; {REMEDY}"
-        )
-    for record in text[1:].split("\n>"):
-        head, _, body = record.partition("\n")
-        words = head.split()
-        if not words:
-            raise SourceError(
-                f"{path}, line {at}: received an empty header, expected an ORF name after >; {REMEDY}"
-            )
-        bases = code[np.frombuffer(body.replace("\n", "").upper().encode(), np.uint8)]
+    for record in read_fasta(path):
+        bases = code[np.frombuffer(record.sequence.encode(), np.uint8)]
         if (bases == 255).any():
             raise SourceError(
-                f"{path}, line {at}: the sequence of {words[0]!r} has a letter other than A, C, G, T, "
-                f"N; {REMEDY}"
+                f"{path}, line {record.line}: the sequence of {record.name!r} has a letter other than "
+                f"A, C, G, T, N; {REMEDY}"
             )
         triplets = bases[: bases.size // 3 * 3].reshape(-1, 3).astype(np.int64)
         clear = (triplets < 4).all(1)
         rows.append(np.bincount(triplets[clear] @ np.array([16, 4, 1]), minlength=64))
-        names.append(words[0])
-        at += record.count("\n") + 1
+        names.append(record.name)
     return names, np.stack(rows)

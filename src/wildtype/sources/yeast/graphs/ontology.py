@@ -5,16 +5,39 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from wildtype.errors import SourceError
 from wildtype.organism import FeatureBlock, GeneIndex
 from wildtype.phenotypes.reading import Reading
-from wildtype.sources.text import REMEDY, match_genes, read_text, require
+from wildtype.phenotypes.records import Publication
+from wildtype.sources.publisher import Publisher, RemoteFile
+from wildtype.sources.text import REMEDY, match_genes, read_text
 from wildtype.sources.yeast.components import components, spread
 from wildtype.sources.yeast.names import one_row_per_gene
 
 GO = "go_bp_140819_gene_by_term.txt.gz"
+FILE = RemoteFile(
+    GO,
+    (
+        "https://raw.githubusercontent.com/baryshnikova-lab/safe-data/"
+        "19b63f69fda614e9f2cbda55ec46a3f84a97a50f/attributes/go_bp_140819.txt.gz",
+    ),
+    aliases=("go_bp_140819_gene_by_term.txt", "go_bp_140819.txt"),
+)
+PUBLISHER = Publisher(
+    name="go-process-2014",
+    title="Gene Ontology biological process of 2014-08-19, propagated, as prepared for SAFE",
+    publication=Publication(
+        citation="Baryshnikova 2016, Systematic functional annotation and visualization of biological "
+        "networks, Cell Syst 2:412"
+    ),
+    licence="CC BY 4.0 (Gene Ontology), not confirmed",
+    files=(FILE,),
+    published={"genes": 5_911, "terms": 4_373},
+    notes=("evidence codes are lost: annotations inferred from genetic interactions may leak",),
+)
 LEAST_GENES = 3
 """Terms with fewer genes say nothing about other genes."""
 
@@ -29,7 +52,7 @@ def read_go_process(folder: str | Path, genes: GeneIndex, count: int = 64) -> tu
     SourceError
         If the file is missing, damaged, or has an entry other than 0 and 1.
     """
-    path = require(folder, GO)
+    path = FILE.require(folder)
     lines = read_text(path).rstrip("\n").split("\n")
     terms = lines[0].split("\t")
     if terms[0] != "ORF" or len(terms) < 3:
@@ -53,18 +76,33 @@ def read_go_process(folder: str | Path, genes: GeneIndex, count: int = 64) -> tu
     columns = np.concatenate(chosen)
     offsets = np.cumsum([0] + [len(e) for e in chosen])
     table = sparse.csr_array((np.ones(columns.size), columns, offsets), shape=(len(chosen), width))
-    size = np.bincount(columns, minlength=width)
-    informative = np.flatnonzero((size >= LEAST_GENES) & (size < len(chosen)))
-    weighted = sparse.csr_array(table[:, informative] * np.log(len(chosen) / size[informative])[None, :])
-    scores = components(weighted, count, GO)
+    scores, informative = informative_components(table, count, path.name)
     block = FeatureBlock(
         "go_process",
         spread(scores, positions, len(genes)),
         tuple(f"component{i + 1}" for i in range(scores.shape[1])),
         source="Gene Ontology biological process, 2014-08-19",
-        note=f"{len(informative):,} of {width:,} terms (at least {LEAST_GENES} genes); evidence "
+        note=f"{informative:,} of {width:,} terms (at least {LEAST_GENES} genes); evidence "
         "codes are lost: annotations inferred from genetic interactions known before August 2014 may leak",
     )
     return block, Reading(
-        GO, block.name, len(names), int(positions.size), dropped, int(matched.renamed[first].sum())
+        path.name, block.name, len(names), int(positions.size), dropped, int(matched.renamed[first].sum())
     )
+
+
+def informative_components(table: sparse.csr_array, count: int, what: str) -> tuple[NDArray[np.float64], int]:
+    """Return leading components [m, count] of a 0/1 table [m, t], and how many of its terms they rest on.
+
+    A term with g of m genes weighs ln(m / g) (Resnik 1995); terms of all genes or of fewer than three say
+    nothing and are left out.
+
+    Raises
+    ------
+    SourceError
+        If no term is left; ``what`` names the table.
+    """
+    m, width = table.shape
+    size = np.bincount(table.indices, minlength=width)
+    informative = np.flatnonzero((size >= LEAST_GENES) & (size < m))
+    weighted = sparse.csr_array(table[:, informative] * np.log(m / size[informative])[None, :])
+    return components(weighted, count, what), informative.size

@@ -5,7 +5,6 @@ Legend: n genes · m strains · 2 temperatures (30 °C, then 26 °C).
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,19 +15,44 @@ from numpy.typing import NDArray
 from wildtype.errors import SourceError
 from wildtype.mutants import Kind
 from wildtype.organism import FeatureBlock, GeneIndex
+from wildtype.phenotypes.measurements import Measurements
 from wildtype.phenotypes.reading import Reading
-from wildtype.sources.text import (
-    REMEDY,
-    GeneNames,
-    count_reasons,
-    match_genes,
-    read_rows,
-    require,
-)
+from wildtype.phenotypes.records import Environment, PerturbationKind, Study
+from wildtype.sources.publisher import RemoteFile
+from wildtype.sources.sheets import read_sheet
+from wildtype.sources.text import REMEDY, Collector, GeneNames, Rows, count_reasons, read_rows
 from wildtype.sources.yeast.screens.digenic import average, distinct
+from wildtype.sources.yeast.screens.parts import Sieve
+from wildtype.sources.yeast.screens.sga_strains import StrainId, parse_strain
+from wildtype.sources.yeast.screens.suppressors import SuppressedStrains, measured_apart
+from wildtype.sources.yeast.screens.trigenic_table import FITNESS as FITNESS_PHENOTYPE
+
+ARCHIVE = "Data File S1. Raw genetic interaction datasets: Pair-wise interaction format"
+"""Folder in the publisher's archive; its colon is no part of a file name everywhere."""
+_URL = (
+    "https://thecellmap.org/costanzo2016/data_files/"
+    "Raw%20genetic%20interaction%20datasets:%20Pair-wise%20interaction%20format.zip"
+)
+_SHA256 = "05adf2aa309e5336cd1c3045eb033a2bc7b24e6f249d57a0cc25549ec6772522"
+
+
+def archived(name: str, *aliases: str, gated: str = "") -> RemoteFile:
+    """Return one file of the publisher's archive, which may also lie unpacked in its folder."""
+    folders = dict.fromkeys((ARCHIVE, ARCHIVE.replace(":", "_"), ARCHIVE.replace(":", "")))
+    return RemoteFile(
+        name, (_URL,), _SHA256, (*aliases, *(f"{folder}/{name}" for folder in folders)), f"{ARCHIVE}/{name}",
+        gated,
+    )  # fmt: skip
+
 
 FITNESS = "costanzo2016_single_mutant_fitness.tsv.gz"
+STRAIN_TABLE = archived(
+    "strain_ids_and_single_mutant_fitness.xlsx", FITNESS.removesuffix(".gz"),
+    gated=f"take it out of the archive at {_URL} (or its first sheet as text, {FITNESS})",
+)  # fmt: skip
+"""The table as the publisher's workbook, or its first sheet as text."""
 FITNESS_SOURCE = "costanzo2016:fitness"
+MEDIUM = "SGA double-mutant selection medium"
 TEMPERATURES = ("30C", "26C")
 SINGLE_FITNESS = (
     "Costanzo et al. 2016 at 30 °C: the mean over deletion strains where there is one, else the mean over "
@@ -46,17 +70,12 @@ _COLUMNS = (
     "Single mutant fitness (30°) stddev",
 )
 _VALUE, _SD = (5, 3), (6, 4)
-_STRAIN = re.compile(r"(?P<orf>[^_]+)_(?P<type>sn|dma|tsq|tsa|damp|S|A_S)\d+")
-_KINDS = {
-    "sn": Kind.ABSENT,  # natMX deletion, query
-    "dma": Kind.ABSENT,  # kanMX deletion, array
-    "tsq": Kind.REDUCED,  # temperature-sensitive, query
-    "tsa": Kind.REDUCED,  # temperature-sensitive, array
-    "damp": Kind.REDUCED,  # decreased abundance by mRNA perturbation
-    "S": Kind.ABSENT,  # carries a suppressor
-    "A_S": Kind.ABSENT,
-}
 _MISSING = ("NaN", "")
+
+
+def sga_environment(temperature: float = np.nan) -> Environment:
+    """Return what crosses and their controls grow on, at degrees Celsius where they are stated."""
+    return Environment(medium=MEDIUM, temperature=temperature)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +112,35 @@ class Strains:
         return np.unique(np.array(self.allele, dtype=object), return_inverse=True)[1].reshape(-1)
 
 
+@dataclass(frozen=True, eq=False)
+class _Table:
+    rows: Rows
+    strains: SuppressedStrains
+    alleles: tuple[str, ...]
+    value: NDArray[np.float64]
+    sd: NDArray[np.float64]
+
+
+def _read_table(path: Path, genes: GeneIndex) -> _Table:
+    workbook = path.name.removesuffix(".gz").endswith(".xlsx")
+    rows = read_sheet(path, header=_COLUMNS) if workbook else read_rows(path, header=_COLUMNS)
+    alleles = tuple(rows.text(2))
+    rows.refuse(2, np.array([not name.isprintable() for name in alleles]), "an allele name")
+    ids: list[StrainId] = []
+    for row, (strain, orf) in enumerate(zip(rows.text(0), rows.text(1), strict=True)):
+        found = parse_strain(strain)
+        if found is None or found.orfs != (orf,):
+            raise rows.error(
+                row, strain, f"a strain of {orf} ending in _snN, _dmaN, _tsqN, _tsaN, _dampN or _SN"
+            )
+        ids.append(found)
+    value = np.stack([rows.numbers(i, missing=_MISSING) for i in _VALUE], axis=1)
+    sd = np.stack([rows.numbers(i, missing=_MISSING) for i in _SD], axis=1)
+    for column, position in enumerate(_SD):
+        rows.refuse(position, sd[:, column] < 0, "a standard deviation of at least 0")
+    return _Table(rows, SuppressedStrains.build(ids, alleles, genes), alleles, value, sd)
+
+
 def read_strains(folder: str | Path, genes: GeneIndex) -> Strains:
     """Read the strain table.
 
@@ -102,27 +150,45 @@ def read_strains(folder: str | Path, genes: GeneIndex) -> Strains:
         If the file is missing, damaged, has an unknown strain type, a strain that is not of its ORF, or a
         fitness that is neither a number nor NaN.
     """
-    rows = read_rows(require(folder, FITNESS), header=_COLUMNS)
-    ids, orfs, alleles = rows.text(0), rows.text(1), tuple(rows.text(2))
-    kinds, suppressor = [], []
-    for row, (strain, orf, allele) in enumerate(zip(ids, orfs, alleles, strict=True)):
-        found = _STRAIN.fullmatch(strain)
-        if not found or found["orf"] != orf:
-            raise rows.error(
-                row, strain, f"a strain of {orf} ending in _snN, _dmaN, _tsqN, _tsaN, _dampN or _SN"
-            )
-        kinds.append(_KINDS[found["type"]])
-        suppressor.append(found["type"].endswith("S") or "supp" in allele)
-    value = np.stack([rows.numbers(i, missing=_MISSING) for i in _VALUE], axis=1)
-    sd = np.stack([rows.numbers(i, missing=_MISSING) for i in _SD], axis=1)
-    for column, position in enumerate(_SD):
-        rows.refuse(position, sd[:, column] < 0, "a standard deviation of at least 0")
-    matched = match_genes(orfs, genes)
-    if not (matched.found[:, None] & np.isfinite(value)).any():
+    table = _read_table(STRAIN_TABLE.require(folder), genes)
+    first = table.strains.first
+    matched = GeneNames(first.gene[:, 0], first.renamed)
+    if not (matched.found[:, None] & np.isfinite(table.value)).any():
         raise SourceError(
-            f"{rows.path} has no fitness of an ORF of the gene list, expected thousands: {REMEDY}"
+            f"{table.rows.path} has no fitness of an ORF of the gene list, expected thousands: {REMEDY}"
         )
-    return Strains(matched, np.array(kinds, dtype=np.uint8), np.array(suppressor), alleles, value, sd)
+    kind = np.where(first.kind[:, 0] == PerturbationKind.DELETION, Kind.ABSENT, Kind.REDUCED)
+    return Strains(
+        matched, kind.astype(np.uint8), table.strains.suppressed, table.alleles, table.value, table.sd
+    )
+
+
+def measure_strains(path: Path, genes: GeneIndex, study: Study, collect: Collector) -> list[Measurements]:
+    """Return the table as measurements: one per strain and temperature with a fitness.
+
+    Query and array strains of one allele carry one number, and all but temperature-sensitive strains the
+    same at both temperatures: these repetitions are left in, under the strains' names as replicates.
+
+    Raises
+    ------
+    SourceError
+        As `read_strains`.
+    """
+    table = _read_table(path, genes)
+    side = (table.strains, np.arange(len(table.rows)))
+    parts = []
+    for column, name in enumerate(TEMPERATURES):
+        temperature = float(name.removesuffix("C"))
+        value, sd = table.value[:, column], table.sd[:, column]
+        sieve = Sieve(np.ones(len(table.rows), bool))
+        sieve.drop_genes([(side[0].first, side[1])])
+        sieve.drop(NO_FITNESS, np.isnan(value))
+        collect(sieve.reading(path.name, f"fitness at {temperature:g} °C", [(side[0].first, side[1])]))
+        parts += measured_apart(
+            study, genes, FITNESS_PHENOTYPE, sga_environment(temperature), [side], value, sieve.left,
+            label="strain", sd=sd,
+        )  # fmt: skip
+    return parts
 
 
 def deleted_genes(strains: Strains, n: int) -> NDArray[np.bool_]:
@@ -131,6 +197,16 @@ def deleted_genes(strains: Strains, n: int) -> NDArray[np.bool_]:
     deletion = strains.gene.found & (strains.kind == Kind.ABSENT) & ~strains.suppressor
     out[strains.gene.position[deletion]] = True
     return out
+
+
+def expression_only(strains: Strains, n: int) -> NDArray[np.bool_]:
+    """Return which genes [n] the study has DAmP strains of and no other, leaving suppressors aside."""
+    expression, other = np.zeros(n, bool), np.zeros(n, bool)
+    damp = np.array([name.lower().endswith("_damp") for name in strains.allele], bool)
+    plain = strains.gene.found & ~strains.suppressor
+    expression[strains.gene.position[plain & damp]] = True
+    other[strains.gene.position[plain & ~damp]] = True
+    return expression & ~other
 
 
 def by_gene(strains: Strains, n: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

@@ -13,43 +13,30 @@ from numpy.typing import NDArray
 
 from wildtype.organism import FeatureBlock, GeneIndex
 from wildtype.phenotypes.reading import Reading
-from wildtype.sources.text import Header, match_genes, read_rows, require
+from wildtype.sources.text import match_genes
 from wildtype.sources.yeast.components import components, spread
 from wildtype.sources.yeast.names import one_row_per_gene
+from wildtype.sources.yeast.traits.tables import (
+    BRESLOW,
+    COSTANZO2021,
+    DEUTSCHBAUER,
+    GIAEVER,
+    MATTIAZZI,
+    MULLEDER,
+    QIAN,
+    STEINMETZ,
+    VIZEACOUMAR,
+    Study,
+    read_table,
+)
 
-MISSING = ("", "NA", "NaN", "nan")
 LEAST_SHARE = 0.2
 """Columns measured in a smaller share of a study's strains are left out."""
 TAILS = (0.5, 99.5)
 """Percentiles to which values are clipped: pooled screens have outliers of hundreds of sd."""
-
-
-@dataclass(frozen=True)
-class Study:
-    """One table of phenotypes: file name, phenotype source, and layout."""
-
-    file: str
-    source: str
-    separator: str = "\t"
-    key: Header = ("orf", ...)
-
-
 STUDIES = (
-    Study("phenotype_growth_breslow2008.tsv.gz", "breslow2008:growth"),
-    Study("phenotype_growth_deutschbauer2005.tsv.gz", "deutschbauer2005:growth"),
-    Study("phenotype_growth_qian2012.tsv.gz", "qian2012:growth"),
-    Study("phenotype_growth_steinmetz2002.tsv.gz", "steinmetz2002:growth"),
-    Study("phenotype_growth_giaever2002.tsv.gz", "giaever2002:growth"),
-    Study("phenotype_growth14cond_costanzo2021.tsv.gz", "costanzo2021:growth"),
-    Study("phenotype_morphology_vizeacoumar2010.tsv.gz", "vizeacoumar2010:morphology"),
-    Study("phenotype_morphology_mattiazzi2020.tsv.gz", "mattiazzi2020:morphology"),
-    Study(
-        "phenotype_metabolome_mulleder2016_zscores.csv.gz",
-        "mulleder2016:amino_acids",
-        ",",
-        ("ORF", "gene", ...),
-    ),
-)
+    BRESLOW, DEUTSCHBAUER, QIAN, STEINMETZ, GIAEVER, COSTANZO2021, VIZEACOUMAR, MATTIAZZI, MULLEDER,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,17 +56,14 @@ def read_study(folder: str | Path, study: Study, genes: GeneIndex) -> PhenotypeT
     SourceError
         If the file is missing, damaged, or has an entry that is neither a number nor missing.
     """
-    path = require(folder, study.file)
-    rows = read_rows(path, separator=study.separator, header=study.key, quoted=study.separator == ",")
+    rows, numbers = read_table(folder, study)
     matched = match_genes(rows.text(0), genes)
-    positions, first, dropped = one_row_per_gene(matched, path)
-    start = len(study.key) - 1
-    columns = [rows.numbers(i, missing=MISSING) for i in range(start, len(rows.header))]
-    values = np.full((len(genes), len(columns)), np.nan)
-    values[positions] = np.stack(columns, axis=1)[first]
+    positions, first, dropped = one_row_per_gene(matched, rows.path)
+    values = np.full((len(genes), numbers.shape[1]), np.nan)
+    values[positions] = numbers[first]
     renamed = int(matched.renamed[first].sum())
     return PhenotypeTable(
-        study, values, Reading(study.file, "phenotypes", len(rows), int(positions.size), dropped, renamed)
+        study, values, Reading(rows.path.name, "phenotypes", len(rows), int(positions.size), dropped, renamed)
     )
 
 
@@ -127,7 +111,7 @@ def phenotype_block(tables: list[PhenotypeTable], count: int = 32) -> FeatureBlo
         "phenotypes",
         spread(scores, np.flatnonzero(measured), len(measured)),
         tuple(f"component{i + 1}" for i in range(scores.shape[1])),
-        source="single-deletion phenotypes of " + ", ".join(t.study.source.split(":")[0] for t in tables),
+        source="single-deletion phenotypes of " + ", ".join(t.study.name for t in tables),
         measured=tuple(t.study.source for t in tables),
         note=f"{joined.shape[1]} of {columns} columns (the others vary too little or are measured in too few "
         "strains); missing values count as the mean",

@@ -1,0 +1,74 @@
+"""`wildtype data query`: SQL over all measurements of the store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from wildtype.cli.output import Json, console, notes, print_json
+
+SHOWN = 40
+"""Rows that are printed unless told otherwise."""
+StoreFile = Annotated[
+    Path | None, typer.Option("--store", help="Store file; store.duckdb in the cache unless named.")
+]
+
+
+def query(
+    sql: Annotated[
+        str, typer.Argument(help="As in: SELECT phenotype, count(*) FROM measurements GROUP BY 1")
+    ],
+    store: StoreFile = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write all rows to this .csv or .parquet file.")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=0, help=f"Print so many rows; 0: all. {SHOWN}, or all with --json.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Answer one SQL statement that reads, over the view measurements (DESCRIBE measurements lists it)."""
+    from wildtype.phenotypes.store import Store, store_path
+    from wildtype.phenotypes.store.results import check_output, first_rows, write_result
+
+    if output is not None:
+        check_output(output)
+    shown = (None if json else SHOWN) if limit is None else limit or None
+    with Store.open(store or store_path(), read_only=True) as opened, opened.query(sql) as batches:
+        names = batches.schema.names
+        if output is not None:
+            total = write_result(batches, output)
+            notes().print(f"{total:,} rows written to {output}", soft_wrap=True)
+            return
+        rows, total = first_rows(batches, shown)
+    if json:
+        print_json({"rows_total": total, "rows_shown": len(rows), "rows": rows})
+    else:
+        _print(names, rows)
+    if len(rows) < total:
+        notes().print(f"{len(rows):,} of {total:,} rows shown: --limit 0 shows all, -o FILE writes them")
+    else:
+        notes().print(f"{total:,} rows")
+
+
+def _print(names: list[str], rows: list[dict[str, Any]]) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table()
+    for name in names:
+        table.add_column(escape(name), overflow="fold")
+    for row in rows:
+        table.add_row(*(escape(_cell(row[name])) for name in names))
+    out = console()
+    out.print(table, width=None if out.is_terminal else 10_000, crop=False)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(_cell(item) for item in value)
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return "" if value is None else str(value)

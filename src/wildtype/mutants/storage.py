@@ -1,0 +1,41 @@
+"""A table of mutants on disk: one npz file of its columns, without pickle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wildtype.files import writing
+from wildtype.mutants.table import MutantTable
+
+COLUMNS = ("gene", "offsets", "kind", "condition", "phenotype", "value", "sd")
+
+
+def save_table(
+    table: MutantTable, path: str | Path, beside: Mapping[str, NDArray[Any]] | None = None
+) -> None:
+    """Write a table, and further arrays ``beside`` it under names of their own, as one npz file.
+
+    The file is whole or not there; raises ``OutputError``.
+    """
+    arrays: dict[str, Any] = {name: getattr(table, name) for name in COLUMNS}
+    if table.dose is not None:
+        arrays["dose"] = table.dose
+    arrays |= beside or {}
+    with writing(path) as temporary, open(temporary, "wb") as handle:
+        np.savez(handle, **arrays)
+
+
+def read_table(path: str | Path) -> tuple[MutantTable, dict[str, NDArray[Any]]]:
+    """Read what ``save_table`` wrote: the table, and what stood beside it.
+
+    Raises ``OSError``, ``ValueError``, ``KeyError`` or ``zipfile.BadZipFile`` when the file is damaged.
+    """
+    with np.load(path, allow_pickle=False) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    columns = {name: arrays.pop(name) for name in COLUMNS}
+    return MutantTable(**columns, dose=arrays.pop("dose", None)), arrays

@@ -1,0 +1,81 @@
+"""A user's measurements into the store and into a dataset that is loaded by its name."""
+
+from __future__ import annotations
+
+from wildtype.errors import DatasetError
+from wildtype.organism import Organism
+from wildtype.phenotypes import Dataset
+from wildtype.phenotypes.ceilings import noise_ceilings
+from wildtype.phenotypes.measurements import Measurements
+from wildtype.phenotypes.reading import Reading
+from wildtype.phenotypes.stages.build import build_dataset
+from wildtype.phenotypes.storage import save_dataset
+from wildtype.phenotypes.store import Store, store_path
+from wildtype.sources import catalogue
+from wildtype.sources.own.table import USE
+from wildtype.sources.publishers import publishers
+
+NOTE = "own data, as imported from a table: not published, not checked by anyone else"
+
+
+def check_name(name: str, *, replace: bool = False) -> None:
+    """Raise ``DatasetError`` if own data cannot be called `name`: it is other data, or there already.
+
+    Parameters
+    ----------
+    name : str
+        Of a study and of its dataset.
+    replace : bool
+        Whether own data of that name may be replaced.
+    """
+    stored, kept = _stored(), catalogue.further_datasets()
+    published = name in catalogue.DATASETS or name in publishers() or name == "queries"
+    if published or stored.get(name, USE) != USE:
+        raise DatasetError(f"{name!r} is a name of published data: give yours another one with --name")
+    if name in kept and NOTE not in kept[name]["notes"]:
+        raise DatasetError(f"{name!r} is a dataset made by a query: give yours another name with --name")
+    if not replace and (name in stored or name in kept):
+        raise DatasetError(f"there is own data called {name!r} already: take --replace or another --name")
+
+
+def _stored() -> dict[str, str]:
+    """Return the licence of every study in the store."""
+    if not store_path().is_file():
+        return {}
+    with Store.open(store_path(), read_only=True) as store:
+        return {study.name: study.licence for study in store.studies()}
+
+
+def register(
+    measurements: Measurements, reading: Reading, organism: Organism, *, replace: bool = False
+) -> Dataset:
+    """Ingest a user's measurements into the store, and keep the dataset made from them in the cache.
+
+    Parameters
+    ----------
+    measurements : Measurements
+        Of one study, whose name becomes that of the dataset.
+    reading : Reading
+        What became of the rows of its file.
+    organism : Organism
+        The wild type.
+    replace : bool
+        Whether own data of the same name is replaced.
+
+    Raises
+    ------
+    DatasetError
+        If the name is taken, no row is left for a dataset, or the store is damaged or in use.
+    OutputError
+        If something cannot be written.
+    """
+    check_name(measurements.studies[0].name, replace=replace)
+    (study,) = measurements.studies
+    noise = "; ".join(ceiling.text for ceiling in noise_ceilings(measurements).values())
+    notes = (NOTE, *study.notes)
+    dataset = build_dataset(measurements, organism, name=study.name, notes=notes, noise=noise)
+    path = store_path()
+    with Store.open(path) if path.is_file() else Store.create(path) as store:
+        store.ingest(measurements, [reading], replace=replace)
+    save_dataset(dataset, catalogue.dataset_folder(dataset.name))
+    return dataset

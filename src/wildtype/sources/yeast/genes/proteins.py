@@ -1,0 +1,122 @@
+"""Protein sequences of all genes: SGD's translations of the ORFs, or UniProt's reference proteome.
+
+Legend: n genes · s sequences.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from wildtype.errors import SourceError
+from wildtype.organism import FeatureBlock, GeneIndex
+from wildtype.phenotypes.reading import Reading
+from wildtype.sources.text import REMEDY, UNKNOWN, match_genes
+from wildtype.sources.yeast.components import spread
+from wildtype.sources.yeast.genes.fasta import FastaRecord, read_fasta
+from wildtype.sources.yeast.genes.sequences import AMINO_ACIDS, PROTEIN_COLUMNS
+from wildtype.sources.yeast.genes.sgd import PROTEIN_SEQUENCES
+from wildtype.sources.yeast.genes.uniprot import (
+    AGAIN,
+    PROTEOME,
+    base_accession,
+    parse_header,
+    read_accessions,
+)
+
+STOP = "*"
+LETTERS = frozenset(AMINO_ACIDS + "UOBZJX" + STOP)
+"""The twenty amino acids, two rare ones, four marks of doubt, and the end."""
+INNER_STOP = "a stop inside the sequence"
+EMPTY = "no amino acid"
+
+
+@dataclass(frozen=True, eq=False)
+class Proteins:
+    """The sequence of every gene's product.
+
+    Attributes
+    ----------
+    sequence : tuple of n str
+        One-letter code without the stop; empty where there is none.
+    source : str
+        Where they come from.
+    """
+
+    sequence: tuple[str, ...]
+    source: str
+
+    def block(self) -> FeatureBlock:
+        """Return the block ``protein`` [n, 21]: fractions of the twenty amino acids, log10 length."""
+        at = np.flatnonzero([bool(set(s) & set(AMINO_ACIDS)) for s in self.sequence])
+        counts = np.array([[self.sequence[i].count(aa) for aa in AMINO_ACIDS] for i in at], dtype=np.float64)
+        counts = counts.reshape(-1, len(AMINO_ACIDS))
+        length = np.array([len(self.sequence[i]) for i in at], dtype=np.float64)
+        values = np.column_stack([counts / counts.sum(1, keepdims=True), np.log10(length)])
+        return FeatureBlock(
+            "protein", spread(values, at, len(self.sequence)), PROTEIN_COLUMNS, source=self.source
+        )
+
+
+def has_proteins(folder: str | Path) -> bool:
+    """Say whether `read_proteins` finds a file."""
+    return PROTEIN_SEQUENCES.find(folder) is not None or PROTEOME.find(folder) is not None
+
+
+def read_proteins(folder: str | Path, genes: GeneIndex) -> tuple[Proteins, Reading]:
+    """Return the translations of SGD, else the sequences of UniProt's proteome.
+
+    Sequences with a stop inside (a pseudogene, a blocked frame) are left out and counted.
+
+    Raises
+    ------
+    SourceError
+        If there is neither file, or it is damaged or has a letter that is no amino acid.
+    """
+    path = PROTEIN_SEQUENCES.find(folder)
+    if path is not None:
+        records = read_fasta(path)
+        matched = match_genes([record.name for record in records], genes)
+        meant: list[tuple[int, ...]] = [
+            (int(position),) if position >= 0 else () for position in matched.position
+        ]
+        older, source = matched.renamed, "SGD translations of ORFs"
+    else:
+        path = PROTEOME.require(folder)
+        records = read_fasta(path)
+        known = read_accessions(folder, genes)[0]
+        meant = [known.get(base_accession(parse_header(record, path)[0]), ()) for record in records]
+        older, source = np.zeros(len(records), bool), "UniProt reference proteome"
+    out = [""] * len(genes)
+    kept = np.zeros(len(records), bool)
+    dropped: Counter[str] = Counter()
+    for i in np.argsort(older, kind="stable"):  # a gene's own row before one that bears an older name
+        reason, sequence = _sequence(records[i], path)
+        free = [gene for gene in meant[i] if not out[gene]]
+        kept[i] = bool(free) and not reason
+        if not kept[i]:
+            dropped[UNKNOWN if not meant[i] else reason or AGAIN] += 1
+            continue
+        for gene in free:
+            out[gene] = sequence
+    if not kept.any():
+        raise SourceError(f"{path} has no sequence of a gene of the organism, expected thousands: {REMEDY}")
+    return Proteins(tuple(out), source), Reading(
+        path.name, "proteins", len(records), int(kept.sum()), dict(sorted(dropped.items())),
+        int((kept & older).sum()),
+    )  # fmt: skip
+
+
+def _sequence(record: FastaRecord, path: Path) -> tuple[str, str]:
+    """Return why a sequence is not used (empty if it is), and the sequence without its stop."""
+    wrong = set(record.sequence) - LETTERS
+    if wrong:
+        raise SourceError(
+            f"{path}, line {record.line}: the sequence of {record.name!r} has the letter {min(wrong)!r}, "
+            f"expected amino acids; {REMEDY}"
+        )
+    sequence = record.sequence.removesuffix(STOP)
+    return (INNER_STOP if STOP in sequence else "" if sequence else EMPTY), sequence

@@ -1,0 +1,151 @@
+"""Which gene graphs an organism gets: the ones it always has, from whatever files are there, and others.
+
+Where the files that the relations were first built from are there, they are read; else the publishers' own
+take their place under the same name of the relation, and the relation's source says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from wildtype.errors import ConfigError, SourceError
+from wildtype.organism import GeneGraphs, GeneIndex, Relation
+from wildtype.phenotypes.reading import Reading
+from wildtype.sources.text import Collector
+from wildtype.sources.yeast.genes.uniprot import Accessions, has_accessions, read_accessions
+from wildtype.sources.yeast.graphs import (
+    biogrid,
+    complexes,
+    irefindex,
+    pair_lists,
+    regulation,
+    regulatory_priors,
+    sgd_interactions,
+    tflink,
+)
+from wildtype.sources.yeast.graphs.string import VERSIONS, read_string, versions_in
+
+Read = tuple[Relation, Reading]
+Reader = Callable[[str | Path, GeneIndex, Accessions], list[Read]]
+
+
+def _simple(reader: Callable[[str | Path, GeneIndex], Read]) -> Reader:
+    return lambda folder, genes, uniprot: [reader(folder, genes)]
+
+
+def _pair_list(name: str) -> Reader:
+    return lambda folder, genes, uniprot: [pair_lists.read_pair_list(folder, genes, name)]
+
+
+def _biogrid(folder: str | Path, genes: GeneIndex, uniprot: Accessions) -> list[Read]:
+    return biogrid.read_biogrid(folder, genes)
+
+
+def _sgd(folder: str | Path, genes: GeneIndex, uniprot: Accessions) -> list[Read]:
+    return sgd_interactions.read_sgd_interactions(folder, genes)
+
+
+FURTHER: dict[str, Reader] = {
+    "tflink": lambda folder, genes, uniprot: [tflink.read_tflink(folder, genes, uniprot)],
+    "same_complex": lambda folder, genes, uniprot: [complexes.read_complexes(folder, genes, uniprot)],
+    "regulatory_gold_standard": _simple(regulatory_priors.read_gold_standard),
+    "regulatory_motifs": _simple(regulatory_priors.read_motifs),
+    "regulatory_responses": _simple(regulatory_priors.read_responses),
+    "biogrid_physical": _biogrid,
+    "biogrid_genetic": _biogrid,
+    "sgd_physical": _sgd,
+    "sgd_genetic": _sgd,
+    **{item.relation: _pair_list(item.relation) for item in pair_lists.LISTS},
+}
+"""What reads each relation that is there on request. The genetic ones leak the labels of interactions."""
+PHYSICAL = "physical"
+
+
+def read_graphs(
+    folder: str | Path,
+    genes: GeneIndex,
+    *,
+    string: str | None = None,
+    further: Sequence[str] = (),
+    collect: Collector,
+) -> tuple[GeneGraphs, list[str]]:
+    """Return the relations of an organism, and the names of those left out since their file is not there.
+
+    Always, in this order: ``physical`` (iRefIndex, else BioGRID, else SGD), ``regulatory`` and
+    ``regulatory_documented`` where their files are there, the channels of STRING, ``tflink`` where its file
+    is there.
+
+    Parameters
+    ----------
+    folder : path
+        Holds the files under their publishers' names.
+    genes : GeneIndex
+        What the relations are over.
+    string : str, optional
+        Version of STRING; by default the first of 11.5, 12.0, 11.0 and 9.1 that is there.
+    further : sequence of str
+        Names of ``FURTHER``.
+    collect : callable
+        Called with what became of the rows of every file.
+
+    Raises
+    ------
+    ConfigError
+        If a relation or a version is unknown.
+    SourceError
+        If there are no physical interactions, no regulation or no STRING, or a file is damaged.
+    """
+    unknown = [name for name in further if name not in FURTHER]
+    if unknown:
+        raise ConfigError(f"there is no gene graph {unknown[0]!r}: choose from {', '.join(FURTHER)}")
+    read, absent = [_physical(folder, genes)], []
+    if regulation.has_regulatory(folder):
+        read.append(regulation.read_regulatory(folder, genes))
+    else:
+        absent.append(f"regulatory ({regulation.BOTH})")
+    if regulation.has_documented(folder):
+        read.append(regulation.read_documented(folder, genes))
+    else:
+        absent.append(f"regulatory_documented ({regulation.DOCUMENTED})")
+    usual = ["tflink"] if tflink.FILE.find(folder) is not None else []
+    if len(read) == 1 and not usual:
+        raise SourceError(
+            f"no regulation of transcription is in {str(folder)!r}: put {regulation.BOTH}, "
+            f"{regulation.DOCUMENTED} or {tflink.FILE.name} there"
+        )
+    read += read_string(folder, genes, string or (versions_in(folder) or VERSIONS)[0])
+    read += _by_name(folder, genes, list(dict.fromkeys([*usual, *further])), collect)
+    for _, reading in read:
+        collect(reading)
+    return GeneGraphs(relation for relation, _ in read), absent
+
+
+def _physical(folder: str | Path, genes: GeneIndex) -> Read:
+    if irefindex.FILE.find(folder) is not None:
+        return irefindex.read_physical(folder, genes)
+    if biogrid.find_biogrid(folder) is not None:
+        relation, reading = biogrid.read_biogrid(folder, genes)[0]
+    elif sgd_interactions.FILE.find(folder) is not None:
+        relation, reading = sgd_interactions.read_sgd_interactions(folder, genes)[0]
+    else:
+        raise SourceError(
+            f"no physical interactions are in {str(folder)!r}: put {irefindex.IREFINDEX}, "
+            f"{biogrid.PUBLISHER.files[0].name} or {sgd_interactions.FILE.name} there"
+        )
+    return replace(relation, name=PHYSICAL), replace(reading, use=PHYSICAL)
+
+
+def _by_name(folder: str | Path, genes: GeneIndex, names: Sequence[str], collect: Collector) -> list[Read]:
+    """Return relations of ``FURTHER``; a file that gives several of them is read once."""
+    accessions: Accessions = {}
+    if "same_complex" in names or ("tflink" in names and has_accessions(folder)):
+        accessions, reading = read_accessions(folder, genes)
+        collect(reading)
+    done: dict[str, Read] = {}
+    for name in names:
+        if name not in done:
+            found = FURTHER[name](folder, genes, accessions)
+            done |= {relation.name: (relation, reading) for relation, reading in found}
+    return [done[name] for name in names]

@@ -1,0 +1,118 @@
+"""Diaz-Mejia et al. 2018 (Mol Syst Biol 14:e7985), BFG-GI: pairs of DNA-repair genes in nine conditions.
+
+Legend: m gene pairs · c = 18 columns (epsilon and fitness in 9 conditions).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from wildtype.organism import GeneIndex
+from wildtype.phenotypes.measurements import Measurements
+from wildtype.phenotypes.records import Compound, Environment, PhenotypeDefinition, Publication
+from wildtype.sources.publisher import Publisher, RemoteFile
+from wildtype.sources.text import Collector, Rows, ignore, match_genes, read_rows
+from wildtype.sources.yeast.screens.digenic import SAME_GENE
+from wildtype.sources.yeast.screens.parts import study_of
+from wildtype.sources.yeast.traits.headings import Strain
+from wildtype.sources.yeast.traits.matrix import Column, Flags, Floats, Mutants, measure, sift, without_gene
+from wildtype.sources.yeast.traits.tables import column_of
+
+TABLE = RemoteFile(
+    "bfg_gi_diazmejia2018_table_ev4_genepairs.tsv",
+    (
+        "https://raw.githubusercontent.com/a3cel2/BFG_GI_stats/365561db2ccb6a097961045bb745d22e4f5687ee/data/"
+        "output/table_ev4.txt",
+    ),
+    aliases=("table_ev4.txt",),
+)
+PUBLISHER = Publisher(
+    "diazmejia2018",
+    "BFG-GI: interactions of DNA-repair genes in nine conditions",
+    Publication(citation="Diaz-Mejia et al. 2018, Mol Syst Biol 14:e7985"),
+    "not stated for the table; the article is CC BY 4.0",
+    (TABLE,),
+    {"gene pairs": 757, "conditions": 9},
+    (
+        "conditions are named as in the table: BLMC, ZEOC, HYDX, DXRB and CSPL are its abbreviations of "
+        "drugs; doses and the medium are not in it",
+        "neutral genes (HO among them) are deletions like the others: a pair with one is a double mutant",
+        "FLO8 has no open reading frame in the reference strain: its pairs are dropped as unknown genes",
+        "linked genes give few recombinants: pairs that the publisher removed for it are dropped",
+        "W_x and W_y, the fitness of a single mutant, are averages of the pairs with neutral genes, computed "
+        "anew for every pair: forty nearly equal numbers per gene, no replicates; left out",
+        "FDR and Z are computed from the score and its standard error: left out",
+    ),
+)
+CONDITIONS = ("NoDrug", "DMSO", "MMS", "4NQO", "BLMC", "ZEOC", "HYDX", "DXRB", "CSPL")
+EPSILON = PhenotypeDefinition(
+    name="epsilon", unit="fitness, wild type = 1", min_order=2,
+    description="genetic interaction score GIS: fitness of the double mutant minus the product of those of "
+    "the singles, averaged over barcodes",
+)  # fmt: skip
+FITNESS = PhenotypeDefinition(
+    name="fitness", direction="higher is fitter",
+    description="generations of growth relative to pairs of neutral genes, averaged over barcodes; never "
+    "below 0",
+)  # fmt: skip
+LINKED = "linked genes, removed by the publisher"
+_QUANTITIES = (  # phenotype, column of the value, column of its standard error
+    (EPSILON, "GIS_xy", "SE_GIS_xy"),
+    (FITNESS, "W_xy", "W_xy_SE"),
+)
+_FIRST_COLUMNS = (
+    "Gene_x", "Gene_y", "Chromosomal_distance_bp", "Remove_by_Chromosomal_distance_or_SameGene", ...,
+)  # fmt: skip
+_REMOVED = 3
+
+
+def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -> Measurements:
+    """Read the interaction score and the double mutant's fitness of every pair in every condition.
+
+    Raises
+    ------
+    SourceError
+        If the file is missing, damaged, or not in the published layout.
+    """
+    path = TABLE.require(folder)
+    rows = read_rows(path, header=_FIRST_COLUMNS)
+    columns, value, se = _numbers(rows)
+    sides = [match_genes(rows.text(position), genes) for position in (0, 1)]
+    removed = _removed(rows)
+    same = sides[0].position == sides[1].position
+    missing = [without_gene(side) for side in sides]
+    reasons = {reason: mask | missing[1][reason] for reason, mask in missing[0].items()}
+    value, reading = sift(
+        path, "measurements", value, rows=reasons | {SAME_GENE: same, LINKED: removed},
+        renamed=sides[0].renamed | sides[1].renamed,
+    )  # fmt: skip
+    collect(reading)
+    pair = np.stack([side.position for side in sides], axis=1)
+    pair[(pair < 0).any(1)] = 0  # dropped: no value is left in these rows
+    mutants = Mutants(pair.reshape(-1), np.arange(len(rows) + 1) * 2, ("",) * len(rows))
+    return measure(study_of(PUBLISHER, [path]), genes, mutants, columns, value, se=se)
+
+
+def _numbers(rows: Rows) -> tuple[list[Column], Floats, Floats]:
+    """Return the 18 columns, their values and standard errors [m, 18]."""
+    strain = Strain("pairs of neutral genes")
+    columns, value, se = [], [], []
+    for condition in CONDITIONS:
+        compounds = () if condition == "NoDrug" else (Compound(name=condition),)
+        environment = Environment(compounds=compounds)
+        for phenotype, name, error in _QUANTITIES:
+            position = column_of(rows, f"{error}.{condition}")
+            errors = rows.numbers(position, missing=("NA", ""))
+            rows.refuse(position, errors < 0, "a standard error of at least 0")
+            columns.append(Column(phenotype, environment=environment, strain=strain))
+            value.append(rows.numbers(column_of(rows, f"{name}.{condition}"), missing=("NA", "")))
+            se.append(errors)
+    return columns, np.stack(value, axis=1), np.stack(se, axis=1)
+
+
+def _removed(rows: Rows) -> Flags:
+    given = rows.text(_REMOVED)
+    rows.refuse(_REMOVED, np.array([text not in ("YES", "no") for text in given]), "YES or no")
+    return np.array([text == "YES" for text in given])

@@ -1,0 +1,159 @@
+"""Jonikas et al. 2009 (Science 323:1693): a reporter of the unfolded-protein response in double mutants.
+
+Legend: s strains · u unordered pairs of strains, a strain with itself included.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wildtype.errors import SourceError
+from wildtype.organism import GeneIndex
+from wildtype.phenotypes.measurements import Measurements
+from wildtype.phenotypes.reading import Reading
+from wildtype.phenotypes.records import PerturbationKind, PhenotypeDefinition, Publication
+from wildtype.sources.publisher import Publisher, RemoteFile
+from wildtype.sources.text import LARGEST, REMEDY, Collector, GeneNames, ignore, match_genes
+from wildtype.sources.yeast.genes.sgd import read_essential
+from wildtype.sources.yeast.screens.digenic import SAME_GENE
+from wildtype.sources.yeast.screens.mat5 import Variable, read_mat5
+from wildtype.sources.yeast.screens.parts import Sieve, study_of
+from wildtype.sources.yeast.traits.matrix import NO_VALUE, without_gene
+
+MATRIX = RemoteFile(
+    "jonikas2009_er_double_mutant.mat",
+    (
+        "https://raw.githubusercontent.com/biolab/red/0150e7803ed684b1b6067dcdc379ab6ef05162cc/data/"
+        "080930a_DM_data.mat",
+    ),
+    "b143ac6eaabe529b7a029a9cd9ac6d8c891a4be75e66ce3c7db6fc946a509f03",
+    aliases=("080930a_DM_data.mat",),
+)
+PUBLISHER = Publisher(
+    "jonikas2009",
+    "Unfolded-protein response in double mutants of the secretory pathway",
+    Publication(citation="Jonikas et al. 2009, Science 323:1693"),
+    "not confirmed",
+    (MATRIX,),
+    {"strains": 444},
+    (
+        "DM_Hill_merged, what a Hill model expects of two mutations, and DM_corr are computed, not measured: "
+        "left out",
+        "the diagonal holds no values; a cross with the wild-type control WT_DHIS3::KAN is a single mutant",
+        "the second column of qindex_out looks like the single mutants' level (r = 0.995 with the crosses to "
+        "the control), but the file does not say so: not confirmed, left out",
+        "the file does not say how essential genes were changed (presumably DAmP alleles, not confirmed): "
+        "genes on the list of essential genes are recorded as other alleles, never as deletions",
+        "names that end in BMA, LEU2B to LEU2D, HTTR, KHN, KWS, KWW and diploids are not explained in the "
+        "file: dropped as unknown genes",
+        "the unit is not stated in the file; lower values are less response (ire1 and hac1 are lowest)",
+    ),
+)
+UPR = PhenotypeDefinition(
+    name="UPR reporter", unit="as in DM_array_merged, not stated", min_order=1,
+    description="fluorescence of a reporter of the unfolded-protein response; higher is more response",
+)  # fmt: skip
+WILD_TYPE = "WT_DHIS3::KAN"
+_NAMES, _VALUES, _COUNTS = ("qnames_out", "anames_out"), "DM_array_merged", "num_measurements"
+_ALLELE = re.compile(r"(?P<gene>[A-Z]{3}\d+)-(?P<number>\d+)")
+
+
+def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -> Measurements:
+    """Read every unordered pair of strains once, with the number of measurements behind it.
+
+    Raises
+    ------
+    SourceError
+        If the file or the list of essential genes is missing or damaged, a variable is absent or of another
+        shape, or the matrix is not symmetric.
+    """
+    path = MATRIX.require(folder)
+    essential, reading = read_essential(folder, genes)
+    collect(reading)
+    names, value, counts = read_matrix(path)
+    first, second = np.triu_indices(len(names))
+    matched, kind, allele = _perturbations(names, genes, essential)
+    control = np.array([name == WILD_TYPE for name in names])
+    sieve = Sieve(np.ones(len(first), bool))
+    for reason, mask in without_gene(matched, control).items():
+        sieve.drop(reason, mask[first] | mask[second])
+    same = matched.position[first] == matched.position[second]
+    sieve.drop(SAME_GENE, same)
+    sieve.drop(NO_VALUE, ~np.isfinite(value[first, second]))
+    left = sieve.left
+    if not left.any():
+        raise SourceError(f"{path} has no pair of two known genes, expected thousands: {REMEDY}")
+    sides = np.stack([first[left], second[left]], axis=1)
+    mutant = ~control[sides]
+    renamed = matched.renamed[sides].any(1)
+    collect(
+        Reading(path.name, "measurements", len(first), len(sides), dict(sieve.dropped), int(renamed.sum()))
+    )
+    perturbed = sides[mutant]
+    return Measurements.build(
+        study_of(PUBLISHER, [path]), genes=genes.names, gene=matched.position[perturbed],
+        offsets=np.concatenate([[0], np.cumsum(mutant.sum(1))]), kind=kind[perturbed],
+        allele=allele[perturbed], phenotypes=(UPR,), value=value[sides[:, 0], sides[:, 1]],
+        n=counts[sides[:, 0], sides[:, 1]],
+    )  # fmt: skip
+
+
+def _perturbations(
+    names: list[str], genes: GeneIndex, essential: NDArray[np.bool_]
+) -> tuple[GeneNames, NDArray[np.uint8], NDArray[Any]]:
+    """Return the gene of every strain [s], the kind of its perturbation and its allele.
+
+    ``SEC61-2`` is an allele of SEC61, unless the organism has a gene of that name.
+    """
+    as_gene, alleles = [], []
+    for name in names:
+        found = None if name in genes else _ALLELE.fullmatch(name)
+        as_gene.append(found["gene"] if found else name)
+        alleles.append(name.lower() if found else "")
+    matched = match_genes(as_gene, genes)
+    other = np.array([bool(allele) for allele in alleles])
+    other |= matched.found & essential[matched.position]
+    kind = np.where(other, PerturbationKind.OTHER_ALLELE, PerturbationKind.DELETION).astype(np.uint8)
+    return matched, kind, np.array(alleles, dtype=object)
+
+
+def read_matrix(path: Path) -> tuple[list[str], NDArray[np.float64], NDArray[np.int64]]:
+    """Return strain names [s], reporter levels [s, s] (NaN: not measured) and numbers of measurements [s, s].
+
+    Raises
+    ------
+    SourceError
+        If the file is not a MATLAB file of version 5, lacks a variable, or one has another shape or type, is
+        not symmetric or not finite.
+    """
+    found = read_mat5(path, (*_NAMES, _VALUES, _COUNTS))
+    names, other = (_strains(path, name, found[name]) for name in _NAMES)
+    if names != other:
+        raise SourceError(f"{path} names other strains in {_NAMES[0]} than in {_NAMES[1]}: {REMEDY}")
+    value, counts = (_square(path, name, found[name], len(names)) for name in (_VALUES, _COUNTS))
+    if not (counts >= 0).all() or (counts != np.floor(counts)).any():
+        raise SourceError(f"{path}: {_COUNTS} holds other than whole numbers of at least 0: {REMEDY}")
+    return names, value, counts.astype(np.int64)
+
+
+def _strains(path: Path, name: str, texts: Variable) -> list[str]:
+    if not isinstance(texts, list):
+        raise SourceError(f"{path}: {name} holds numbers, expected names: {REMEDY}")
+    strains = [text.strip().upper() for text in texts]
+    if len(set(strains)) < len(strains) or not all(strains) or not strains:
+        raise SourceError(f"{path}: {name} leaves a strain without a name or names one twice: {REMEDY}")
+    return strains
+
+
+def _square(path: Path, name: str, matrix: Variable, size: int) -> NDArray[np.float64]:
+    if isinstance(matrix, list) or matrix.shape != (size, size):
+        shape = "text" if isinstance(matrix, list) else f"shape {matrix.shape}"
+        raise SourceError(f"{path}: {name} has {shape}, expected numbers of shape ({size}, {size}): {REMEDY}")
+    if not np.array_equal(matrix, matrix.T, equal_nan=True) or (np.abs(matrix) > LARGEST).any():
+        raise SourceError(f"{path}: {name} is not symmetric and finite, expected both: {REMEDY}")
+    return matrix

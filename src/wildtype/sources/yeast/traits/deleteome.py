@@ -1,0 +1,152 @@
+"""Kemmeren et al. 2014 (Cell 157:740), the deleteome: expression of 6,112 genes in 1,484 single deletions.
+
+Legend: m experiments · c reporters (probes of a gene).
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from wildtype.errors import SourceError
+from wildtype.organism import GeneIndex
+from wildtype.phenotypes.measurements import Measurements
+from wildtype.phenotypes.records import PhenotypeDefinition, Publication
+from wildtype.sources.columns import ColumnType, read_columns
+from wildtype.sources.publisher import Publisher, RemoteFile
+from wildtype.sources.text import REMEDY, Collector, ignore, match_genes
+from wildtype.sources.yeast.screens.parts import study_of
+from wildtype.sources.yeast.traits.headings import Strain
+from wildtype.sources.yeast.traits.matrix import (
+    Column,
+    Flags,
+    Mutants,
+    measure,
+    readable,
+    sift,
+    told_apart,
+    without_gene,
+)
+from wildtype.sources.yeast.traits.wide import first_lines, stack
+
+DELETEOME = RemoteFile(
+    "deleteome_all_mutants_ex_wt_var_controls.txt",
+    ("https://deleteome.holstegelab.nl/data/downloads/deleteome_all_mutants_ex_wt_var_controls.txt",),
+    "7f93af3567f943c8e428bb18e09633cd996aafd756bfdddd24b04312fdc61580",
+)
+PUBLISHER = Publisher(
+    "kemmeren2014",
+    "Deleteome: expression profiles of single deletions",
+    Publication(citation="Kemmeren et al. 2014, Cell 157:740", doi="10.1016/j.cell.2014.02.054"),
+    "not confirmed",
+    (DELETEOME,),
+    {"deletions": 1484, "controls": 3, "reporters": 6182, "genes": 6112},
+    (
+        "a later revision than the paper's own table",
+        "a gene is expressed differently by the authors' rule where the fold change exceeds 1.7 at p < 0.05; "
+        "here every number is kept",
+        "experiments are named by the gene names of 2014: CMS1 and LUG1 have changed their meaning since, "
+        "so that their experiments are dropped; HSN1 is found only by gene lists that keep it as an alias",
+    ),
+)
+PHENOTYPE = PhenotypeDefinition(
+    name="mRNA", unit="log2(mutant / wild type)", level="gene",
+    description="expression of the gene that the trait names; p is limma's, adjusted by Benjamini-Hochberg",
+)  # fmt: skip
+KEYS = ("reporterId", "systematicName", "geneSymbol")
+TRIPLE = ("M", "A", "p_value")
+CHANGED_NAMES = ("CMS1", "LUG1")
+"""Gene names that meant another gene when the experiments were named."""
+CHANGED = "gene name that has changed its meaning"
+NO_DELETION = "experiment that is no deletion"
+REPORTER = "reporter of no known gene"
+_EXPERIMENT = re.compile(r"(?P<gene>.+?)-del(?P<which>[^a-z].*)? vs\.? \S.*", re.IGNORECASE)
+
+
+def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -> Measurements:
+    """Read every M and p: one measurement per experiment and reporter.
+
+    Control experiments (wild type against wild type) are replicates of the mutant without perturbations.
+    Where a gene has several experiments or reporters, the replicate names the experiment or the reporter.
+
+    Raises
+    ------
+    SourceError
+        If the file is missing, damaged, or not in the published layout.
+    """
+    path = DELETEOME.require(folder)
+    experiments = _experiments(path)
+    first = len(KEYS)
+    triple: list[ColumnType] = [float, None, float]
+    types: list[ColumnType] = [str, str, None, *triple * len(experiments)]
+    header = [*[None] * first, *TRIPLE * len(experiments)]
+    table = read_columns(path, types=types, header=header, skip_lines=1)
+    value = stack(table, range(first, len(types), 3))
+    p = stack(table, range(first + 2, len(types), 3))
+    wrong = (p < 0) | (p > 1)
+    if wrong.any():
+        experiment = int(wrong.any(1).argmax())
+        table.refuse(first + 3 * experiment + 2, wrong[experiment], "a p-value of 0 to 1")
+    reporters = table.text(0)
+    readable(path, (*experiments, *reporters.names))
+    measured = table.text(1).match(genes)
+
+    parsed = [_EXPERIMENT.fullmatch(name) for name in experiments]
+    deleted = ["" if found is None else found["gene"].upper() for found in parsed]
+    wild_type = np.array([name.lower().startswith("wt") for name in experiments]) & _none(deleted)
+    matched = match_genes(deleted, genes)
+    reasons: dict[str, Flags] = {
+        NO_DELETION: _none(deleted) & ~wild_type,
+        CHANGED: np.isin(deleted, CHANGED_NAMES),
+    }
+    value, reading = sift(
+        path, "measurements", value,
+        rows=reasons | without_gene(matched, wild_type), columns={REPORTER: ~measured.found},
+        renamed=matched.renamed,
+    )  # fmt: skip
+    collect(reading)
+    strain = Strain("wild type")
+    again = told_apart(measured.position, [reporters[row] for row in range(len(reporters))])
+    columns = [
+        Column(PHENOTYPE, genes.names[position] if position >= 0 else "", strain=strain, replicate=name)
+        for position, name in zip(measured.position.tolist(), again, strict=True)
+    ]
+    several = told_apart(matched.position, experiments)
+    names = [
+        experiment if control else name
+        for experiment, control, name in zip(experiments, wild_type.tolist(), several, strict=True)
+    ]
+    return measure(
+        study_of(PUBLISHER, [path]), genes, Mutants.single(matched.position, names), columns, value, p=p
+    )
+
+
+def _none(names: list[str]) -> Flags:
+    return np.array([not name for name in names])
+
+
+def _experiments(path: Path) -> list[str]:
+    """Return the names of the experiments, checked against both header lines."""
+    names, kinds = first_lines(path, 2)
+    first = len(KEYS)
+    count = (len(names) - first) // 3
+    triples = [names[first + 3 * i : first + 3 * i + 3] for i in range(count)]
+    if tuple(names[:first]) != KEYS or len(names) != first + 3 * count or not count:
+        raise SourceError(
+            f"{path}, line 1: received {len(names)} names that begin with {', '.join(names[:first])[:60]!r}, "
+            f"expected {', '.join(KEYS)} and every experiment three times; {REMEDY}"
+        )
+    wrong = next((triple for triple in triples if len(set(triple)) > 1 or not triple[0]), None)
+    if wrong is not None:
+        raise SourceError(
+            f"{path}, line 1: received {', '.join(wrong)[:60]!r}, expected one experiment three times; "
+            f"{REMEDY}"
+        )
+    if tuple(kinds[first:]) != TRIPLE * count:
+        raise SourceError(
+            f"{path}, line 2: received other kinds of data than {', '.join(TRIPLE)} for every experiment; "
+            f"{REMEDY}"
+        )
+    return [triple[0] for triple in triples]

@@ -1,0 +1,201 @@
+"""Mutants × columns to `Measurements`, without a Python object per number: nine million at once are fine.
+
+Legend: m mutants (rows) · c columns (a phenotype in an environment, or a trait) · Σk perturbations of all
+rows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wildtype.errors import SourceError
+from wildtype.organism import GeneIndex
+from wildtype.phenotypes.measurements import Measurements, coded
+from wildtype.phenotypes.reading import Reading
+from wildtype.phenotypes.records import Environment, PhenotypeDefinition, Record, Study
+from wildtype.sources.text import AMBIGUOUS, REMEDY, UNKNOWN, GeneNames
+from wildtype.sources.yeast.traits.headings import Strain
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+R = TypeVar("R", bound=Record)
+
+NO_VALUE = "no value"
+_CONTROL = re.compile(r"[\x00-\x1f]")
+NOT_STATED = Environment()
+PLAIN = Strain("")
+
+
+@dataclass(frozen=True)
+class Column:
+    """What one column of numbers is: phenotype, trait, environment, and what the strains have in common."""
+
+    phenotype: PhenotypeDefinition
+    trait: str = ""
+    environment: Environment = NOT_STATED
+    strain: Strain = PLAIN
+    replicate: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Mutants:
+    """The mutants of a table's rows.
+
+    Attributes
+    ----------
+    gene : int64 [Σk]
+        Positions in the gene index, mutants one after the other.
+    offsets : int64 [m+1]
+        Where each mutant begins; a wild type has no genes.
+    replicate : tuple of m str
+        Which of several strains of one mutant; empty where there is only one.
+    """
+
+    gene: Ints
+    offsets: Ints
+    replicate: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @classmethod
+    def single(cls, gene: Ints, replicate: Sequence[str]) -> Mutants:
+        """Return mutants of one gene each (position [m]), a wild type where it is -1."""
+        mutant = gene >= 0
+        return cls(gene[mutant], np.concatenate([[0], np.cumsum(mutant)]).astype(np.int64), tuple(replicate))
+
+
+def told_apart(position: Ints, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the name [m] of every row whose gene stands in several rows, "" for the others."""
+    _, code, count = np.unique(position, return_inverse=True, return_counts=True)
+    again = (count[code.reshape(-1)] > 1) & (position >= 0)
+    return tuple(name if several else "" for name, several in zip(names, again.tolist(), strict=True))
+
+
+def measure(
+    study: Study,
+    genes: GeneIndex,
+    mutants: Mutants,
+    columns: Sequence[Column],
+    value: Floats,
+    *,
+    se: Floats | None = None,
+    p: Floats | None = None,
+) -> Measurements:
+    """Return one measurement per finite entry of ``value`` [m, c], row by row.
+
+    Parameters
+    ----------
+    study, genes
+        Where the numbers come from, and what `mutants` refers to.
+    mutants : Mutants
+        The m rows.
+    columns : sequence of Column
+        The c columns. The replicate of a measurement joins those of its row and its column.
+    value, se, p : float64 [m, c]
+        The numbers, their standard errors and p-values (NaN: not known).
+    """
+    row, column = np.nonzero(np.isfinite(value))
+    order = np.diff(mutants.offsets)[row]
+    offsets = np.concatenate([[0], np.cumsum(order)]).astype(np.int64)
+    perturbed = np.arange(offsets[-1]) + np.repeat(mutants.offsets[row] - offsets[:-1], order)
+    of_column = np.repeat(column, order)
+    phenotypes, phenotype = _distinct([c.phenotype for c in columns])
+    environments, environment = _distinct([c.environment for c in columns])
+    traits, trait = coded([c.trait for c in columns])
+    alleles, allele = coded([c.strain.allele for c in columns])
+    references, reference = coded([c.strain.reference for c in columns])
+    row_names, row_name = coded(mutants.replicate)
+    column_names, column_name = coded([c.replicate for c in columns])
+    kinds = np.array([c.strain.kind for c in columns], np.uint8)
+    doses = np.array([c.strain.dose for c in columns], np.float64)
+    unknown = np.full(len(row), np.nan)
+    return Measurements(
+        studies=(study,), genes=genes.names, alleles=alleles, environments=environments,
+        phenotypes=phenotypes, traits=traits, references=references,
+        replicates=tuple(" / ".join(filter(None, (a, b))) for a in row_names for b in column_names),
+        gene=mutants.gene[perturbed], kind=kinds[of_column], allele=allele[of_column],
+        dose=doses[of_column], offsets=offsets,
+        study=np.zeros(len(row), np.int64), environment=environment[column], phenotype=phenotype[column],
+        trait=trait[column], value=value[row, column],
+        sd=unknown, se=unknown.copy() if se is None else se[row, column],
+        p=unknown.copy() if p is None else p[row, column], n=np.zeros(len(row), np.int64),
+        replicate=row_name[row] * len(column_names) + column_name[column], reference=reference[column],
+    )  # fmt: skip
+
+
+def _distinct(records: Sequence[R]) -> tuple[tuple[R, ...], Ints]:
+    identity = {number: record.id for number, record in {id(r): r for r in records}.items()}
+    known = {identity[id(record)]: record for record in records}
+    position = {key: code for code, key in enumerate(known)}
+    codes = [position[identity[id(record)]] for record in records]
+    return tuple(known.values()), np.array(codes, np.int64)
+
+
+def readable(path: Path, texts: Iterable[str]) -> None:
+    """Raise ``SourceError`` at the first text with control characters or surrounding blanks."""
+    for text in texts:
+        if text != text.strip() or _CONTROL.search(text):
+            raise SourceError(f"{path}: received the name {text[:60]!r}, expected printable text; {REMEDY}")
+
+
+def without_gene(names: GeneNames, wild_type: Flags | None = None) -> dict[str, Flags]:
+    """Return which rows [m] name no gene, by reason; rows of wild types need none."""
+    unknown = names.position == -1
+    return {
+        UNKNOWN: unknown if wild_type is None else unknown & ~wild_type,
+        AMBIGUOUS: names.position == -2,
+    }
+
+
+def sift(
+    path: Path,
+    use: str,
+    value: Floats,
+    *,
+    rows: Mapping[str, Flags],
+    columns: Mapping[str, Flags] | None = None,
+    renamed: Flags | None = None,
+) -> tuple[Floats, Reading]:
+    """Return ``value`` [m, c] with NaN in place of what is dropped, and what became of its entries.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    use : str
+        What the entries become.
+    rows, columns : mapping of str to bool
+        Rows [m] and columns [c] to drop, by reason. An entry counts under the first reason that holds, rows
+        before columns, and under `NO_VALUE` if none does and it is not a number.
+    renamed : bool [m], optional
+        Rows that name a gene by an older name.
+
+    Raises
+    ------
+    SourceError
+        If nothing is left.
+    """
+    left = np.ones(value.shape, bool)
+    dropped: dict[str, int] = {}
+    masks = [(reason, mask[:, None]) for reason, mask in rows.items()]
+    masks += [(reason, mask[None, :]) for reason, mask in (columns or {}).items()]
+    masks.append((NO_VALUE, ~np.isfinite(value)))
+    for reason, mask in masks:
+        gone = left & mask
+        if gone.any():
+            dropped[reason] = int(gone.sum())
+            left ^= gone
+    kept = int(left.sum())
+    if not kept:
+        raise SourceError(f"{path} has no value of a gene of the organism, expected thousands: {REMEDY}")
+    old = 0 if renamed is None else int(left[renamed].sum())
+    return np.where(left, value, np.nan), Reading(path.name, use, value.size, kept, dropped, old)

@@ -1,0 +1,115 @@
+"""`wildtype data import` and `template`: asked before anything is written, and all problems at once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_data_fetch import Run, runner
+from tests.sources.own.tables import write, yeast
+from wildtype.organism.storage import save_organism
+from wildtype.sources.catalogue import further_datasets, load_dataset, organism_folder
+
+GOOD = "genes,titre,kind,note\nSGS1;SRS2,0.5,,x\nHO,1.0,ts,y\n"
+BAD = "genes,value,kind\nSGS1;NOPE,0.5,\nHO,x,gone\n"
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    run = runner(tmp_path, monkeypatch, capsys)
+    save_organism(yeast(), organism_folder("yeast"))
+    return run
+
+
+def arguments(path: Path) -> list[str]:
+    return ["import", str(path), "--organism", "yeast", "--value-column", "titre", "--unit", "mg/l"]
+
+
+def test_nothing_is_written_unless_it_is_agreed_to(run: Run, tmp_path: Path) -> None:
+    path = write(tmp_path, GOOD)
+    said = run(*arguments(path))
+    assert said.code == 1
+    for shown in ("2 of 2 mutants, 3 genes", "deletion: 2, temperature sensitive: 1", "mg/l", "note"):
+        assert shown in said.out
+    assert "nothing was imported: repeat the command with --yes" in said.err
+    assert further_datasets() == {}
+    done = run(*arguments(path), "--yes")
+    assert done.code == 0, done.err
+    assert "imported: dataset my, 2 rows" in done.err
+    dataset = load_dataset("my")
+    assert [(p.name, p.unit) for p in dataset.phenotypes] == [("titre", "mg/l")]
+    again = run(*arguments(path), "--yes")
+    assert again.code == 1
+    assert "own data called 'my' already" in again.err
+    replaced = run(*arguments(path), "--yes", "--replace", "--json")
+    assert replaced.code == 0
+    shown = json.loads(replaced.out)
+    assert shown["rows"] == 2
+    assert shown["dataset"]["sha256"] == dataset.sha256
+    assert run(*arguments(path), "--yes", "--name", "my-2").code == 0
+    assert set(further_datasets()) == {"my", "my-2"}
+
+
+@pytest.mark.parametrize("answer", [True, False])
+def test_on_a_terminal_one_is_asked(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: bool
+) -> None:
+    asked = []
+
+    def confirm(text: str, **options: object) -> bool:
+        asked.append(text)
+        return answer
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("typer.confirm", confirm)
+    said = run(*arguments(write(tmp_path, GOOD)))
+    assert asked == ["Import this?"]
+    assert said.code == (0 if answer else 1)
+    assert set(further_datasets()) == ({"my"} if answer else set())
+
+
+def test_all_problems_are_said_at_once(run: Run, tmp_path: Path) -> None:
+    path = write(tmp_path, BAD)
+    said = run("import", str(path), "--organism", "yeast", "--yes")
+    assert said.code == 1
+    lines = said.err.splitlines()
+    assert [line.split(":")[0] for line in lines[:-1]] == [
+        "row 1 (line 2), column 'genes'", "row 2 (line 3), column 'kind'", "row 2 (line 3), column 'value'"
+    ]  # fmt: skip
+    assert lines[-1] == f"wildtype: {path} has 3 problems in 2 of 2 rows; nothing was read"
+    shown = json.loads(run("import", str(path), "--organism", "yeast", "--yes", "--json").out)
+    assert shown["rows"] == 2
+    assert [(one["row"], one["line"], one["column"]) for one in shown["problems"]] == [
+        (1, 2, "genes"), (2, 3, "kind"), (2, 3, "value")
+    ]  # fmt: skip
+    assert further_datasets() == {}
+
+
+def test_other_faults_are_one_sentence(run: Run, tmp_path: Path) -> None:
+    path = str(write(tmp_path, GOOD))
+    for words, needle in (
+        (["import", path, "--organism", "yeast"], "no column 'value'"),
+        (["import", path, "--organism", "moon"], "there is no organism 'moon'"),
+        (["import", path, "--organism", "yeast", "--name", "A b"], "cannot name a study"),
+        (["import", path, "--organism", "yeast", "--name", "string"], "is a name of published data"),
+        (["import", f"{path}.gz", "--organism", "yeast"], "there is no file"),
+    ):
+        said = run(*words, "--yes")
+        assert said.code == 1
+        assert needle in said.err
+        assert said.err.count("\n") == 1
+
+
+def test_the_template_is_written_once(run: Run, tmp_path: Path) -> None:
+    shown = run("template")
+    target = tmp_path / "example.csv"
+    assert run("template", "-o", str(target)).code == 0
+    assert target.read_text() == shown.out
+    target.write_text("my own numbers")
+    again = run("template", "-o", str(target))
+    assert again.code == 1
+    assert "exists already: name a new file" in again.err
+    assert target.read_text() == "my own numbers"
+    assert run("import", str(write(tmp_path, shown.out, "t.csv")), "--organism", "yeast", "--yes").code == 0
