@@ -22,7 +22,9 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
 )
-app.add_typer(data.app, name="data", help="Organisms and datasets: list, build, show.")
+app.add_typer(
+    data.app, name="data", help="Organisms and datasets: list, fetch, build, ingest, query, import, verify."
+)
 app.command("train")(train.command)
 app.command("evaluate")(evaluate.command)
 app.command("predict")(predict.command)

@@ -34,14 +34,27 @@ class SplitConfig:
     Attributes
     ----------
     name : str
-        ``random``, ``one-unseen``, ``unseen`` or ``query-pair``.
+        ``random``, ``one-unseen``, ``unseen``, ``query-pair``, ``screen`` or ``order``.
     validation, test : float or None
         Fractions; None: the split's own defaults.
+    fold, folds : int or None
+        Test the fold-th (from 0) of so many equal parts instead of a fraction.
+    order : int or None
+        Number of perturbed genes that is tested, in the split ``order``.
+    by : str or None
+        What a screen is, in the split ``screen``: ``query``, ``condition`` or ``study``.
+    pinned : str
+        A file that ``wildtype data split -o`` wrote: its sides are used again, and nothing is drawn.
     """
 
     name: str = "random"
     validation: float | None = None
     test: float | None = None
+    fold: int | None = None
+    folds: int | None = None
+    order: int | None = None
+    by: str | None = None
+    pinned: str = ""
 
 
 @dataclass

@@ -265,8 +265,8 @@ def _measured_features(
     allowed = set(features.allowed_for(own))
     measured = {name: block.measured for name, block in features.items()}
     if dataset.single_fitness is not None and dataset.single_fitness_source:
-        measured["single_fitness"] = (dataset.single_fitness_source,)
-        if dataset.single_fitness_source not in own:
+        measured["single_fitness"] = tuple(dataset.single_fitness_source.split(" + "))
+        if not own & set(measured["single_fitness"]):
             allowed.add("single_fitness")
     related = {
         name: tuple(source for source in sources if studies & set(studies_of(source)))

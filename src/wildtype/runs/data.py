@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from wildtype.models.checkpoint import PARTS, Known
 from wildtype.mutants import MutantTable
 from wildtype.organism import FeatureBlock, GeneFeatures, Organism
 from wildtype.phenotypes import Dataset, Split
+from wildtype.phenotypes.pinned import read_pinned
 from wildtype.phenotypes.scaling import LabelScaler
 from wildtype.sources.catalogue import load_dataset
 
@@ -105,11 +106,7 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
         chosen = whole.select([p.name for p in chosen.phenotypes])
     elif config.data.tokens != "all":
         raise ConfigError(f"data.tokens={config.data.tokens!r} is not known; known: all, measured")
-    split = chosen.split(
-        config.split.name,
-        config.seed,
-        **{k: v for k in ("validation", "test") if (v := getattr(config.split, k)) is not None},
-    )
+    split = _split(config, chosen)
     sources = [source for p in chosen.phenotypes for source in p.sources]
     organism: Organism = replace(chosen.organism, features=chosen.organism.features.allowed_for(sources))
     chosen = replace(chosen, organism=organism)
@@ -124,11 +121,20 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
     )
 
 
+def _split(config: TrainConfig, dataset: Dataset) -> Split:
+    """Return the split that the settings describe, drawn or read from a file."""
+    if config.split.pinned:
+        return read_pinned(config.split.pinned, dataset).split
+    options = {f.name: getattr(config.split, f.name) for f in fields(config.split)}
+    drawn = {k: v for k, v in options.items() if k not in ("name", "pinned") and v is not None}
+    return dataset.split(config.split.name, config.seed, **drawn)
+
+
 def _visible_single_fitness(dataset: Dataset, split: Split, sources: list[str]) -> NDArray[np.float32] | None:
     """Return single-mutant fitness without what a validation or test row of a single mutant would give
     away.
     """
-    if dataset.single_fitness is None or dataset.single_fitness_source in sources:
+    if dataset.single_fitness is None or set(dataset.single_fitness_source.split(" + ")) & set(sources):
         return None
     singles = np.flatnonzero(dataset.table.order == 1)
     hidden = singles[~np.isin(singles, split.train)]

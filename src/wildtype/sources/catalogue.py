@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -123,22 +124,37 @@ def load_dataset(name: str, *, progress: bool = True) -> Dataset:
     return dataset
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """A dataset that was not built: its name, and why."""
+
+    name: str
+    why: str
+
+
+Built = Organism | Dataset | LeftOut
+
+
 def build(
     name: str,
     folder: Path | None = None,
     *,
     alleles: str = "averaged",
-    report: Callable[[Organism | Dataset], None] = lambda built: None,
+    report: Callable[[Built], None] = lambda built: None,
 ) -> None:
-    """Build an organism and all its datasets anew and keep them; ``report`` is called with each as it is
-    done.
+    """Build an organism and its datasets anew and keep them; ``report`` is called with each as it is done.
+
+    Measurements go into the store in the cache first. A dataset whose files are not in the folder is left
+    out, and reported as such.
 
     Raises
     ------
     DatasetError
-        If there is no such organism, or a folder of publishers' files is needed and not given.
+        If there is no such organism, a folder of publishers' files is needed and not given, or it has the
+        files of no dataset.
     SourceError
-        If a publisher's file is missing, damaged or not in the published layout.
+        If a publisher's file that the organism needs is missing, or any file is damaged or not in the
+        published layout.
     """
     _known_organism(name)
     datasets = [dataset for dataset, organism in DATASETS.items() if organism == name]
@@ -157,12 +173,29 @@ def build(
         raise DatasetError(
             f"organism {name!r} is built from publishers' files: say where they are with --from FOLDER"
         )
+    from wildtype.phenotypes.store import Store, store_path
     from wildtype.sources import yeast
 
     organism = yeast.build_organism(folder)
     save_organism(organism, organism_folder(name))
     report(organism)
-    for dataset_name in datasets:
-        dataset = yeast.build_dataset(dataset_name, folder, organism, alleles=alleles)
-        save_dataset(dataset, dataset_folder(dataset_name))
-        report(dataset)
+    path = store_path()
+    with Store.open(path) if path.is_file() else Store.create(path) as store:
+        absent = yeast.ingest_needed(store, folder, organism.genes)
+        left_out = {
+            recipe: "; ".join(dict.fromkeys(absent[study] for study in missing))
+            for recipe in datasets
+            if (missing := [study for study in yeast.RECIPES[recipe].needed if study in absent])
+        }
+        if len(left_out) == len(datasets):
+            raise DatasetError(
+                f"no dataset of {name!r} can be built from {str(folder)!r}: "
+                + "; ".join(dict.fromkeys(left_out.values()))
+            )
+        for dataset_name in datasets:
+            if dataset_name in left_out:
+                report(LeftOut(dataset_name, left_out[dataset_name]))
+                continue
+            dataset = yeast.build_dataset(dataset_name, store, organism, alleles=alleles)
+            save_dataset(dataset, dataset_folder(dataset_name))
+            report(dataset)

@@ -73,8 +73,9 @@ def listening() -> Iterator[set[str]]:
 
 
 def find_cases(name: str, read: Read, kits: list[Kit]) -> list[Case]:
-    """Return every file of every kit that a reader reads and opens, the whole kit being good."""
+    """Return every file that a reader opens in the kits that it reads, kits of the same content once."""
     out: list[Case] = []
+    known: set[tuple[bytes, ...]] = set()
     for kit in kits:
         readings: list[Reading] = []
         with listening() as paths:
@@ -83,6 +84,10 @@ def find_cases(name: str, read: Read, kits: list[Kit]) -> list[Case]:
             except WildtypeError:  # not a kit of this reader
                 continue
         files = sorted(p.name for p in kit.folder.iterdir() if str(p) in paths)
+        contents = tuple((kit.folder / file).read_bytes() for file in files)
+        if contents in known:
+            continue
+        known.add(contents)
         rows = sum(reading.rows for reading in readings)
         out += [Case(name, kit, file, tuple(files), rows, read) for file in files]
     return out

@@ -64,7 +64,7 @@ def _coding() -> str:
 
 
 def _phenotype(first: str, columns: int, scale: float, genes: list[str], separator: str = "\t") -> str:
-    head = separator.join([first, *(f"hap a | trait {j} | Someone A~Other B, 2002" for j in range(columns))])
+    head = separator.join([first, *(f"hap a | growth {j} | standard | A~B, 2002" for j in range(columns))])
     rows = []
     for i, gene in enumerate(genes):
         values = [

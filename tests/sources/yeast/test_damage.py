@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from wildtype.errors import SourceError
 from wildtype.organism import Organism
-from wildtype.sources.yeast import build_dataset, build_organism
-from wildtype.sources.yeast.datasets import DIGENIC_2010, DIGENIC_2016, FITNESS_2016
+from wildtype.sources.yeast import build_organism
 from wildtype.sources.yeast.genes.abundance import PAXDB, read_abundance
 from wildtype.sources.yeast.genes.sequences import CODING, read_sequence_blocks
 from wildtype.sources.yeast.genes.sgd import ESSENTIAL, FEATURES, read_essential, read_genes
@@ -19,6 +18,7 @@ from wildtype.sources.yeast.graphs.irefindex import IREFINDEX, read_physical
 from wildtype.sources.yeast.graphs.ontology import GO, read_go_process
 from wildtype.sources.yeast.graphs.regulation import BOTH, DOCUMENTED, read_documented, read_regulatory
 from wildtype.sources.yeast.graphs.string import NODES_91, PAIRS, read_string
+from wildtype.sources.yeast.screens import costanzo2010, costanzo2016
 from wildtype.sources.yeast.screens.costanzo2010 import STRINGENT
 from wildtype.sources.yeast.screens.costanzo2016 import FILES
 from wildtype.sources.yeast.screens.single_fitness import FITNESS
@@ -45,9 +45,9 @@ READERS: dict[str, Reader] = {
     PAXDB: lambda path, organism: read_abundance(path, organism.genes),
     STUDIES[1].file: study(STUDIES[1]),
     STUDIES[-1].file: study(STUDIES[-1]),
-    STRINGENT: lambda path, organism: build_dataset(DIGENIC_2010, path, organism),
-    FILES[0]: lambda path, organism: build_dataset(DIGENIC_2016, path, organism),
-    FITNESS: lambda path, organism: build_dataset(FITNESS_2016, path, organism),
+    STRINGENT: lambda path, organism: costanzo2010.read(path, organism.genes),
+    FILES[0]: lambda path, organism: costanzo2016.read_dcell(path, organism.genes),
+    FITNESS: lambda path, organism: costanzo2016.read(path, organism.genes),
 }
 TOKENS = [
     "", "NaN", "-1", "1e308", "1e29", "1e-320", "0", "2", "YAL001C", "DOUBLE", "\t", ",", " ", '"', "\n", "#",

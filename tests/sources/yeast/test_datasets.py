@@ -1,22 +1,30 @@
-"""The three datasets: what a row is, and that every row of the source is accounted for."""
+"""The datasets of single and double mutants: what a row is, and that every row of the files is counted."""
 
 from __future__ import annotations
 
+import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.sources.yeast.stored import build, stored
 from wildtype.errors import ConfigError, DatasetError, SourceError
 from wildtype.mutants import Kind
 from wildtype.organism import Organism
 from wildtype.phenotypes import Dataset
-from wildtype.phenotypes.reading import Reading
-from wildtype.sources.yeast import DATASETS, build_dataset
-from wildtype.sources.yeast.datasets import DIGENIC_2010, DIGENIC_2016, FITNESS_2016
-from wildtype.sources.yeast.screens.costanzo2010 import STRINGENT
+from wildtype.phenotypes.store import Query, Store
+from wildtype.seeds import generator
+from wildtype.sources import catalogue
+from wildtype.sources.yeast import RECIPES, build_dataset
+from wildtype.sources.yeast.datasets import DIGENIC_2010, DIGENIC_2016, FITNESS_2016, once_per_strain
+from wildtype.sources.yeast.screens.costanzo2010 import RAW_TABLE, STRINGENT
 from wildtype.sources.yeast.screens.costanzo2016 import FILES
 from wildtype.sources.yeast.screens.single_fitness import FITNESS
+
+NAMES = (DIGENIC_2010, DIGENIC_2016, FITNESS_2016)
+SGA = "SGA double-mutant selection medium"
 
 
 def rows(dataset: Dataset) -> dict[tuple[str, str, str], float]:
@@ -24,29 +32,34 @@ def rows(dataset: Dataset) -> dict[tuple[str, str, str], float]:
     return {(r.genes, r.kinds, r.condition): r.value for r in frame.itertuples()}
 
 
+def test_the_catalogue_knows_every_recipe() -> None:
+    assert tuple(RECIPES) == tuple(name for name, o in catalogue.DATASETS.items() if o == "yeast")
+
+
 @pytest.mark.parametrize("alleles", ["averaged", "apart"])
-@pytest.mark.parametrize("name", DATASETS)
-def test_every_row_of_the_source_is_kept_or_counted(
-    small, organism: Organism, name: str, alleles: str
+@pytest.mark.parametrize(("name", "lines"), [(DIGENIC_2010, 10), (DIGENIC_2016, 7), (FITNESS_2016, 24)])
+def test_every_row_of_the_files_is_kept_or_counted(
+    small, organism: Organism, name: str, lines: int, alleles: str
 ) -> None:
-    readings: list[Reading] = []
-    dataset = build_dataset(name, small.path, organism, alleles=alleles, collect=readings.append)
+    dataset = build(name, small.path, organism, alleles=alleles)
     assert dataset.name == name
-    assert len(readings) == 1
-    assert readings[0].kept == len(dataset)
-    assert readings[0].rows == len(dataset) + sum(dataset.excluded.values())
-    assert f"{readings[0].rows:,} rows read" in " ".join(dataset.notes)
+    assert len(dataset) + sum(dataset.excluded.values()) == lines
+    assert f"{lines} rows read" in " ".join(dataset.notes)
+    assert (dataset.stages[0].rows_in, dataset.stages[-1].rows_out) == (lines, len(dataset))
+    for first, second in zip(dataset.stages, dataset.stages[1:], strict=False):
+        assert first.rows_out == second.rows_in
 
 
 def test_digenic_2010_merges_orientations_and_alleles_and_keeps_kinds(small, organism: Organism) -> None:
-    dataset = build_dataset(DIGENIC_2010, small.path, organism)
+    small.replace(STRINGENT, "YAL001C_tsq99\tTFC3", "YAL001C_tsq99\ttfc3-2")
+    dataset = build(DIGENIC_2010, small.path, organism)
     assert rows(dataset) == pytest.approx(
         {
-            ("YAL001C,YAL002W", "reduced,absent", "reference"): -0.3,
-            ("YAL001C,YDL227C", "reduced,absent", "reference"): 0.25,
-            ("YAL002W,YAL003W", "absent,absent", "reference"): -0.3,
-            ("YAL002W,YAR042W", "absent,absent", "reference"): -0.3,
-            ("YAL002W,YDL227C", "absent,absent", "reference"): -0.2,
+            ("YAL001C,YAL002W", "reduced,absent", SGA): -0.3,
+            ("YAL001C,YDL227C", "reduced,absent", SGA): 0.25,
+            ("YAL002W,YAL003W", "absent,absent", SGA): -0.3,
+            ("YAL002W,YAR042W", "absent,absent", SGA): -0.3,
+            ("YAL002W,YDL227C", "absent,absent", SGA): -0.2,
         }
     )
     assert dataset.phenotypes[0].source == "costanzo2010:epsilon"
@@ -54,65 +67,206 @@ def test_digenic_2010_merges_orientations_and_alleles_and_keeps_kinds(small, org
     assert dataset.single_fitness is not None
     assert dataset.single_fitness[organism.genes.find("VPS8")] == pytest.approx(0.9)
     assert dataset.single_fitness_source == "costanzo2016:fitness"
-    apart = build_dataset(DIGENIC_2010, small.path, organism, alleles="apart")
+    apart = build(DIGENIC_2010, small.path, organism, alleles="apart")
     assert len(apart) == len(dataset) + 1
     assert dataset.policies["alleles"].startswith("averaged: ")
     assert apart.policies["alleles"].startswith("apart: ")
 
 
 def test_digenic_2016_reduces_essential_genes_without_a_deletion_strain(small, organism: Organism) -> None:
-    dataset = build_dataset(DIGENIC_2016, small.path, organism)
-    assert rows(dataset)["YAL001C,YDL227C", "reduced,absent", "reference"] == pytest.approx(0.01)
+    dataset = build(DIGENIC_2016, small.path, organism)
+    assert rows(dataset)["YAL001C,YDL227C", "reduced,absent", SGA] == pytest.approx(0.01)
     small.replace(FITNESS, "YAL001C_damp174\tYAL001C\ttfc3_damp", "YAL001C_sn174\tYAL001C\ttfc3")
-    dataset = build_dataset(DIGENIC_2016, small.path, organism)
-    assert rows(dataset)["YAL001C,YDL227C", "absent,absent", "reference"] == pytest.approx(0.01)
+    dataset = build(DIGENIC_2016, small.path, organism)
+    assert rows(dataset)["YAL001C,YDL227C", "absent,absent", SGA] == pytest.approx(0.01)
     assert any("reduced if it is essential" in note for note in dataset.notes)
-    assert dataset.excluded["merged: reciprocal orientation"] == 1
+    assert dataset.excluded["merged: a number that stands twice"] == 1
 
 
 def test_fitness_keeps_no_measurement_twice(small, organism: Organism) -> None:
-    dataset = build_dataset(FITNESS_2016, small.path, organism)
+    dataset = build(FITNESS_2016, small.path, organism)
     assert rows(dataset) == pytest.approx(
         {
-            ("YAL001C", "reduced", "30C"): 0.884,
-            ("YAL001C", "reduced", "26C"): 0.8658,
-            ("YAL002W", "absent", "30C"): 0.9,
-            ("YAL002W", "reduced", "30C"): 0.5,
-            ("YAR042W", "absent", "30C"): 1.01,
-            ("YFL039C", "reduced", "30C"): 0.6,
+            ("YAL001C", "reduced", f"{SGA}, 30 °C"): 0.884,
+            ("YAL001C", "reduced", f"{SGA}, 26 °C"): 0.8658,
+            ("YAL002W", "absent", f"{SGA}, 30 °C"): 0.9,
+            ("YAL002W", "reduced", f"{SGA}, 30 °C"): 0.5,
+            ("YAR042W", "absent", f"{SGA}, 30 °C"): 1.01,
+            ("YFL039C", "reduced", f"{SGA}, 30 °C"): 0.6,
         },
         abs=1e-6,
     )
-    assert dataset.conditions == ("30C", "26C")
+    assert dataset.conditions == (f"{SGA}, 30 °C", f"{SGA}, 26 °C")
     assert dataset.excluded["strain with a suppressor mutation"] == 2
 
 
-def test_other_studies_are_optional_for_the_noise_guide(small, organism: Organism) -> None:
+def test_the_raw_table_gives_the_dataset_of_its_thresholded_part(small, organism: Organism) -> None:
+    """The raw table is written by hand in its published layout: what is not significant is left out."""
+    expected = build(DIGENIC_2010, small.path, organism)
+    crosses = [line + "\t0.9\t0.1\t1.0\t0.1\t0.7\t0.1" for line in small.text(STRINGENT).splitlines()]
+    weak = [
+        "YAL005C\tSSA1\tYAL002W\tVPS8\t-0.11\t0.03\t0.001",
+        "YAL005C\tSSA1\tYEL009C\tGCN4\t-0.5\t0.3\t0.06",
+    ]
+    crosses += [line + "\t0.9\t0.1\t1.0\t0.1\t0.7\t0.1" for line in weak]
+    small.write(RAW_TABLE.name, "\n".join(crosses) + "\n")
+    dataset = build(DIGENIC_2010, small.path, organism)
+    assert dataset.sha256 == expected.sha256
+    assert dataset.excluded["measurement that the dataset is not about"] == 2
+    assert len(dataset) + sum(dataset.excluded.values()) == 12
+
+
+def test_the_other_digenic_study_is_optional(small, organism: Organism) -> None:
     small.remove(FILES[0])
-    assert "2016 release" not in build_dataset(DIGENIC_2010, small.path, organism).noise
-    with pytest.raises(SourceError, match=FILES[0]):
-        build_dataset(DIGENIC_2016, small.path, organism)
+    assert "2016 release" not in build(DIGENIC_2010, small.path, organism).noise
+    with pytest.raises(
+        DatasetError, match="needs the study 'costanzo2016-dcell', which .* does not hold: put"
+    ):
+        build(DIGENIC_2016, small.path, organism)
 
 
 @pytest.mark.parametrize(
-    ("name", "file"), [(DIGENIC_2010, STRINGENT), (DIGENIC_2010, FITNESS), (FITNESS_2016, FITNESS)]
+    ("name", "file", "study"),
+    [
+        (DIGENIC_2010, STRINGENT, "costanzo2010"),
+        (DIGENIC_2010, FITNESS, "costanzo2016"),
+        (FITNESS_2016, FITNESS, "costanzo2016"),
+    ],
 )
-def test_a_missing_file_is_named(small, organism: Organism, name: str, file: str) -> None:
+def test_a_missing_study_is_named(small, organism: Organism, name: str, file: str, study: str) -> None:
     small.remove(file)
-    with pytest.raises(SourceError, match=file):
-        build_dataset(name, small.path, organism)
+    with pytest.raises(DatasetError, match=f"dataset '{name}' needs the study '{study}'"):
+        build(name, small.path, organism)
 
 
 def test_unknown_names_and_policies_are_refused(small, organism: Organism) -> None:
     with pytest.raises(DatasetError, match="no yeast dataset 'yeast-x'; known datasets: yeast-digenic"):
-        build_dataset("yeast-x", small.path, organism)
-    with pytest.raises(ConfigError, match="allele policy 'best' is not known"):
-        build_dataset(FITNESS_2016, small.path, organism, alleles="best")
+        build("yeast-x", small.path, organism)
+    with pytest.raises(ConfigError, match="policy 'alleles' has no setting 'best': choose one of averaged"):
+        build(FITNESS_2016, small.path, organism, alleles="best")
+
+
+def test_the_agreement_of_the_two_studies_is_said_of_both(small, organism: Organism) -> None:
+    small.write(FILES[0], "2 YAL002W YDL227C -0.1\n2 YAL002W YAR042W 0.3\n2 YAL002W YAL003W -0.3\n")
+    for name, year in ((DIGENIC_2010, "2016"), (DIGENIC_2016, "2010")):
+        assert (
+            f"against the {year} release r = -0.19 on 3 shared pairs"
+            in build(name, small.path, organism).noise
+        )
+
+
+def test_a_number_repeated_at_the_other_temperature_is_no_second_measurement(
+    small, organism: Organism
+) -> None:
+    with stored(small.path, organism) as store:
+        m = store.select(Query().study("costanzo2016").phenotype("fitness").order(1))
+    left, report = once_per_strain(m)
+    assert report.merged == {"the number of 30 °C repeated at 26 °C": 5}  # sn1, dma1, damp9, damp174, sn7
+    cold = [r for r in left.records() if r.environment.temperature == 26]
+    assert sorted(r.replicate for r in cold) == [
+        "strain YAL001C_tsa508",
+        "strain YAL001C_tsq508",
+        "strain YAL005C_dma30",  # with a suppressor: for the stages to drop
+    ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_second_build_comes_from_the_cache(
+    small,
+    organism: Organism,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    monkeypatch.setenv("WILDTYPE_CACHE", str(tmp_path_factory.mktemp("cache")))
+    with stored(small.path, organism) as store:
+        first = build_dataset(name, store, organism)
+
+        def never(*given: object, **named: object) -> None:
+            raise AssertionError("built again")
+
+        with monkeypatch.context() as patched:
+            patched.setattr("wildtype.sources.yeast.recipe.build_dataset", never)
+            second = build_dataset(name, store, organism)
+            with pytest.raises(AssertionError, match="built again"):
+                build_dataset(name, store, organism, alleles="apart")
+    assert second.card() == first.card()
+    assert second.sha256 == first.sha256
+    small.replace(FITNESS, "act1-101\tNaN\tNaN\t0.6", "act1-101\tNaN\tNaN\t0.61")
+    changed = build(name, small.path, organism)
+    position = organism.genes.find("ACT1")
+    if name == FITNESS_2016:
+        assert changed.sha256 != first.sha256
+    else:
+        assert changed.single_fitness is not None
+        assert changed.single_fitness[position] == pytest.approx(0.61)
+
+
+@pytest.mark.parametrize(
+    ("name", "file"), [(DIGENIC_2010, STRINGENT), (DIGENIC_2016, FILES[0]), (FITNESS_2016, FITNESS)]
+)
+def test_the_order_of_input_rows_does_not_change_the_hash(
+    small, organism: Organism, name: str, file: str
+) -> None:
+    expected = build(name, small.path, organism)
+    lines = small.text(file).splitlines()
+    head = lines[:1] if file == FITNESS else []
+    rest = lines[len(head) :]
+    order = generator(0, "order of input rows").permutation(len(rest))
+    small.write(file, "\n".join([*head, *(rest[i] for i in order)]) + "\n")
+    again = build(name, small.path, organism)
+    assert again.sha256 == expected.sha256
+    assert again.card() == expected.card()
+    np.testing.assert_array_equal(again.single_fitness, expected.single_fitness)
+
+
+def test_what_can_be_built_is_built_and_loaded_without_a_network(
+    small, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    monkeypatch.setenv("WILDTYPE_CACHE", str(tmp_path_factory.mktemp("cache")))
+    small.remove(FILES[1])
+    built: list[catalogue.Built] = []
+    catalogue.build("yeast", small.path, report=built.append)
+    left_out = {one.name: one.why for one in built if isinstance(one, catalogue.LeftOut)}
+    assert [one.name for one in built] == ["yeast", *RECIPES]
+    assert list(left_out) == [DIGENIC_2016, "yeast-trigenic-kuzmin2018", "yeast-trigenic-kuzmin"]
+    assert FILES[1].removesuffix(".gz") in left_out[DIGENIC_2016]
+    assert "TableS1.tsv is not in" in left_out["yeast-trigenic-kuzmin"]
+
+    def refuse(*given: object, **named: object) -> None:
+        raise OSError("a network was asked for")
+
+    for name in ("socket", "create_connection", "getaddrinfo"):
+        monkeypatch.setattr(socket, name, refuse)
+    with pytest.raises(OSError, match="a network was asked for"):
+        socket.socket()
+    for dataset in (one for one in built if isinstance(one, Dataset)):
+        assert catalogue.load_dataset(dataset.name).sha256 == dataset.sha256
+    with pytest.raises(DatasetError, match="not built yet"):
+        catalogue.load_dataset(DIGENIC_2016)
+
+
+def test_a_folder_without_any_dataset_is_an_error(
+    small, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    monkeypatch.setenv("WILDTYPE_CACHE", str(tmp_path_factory.mktemp("cache")))
+    small.remove(FITNESS)
+    with pytest.raises(DatasetError, match="no dataset of 'yeast' can be built from .*strain_ids_and_single"):
+        catalogue.build("yeast", small.path)
+    small.write(FITNESS, "damaged\n")
+    with pytest.raises(SourceError, match=FITNESS):
+        catalogue.build("yeast", small.path)
+
+
+@pytest.fixture(scope="module")
+def real_store(mirror: Path, real_organism: Organism) -> Iterator[Store]:
+    with stored(mirror, real_organism) as store:
+        yield store
 
 
 @pytest.mark.real
-def test_real_digenic_2010(mirror: Path, real_organism: Organism) -> None:
-    dataset = build_dataset(DIGENIC_2010, mirror, real_organism)
+def test_real_digenic_2010(real_store: Store, real_organism: Organism) -> None:
+    dataset = build_dataset(DIGENIC_2010, real_store, real_organism)
     assert len(dataset) + sum(dataset.excluded.values()) == 60608
     assert len(dataset) == 51590
     pairs = dataset.table.gene.reshape(-1, 2)
@@ -124,13 +278,13 @@ def test_real_digenic_2010(mirror: Path, real_organism: Organism) -> None:
     find = real_organism.genes.find
     at = (pairs == sorted((find("ARP1"), find("BIM1")))).all(1)
     assert value[at] == pytest.approx(-0.60, abs=0.01)
-    assert "r = 0.67 (793 comparisons" in dataset.noise
+    assert "r = 0.67 (794 comparisons" in dataset.noise
     assert "r = 0.86 on 453 shared pairs" in dataset.noise
 
 
 @pytest.mark.real
-def test_real_digenic_2016(mirror: Path, real_organism: Organism) -> None:
-    dataset = build_dataset(DIGENIC_2016, mirror, real_organism)
+def test_real_digenic_2016(real_store: Store, real_organism: Organism) -> None:
+    dataset = build_dataset(DIGENIC_2016, real_store, real_organism)
     assert len(dataset) + sum(dataset.excluded.values()) == 10698
     assert dataset.table.value.mean() == pytest.approx(-0.016, abs=0.005)
     assert (
@@ -139,8 +293,8 @@ def test_real_digenic_2016(mirror: Path, real_organism: Organism) -> None:
 
 
 @pytest.mark.real
-def test_real_fitness(mirror: Path, real_organism: Organism) -> None:
-    dataset = build_dataset(FITNESS_2016, mirror, real_organism)
+def test_real_fitness(real_store: Store, real_organism: Organism) -> None:
+    dataset = build_dataset(FITNESS_2016, real_store, real_organism)
     table = dataset.table
     assert len(dataset) + sum(dataset.excluded.values()) == 2 * 10859
     assert (table.kind[table.condition == 1] == Kind.REDUCED).all()  # 26 °C is new only for ts alleles

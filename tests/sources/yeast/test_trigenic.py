@@ -8,17 +8,19 @@ import numpy as np
 import pytest
 
 from tests.sources.yeast import trigenic_files as files
-from wildtype.errors import ConfigError, DatasetError, SourceError
+from tests.sources.yeast.stored import build, stored
+from wildtype.errors import DatasetError
 from wildtype.mutants import Kind
 from wildtype.organism import GeneIndex, Organism
 from wildtype.phenotypes import Dataset
-from wildtype.phenotypes.reading import Reading
 from wildtype.seeds import generator
+from wildtype.sources.yeast import build_dataset
+from wildtype.sources.yeast.datasets import TRIGENIC, TRIGENIC_2018
 from wildtype.sources.yeast.screens.sga_strains import HO
-from wildtype.sources.yeast.trigenic import READERS, TRIGENIC, TRIGENIC_2018, build_trigenic
 
 ORFS = sorted({o for pair in files.PAIRS for o in pair[::2]} | {s.partition("_")[0] for s, _ in files.ARRAYS})
 ORGANISM = Organism("yeast", GeneIndex([*ORFS, HO], organism="yeast"))
+NAMES = (TRIGENIC_2018, TRIGENIC)
 PAIRS, ARRAYS = len(files.PAIRS), len(files.ARRAYS)
 TRIPLES = PAIRS * ARRAYS
 
@@ -33,7 +35,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def both(folder: Path) -> dict[str, Dataset]:
-    return {name: build_trigenic(name, folder, ORGANISM) for name in READERS}
+    with stored(folder, ORGANISM) as store:
+        return {name: build_dataset(name, store, ORGANISM) for name in NAMES}
 
 
 def rows(dataset: Dataset, phenotype: str) -> dict[str, float]:
@@ -60,13 +63,19 @@ def test_rows_by_phenotype_and_number_of_genes(both: dict[str, Dataset]) -> None
     }  # fmt: skip
 
 
-def test_every_measurement_becomes_part_of_a_row_or_is_counted(folder: Path) -> None:
-    readings: list[Reading] = []
-    dataset = build_trigenic(TRIGENIC, folder, ORGANISM, collect=readings.append)
-    assert sum(reading.kept for reading in readings) == len(dataset) + sum(dataset.excluded.values())
-    assert {reading.file for reading in readings} == {
-        "Data File S1_Raw genetic interaction dataset.tsv", "TableS1.tsv", "TableS3.tsv"
-    }  # fmt: skip
+def test_every_row_of_the_files_becomes_part_of_a_row_or_is_counted(
+    folder: Path, both: dict[str, Dataset]
+) -> None:
+    dataset = both[TRIGENIC]
+    first, query = dataset.stages[:2]
+    assert (first.stage, query.step) == ("files", "query")
+    assert first.policy == "Data File S1_Raw genetic interaction dataset.tsv + TableS1.tsv + TableS3.tsv"
+    with stored(folder, ORGANISM) as store:
+        readings = [reading for study in store.studies() for reading in study.readings]
+        measured = sum(study.rows for study in store.studies())
+    assert first.rows_in == sum(reading.rows for reading in readings)
+    assert first.rows_out == query.rows_out == measured  # every measurement of the studies is chosen
+    assert first.rows_in == len(dataset) + sum(dataset.excluded.values())
 
 
 def test_the_neutral_locus_is_taken_out_and_alleles_are_kinds(both: dict[str, Dataset]) -> None:
@@ -94,7 +103,7 @@ def test_one_sided_tau_is_said(both: dict[str, Dataset]) -> None:
     assert sum("both signs" in note for note in both[TRIGENIC].notes) == 1
 
 
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("split", ["random", "query-pair"])
 @pytest.mark.parametrize("phenotypes", [["tau"], ["tau", "fitness"]])
 def test_splits_work(both: dict[str, Dataset], name: str, split: str, phenotypes: list[str]) -> None:
@@ -125,7 +134,7 @@ def test_a_deletion_is_preferred_for_single_fitness(tmp_path: Path) -> None:
           "0.8", "0.3000", "0.46", "0.03")  # fmt: skip
     deletion = (*ts[:2], "YAL048C_dma2", "gem1Δ", *ts[4:9], "0.9500", *ts[10:])
     files.write_2018(tmp_path, [deletion, ts])
-    dataset = build_trigenic(TRIGENIC_2018, tmp_path, ORGANISM)
+    dataset = build(TRIGENIC_2018, tmp_path, ORGANISM)
     assert dataset.single_fitness is not None
     assert dataset.single_fitness[ORFS.index("YAL048C")] == pytest.approx(0.95)
 
@@ -134,7 +143,7 @@ def test_the_order_of_rows_does_not_change_the_hash(tmp_path: Path, both: dict[s
     rows = files.crosses()
     rows = [rows[i] for i in generator(0, "order of rows").permutation(len(rows))]
     files.write_2018(tmp_path, rows)
-    again = build_trigenic(TRIGENIC_2018, tmp_path, ORGANISM)
+    again = build(TRIGENIC_2018, tmp_path, ORGANISM)
     assert again.sha256 == both[TRIGENIC_2018].sha256
 
 
@@ -143,7 +152,7 @@ def test_repeated_gene_triples_are_merged_and_counted(tmp_path: Path) -> None:
     strain = (*one[:2], "YAL048C_dma9", *one[3:6], "-0.500000", *one[7:])
     allele = (*one[:2], "YAL048C_tsa9", "gem1-2", *one[4:])
     files.write_2018(tmp_path, [one, strain, allele])
-    dataset = build_trigenic(TRIGENIC_2018, tmp_path, ORGANISM)
+    dataset = build(TRIGENIC_2018, tmp_path, ORGANISM)
     tau = dataset.select(["tau"])
     assert len(tau) == 2  # the deletion and the hypomorph are different mutants
     assert dataset.excluded["merged: replicates of one mutant"] == 1
@@ -151,26 +160,20 @@ def test_repeated_gene_triples_are_merged_and_counted(tmp_path: Path) -> None:
     assert sorted(tau.table.value.tolist())[0] == pytest.approx((float(one[6]) - 0.5) / 2)
     second = (*one[:2], "YAL048C_tsa8", "gem1-3", *one[4:6], "-0.700000", *one[7:])
     files.write_2018(tmp_path, [allele, second])
-    merged = build_trigenic(TRIGENIC_2018, tmp_path, ORGANISM)
-    apart = build_trigenic(TRIGENIC_2018, tmp_path, ORGANISM, alleles="apart")
+    merged = build(TRIGENIC_2018, tmp_path, ORGANISM)
+    apart = build(TRIGENIC_2018, tmp_path, ORGANISM, alleles="apart")
     assert (len(merged.select(["tau"])), len(apart.select(["tau"]))) == (1, 2)
 
 
 def test_strains_with_suppressors_are_left_out_and_counted(tmp_path: Path) -> None:
     one = next(cross.cells for cross in files.crosses() if cross.cells[4] == "trigenic")
     files.write_2018(tmp_path, [one, (*one[:2], "YMR197C_tsa635", "vti1-11-supp1", *one[4:])])
-    dataset = build_trigenic(TRIGENIC_2018, tmp_path, ORGANISM)
+    dataset = build(TRIGENIC_2018, tmp_path, ORGANISM)
     assert len(dataset.select(["tau"])) == 1
     assert dataset.excluded["strain with a suppressor mutation"] == 4  # tau, raw score, fitness, array
 
 
-def test_what_is_missing_or_unknown_is_said(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(
-        DatasetError, match="no trigenic dataset 'yeast-tau'; known datasets: yeast-trigenic-k"
-    ):
-        build_trigenic("yeast-tau", folder, ORGANISM)
-    with pytest.raises(ConfigError, match="'best'"):
-        build_trigenic(TRIGENIC_2018, folder, ORGANISM, alleles="best")
+def test_a_missing_study_is_named(tmp_path: Path) -> None:
     files.write_2018(tmp_path)
-    with pytest.raises(SourceError, match="TableS1.tsv is not in"):
-        build_trigenic(TRIGENIC, tmp_path, ORGANISM)
+    with pytest.raises(DatasetError, match="'yeast-trigenic-kuzmin' needs the study 'kuzmin2020'"):
+        build(TRIGENIC, tmp_path, ORGANISM)

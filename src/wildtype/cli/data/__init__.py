@@ -5,10 +5,11 @@ from __future__ import annotations
 import typer
 
 from wildtype.cli.data.build import build
-from wildtype.cli.data.export import export_graph
+from wildtype.cli.data.export_graph import export_graph
 from wildtype.cli.data.fetch import fetch
-from wildtype.cli.data.import_ import import_
-from wildtype.cli.data.ingest import import_graph
+from wildtype.cli.data.import_graph import import_graph
+from wildtype.cli.data.import_table import import_
+from wildtype.cli.data.ingest import ingest
 from wildtype.cli.data.list import list_
 from wildtype.cli.data.query import query
 from wildtype.cli.data.show import show
@@ -27,6 +28,7 @@ app.command()(fetch)
 app.command()(verify)
 app.command("import")(import_)
 app.command()(template)
+app.command()(ingest)
 app.command()(query)
 app.command("export-graph")(export_graph)
 app.command("import-graph")(import_graph)

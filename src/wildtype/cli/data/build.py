@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wildtype.cli.output import Json, console, print_json
+from wildtype.cli.output import Json, console, notes, print_json
 
 if TYPE_CHECKING:
-    from wildtype.organism import Organism
-    from wildtype.phenotypes import Dataset
+    from wildtype.sources.catalogue import Built
 
 
 def build(
@@ -22,21 +21,24 @@ def build(
     ] = "averaged",
     json: Json = False,
 ) -> None:
-    """Build an organism and all its datasets, and print what was kept and what was dropped."""
+    """Build an organism and the datasets whose files are there; print what was kept and what was dropped."""
     from wildtype.organism import Organism
     from wildtype.report.table import print_card, print_relations
     from wildtype.sources import catalogue
 
-    cards = []
+    cards: list[dict[str, Any]] = []
 
-    def report(built: Organism | Dataset) -> None:
-        if isinstance(built, Organism):
+    def report(built: Built) -> None:
+        if isinstance(built, catalogue.LeftOut):
+            cards.append({"name": built.name, "left_out": built.why})
+            notes().print(f"{built.name} is left out: {built.why}", markup=False, soft_wrap=True)
+        elif isinstance(built, Organism):
             if not json:
                 print_relations(built, console())
-            return
-        cards.append(built.card())
-        if not json:
-            print_card(cards[-1], console())
+        else:
+            cards.append(built.card())
+            if not json:
+                print_card(cards[-1], console())
 
     catalogue.build(organism, source, alleles=alleles, report=report)
     if json:

@@ -1,4 +1,4 @@
-"""`wildtype data import-graph`: node and relation tables into the store."""
+"""`wildtype data ingest`: studies from a folder of publishers' files into the store."""
 
 from __future__ import annotations
 
@@ -8,25 +8,40 @@ from typing import Annotated
 import typer
 
 from wildtype.cli.data.query import StoreFile
-from wildtype.cli.output import Json, console, print_json
+from wildtype.cli.output import Json, console, notes, print_json
 
 
-def import_graph(
-    folder: Annotated[Path, typer.Argument(help="A folder that export-graph wrote.")],
+def ingest(
+    folder: Annotated[Path, typer.Option("--from", help="Folder of publishers' files.")],
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[STUDY]...", help="Studies; without, all that are there.")
+    ] = None,
     store: StoreFile = None,
     json: Json = False,
 ) -> None:
-    """Add all studies of exported node and relation tables to a store, made if there is none."""
+    """Read studies of yeast mutants into the store, each whole or not at all, and print what was dropped."""
     from rich.table import Table
+    from rich.text import Text
 
-    from wildtype.phenotypes.store import store_path
-    from wildtype.phenotypes.store.graph_import import import_graph
+    from wildtype.phenotypes.store import Store, store_path
+    from wildtype.sources.yeast import measured
+    from wildtype.sources.yeast.genes.sgd import read_genes
 
-    rows = import_graph(folder, store or store_path())
+    genes = read_genes(folder)[0]
+    path = store or store_path()
+    table, left_out, rows = Table("study", "measurements", "file", "what became of its rows"), [], []
+    with Store.open(path) if path.is_file() else Store.create(path) as opened:
+        for one in measured.ingest(opened, folder, genes, names or ()):
+            rows.append(one.to_json())
+            if one.left_out:
+                left_out.append(one.name)
+            for i, reading in enumerate(one.readings):
+                what, _, became = str(reading).partition(": ")
+                first = (one.name, f"{one.measurements:,}") if i == 0 else ("", "")
+                table.add_row(*map(Text, (*first, what, f"{reading.use}: {became}")))
     if json:
         print_json(rows)
         return
-    table = Table("study", "measurements")
-    for study, count in rows.items():
-        table.add_row(study, f"{count:,}")
     console().print(table)
+    if left_out:
+        notes().print("files not in the folder: " + ", ".join(left_out), markup=False, soft_wrap=True)

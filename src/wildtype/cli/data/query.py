@@ -27,9 +27,20 @@ def query(
     limit: Annotated[
         int | None, typer.Option(min=0, help=f"Print so many rows; 0: all. {SHOWN}, or all with --json.")
     ] = None,
+    dataset: Annotated[
+        str, typer.Option(help="Make a dataset of this name of the measurements whose id the SQL gives.")
+    ] = "",
+    organism: Annotated[str, typer.Option(help="With --dataset: the wild type.")] = "yeast",
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(help="With --dataset, as in alleles=apart or neutral=YDL227C; may stand several times."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Answer one SQL statement that reads, over the view measurements (DESCRIBE measurements lists it)."""
+    if dataset:
+        _make_dataset(dataset, sql, store, organism, policy or [], json)
+        return
     from wildtype.phenotypes.store import Store, store_path
     from wildtype.phenotypes.store.results import check_output, first_rows, write_result
 
@@ -51,6 +62,29 @@ def query(
         notes().print(f"{len(rows):,} of {total:,} rows shown: --limit 0 shows all, -o FILE writes them")
     else:
         notes().print(f"{total:,} rows")
+
+
+def _make_dataset(
+    name: str, sql: str, store: Path | None, organism: str, settings: list[str], json: bool
+) -> None:
+    from wildtype.errors import ConfigError
+    from wildtype.phenotypes.stages.policies import Policies
+    from wildtype.phenotypes.store import Store, store_path
+    from wildtype.report.table import print_card
+    from wildtype.sources.catalogue import load_organism
+    from wildtype.sources.queried import dataset_from_query
+
+    for setting in settings:
+        if "=" not in setting:
+            raise ConfigError(f"{setting!r} is not a policy: write name=setting, as in alleles=apart")
+    policies = Policies.parse(dict(setting.split("=", 1) for setting in settings))
+    with Store.open(store or store_path(), read_only=True) as opened:
+        made, known = dataset_from_query(name, sql, opened, load_organism(organism), policies)
+    if json:
+        print_json({"from_cache": known} | made.card())
+        return
+    print_card(made.card(), console())
+    notes().print("read back from the cache" if known else "built")
 
 
 def _print(names: list[str], rows: list[dict[str, Any]]) -> None:

@@ -47,6 +47,7 @@ def build_dataset(
     notes: Sequence[str] = (),
     noise: str = "no replicate measurements: no noise guide",
     citation: str = "",
+    before: Sequence[StageReport] = (),
 ) -> Dataset:
     """Build a dataset from measurements; the order in which these come changes nothing, not even a bit.
 
@@ -72,17 +73,25 @@ def build_dataset(
         What a reader must know, besides what the stages have to say.
     noise, citation : str
         See ``Dataset``; the citation is that of the studies unless given.
+    before : sequence of StageReport
+        What became of rows before they came here, from a publisher's file on; the last ends with M rows.
 
     Raises
     ------
     DatasetError
-        If no row is left, studies mean different things by one phenotype, or a target is not there.
+        If no row is left, studies mean different things by one phenotype, a target is not there, or the
+        reports of earlier steps end with another number of rows.
     ConfigError
         If the policies name a gene or an environment that is not there, or ask for essential genes of an
         organism that does not know them.
     """
+    if before and before[-1].rows_out != len(measurements):
+        raise DatasetError(
+            f"dataset {name!r}: {before[-1].rows_out:,} rows came out of {before[-1].step!r}, but "
+            f"{len(measurements):,} measurements came in: this is a fault of wildtype, please report it"
+        )
     conversion = Conversion(measurements, organism, policies)
-    reports = [StageReport("raw", "selected", "as stored", len(measurements), len(measurements))]
+    reports = [*before, StageReport("raw", "selected", "as stored", len(measurements), len(measurements))]
     reports += conversion.reports
     rows = conversion.rows
     for merge in (deduplicate, merge_replicates, merge_alleles):

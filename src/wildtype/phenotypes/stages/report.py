@@ -16,7 +16,7 @@ class StageReport:
     Attributes
     ----------
     stage : str
-        Raw, convert, deduplicate or aggregate.
+        Files, raw, convert, deduplicate or aggregate.
     step : str
         What was decided here.
     policy : str

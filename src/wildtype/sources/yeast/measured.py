@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from wildtype.errors import MissingFileError, SourceError
 from wildtype.organism import GeneIndex
@@ -66,6 +67,10 @@ class Ingested:
     measurements: int = 0
     readings: tuple[Reading, ...] = ()
     left_out: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it in plain values."""
+        return asdict(self)
 
 
 def ingest(

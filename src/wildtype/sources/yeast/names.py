@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from wildtype.errors import SourceError
 from wildtype.sources.text import AMBIGUOUS, REMEDY, UNKNOWN, GeneNames, count_reasons
 
+SAME_GENE = "both strains of one gene"
+
 
 def match_pairs(first: GeneNames, second: GeneNames) -> tuple[NDArray[np.bool_], dict[str, int], int]:
     """Return where both names of a row are genes [m], the others by reason, and the kept ones renamed."""

@@ -149,8 +149,8 @@ def _string(version: str) -> Callable[[Path, GeneIndex], list[tuple[Any, Reading
 
 def _further(name: str, reader: selection.Reader) -> Callable[[Path, GeneIndex], list[tuple[Any, Reading]]]:
     def read(folder: Path, genes: GeneIndex) -> list[tuple[Any, Reading]]:
-        uniprot_of = uniprot.read_accessions(folder, genes)[0] if name in selection.BY_ACCESSION else {}
-        return [one for one in reader(folder, genes, uniprot_of) if one[0].name == name]
+        accessions = uniprot.read_accessions(folder, genes)[0] if uniprot.has_accessions(folder) else {}
+        return [one for one in reader(folder, genes, accessions) if one[0].name == name]
 
     return read
 

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wildtype.errors import SourceError
-from wildtype.mutants import Kind
 from wildtype.organism import GeneIndex
 from wildtype.phenotypes.measurements import Measurements
 from wildtype.phenotypes.reading import Reading
@@ -24,7 +23,6 @@ from wildtype.sources.yeast.screens.costanzo2010 import (
     STRINGENT_TABLE,
     parse_strain,
     read,
-    read_pairs,
 )
 
 DELETION = PerturbationKind.DELETION
@@ -198,14 +196,18 @@ def test_the_publisher_gives_https_addresses_or_says_what_to_do() -> None:
 
 
 def test_suffixes_are_hypomorphs_and_bare_names_deletions(small, genes: GeneIndex) -> None:
-    screen = read_pairs(small.path, genes)
-    assert screen.rows == 10 == len(screen.pairs) + sum(screen.excluded.values())
-    assert screen.excluded == {"unknown gene": 1, "ambiguous gene name": 1, "both strains of one gene": 1}
-    assert screen.renamed == 1
-    kinds = [tuple(Kind(k) for k in row) for row in screen.pairs.kind[:5]]
-    assert kinds[0] == (Kind.ABSENT, Kind.ABSENT)
-    assert kinds[2] == kinds[3] == kinds[4] == (Kind.REDUCED, Kind.ABSENT)
-    assert len(np.unique(screen.pairs.strain[2:5, 0])) == 3  # tsq508, tsq99, damp
+    measurements, readings = collected(small.path, genes)
+    lost = {"unknown gene": 1, "ambiguous gene name": 1, "query and array of one gene": 1}
+    assert [(r.rows, r.kept, r.dropped, r.renamed) for r in readings] == [(10, 7, lost, 1)]
+    kinds = {
+        record.replicate: [p.kind.name.lower() for p in record.genotype.perturbations if p.gene == "YAL001C"]
+        for record in measurements.records()
+    }
+    assert kinds["query YAL001C_tsq508"] == kinds["query YAL001C_tsq99"] == ["temperature_sensitive"]
+    assert kinds["query YAL001C_damp"] == ["reduced_expression"]
+    assert {kind.name for kind in map(PerturbationKind, measurements.kind)} == {
+        "DELETION", "TEMPERATURE_SENSITIVE", "REDUCED_EXPRESSION"
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -233,32 +235,20 @@ def test_suffixes_are_hypomorphs_and_bare_names_deletions(small, genes: GeneInde
 def test_damage_names_the_line(small, genes: GeneIndex, old: str, new: str, message: str) -> None:
     small.replace(STRINGENT, old, new)
     with pytest.raises(SourceError, match=message):
-        read_pairs(small.path, genes)
+        read(small.path, genes)
 
 
 def test_a_truncated_file_is_refused(small, genes: GeneIndex) -> None:
     path = small.path / STRINGENT
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(SourceError, match="is cut short"):
-        read_pairs(small.path, genes)
+        read(small.path, genes)
 
 
 def test_a_file_of_another_organism_is_refused(small, genes: GeneIndex) -> None:
     small.write(STRINGENT, "b0001\tthrL\tb0002\tthrA\t-0.2\t0.01\t0.01\n")
-    with pytest.raises(SourceError, match="no pair of two ORFs"):
-        read_pairs(small.path, genes)
-
-
-@pytest.mark.real
-def test_real_pairs(mirror: Path, real_genes: GeneIndex) -> None:
-    screen = read_pairs(mirror, real_genes)
-    assert screen.rows == 60608 == len(screen.pairs) + sum(screen.excluded.values())
-    assert screen.excluded == {"unknown gene": 75}
-    value = screen.pairs.value
-    assert value[value < 0].max() <= -0.12
-    assert value[value > 0].min() >= 0.16
-    reduced = (screen.pairs.kind == Kind.REDUCED).any(1)
-    assert int(reduced.sum()) == 14136  # 14,146 in the file, less those with an unknown gene
+    with pytest.raises(SourceError, match="no row is of genes of 'yeast', expected most"):
+        read(small.path, genes)
 
 
 @pytest.mark.real
@@ -272,3 +262,6 @@ def test_real_measurements(mirror: Path, real_genes: GeneIndex) -> None:
     assert np.unique(measurements.row[np.isin(measurements.kind, kinds)]).size == 14136
     assert (measurements.p < 0.05).all()
     assert np.isfinite(measurements.sd).all()
+    value = measurements.value
+    assert value[value < 0].max() <= -0.12
+    assert value[value > 0].min() >= 0.16

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from tests.sources.spreadsheets import xlsx
 from wildtype.errors import SourceError
-from wildtype.mutants import Kind
 from wildtype.organism import GeneIndex
 from wildtype.phenotypes.measurements import Measurements
 from wildtype.phenotypes.reading import Reading
@@ -22,10 +21,8 @@ from wildtype.sources.yeast.screens.costanzo2016 import (
     FILES,
     PUBLISHER,
     TABLES,
-    present,
     read,
     read_dcell,
-    read_pairs,
     read_tables,
 )
 from wildtype.sources.yeast.screens.single_fitness import FITNESS as FITNESS_TABLE
@@ -267,6 +264,9 @@ def test_real_dcell_measurements(mirror: Path, real_genes: GeneIndex) -> None:
     measurements = read_dcell(mirror, real_genes, collect=readings.append)
     assert [(r.rows, r.kept, r.dropped) for r in readings] == [(6731, 6731, {}), (3967, 3967, {})]
     assert (len(measurements), set(measurements.order.tolist())) == (10698, {2})
+    assert measurements.value.mean() == pytest.approx(-0.016, abs=0.005)
+    assert measurements.value.std() == pytest.approx(0.08, abs=0.01)
+    assert np.isnan(measurements.sd).all()
 
 
 @pytest.mark.real
@@ -282,23 +282,6 @@ def test_the_real_strain_table_alone_gives_single_mutants(mirror: Path, real_gen
     assert int(suppressed.sum()) == 224
 
 
-def test_both_files_are_joined_and_marked_genes_are_reduced(small, genes: GeneIndex) -> None:
-    never_deleted = np.zeros(len(genes), bool)
-    never_deleted[genes.find("YAL001C")] = True
-    screen = read_pairs(small.path, genes, never_deleted)
-    assert screen.rows == 7 == len(screen.pairs) + sum(screen.excluded.values())
-    assert screen.excluded == {"unknown gene": 1, "both strains of one gene": 1}
-    reduced = screen.pairs.gene[screen.pairs.kind == Kind.REDUCED]
-    assert [genes.names[i] for i in np.unique(reduced)] == ["YAL001C"]
-    assert np.isnan(screen.pairs.sd).all()
-
-
-def test_presence_needs_both_files(small) -> None:
-    assert present(small.path)
-    small.remove(FILES[1])
-    assert not present(small.path)
-
-
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -310,12 +293,4 @@ def test_presence_needs_both_files(small) -> None:
 def test_damage_names_the_line(small, genes: GeneIndex, old: str, new: str, message: str) -> None:
     small.replace(FILES[0], old, new)
     with pytest.raises(SourceError, match=message):
-        read_pairs(small.path, genes, np.zeros(len(genes), bool))
-
-
-@pytest.mark.real
-def test_real_pairs(mirror: Path, real_genes: GeneIndex) -> None:
-    screen = read_pairs(mirror, real_genes, np.zeros(len(real_genes), bool))
-    assert (screen.rows, len(screen.pairs)) == (10698, 10698)
-    assert screen.pairs.value.mean() == pytest.approx(-0.016, abs=0.005)
-    assert screen.pairs.value.std() == pytest.approx(0.08, abs=0.01)
+        read_dcell(small.path, genes)

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.errors import SourceError
-from wildtype.mutants import Kind
 from wildtype.organism import GeneIndex
 from wildtype.phenotypes.measurements import Measurements
 from wildtype.phenotypes.reading import Reading
@@ -36,8 +35,7 @@ from wildtype.sources.text import (
     read_rows,
 )
 from wildtype.sources.yeast.genes.sgd import read_essential
-from wildtype.sources.yeast.names import match_pairs
-from wildtype.sources.yeast.screens.digenic import SAME_GENE, Screen, StrainPairs
+from wildtype.sources.yeast.names import SAME_GENE, match_pairs
 from wildtype.sources.yeast.screens.parts import Sieve, study_of, together
 from wildtype.sources.yeast.screens.sga_strains import parse_strain
 from wildtype.sources.yeast.screens.single_fitness import (
@@ -283,35 +281,3 @@ def read_dcell(folder: str | Path, genes: GeneIndex, *, collect: Collector = ign
             )
         )  # fmt: skip
     return Measurements.concatenate(parts)
-
-
-def present(folder: str | Path) -> bool:
-    """Say whether both DCell files are in the folder."""
-    return all(remote.find(folder) is not None for remote in DCELL.files)
-
-
-def read_pairs(folder: str | Path, genes: GeneIndex, never_deleted: NDArray[np.bool_]) -> Screen:
-    """Return the pairs of both DCell files, one strain per gene.
-
-    Parameters
-    ----------
-    folder : path
-        Where the files are.
-    genes : GeneIndex
-        The n genes.
-    never_deleted : bool [n]
-        Genes that the study perturbed by hypomorphs only: ``reduced``; all others are ``absent``.
-
-    Raises
-    ------
-    SourceError
-        If a file is missing, damaged, has a label that is not a number, or no usable row.
-    """
-    files = _read_dcell(folder, genes)
-    gene = np.concatenate([file.gene for file in files])
-    value = np.concatenate([file.value for file in files])
-    kind = np.where(never_deleted[gene], Kind.REDUCED, Kind.ABSENT).astype(np.uint8)
-    pairs = StrainPairs(gene, kind, gene, value, np.full(len(value), np.nan))
-    excluded = add_counts(*(file.dropped for file in files))
-    rows, renamed = sum(file.rows for file in files), sum(file.renamed for file in files)
-    return Screen(pairs, excluded, rows, renamed, tuple(file.path.name for file in files))

@@ -14,7 +14,7 @@ from wildtype.phenotypes.measurements import Measurements
 from wildtype.phenotypes.records import Compound, Environment, PhenotypeDefinition, Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import Collector, Rows, ignore, match_genes, read_rows
-from wildtype.sources.yeast.screens.digenic import SAME_GENE
+from wildtype.sources.yeast.names import SAME_GENE
 from wildtype.sources.yeast.screens.parts import study_of
 from wildtype.sources.yeast.traits.headings import Strain
 from wildtype.sources.yeast.traits.matrix import Column, Flags, Floats, Mutants, measure, sift, without_gene

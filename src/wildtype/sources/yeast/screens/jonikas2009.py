@@ -20,7 +20,7 @@ from wildtype.phenotypes.records import PerturbationKind, PhenotypeDefinition, P
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import LARGEST, REMEDY, Collector, GeneNames, ignore, match_genes
 from wildtype.sources.yeast.genes.sgd import read_essential
-from wildtype.sources.yeast.screens.digenic import SAME_GENE
+from wildtype.sources.yeast.names import SAME_GENE
 from wildtype.sources.yeast.screens.mat5 import Variable, read_mat5
 from wildtype.sources.yeast.screens.parts import Sieve, study_of
 from wildtype.sources.yeast.traits.matrix import NO_VALUE, without_gene

@@ -18,10 +18,10 @@ from wildtype.organism import FeatureBlock, GeneIndex
 from wildtype.phenotypes.measurements import Measurements
 from wildtype.phenotypes.reading import Reading
 from wildtype.phenotypes.records import Environment, PerturbationKind, Study
+from wildtype.phenotypes.stages.aggregate import average
 from wildtype.sources.publisher import RemoteFile
 from wildtype.sources.sheets import read_sheet
 from wildtype.sources.text import REMEDY, Collector, GeneNames, Rows, count_reasons, read_rows
-from wildtype.sources.yeast.screens.digenic import average, distinct
 from wildtype.sources.yeast.screens.parts import Sieve
 from wildtype.sources.yeast.screens.sga_strains import StrainId, parse_strain
 from wildtype.sources.yeast.screens.suppressors import SuppressedStrains, measured_apart
@@ -209,6 +209,14 @@ def expression_only(strains: Strains, n: int) -> NDArray[np.bool_]:
     return expression & ~other
 
 
+def _distinct(
+    keys: NDArray[np.int64], value: NDArray[np.float64], sd: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """Return the first row of every distinct combination of keys [m, c], value and sd, ordered by keys."""
+    columns = [keys, value.view(np.int64), np.nan_to_num(sd, nan=-1.0).view(np.int64)]
+    return np.unique(np.column_stack(columns), axis=0, return_index=True)[1]
+
+
 def by_gene(strains: Strains, n: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return fitness and sd [n, 2] at 30 and 26 °C (NaN: not known), as ``SINGLE_FITNESS`` says."""
     value = np.full((n, 2), np.nan, np.float32)
@@ -218,7 +226,7 @@ def by_gene(strains: Strains, n: int) -> tuple[NDArray[np.float32], NDArray[np.f
         for kind in (Kind.REDUCED, Kind.ABSENT):  # deletions last: they replace the hypomorphs
             rows = np.flatnonzero(usable & (strains.kind == kind))
             keys = np.column_stack([strains.gene.position[rows], strains.allele_number[rows]])
-            rows = rows[distinct(keys, strains.value[rows, t], strains.sd[rows, t])]
+            rows = rows[_distinct(keys, strains.value[rows, t], strains.sd[rows, t])]
             gene, group = np.unique(strains.gene.position[rows], return_inverse=True)
             if gene.size:
                 value[gene, t], sd[gene, t] = average(group, strains.value[rows, t], strains.sd[rows, t])

@@ -1,0 +1,71 @@
+"""Datasets made by a query: measurements of the store, through the stages, under a name of the user's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from wildtype.errors import DatasetError
+from wildtype.organism import Organism
+from wildtype.phenotypes import Dataset
+from wildtype.phenotypes.ceilings import noise_ceilings
+from wildtype.phenotypes.stages.build import build_dataset
+from wildtype.phenotypes.stages.cache import dataset_key, materialise
+from wildtype.phenotypes.stages.policies import Policies
+from wildtype.phenotypes.storage import save_dataset
+from wildtype.phenotypes.store import Query, Store
+from wildtype.sources import catalogue
+
+NOTE = "made by a query"
+
+
+def dataset_from_query(
+    name: str, query: Query | str, store: Store, organism: Organism, policies: Policies
+) -> tuple[Dataset, bool]:
+    """Return the dataset of a query, and whether the same question to the same store was answered before.
+
+    Afterwards ``load_dataset(name)`` gives it too.
+
+    Parameters
+    ----------
+    name : str
+        What it is called; a dataset that another query made under this name is replaced.
+    query : Query or str
+        Which measurements; SQL must give the column ``id`` of the view ``measurements``.
+    store : Store
+        Where they are.
+    organism : Organism
+        The wild type.
+    policies : Policies
+        How rows are converted and merged.
+
+    Raises
+    ------
+    DatasetError
+        If the name is taken by published or own data, the query gives no ids, or no row is left.
+    ConfigError
+        If the policies name a gene or an environment that is not there.
+    """
+    taken = catalogue.further_datasets().get(name)
+    if name in catalogue.DATASETS or (taken is not None and not any(_asked(note) for note in taken["notes"])):
+        raise DatasetError(f"{name!r} is the name of another dataset: choose another one")
+    if not Path(name).name == name or name.startswith(".") or name == "queries":
+        raise DatasetError(f"{name!r} cannot be the name of a dataset: use letters, digits, - and _")
+    sql = query.sql if isinstance(query, Query) else query
+    note = f"{NOTE}: {' '.join(sql.split())}"
+
+    def build() -> Dataset:
+        measurements = store.select(query)
+        noise = "; ".join(ceiling.text for ceiling in noise_ceilings(measurements).values())
+        return build_dataset(
+            measurements, organism, name=name, policies=policies, notes=(note,),
+            noise=noise or "no replicate measurements: no noise guide",
+        )  # fmt: skip
+
+    key = dataset_key(sql, store.content_hash(query), policies, organism, name=name)
+    dataset, known = materialise(key, build, organism)
+    save_dataset(dataset, catalogue.dataset_folder(name))
+    return dataset, known
+
+
+def _asked(note: object) -> bool:
+    return str(note).startswith(NOTE)

@@ -1,0 +1,251 @@
+"""A recipe: which stored measurements become a dataset, how, and what its card has to say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wildtype.errors import DatasetError
+from wildtype.mutants import Kind
+from wildtype.organism import Organism
+from wildtype.phenotypes import Dataset
+from wildtype.phenotypes.measurements import Measurements
+from wildtype.phenotypes.reading import Reading
+from wildtype.phenotypes.stages.build import DEFAULT, build_dataset
+from wildtype.phenotypes.stages.cache import dataset_key, materialise
+from wildtype.phenotypes.stages.policies import Policies
+from wildtype.phenotypes.stages.report import StageReport
+from wildtype.phenotypes.store import Query, Store
+
+VERSION = 1
+"""Raised whenever equal measurements and an equal recipe give another dataset or another card than before."""
+UNCHOSEN = "measurement that the dataset is not about"
+Floats = NDArray[np.float32]
+Fact = str | Callable[[Dataset], str]
+Guide = Callable[[Dataset, Dataset | None], str]
+Step = Callable[[Measurements], tuple[Measurements, StageReport]]
+
+
+@dataclass(frozen=True)
+class Singles:
+    """Where the fitness of single mutants comes from.
+
+    Attributes
+    ----------
+    studies : tuple of str
+        What the store must hold.
+    query : Query
+        Gives fitness of single mutants, others left aside, of one phenotype.
+    about : str
+        How it is made, for the card.
+    """
+
+    studies: tuple[str, ...]
+    query: Query
+    about: str
+
+
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """How one dataset is made from a store.
+
+    Attributes
+    ----------
+    name : str
+        Name of the dataset.
+    studies : tuple of str
+        Studies whose measurements it holds.
+    query : Query
+        The measurements.
+    targets : tuple of str
+        Phenotypes that models predict.
+    uses : tuple of str
+        The readings of the studies' files (``Reading.use``) that the measurements are among, so that rows are
+        counted from the file on; none: all of them.
+    policies : Policies
+        How rows are converted and merged; the alleles are for the caller to choose.
+    step : callable, optional
+        What is done to the measurements before the stages; returns what is left, and a report.
+    singles : Singles, optional
+        Fitness of single mutants.
+    phenotype : mapping
+        What is special about the target phenotypes (``strong``, ``source``).
+    notes : tuple of str or callable
+        What a reader must know; a callable is asked with the dataset.
+    noise : str or callable
+        What may be said about the noise of the labels; a callable is asked with the dataset, nothing
+        averaged in it, and the one it is compared with, if the store has that.
+    compared : Query, optional
+        Measurements to compare with.
+    """
+
+    name: str
+    studies: tuple[str, ...]
+    query: Query
+    targets: tuple[str, ...]
+    uses: tuple[str, ...] = ()
+    policies: Policies = DEFAULT
+    step: Step | None = None
+    singles: Singles | None = None
+    phenotype: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[Fact, ...] = ()
+    noise: str | Guide = ""
+    compared: Query | None = None
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """All studies that the store must hold."""
+        return tuple(dict.fromkeys((*self.studies, *(self.singles.studies if self.singles else ()))))
+
+    def build(self, store: Store, organism: Organism, *, alleles: str = "averaged") -> Dataset:
+        """Return the dataset; the same question to equal measurements is answered from the cache.
+
+        Raises
+        ------
+        DatasetError
+            If the store lacks a study, or no row is left.
+        ConfigError
+            If the allele policy is unknown.
+        OutputError
+            If the cache cannot be written.
+        """
+        policies = replace(self.policies, alleles=alleles)
+        held = {stored.name: stored for stored in store.studies()}
+        missing = [study for study in self.needed if study not in held]
+        if missing:
+            raise DatasetError(
+                f"dataset {self.name!r} needs the study {missing[0]!r}, which {store.path} does not hold: "
+                f"put its files into a folder and run `wildtype data build {organism.name} --from FOLDER`"
+            )
+        readings = [
+            reading
+            for study in self.studies
+            for reading in held[study].readings
+            if not self.uses or reading.use in self.uses
+        ]
+        compared = self.compared if self.compared and _has(store, self.compared) else None
+        further = [query for query in (self.singles and self.singles.query, compared) if query]
+        key = dataset_key(
+            self.query.sql, store.content_hash(self.query), policies, organism,
+            recipe=VERSION, name=self.name, targets=self.targets, phenotype=dict(self.phenotype),
+            further=[[query.sql, store.content_hash(query)] for query in further],
+            readings=[asdict(reading) for reading in readings],
+            citations=[held[study].citation for study in self.studies],
+            texts=[fact for fact in (*self.notes, self.noise) if isinstance(fact, str)],
+            singles=self.singles.about if self.singles else "",
+        )  # fmt: skip
+        dataset, _ = materialise(
+            key, lambda: self._make(store, organism, policies, readings, compared), organism
+        )
+        return dataset
+
+    def _make(
+        self,
+        store: Store,
+        organism: Organism,
+        policies: Policies,
+        readings: Sequence[Reading],
+        compared: Query | None,
+    ) -> Dataset:
+        chosen = store.select(self.query)
+        before = _from_files(readings, len(chosen))
+        if self.step is not None:
+            chosen, report = self.step(chosen)
+            before.append(report)
+
+        def made(policies: Policies) -> Dataset:
+            return build_dataset(
+                chosen, organism, name=self.name, policies=policies, targets=self.targets, before=before
+            )
+
+        dataset = made(policies)
+        phenotypes = tuple(
+            replace(p, **self.phenotype) if p.name in self.targets else p for p in dataset.phenotypes
+        )
+        dataset = replace(dataset, phenotypes=phenotypes)
+        if self.singles is not None:
+            measured = store.select(self.singles.query)
+            value, sd, source = single_fitness(measured, organism, self.policies)
+            dataset = replace(
+                dataset, single_fitness=value, single_fitness_sd=sd, single_fitness_source=source,
+                policies=dict(dataset.policies) | {"single fitness": self.singles.about},
+            )  # fmt: skip
+        noise = self.noise
+        if callable(noise):
+            other = None
+            if compared is not None:
+                other = build_dataset(store.select(compared), organism, name="compared")
+            noise = noise(made(replace(policies, alleles="apart", replicates="apart")), other)
+        notes = [fact(dataset) if callable(fact) else fact for fact in self.notes]
+        return replace(
+            dataset,
+            notes=(*notes, *dataset.notes),
+            noise=noise or "no replicate measurements: no noise guide",
+        )
+
+
+def _has(store: Store, query: Query) -> bool:
+    with store.query(f"SELECT count(*) AS rows FROM ({query.sql})") as batches:
+        return bool(batches.read_all()["rows"][0].as_py())
+
+
+def _from_files(readings: Sequence[Reading], chosen: int) -> list[StageReport]:
+    """Return what became of the rows of the files, and of the measurements read from them."""
+    if not readings:
+        return []
+    dropped: dict[str, int] = {}
+    for reading in readings:
+        for reason, count in reading.dropped.items():
+            dropped[reason] = dropped.get(reason, 0) + count
+    rows, kept, renamed = (
+        sum(getattr(reading, name) for reading in readings) for name in ("rows", "kept", "renamed")
+    )
+    files = " + ".join(dict.fromkeys(reading.file for reading in readings))
+    noted = {"gene under an older name of SGD": renamed}
+    return [
+        StageReport("files", "read", files, rows, kept, dropped=dropped, noted=noted),
+        StageReport("raw", "query", "by study", kept, chosen, dropped={UNCHOSEN: kept - chosen}),
+    ]
+
+
+def single_fitness(
+    measurements: Measurements, organism: Organism, policies: Policies = DEFAULT
+) -> tuple[Floats, Floats, str]:
+    """Return fitness and sd [n] of single mutants (NaN: not known), and the source of the numbers.
+
+    A number that stands twice for one allele counts once, alleles count alike, strains with a suppressor are
+    left out, and a deletion goes before reduced alleles. In the reference condition only.
+
+    Parameters
+    ----------
+    measurements : Measurements
+        Of one phenotype; mutants of several genes (after neutral loci are taken out) are passed over.
+    organism : Organism
+        The n genes.
+    policies : Policies
+        As for the dataset; alleles are averaged in any case.
+
+    Raises
+    ------
+    DatasetError
+        If there is more than one phenotype, or no usable row.
+    """
+    dataset = build_dataset(
+        measurements, organism, name="single mutants", policies=replace(policies, alleles="averaged")
+    )
+    if len(dataset.phenotypes) > 1:
+        names = ", ".join(p.name for p in dataset.phenotypes)
+        raise DatasetError(f"fitness of single mutants is one phenotype, received {names}: select one")
+    table, n = dataset.table, len(organism.genes)
+    value, sd = np.full(n, np.nan, np.float32), np.full(n, np.nan, np.float32)
+    singles = np.flatnonzero((table.order == 1) & (table.condition == 0))
+    kind, gene = (column[table.offsets[:-1][singles]] for column in (table.kind, table.gene))
+    for wanted in (Kind.REDUCED, Kind.ABSENT):  # deletions last: they replace the reduced alleles
+        of_kind = kind == wanted
+        value[gene[of_kind]] = table.value[singles[of_kind]]
+        sd[gene[of_kind]] = table.sd[singles[of_kind]]
+    return value, sd, dataset.phenotypes[0].source
