@@ -34,6 +34,7 @@ from wildtype.phenotypes.records import Measurement, PerturbationKind
 from wildtype.phenotypes.stages.build import build_dataset
 from wildtype.phenotypes.stages.convert import EFFECT
 from wildtype.phenotypes.stages.policies import Policies
+from wildtype.phenotypes.stages.report import StageReport
 
 some = st.lists(measurements(), min_size=1, max_size=14)
 Number = tuple[float, float]
@@ -263,3 +264,17 @@ def test_no_row_left_says_why() -> None:
 def test_a_target_that_is_not_there() -> None:
     with pytest.raises(DatasetError, match="no phenotype 'tau'; it has fitness"):
         build_dataset(measured(one("G1")), ORGANISM, name="toy", targets=["tau"])
+
+
+def test_what_was_done_before_is_part_of_the_account() -> None:
+    rows = measured(one("G1"), one("G2"))
+    before = (
+        StageReport("files", "read", "table.tsv", 5, 3, dropped={"no value": 2}),
+        StageReport("raw", "choice", "mine", 3, 2, merged={"twice": 1}),
+    )
+    dataset = build_dataset(rows, ORGANISM, name="toy", before=before)
+    assert dataset.stages[:2] == before
+    assert dataset.stages[2].rows_in == 2
+    assert dataset.excluded == {"no value": 2, "merged: twice": 1}
+    with pytest.raises(DatasetError, match="3 rows came out of 'read', but 2 measurements came in"):
+        build_dataset(rows, ORGANISM, name="toy", before=before[:1])

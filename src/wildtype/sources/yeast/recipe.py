@@ -152,7 +152,7 @@ class Recipe:
         compared: Query | None,
     ) -> Dataset:
         chosen = store.select(self.query)
-        before = _from_files(readings, len(chosen))
+        before = _from_files(readings, self.query, len(chosen))
         if self.step is not None:
             chosen, report = self.step(chosen)
             before.append(report)
@@ -193,7 +193,7 @@ def _has(store: Store, query: Query) -> bool:
         return bool(batches.read_all()["rows"][0].as_py())
 
 
-def _from_files(readings: Sequence[Reading], chosen: int) -> list[StageReport]:
+def _from_files(readings: Sequence[Reading], query: Query, chosen: int) -> list[StageReport]:
     """Return what became of the rows of the files, and of the measurements read from them."""
     if not readings:
         return []
@@ -208,7 +208,9 @@ def _from_files(readings: Sequence[Reading], chosen: int) -> list[StageReport]:
     noted = {"gene under an older name of SGD": renamed}
     return [
         StageReport("files", "read", files, rows, kept, dropped=dropped, noted=noted),
-        StageReport("raw", "query", "by study", kept, chosen, dropped={UNCHOSEN: kept - chosen}),
+        StageReport(
+            "raw", "query", " AND ".join(query.conditions), kept, chosen, dropped={UNCHOSEN: kept - chosen}
+        ),
     ]
 
 
