@@ -55,3 +55,11 @@ class CheckpointError(WildtypeError, ValueError):
 
 class OutputError(WildtypeError, OSError):
     """A place that cannot be written: read-only, full, or not a folder."""
+
+
+def reason_of(error: BaseException) -> str:
+    """Return what another library says is wrong as a part of one sentence: its first line, printable, cut."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    text = lines[0] if lines else type(error).__name__
+    text = "".join(c if c.isprintable() else "\ufffd" for c in text)
+    return text if len(text) <= 200 else f"{text[:197]}..."

@@ -10,6 +10,7 @@ Legend: m mutants · r reactions · c complexes · g genes in rules.
 from __future__ import annotations
 
 import gzip
+import io
 import warnings
 import zipfile
 from collections.abc import Iterable, Mapping
@@ -22,12 +23,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from wildtype.errors import ConfigError, SourceError
+from wildtype.errors import ConfigError, SourceError, reason_of
 from wildtype.files import cache_dir, content_hash, sha256_of_file, writing
 from wildtype.organism.gene_rules import minimal_complexes, parse_rule, rule_genes
 from wildtype.organism.genes import GeneIndex
 
 FORMAT = 1
+LARGEST_MODEL = 256 << 20
+"""Unpacked size in bytes that a model file may have; a larger one is damaged or hostile."""
 ABSENT = 0
 """The one kind of perturbation that takes a gene away (``Kind.ABSENT``, which lives a layer above)."""
 
@@ -277,21 +280,30 @@ def _read_model(path: Path) -> Any:
     suffixes = "".join(path.suffixes[-2:]).lower()
     from cobra.io import from_json, load_yaml_model, read_sbml_model
 
+    suffixes = suffixes.removesuffix(".gz")
     if suffixes.endswith(".json"):
-        return from_json(path.read_text(encoding="utf-8"))
-    if suffixes.endswith(".json.gz"):
-        with gzip.open(path, "rt", encoding="utf-8") as handle:
-            return from_json(handle.read())
-    if suffixes.endswith((".xml", ".xml.gz", ".sbml", ".sbml.gz")):
-        return read_sbml_model(str(path))
+        return from_json(_read_text(path))
+    if suffixes.endswith((".xml", ".sbml")):
+        text = _read_text(path)
+        if "<sbml" not in text:  # cobra would take it for the name of a file
+            raise ValueError("it holds no <sbml> element")
+        return read_sbml_model(text)
     if suffixes.endswith((".yml", ".yaml")):
-        return load_yaml_model(str(path))
-    if suffixes.endswith((".yml.gz", ".yaml.gz")):
-        with gzip.open(path, "rt", encoding="utf-8") as handle:
-            return load_yaml_model(handle)
+        return load_yaml_model(io.StringIO(_read_text(path)))
     raise SourceError(
         f"{str(path)!r} is no metabolic model that can be read: give .xml, .yml or .json, plain or .gz"
     )
+
+
+def _read_text(path: Path) -> str:
+    """Return a plain or gzip-compressed file, told by content, as text of at most `LARGEST_MODEL` bytes."""
+    with open(path, "rb") as handle:
+        packed = handle.read(2) == b"\x1f\x8b"
+    with gzip.open(path) if packed else open(path, "rb") as stream:
+        data = stream.read(LARGEST_MODEL + 1)
+    if len(data) > LARGEST_MODEL:
+        raise ValueError(f"it holds more than {LARGEST_MODEL >> 20} MiB, expected far less")
+    return data.decode("utf-8")
 
 
 def read_metabolism(path: str | Path, cache: bool = True) -> Metabolism:
@@ -324,7 +336,7 @@ def read_metabolism(path: str | Path, cache: bool = True) -> Metabolism:
         raise
     except Exception as error:  # cobra raises whatever its parsers do
         raise SourceError(
-            f"{str(path)!r} cannot be parsed as a metabolic model ({error}): fetch it again"
+            f"{str(path)!r} cannot be parsed as a metabolic model ({reason_of(error)}): fetch it again"
         ) from error
     metabolism = Metabolism.from_cobra(model)
     if cache:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from wildtype.errors import DatasetError
+from wildtype.errors import DatasetError, reason_of
 from wildtype.files import sha256_of_file, write_json, writing, writing_folder
 from wildtype.organism.features import FeatureBlock, GeneFeatures
 from wildtype.organism.genes import GeneIndex
@@ -127,6 +127,6 @@ def read_organism(folder: str | Path) -> Organism:
             f"there is no organism at {folder} ({error.filename} is missing): build it first"
         ) from error
     except (KeyError, ValueError, TypeError, EOFError, OSError, zipfile.BadZipFile) as error:
-        if isinstance(error, DatasetError):
+        if isinstance(error, DatasetError) and str(folder) in str(error):
             raise
-        raise DatasetError(f"the organism at {folder} is damaged ({error}): {remedy}") from error
+        raise DatasetError(f"the organism at {folder} is damaged ({reason_of(error)}): {remedy}") from error

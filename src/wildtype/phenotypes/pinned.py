@@ -24,7 +24,7 @@ from urllib.parse import quote, unquote
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.errors import GeneSetError, SplitError
+from wildtype.errors import GeneSetError, SplitError, reason_of
 from wildtype.files import content_hash, finite, write_json, writing
 from wildtype.mutants import Kind, MutantTable
 from wildtype.phenotypes.codes import joint
@@ -146,8 +146,10 @@ def _suffix(path: Path) -> str:
     return path.suffix
 
 
-def _damaged(path: Path, error: object) -> SplitError:
-    return SplitError(f"{path} is not a whole pinned split ({error}): restore it, or pin the split again")
+def _damaged(path: Path, error: Exception) -> SplitError:
+    return SplitError(
+        f"{path} is not a whole pinned split ({reason_of(error)}): restore it, or pin the split again"
+    )
 
 
 def _list_sides(split: Split, dataset: Dataset) -> Sides:
@@ -371,7 +373,7 @@ def _read_parquet(path: Path) -> tuple[dict[str, Any], Sides]:
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno:
             raise
-        raise ValueError(str(error).splitlines()[0]) from error
+        raise ValueError(reason_of(error)) from error
     stored = (table.schema.metadata or {}).get(WHAT.encode())
     if stored is None:
         raise ValueError("it is another kind of file")

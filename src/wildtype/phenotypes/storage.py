@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from wildtype.errors import DatasetError
+from wildtype.errors import DatasetError, reason_of
 from wildtype.files import content_hash, sha256_of_file, write_json, writing, writing_folder
 from wildtype.mutants.storage import read_table, save_table
 from wildtype.organism import GeneIndex, Organism
@@ -124,9 +124,9 @@ def read_dataset(folder: str | Path, organism: Organism) -> Dataset:
             f"there is no dataset at {folder} ({error.filename} is missing): build it first"
         ) from error
     except (KeyError, ValueError, TypeError, EOFError, OSError, zipfile.BadZipFile) as error:
-        if isinstance(error, DatasetError):
+        if isinstance(error, DatasetError) and str(folder) in str(error):
             raise
-        raise DatasetError(f"the dataset at {folder} is damaged ({error}): {remedy}") from error
+        raise DatasetError(f"the dataset at {folder} is damaged ({reason_of(error)}): {remedy}") from error
 
 
 def _verify(folder: Path, record: dict[str, Any], remedy: str) -> None:

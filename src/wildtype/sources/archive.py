@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 
-from wildtype.errors import OutputError, SourceError, WildtypeError
+from wildtype.errors import OutputError, SourceError, WildtypeError, reason_of
 from wildtype.files import writing, writing_folder
 from wildtype.sources.text import GZIP_MAGIC
 
@@ -113,8 +113,7 @@ def _explained(path: Path) -> Iterator[None]:
     except FileNotFoundError:
         raise SourceError(f"{path} does not exist: {REMEDY}") from None
     except _DAMAGE as error:
-        reason = (str(error).splitlines() or [""])[0] or type(error).__name__
-        raise SourceError(f"{path} is not a whole archive ({reason}): {REMEDY}") from error
+        raise SourceError(f"{path} is not a whole archive ({reason_of(error)}): {REMEDY}") from error
 
 
 def _inner(name: str) -> tuple[str, str]:

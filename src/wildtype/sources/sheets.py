@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from wildtype.errors import SourceError, WildtypeError
+from wildtype.errors import SourceError, WildtypeError, reason_of
 from wildtype.sources.columns import Header, header_fits, shown, spelled
 from wildtype.sources.text import REMEDY, Rows, read_bytes
 
@@ -108,8 +108,7 @@ def _explained(path: Path, act: Callable[[], T]) -> T:
     except WildtypeError:
         raise
     except Exception as error:
-        reason = (str(error).splitlines() or [""])[0] or type(error).__name__
-        raise SourceError(f"{path} is not a whole workbook ({reason}): {REMEDY}") from error
+        raise SourceError(f"{path} is not a whole workbook ({reason_of(error)}): {REMEDY}") from error
 
 
 def _chosen(path: Path, names: Sequence[str], wanted: str | None) -> str:

@@ -18,7 +18,7 @@ from types import EllipsisType
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.errors import AmbiguousGeneError, MissingFileError, SourceError
+from wildtype.errors import AmbiguousGeneError, MissingFileError, SourceError, reason_of
 from wildtype.organism import GeneIndex
 from wildtype.phenotypes.reading import Reading
 
@@ -297,7 +297,7 @@ def _split(path: Path, number: int, line: str, separator: str, quoted: bool) -> 
     except (csv.Error, StopIteration) as error:
         raise SourceError(
             f"{path}, line {number}: received {_shown(line)}, expected balanced double quotes "
-            f"({error}); {REMEDY}"
+            f"({reason_of(error)}); {REMEDY}"
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""Folders of small valid files, one per source or more: written by hand, and the first lines of the real ones.
+"""Folders of small valid files, one per source or more: hand-written ones, and first lines of real ones.
 
 Everything is taken from the tests of the readers themselves, where the files are described; what is written
 here only chooses few rows. The real files are cut when the tests run and stored nowhere.
@@ -17,7 +17,7 @@ from typing import Any
 from tests.sources.own import tables as own_tables
 from tests.sources.spreadsheets import xls, xlsx
 from tests.sources.yeast import test_metabolism, trigenic_files
-from tests.sources.yeast.conftest import FILES, ORFS
+from tests.sources.yeast.conftest import FILES
 from tests.sources.yeast.genes import test_coordinates, test_identifiers, test_proteins, test_uniprot
 from tests.sources.yeast.genes.conftest import GFF
 from tests.sources.yeast.graphs.conftest import TEXTS as GRAPHS
@@ -54,6 +54,8 @@ SCREEN_GENES = GeneIndex(
 )  # fmt: skip
 HEAD = 60
 """Lines of every real file."""
+LINES = {"fasta": 1_500, "yeast_genes": 10_000}
+"""More of those whose records are long, or that number what the others name."""
 
 
 def _write(folder: Path, texts: dict[str, str]) -> None:
@@ -161,7 +163,7 @@ def _tau_sga(folder: Path) -> GeneIndex:
     return test_tau_sga.GENES
 
 
-RAW_2010 = (  # query, its name, array, its name, epsilon, sd, p, query fitness, sd, array fitness, sd, fitness, sd
+RAW_2010 = (
     "YAL002W\tVPS8\tYAL043C-A\tYAL043C-A\t-0.2\t0.03\t1.5e-08\t0.9\t0.05\t1.01\t0.02\t0.7\t0.04\n"
     "YAL001C_tsq508\ttfc3-g349e\tyal002w\tVPS8\t0.01\t0.02\t0.4\t0.6\t0.1\t0.91\t0.05\t0.55\t0.06\n"
     "YAL001C_damp\tTFC3_damp\tQ0045\tCOX1\t0.02\t0.02\t0.3\tNaN\tNaN\tNaN\tNaN\t0.9\tNaN\n"
@@ -248,7 +250,10 @@ def _two_conditions(folder: Path) -> GeneIndex:
         f"hap a (post-SGA) | {what} | {where} | None | Someone A~Other B, 2002"
         for what, where in (("growth (colony size)", "galactose [2 %]"), ("growth (colony size)", "standard"))
     ]
-    text = "\n".join(["\t".join(["orf", *heads]), "YAL001C\t0.1\t", "YAL002W\t-0.2\t0.3", "YZZ999W\t1\t1"]) + "\n"
+    text = (
+        "\n".join(["\t".join(["orf", *heads]), "YAL001C\t0.1\t", "YAL002W\t-0.2\t0.3", "YZZ999W\t1\t1"])
+        + "\n"
+    )
     spots = text.replace("growth (colony size)", "spots", 1).replace("growth (colony size)", "tubes")
     return _small(folder, {COSTANZO2021.file: text, MATTIAZZI.file: spots})
 
@@ -331,7 +336,7 @@ KITS: dict[str, Build] = {
 def _own(name: str, content: bytes) -> Build:
     def build(folder: Path) -> Any:
         (folder / name).write_bytes(content)
-        return own_tables.yeast()
+        return folder / name, own_tables.yeast()
 
     return build
 
@@ -385,8 +390,9 @@ def _archive(kind: str) -> Build:
 def _pinned(suffix: str) -> Build:
     def build(folder: Path) -> Any:
         dataset = tiny_dataset(8)
-        dataset.split("random", 1).to_pinned(folder / f"pinned{suffix}", dataset)
-        return dataset
+        path = folder / f"pinned{suffix}"
+        dataset.split("random", 1).to_pinned(path, dataset)
+        return path, dataset
 
     return build
 
@@ -408,8 +414,8 @@ OTHERS: dict[str, Build] = {
     "own Parquet": _own("my.parquet", own_parquet()),
     "own workbook": _own("my.xlsx", xlsx({"data": OWN})),
     "own old workbook": _own("my.xls", xls({"data": OWN})),
-    "workbook": lambda folder: (folder / "book.xlsx").write_bytes(xlsx({"s": SHEET})),
-    "old workbook": lambda folder: (folder / "book.xls").write_bytes(xls({"s": SHEET})),
+    "workbook": _own("book.xlsx", xlsx({"s": SHEET})),
+    "old workbook": _own("book.xls", xls({"s": SHEET})),
     "zip": _archive("zip"),
     "tar": _archive("tar"),
     "tgz": _archive("tgz"),
@@ -426,8 +432,6 @@ def build_heads(mirror: Path, folder: Path) -> None:
     for path in sorted(mirror.iterdir()):
         if path.name.endswith(".gz") and "GEM" not in path.name:
             with gzip.open(path, "rb") as handle:
-                head = b"".join(islice(handle, HEAD))
+                lines = next((count for word, count in LINES.items() if word in path.name), HEAD)
+                head = b"".join(islice(handle, lines))
             (folder / path.name).write_bytes(gzip.compress(head, 1, mtime=0))
-
-
-__all__ = ["KITS", "ORFS", "OTHERS", "build_heads"]

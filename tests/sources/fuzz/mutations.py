@@ -17,11 +17,12 @@ LIMIT = 1 << 20
 GZIP = b"\x1f\x8b"
 ZIP = b"PK\x03\x04"
 JUNK = [
-    b"", b" ", b"-", b"0", b"-1", b"1.5", b"NaN", b"nan", b"NA", b"inf", b"-inf", b"1e999", b"1e308", b"1e-320",
-    b"99999999999999999999", b"1_0", b"0x10", b"1,5", b"=1+1", b"'", b'"', b"%00", b"\\N", b"YAL001C", b"DOUBLE",
-    b"YAL001C+YAL002W_tm1", b"YAL002W_dma1", b"null", b"[]", b"{}", b"../../x", b"x" * 10_240, b"9" * 5_000,
-    b"\x01", b"\x0b", b"\x0c", b"\x1c", b"\x1b[31m", b"\x7f", b"\xc2\x85", b"\xe2\x80\xa8", b"\xc2\xa0",
-    b"\xef\xbb\xbf", "²".encode(), "٣".encode(), "µΔ".encode(), b"\xff", b"\xc3\x28", b"\0",
+    b"", b" ", b"-", b"0", b"-1", b"1.5", b"NaN", b"nan", b"NA", b"inf", b"-inf", b"1e999", b"1e308",
+    b"1e-320", b"99999999999999999999", b"1_0", b"0x10", b"1,5", b"=1+1", b"'", b'"', b"%00", b"\\N",
+    b"YAL001C", b"DOUBLE", b"YAL001C+YAL002W_tm1", b"YAL002W_dma1", b"null", b"[]", b"{}", b"../../x",
+    b"x" * 10_240, b"9" * 5_000, b"\x01", b"\x0b", b"\x0c", b"\x1c", b"\x1b[31m", b"\x7f", b"\xc2\x85",
+    b"\xe2\x80\xa8", b"\xc2\xa0", b"\xef\xbb\xbf", "²".encode(), "٣".encode(), "µΔ".encode(), b"\xff",
+    b"\xc3\x28", b"\0",
 ]  # fmt: skip
 """Cells that are no good, or only just: numbers beyond all bounds, marks, bytes that are no text."""
 IN_A_LINE = [junk for junk in JUNK if junk not in (b"\0", b'"')]
@@ -165,7 +166,8 @@ class Damage:
         return {
             "": packed_like(before, content), "plain": content, "gzip": zipped, "cut gzip": zipped[:-9],
             "flipped gzip": zipped[:half] + bytes([zipped[half] ^ 0xFF]) + zipped[half + 1 :],
-            "more after gzip": zipped + b"more", "bomb": _bomb() if self.wrapping == "bomb" else b"", "empty": b"",
+            "more after gzip": zipped + b"more",
+            "bomb": _bomb() if self.wrapping == "bomb" else b"", "empty": b"",
         }[self.wrapping]  # fmt: skip
 
     def _changed(self, content: bytes) -> bytes:

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tests.sources.fuzz.harness import Case, Kit, Read, find_cases
-from tests.sources.fuzz.kits import KITS, OTHERS, build_heads
+from tests.sources.fuzz.kits import KITS, OTHERS
 from tests.sources.fuzz.mutations import LIMIT
+from wildtype.organism import metabolism
 from wildtype.organism.storage import read_organism
 from wildtype.phenotypes.pinned import read_pinned
 from wildtype.phenotypes.storage import read_dataset
@@ -34,13 +35,9 @@ def published() -> dict[str, Read]:
     return found
 
 
-def _only(folder: Path) -> Path:
-    """Return the one file that a folder should hold."""
-    return next(iter(folder.iterdir()))
-
-
-def _own(folder: Path, organism: Any, collect: Collector) -> None:
-    read_table(_only(folder), organism, name="mine", collect=collect)
+def _own(folder: Path, given: Any, collect: Collector) -> None:
+    path, organism = given
+    read_table(path, organism, name="mine", collect=collect)
 
 
 def _archive(folder: Path, name: str, collect: Collector) -> None:
@@ -55,13 +52,14 @@ def _archive(folder: Path, name: str, collect: Collector) -> None:
         inner.rmdir()
 
 
-def _sheet(folder: Path, given: object, collect: Collector) -> None:
-    rows = sheets.read_sheet(_only(folder), header=("gene", "value"))
+def _sheet(folder: Path, given: Any, collect: Collector) -> None:
+    rows = sheets.read_sheet(given[0], header=("gene", "value"))
     rows.numbers(1, missing=("",))
 
 
-def _pinned(folder: Path, dataset: Any, collect: Collector) -> None:
-    reused = read_pinned(_only(folder), dataset)
+def _pinned(folder: Path, given: Any, collect: Collector) -> None:
+    path, dataset = given
+    reused = read_pinned(path, dataset)
     split = reused.split
     listed = sum(len(getattr(split, part)) for part in ("train", "validation", "test"))
     assert listed + sum(split.dropped.values()) == split.total == len(dataset)
@@ -94,15 +92,6 @@ class Shelf:
             self._kits[name] = Kit(name, folder, (KITS | OTHERS)[name](folder))
         return self._kits[name]
 
-    def heads(self, mirror: Path, genes: object) -> Kit:
-        """Return the kit of the first lines of the real files."""
-        if "heads" not in self._kits:
-            folder = self.base / "heads"
-            folder.mkdir()
-            build_heads(mirror, folder)
-            self._kits["heads"] = Kit("heads", folder, genes)
-        return self._kits["heads"]
-
     def cases(self, reader: str) -> list[Case]:
         """Return every file that a reader reads."""
         if reader not in self._cases:
@@ -113,7 +102,14 @@ class Shelf:
 
 def hold_to_small_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no reader unpack more than a megabyte, so that a small bomb is one."""
-    for function in (text.read_bytes, text.read_text, text.read_rows, columns.read_columns, sheets.read_sheet):
+    for function in (
+        text.read_bytes,
+        text.read_text,
+        text.read_rows,
+        columns.read_columns,
+        sheets.read_sheet,
+    ):
         assert function.__kwdefaults__ is not None
         monkeypatch.setitem(function.__kwdefaults__, "limit", LIMIT)
     monkeypatch.setattr(mat5, "LIMIT", LIMIT)
+    monkeypatch.setattr(metabolism, "LARGEST_MODEL", LIMIT)

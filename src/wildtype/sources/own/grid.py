@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wildtype.errors import SourceError
+from wildtype.errors import SourceError, reason_of
 from wildtype.sources import text
+from wildtype.sources.columns import shown
 from wildtype.sources.own.problems import Problem
 from wildtype.sources.sheets import read_sheet
 
@@ -117,7 +118,7 @@ def _grid(path: Path, numbered: Iterator[tuple[int, list[str]]]) -> Grid:
 def _header(path: Path, names: list[str]) -> tuple[str, ...]:
     twice = next((name for name in names if name and names.count(name) > 1), None)
     if twice is not None:
-        raise SourceError(f"{path} has the column {twice!r} twice: give every column another name")
+        raise SourceError(f"{path} has the column {shown(twice)} twice: give every column another name")
     return tuple(names)
 
 
@@ -144,7 +145,8 @@ def _text(path: Path, data: bytes, separator: str) -> Iterator[tuple[int, list[s
             before = reader.line_num
     except csv.Error as error:
         raise SourceError(
-            f"{path}, line {above + reader.line_num} cannot be taken apart ({error}): check its double quotes"
+            f"{path}, line {above + reader.line_num} cannot be taken apart ({reason_of(error)}): "
+            "check its double quotes"
         ) from None
 
 
@@ -161,8 +163,7 @@ def _parquet(path: Path) -> Iterator[tuple[int, list[str]]]:
         table = pq.read_table(path)
         names, columns = table.column_names, [column.to_pylist() for column in table.columns]
     except (pa.ArrowException, OSError, ValueError) as error:
-        reason = (str(error).splitlines() or [""])[0]
-        raise SourceError(f"{path} is not a whole Parquet file ({reason}): {_REMEDY}") from error
+        raise SourceError(f"{path} is not a whole Parquet file ({reason_of(error)}): {_REMEDY}") from error
     yield 0, [str(name) for name in names]
     for values in zip(*columns, strict=True):
         yield 0, [_spelled(value) for value in values]

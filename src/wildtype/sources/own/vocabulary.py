@@ -9,12 +9,15 @@ from functools import cache
 
 from wildtype.errors import SourceError
 from wildtype.phenotypes.records import PerturbationKind, PhenotypeDefinition
+from wildtype.sources.columns import shown
 from wildtype.sources.text import LARGEST
 
 MARKS = (";", "+", "|", ",")
 """What may separate members of a set: a cell is taken apart at the first that it holds, else at blanks."""
 MISSING = ("", "na", "n/a", "nan", "null", "none")
 """What stands for a number that is not known, in any case."""
+MOST_SHOWN = 30
+"""Names of columns that a message lists at most."""
 KINDS = {
     PerturbationKind.DELETION: ("absent", "deleted", "deletion", "knockout"),
     PerturbationKind.REDUCED_EXPRESSION: ("reduced", "reduced expression", "damp", "knockdown"),
@@ -74,7 +77,8 @@ class Columns:
             if alike:
                 found[field.name] = alike[0]
             elif field.name in ("genes", "value") or name != field.default:
-                known = ", ".join(repr(column) for column in header)
+                known = ", ".join(shown(column) for column in header[:MOST_SHOWN])
+                known += f" and {len(header) - MOST_SHOWN:,} more" if len(header) > MOST_SHOWN else ""
                 raise SourceError(
                     f"{path} has no column {name!r} (it has {known}): name the one to use with "
                     f"--{field.name}-column, or another --separator"

@@ -55,7 +55,7 @@ def test_names_are_percent_encoded(path: Path, gff: str) -> None:
         (
             "chrI\tSGD\tCDS\t151097",
             "chrII\tSGD\tCDS\t151097",
-            "line 8: received YAL001C on chrII, expected it",
+            "line 8: received 'YAL001C' on 'chrII', expected it on 'chrI'",
         ),
     ],
 )

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.errors import SourceError
+from wildtype.sources.columns import shown
 from wildtype.sources.text import REMEDY, read_text
 
 CODING = "CDS"
@@ -91,7 +92,9 @@ def coding_spans(path: str | Path) -> CodingSpans:
             name, (row.sequence, row.start, row.end, row.strand, "")
         )
         if sequence != row.sequence:
-            raise _wrong(path, row.line, f"{name} on {row.sequence}", f"it on {sequence} as before")
+            raise _wrong(
+                path, row.line, f"{shown(name)} on {shown(row.sequence)}", f"it on {shown(sequence)}"
+            )
         spans[name] = (sequence, min(start, row.start), max(end, row.end), strand, earlier or product)
     values = list(spans.values())
     return CodingSpans(
@@ -124,9 +127,11 @@ def _read(path: Path) -> tuple[list[_Coding], dict[str, tuple[str, str]]]:
             continue
         first, last = (int(cell) if _BASE.fullmatch(cell) else 0 for cell in cells[3:5])
         if not 1 <= first <= last:
-            raise _wrong(path, number, f"bases {cells[3]!r} to {cells[4]!r}", "a first and a later last base")
+            raise _wrong(
+                path, number, f"bases {shown(cells[3])} to {shown(cells[4])}", "a first and a later last base"
+            )
         if cells[6] not in SIGN:
-            raise _wrong(path, number, f"strand {cells[6]!r}", "+, - or .")
+            raise _wrong(path, number, f"strand {shown(cells[6])}", "+, - or .")
         coding.append(_Coding(number, unquote(cells[0]), first, last, cells[6], attributes))
     return coding, above
 

@@ -241,7 +241,12 @@ def _read_115(folder: str | Path, genes: GeneIndex) -> list[tuple[Relation, Read
 
 
 def _read_91(folder: str | Path, genes: GeneIndex) -> list[tuple[Relation, Reading]]:
-    nodes = match_genes(read_rows(require(folder, NODES_91), fields=1).text(0), genes)
+    listed = read_rows(require(folder, NODES_91), fields=1)
+    names = listed.text(0)
+    again = np.ones(len(names), bool)
+    again[np.unique(names, return_index=True)[1]] = False
+    listed.refuse(0, again, "every node once, since the other files number them")
+    nodes = match_genes(names, genes)
     out = []
     for channel in CHANNELS_91:
         name = f"string_v9.1_{channel}.tsv.gz"

@@ -14,6 +14,7 @@ from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
 from wildtype.phenotypes.measurements import Measurements
 from wildtype.phenotypes.records import PhenotypeDefinition
+from wildtype.sources.columns import shown
 from wildtype.sources.text import REMEDY, Collector, ignore
 from wildtype.sources.yeast.traits.headings import parse_heading
 from wildtype.sources.yeast.traits.matrix import Column
@@ -81,7 +82,8 @@ def read(folder: str | Path, genes: GeneIndex, *, screen: Study, collect: Collec
         if screen is GIAEVER:
             return Column(SHAPE, parsed.phenotype, parsed.environment, parsed.strain)
         raise SourceError(
-            f"{place}: received the phenotype {parsed.phenotype!r} in a heading, expected growth; {REMEDY}"
+            f"{place}: received the phenotype {shown(parsed.phenotype)} in a heading, "
+            f"expected growth; {REMEDY}"
         )
 
     return read_measurements(folder, genes, screen, column, collect)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from wildtype.errors import SourceError
 from wildtype.phenotypes.records import Compound, Environment, PerturbationKind
+from wildtype.sources.columns import shown
 
 STANDARD = "standard"
 _STUDY = re.compile(r".+, \d{4}")
@@ -74,20 +75,20 @@ def parse_heading(text: str, place: str) -> Heading:
     study = next((i for i, part in enumerate(parts) if _STUDY.fullmatch(part)), None)
     if study not in (3, 4) or not parts[1] or not parts[2]:
         raise SourceError(
-            f"{place}: received the heading {text!r}, expected strain | phenotype | condition | study, year; "
-            "fetch the publisher's file again"
+            f"{place}: received the heading {shown(text)}, expected strain | phenotype | "
+            "condition | study, year; fetch the publisher's file again"
         )
     if parts[0] not in STRAINS:
         raise SourceError(
-            f"{place}: received the strain {parts[0]!r} in a heading, expected one of {', '.join(STRAINS)}; "
-            "fetch the publisher's file again"
+            f"{place}: received the strain {shown(parts[0])} in a heading, expected one of "
+            f"{', '.join(STRAINS)}; fetch the publisher's file again"
         )
     medium = parts[3] if study == 4 and parts[3] != "None" else ""
     try:
         return Heading(STRAINS[parts[0]], parts[1], parse_environment(parts[2], medium))
     except ValueError:  # of the records
         raise SourceError(
-            f"{place}: received the condition {parts[2]!r} in a heading, expected plain text; "
+            f"{place}: received the condition {shown(parts[2])} in a heading, expected plain text; "
             "fetch the publisher's file again"
         ) from None
 

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
 from wildtype.phenotypes.measurements import Measurements
 from wildtype.phenotypes.records import PhenotypeDefinition
-from wildtype.sources.text import Collector, ignore
+from wildtype.sources.text import REMEDY, Collector, ignore
 from wildtype.sources.yeast.traits.headings import parse_heading
 from wildtype.sources.yeast.traits.matrix import Column
 from wildtype.sources.yeast.traits.tables import (
@@ -55,6 +56,10 @@ def read(folder: str | Path, genes: GeneIndex, *, study: Study, collect: Collect
 
     def column(heading: str, place: str) -> Column:
         if study is MULLEDER:  # its headings are the amino acids
+            if not heading:
+                raise SourceError(
+                    f"{place}: received a column without a name, expected an amino acid; {REMEDY}"
+                )
             return Column(phenotype, trait=heading)
         parsed = parse_heading(heading, place)
         trait = parsed.phenotype if phenotype.level == "trait" else ""

@@ -1,0 +1,85 @@
+"""What the fuzz runs have found: every case is one damage that once gave no plain sentence, or lost a row."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Callable
+
+import pytest
+
+from tests.sources.fuzz.harness import outcome
+from tests.sources.fuzz.mutations import packed_like, unpacked
+from tests.sources.fuzz.readers import Shelf, hold_to_small_sizes
+
+LONG = b"x" * 10_240
+Change = Callable[[bytes], bytes]
+
+
+def put(old: bytes, new: bytes) -> Change:
+    """Replace the first place of a text, which must be there."""
+
+    def change(content: bytes) -> bytes:
+        assert old in content
+        return content.replace(old, new, 1)
+
+    return change
+
+
+FOUND: dict[str, tuple[str, str, Change, str]] = {
+    "a workbook's author would name a column of ten thousand letters": (
+        "own table", "my.csv", put(b"genes,", LONG + b","), "has no column 'genes'"
+    ),
+    "two such columns": ("own table", "my.csv", put(b"kind,dose", LONG + b"," + LONG), "column 'xxx.* twice"),
+    "pyarrow explains in two lines": (
+        "pinned split", "pinned.parquet", lambda content: content[:40] + b"\x0f" * 9 + content[49:],
+        "not a whole",
+    ),
+    "libsbml explains in five lines": (
+        "metabolism: imm904", "iMM904.xml", put(b"<model", b"<modle"), "cannot be parsed as a metabolic model"
+    ),
+    "a text of no model that names itself so": (
+        "metabolism: imm904", "iMM904.xml", lambda content: b"no such thing", "holds no <sbml> element"
+    ),
+    "a model that unpacks to more than any": (
+        "metabolism: yeast-gem", "yeast-GEM.yml", lambda content: gzip.compress(content + b"#" * (4 << 20)),
+        "it holds more than",
+    ),
+    "an amino acid without a name": (
+        "measured mutants: mulleder2016", "phenotype_metabolome_mulleder2016_zscores.csv.gz",
+        put(b"alanine,", b","), "received a column without a name",
+    ),
+    "a heading of ten thousand letters": (
+        "measured mutants: breslow2008", "phenotype_growth_breslow2008.tsv.gz", put(b"| growth", LONG),
+        "received the heading 'h",
+    ),
+    "a node that stands twice numbers all that follow anew": (
+        "gene graphs: string 9.1", "string_v9.1_yeast_genes.txt.gz", put(b"YAL001C\n", b"YAL001C\n" * 2),
+        "line 3: received 'YAL001C', expected every node once",
+    ),
+    "a genome whose rows of one gene lie on two sequences": (
+        "genes: accessions", "saccharomyces_cerevisiae.gff",
+        put(b"chrI\tSGD\tCDS\t151097", b"\x01\tSGD\tCDS\t151097"),
+        r"'YAL001C' on '.x01', expected it on 'chrI'",
+    ),
+    "a block of features that lost a name of a column": (
+        "organism", "organism.json", lambda content: re.sub(rb'"a",\s*"b"', b'"a"', content),
+        "organism at .* is damaged"
+    ),
+    "a tab that the reader of quotes repeats": (
+        "gene graphs: regulatory_gold_standard", "regulatory_gold_standard_inferelator.tsv",
+        put(b'"\t"', b'" "'), "expected balanced double quotes",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", FOUND)
+def test_it_is_refused_in_one_sentence(
+    what: str, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold_to_small_sizes(monkeypatch)
+    reader, file, change, message = FOUND[what]
+    case = next(c for c in Shelf(tmp_path_factory.mktemp("found")).cases(reader) if c.file == file)
+    before = case.path.read_bytes()
+    refused = outcome(case, packed_like(before, change(unpacked(before)))).message
+    assert re.search(message, refused)
