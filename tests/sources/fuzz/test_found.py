@@ -64,7 +64,11 @@ FOUND: dict[str, tuple[str, str, Change, str]] = {
     ),
     "a block of features that lost a name of a column": (
         "organism", "organism.json", lambda content: re.sub(rb'"a",\s*"b"', b'"a"', content),
-        "organism at .* is damaged"
+        "organism at .* is damaged",
+    ),
+    "a column that is not used and would colour the terminal": (
+        "own table", "my.csv", put(b",condition", b",\x1b[31m"),
+        r"the column '.x1b\[31m', expected printable text"
     ),
     "a tab that the reader of quotes repeats": (
         "gene graphs: regulatory_gold_standard", "regulatory_gold_standard_inferelator.tsv",

@@ -119,6 +119,9 @@ def _header(path: Path, names: list[str]) -> tuple[str, ...]:
     twice = next((name for name in names if name and names.count(name) > 1), None)
     if twice is not None:
         raise SourceError(f"{path} has the column {shown(twice)} twice: give every column another name")
+    strange = next((name for name in names if any(ord(c) < 32 and not c.isspace() for c in name)), None)
+    if strange is not None:
+        raise SourceError(f"{path} has the column {shown(strange)}, expected printable text: rename it")
     return tuple(names)
 
 

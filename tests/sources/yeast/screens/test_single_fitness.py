@@ -58,8 +58,8 @@ def test_the_block_is_marked_as_measured(small, genes: GeneIndex) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("YAL002W_sn1\t", "YAL002W_xx1\t", "line 2: received 'YAL002W_xx1', expected a strain of YAL002W"),
-        ("YAL002W_sn1\tYAL002W", "YAL002W_sn1\tYAL003W", "line 2: .*expected a strain of YAL003W"),
+        ("YAL002W_sn1\t", "YAL002W_xx1\t", "line 2: received 'YAL002W_xx1', expected a strain of 'YAL002W'"),
+        ("YAL002W_sn1\tYAL002W", "YAL002W_sn1\tYAL003W", "line 2: .*expected a strain of 'YAL003W'"),
         ("act1-101\tNaN\tNaN\t0.6", "act1-101\tNaN\tNaN\tsick", "line 8: received 'sick', expected a number"),
         (
             "act1-101\tNaN\tNaN\t0.6\tNaN",

@@ -19,6 +19,7 @@ from wildtype.phenotypes.measurements import Measurements
 from wildtype.phenotypes.reading import Reading
 from wildtype.phenotypes.records import Environment, PerturbationKind, Study
 from wildtype.phenotypes.stages.aggregate import average
+from wildtype.sources.columns import shown
 from wildtype.sources.publisher import RemoteFile
 from wildtype.sources.sheets import read_sheet
 from wildtype.sources.text import REMEDY, Collector, GeneNames, Rows, count_reasons, read_rows
@@ -131,7 +132,7 @@ def _read_table(path: Path, genes: GeneIndex) -> _Table:
         found = parse_strain(strain)
         if found is None or found.orfs != (orf,):
             raise rows.error(
-                row, strain, f"a strain of {orf} ending in _snN, _dmaN, _tsqN, _tsaN, _dampN or _SN"
+                row, strain, f"a strain of {shown(orf)} ending in _snN, _dmaN, _tsqN, _tsaN, _dampN or _SN"
             )
         ids.append(found)
     value = np.stack([rows.numbers(i, missing=_MISSING) for i in _VALUE], axis=1)
