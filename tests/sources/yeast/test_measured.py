@@ -66,6 +66,7 @@ def test_every_row_of_every_file_is_accounted_for(small) -> None:
 
 
 @pytest.mark.real
+@pytest.mark.slow
 def test_every_real_file_is_read_by_some_reader(mirror: Path) -> None:
     read = {one.reading.file for one in survey(mirror) if one.reading is not None}
     unread = {path.name for path in mirror.iterdir()} - read
