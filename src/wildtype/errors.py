@@ -63,3 +63,10 @@ def reason_of(error: BaseException) -> str:
     text = lines[0] if lines else type(error).__name__
     text = "".join(c if c.isprintable() else "\ufffd" for c in text)
     return text if len(text) <= 200 else f"{text[:197]}..."
+
+
+def shown(value: object) -> str:
+    """Return a value as messages show it: its repr, cut where it is long."""
+    text = value if isinstance(value, str) else repr(value)
+    short = text if len(text) <= 60 else text[:57] + "..."
+    return repr(short) if isinstance(value, str) else short

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.errors import AmbiguousGeneError, GeneSetError, UnknownGeneError
+from wildtype.errors import AmbiguousGeneError, GeneSetError, UnknownGeneError, shown
 from wildtype.files import content_hash
 
 
@@ -125,11 +125,11 @@ class GeneIndex:
         if found:
             meant = ", ".join(self.names[i] for i in found)
             raise AmbiguousGeneError(
-                f"{name!r} is ambiguous in {where}: it may mean {meant}; use one of these"
+                f"{shown(name)} is ambiguous in {where}: it may mean {meant}; use one of these"
             )
         near = self.nearest(name)
         hint = f"did you mean {' or '.join(near)}?" if near else "check the spelling and the organism"
-        raise UnknownGeneError(f"{name!r} is not in {where}; {hint}")
+        raise UnknownGeneError(f"{shown(name)} is not in {where}; {hint}")
 
     def nearest(self, name: str, count: int = 3) -> list[str]:
         """Return up to ``count`` known names (as their owners spell them) that look like ``name``."""

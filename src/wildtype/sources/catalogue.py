@@ -50,11 +50,11 @@ def further_datasets() -> dict[str, dict[str, Any]]:
     for path in sorted((cache_dir() / "datasets").glob("[!.]*/dataset.json")):
         try:
             record = json.loads(path.read_text(encoding="utf-8"))
-            name, _ = str(record["name"]), (str(record["organism"]), list(record["notes"]))
-        except (OSError, ValueError, KeyError, TypeError):
+            whole = record["name"] == path.parent.name and {"organism", "notes"} <= record.keys()
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             continue  # `wildtype data verify` says what is wrong with it
-        if name == path.parent.name and name not in DATASETS:
-            found[name] = record
+        if whole and record["name"] not in DATASETS:
+            found[record["name"]] = record
     return found
 
 

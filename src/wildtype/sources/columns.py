@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.errors import SourceError
+from wildtype.errors import SourceError, shown
 from wildtype.organism import GeneIndex
 from wildtype.sources.text import LARGEST, MAX_BYTES, REMEDY, GeneNames, match_genes, read_bytes
 
@@ -178,11 +178,6 @@ def read_columns(
     kinds = (*types, *[None] * (len(names) - len(types)))
     table = _Table(path, data, start, line, names, kinds, separator, tuple(missing))
     return Columns(path, names, line, table.columns())
-
-
-def shown(value: str) -> str:
-    """Return a value as messages show it: quoted, and cut where it is long."""
-    return repr(value if len(value) <= 60 else value[:57] + "...")
 
 
 def _error(path: Path, line: int, received: str, expected: str) -> SourceError:

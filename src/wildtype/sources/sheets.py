@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from wildtype.errors import SourceError, WildtypeError, reason_of
-from wildtype.sources.columns import Header, header_fits, shown, spelled
+from wildtype.errors import SourceError, WildtypeError, reason_of, shown
+from wildtype.sources.columns import Header, header_fits, spelled
 from wildtype.sources.text import REMEDY, Rows, read_bytes
 
 MAX_SHEET_BYTES = 1 << 30

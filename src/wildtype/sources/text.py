@@ -18,7 +18,7 @@ from types import EllipsisType
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.errors import AmbiguousGeneError, MissingFileError, SourceError, reason_of
+from wildtype.errors import AmbiguousGeneError, MissingFileError, SourceError, reason_of, shown
 from wildtype.organism import GeneIndex
 from wildtype.phenotypes.reading import Reading
 
@@ -103,10 +103,6 @@ def read_text(path: str | Path, *, limit: int = MAX_BYTES) -> str:
     return text
 
 
-def _shown(value: str) -> str:
-    return repr(value if len(value) <= 60 else value[:57] + "...")
-
-
 @dataclass(frozen=True, eq=False)
 class Rows:
     """The data lines of a delimited file, every one with the right number of fields.
@@ -139,9 +135,9 @@ class Rows:
 
     def error(self, row: int, received: object, expected: str, remedy: str = REMEDY) -> SourceError:
         """Return the error for one row, to be raised by the caller."""
-        shown = _shown(received) if isinstance(received, str) else str(received)
+        what = shown(received) if isinstance(received, str) else str(received)
         return SourceError(
-            f"{self.path}, line {self.line[row]}: received {shown}, expected {expected}; {remedy}"
+            f"{self.path}, line {self.line[row]}: received {what}, expected {expected}; {remedy}"
         )
 
     def refuse(self, position: int, wrong: NDArray[np.bool_], expected: str) -> None:
@@ -179,7 +175,7 @@ class Rows:
         if bad.size:
             row = int(bad[0])
             name = self.header[position] if self.header else f"field {position + 1}"
-            raise self.error(row, self.cells[row][position], f"a number in {_shown(name)}")
+            raise self.error(row, self.cells[row][position], f"a number in {shown(name)}")
         return out
 
 
@@ -200,13 +196,13 @@ def _check_header(path: Path, line: int, found: list[str], expected: Header) -> 
     )
     if not fits:
         raise SourceError(
-            f"{path}, line {line}: received the header {_shown(', '.join(found))}, expected "
+            f"{path}, line {line}: received the header {shown(', '.join(found))}, expected "
             f"{', '.join(fixed)}{' and further columns' if open_end else ''}; {REMEDY}"
         )
     twice = sorted({name for name in found if name and found.count(name) > 1}) if len(found) < 1000 else []
     if twice:
         raise SourceError(
-            f"{path}, line {line}: received the column {_shown(twice[0])} twice, expected once; {REMEDY}"
+            f"{path}, line {line}: received the column {shown(twice[0])} twice, expected once; {REMEDY}"
         )
 
 
@@ -296,7 +292,7 @@ def _split(path: Path, number: int, line: str, separator: str, quoted: bool) -> 
         return next(csv.reader(io.StringIO(line), delimiter=separator, strict=True))
     except (csv.Error, StopIteration) as error:
         raise SourceError(
-            f"{path}, line {number}: received {_shown(line)}, expected balanced double quotes "
+            f"{path}, line {number}: received {shown(line)}, expected balanced double quotes "
             f"({reason_of(error)}); {REMEDY}"
         ) from None
 

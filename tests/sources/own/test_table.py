@@ -85,7 +85,7 @@ HO,1
         f"row {place}: {message}"
         for place, message in (
             ("1 (line 2), column 'genes'",
-             "names YMR190C more than once (SGS1, SGS1): a gene counts once in a mutant"),
+             "names 'YMR190C' more than once ('SGS1', 'SGS1'): a gene counts once in a mutant"),
             ("2 (line 3), column 'kind'", f"'gone' {NO_KIND}"),
             ("2 (line 3), column 'genes'",
              "'YMR19OC' is not in organism 'yeast' (8 genes); did you mean YMR190C?"),
@@ -287,3 +287,14 @@ def test_a_table_is_read_whole_or_not_at_all(tmp_path: Path, rows: list[tuple[li
     assert (found is None) == bool(wrong)
     if found is not None:
         assert found.value.tolist() == [float(value) for _, value, _, _ in rows]
+
+
+@pytest.mark.parametrize(
+    "row",
+    ["{long},0.1", "SGS1,{long}", "SGS1,-{digits}", "{long};{long},0.1", "{long};{long},0.1,added",
+     "SGS1;SRS2,0.1,{long}", "SGS1,0.1,added,{long}"],
+)  # fmt: skip
+def test_a_long_cell_is_shown_cut(row: str, tmp_path: Path) -> None:
+    row = row.format(long="x" * 10_000, digits="9" * 10_000)
+    path = write(tmp_path, f"genes,value,kind,dose\n{row}\n")
+    assert all(len(problem) < 600 for problem in problems(path))

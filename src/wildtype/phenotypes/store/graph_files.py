@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from wildtype.errors import SourceError
+from wildtype.errors import SourceError, reason_of
 from wildtype.phenotypes.codes import Ints
 from wildtype.phenotypes.measurements import Floats
 from wildtype.phenotypes.records import RECORD_VERSION
@@ -171,7 +171,7 @@ def _check_manifest(folder: Path) -> None:
     except FileNotFoundError:
         raise SourceError(f"{str(folder)!r} has no {MANIFEST}: name a folder of exported tables") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise SourceError(f"{path} cannot be read ({error}): {_REMEDY}") from error
+        raise SourceError(f"{path} cannot be read ({reason_of(error)}): {_REMEDY}") from error
     if later:
         raise SourceError(
             f"{path} has versions {versions[0]} (layout) and {versions[1]} (records), this program knows up "

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wildtype.errors import DatasetError, SourceError
+from wildtype.errors import DatasetError, SourceError, reason_of
 from wildtype.phenotypes.codes import ragged
 from wildtype.phenotypes.measurements import Measurements, coded
 from wildtype.phenotypes.reading import Reading
@@ -92,7 +92,7 @@ def read_graph(folder: str | Path) -> tuple[Measurements, dict[str, tuple[Readin
     try:
         measurements = Measurements(**columns)
     except DatasetError as error:
-        raise SourceError(f"the tables in {str(folder)!r} hold what cannot be: {error}") from error
+        raise SourceError(f"the tables in {str(folder)!r} hold what cannot be: {reason_of(error)}") from error
     return measurements, _readings(graph, studies)
 
 

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wildtype.errors import SourceError, reason_of
+from wildtype.errors import SourceError, reason_of, shown
 from wildtype.sources import text
-from wildtype.sources.columns import shown
 from wildtype.sources.own.problems import Problem
 from wildtype.sources.sheets import read_sheet
 

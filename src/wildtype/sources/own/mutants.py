@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from wildtype.errors import AmbiguousGeneError, UnknownGeneError
+from wildtype.errors import AmbiguousGeneError, UnknownGeneError, shown
 from wildtype.organism import GeneIndex
 from wildtype.phenotypes.records import PerturbationKind
 from wildtype.sources.own.vocabulary import MARKS, is_missing, kind_words, members, parse_kind, parse_number
@@ -90,8 +90,8 @@ class MutantReader:
                 spelled.setdefault(position, []).append(name)
         for position, same in spelled.items():
             if len(same) > 1:
-                gene = self.genes[position]
-                message = f"names {gene} more than once ({', '.join(same)}): a gene counts once in a mutant"
+                gene, spellings = shown(self.genes[position]), ", ".join(map(shown, same))
+                message = f"names {gene} more than once ({spellings}): a gene counts once in a mutant"
                 problems.append(("genes", message))
         renamed = any(name.upper() not in self._current and name not in self._foreign for name in names)
         return Mutant(tuple(spelled), tuple(done), renamed, tuple(problems))
@@ -102,7 +102,7 @@ class MutantReader:
         words = members(cell, self.separator, lambda word: parse_kind(word) is not None)
         read = {word: parse_kind(word) for word in words}
         problems = [
-            ("kind", f"{word!r} is not a kind of perturbation; known kinds: {kind_words()}")
+            ("kind", f"{shown(word)} is not a kind of perturbation; known kinds: {kind_words()}")
             for word, kind in read.items()
             if kind is None
         ]
@@ -127,7 +127,7 @@ class MutantReader:
         if name not in self.index:
             self._unknown += 1
             if self._unknown > HINTED:
-                return f"{name!r} is not in organism {self.index.organism!r}; check the spelling"
+                return f"{shown(name)} is not in organism {self.index.organism!r}; check the spelling"
         try:
             return self.index.find(name)
         except (UnknownGeneError, AmbiguousGeneError) as error:
@@ -143,7 +143,7 @@ class MutantReader:
         for part in parts:
             dose = math.nan if is_missing(part) else parse_number(part)
             if dose is None or dose < 0:
-                problems.append(("dose", f"received {part!r}, expected a number of at least 0"))
+                problems.append(("dose", f"received {shown(part)}, expected a number of at least 0"))
             doses.append(math.nan if dose is None else dose)
         if len(parts) != count and count:
             problems.append(("dose", f"gives {len(parts)} doses for {_genes(count)}, expected one each"))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from wildtype.errors import SourceError
+from wildtype.errors import SourceError, shown
 from wildtype.files import sha256_of_file
 from wildtype.organism import GeneIndex, Organism
 from wildtype.phenotypes.measurements import Measurements
@@ -178,7 +178,7 @@ class _RowReader:
         self.value.append(self._number(i, "value"))
         self.sd.append(self._number(i, "sd"))
         if self.sd[-1] < 0:
-            self._report(i, [("sd", f"received {self._cell(i, 'sd')}, expected a number of at least 0")])
+            self._report(i, [("sd", f"received {self.sd[-1]:g}, expected a number of at least 0")])
         self.condition.append(self._name(i, "condition"))
         self.replicate.append(self._name(i, "replicate"))
         self.phenotype.append(self._phenotype(i, len(mutant.kinds)))
@@ -187,20 +187,20 @@ class _RowReader:
         cell = self._cell(i, column)
         if is_missing(cell):
             if column == "value":
-                message = f"received {cell!r}, expected a number: give it, or leave the row out"
+                message = f"received {shown(cell)}, expected a number: give it, or leave the row out"
                 self._report(i, [(column, message)])
             return math.nan
         value = parse_number(cell)
         if value is None:
             hint = ", with a decimal point" if re.fullmatch(r"[-+]?\d*,\d+", cell) else ""
-            self._report(i, [(column, f"received {cell!r}, expected a number{hint}")])
+            self._report(i, [(column, f"received {shown(cell)}, expected a number{hint}")])
             return math.nan
         return value
 
     def _name(self, i: int, column: str) -> str:
         name = self._cell(i, column)
         if not name.isprintable() and any(ord(c) < 32 for c in name):
-            self._report(i, [(column, f"received {name!r}, expected a name on one line, without tabs")])
+            self._report(i, [(column, f"received {shown(name)}, expected a name on one line, without tabs")])
             return ""
         return name
 

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache
 
-from wildtype.errors import SourceError
+from wildtype.errors import SourceError, shown
 from wildtype.phenotypes.records import PerturbationKind, PhenotypeDefinition
-from wildtype.sources.columns import shown
 from wildtype.sources.text import LARGEST
 
 MARKS = (";", "+", "|", ",")
@@ -85,7 +84,9 @@ class Columns:
                 )
         twice = next((i for i in found.values() if list(found.values()).count(i) > 1), None)
         if twice is not None:
-            raise SourceError(f"{path}: the column {header[twice]!r} is to be two things at once: name one")
+            raise SourceError(
+                f"{path}: the column {shown(header[twice])} is to be two things at once: name one"
+            )
         return found
 
 
@@ -151,7 +152,7 @@ def define(name: str, unit: str = "") -> PhenotypeDefinition:
     if name.casefold() in PHENOTYPES:
         return PHENOTYPES[name.casefold()]
     if not name or name != name.strip() or re.search(r"[:+,\x00-\x1f]", name):
-        raise SourceError(f"{name!r} cannot name a phenotype: write it without ':', '+' and ','")
+        raise SourceError(f"{shown(name)} cannot name a phenotype: write it without ':', '+' and ','")
     if unit != unit.strip() or re.search(r"[\x00-\x1f]", unit):
-        raise SourceError(f"{unit!r} cannot be a unit: write it on one line, without surrounding blanks")
+        raise SourceError(f"{shown(unit)} cannot be a unit: write it on one line, without surrounding blanks")
     return PhenotypeDefinition(name=name, unit=unit or NOT_STATED)

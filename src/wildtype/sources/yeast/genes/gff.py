@@ -17,8 +17,7 @@ from urllib.parse import unquote
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.errors import SourceError
-from wildtype.sources.columns import shown
+from wildtype.errors import SourceError, shown
 from wildtype.sources.text import REMEDY, read_text
 
 CODING = "CDS"

@@ -11,9 +11,8 @@ import math
 import re
 from dataclasses import dataclass
 
-from wildtype.errors import SourceError
+from wildtype.errors import SourceError, shown
 from wildtype.phenotypes.records import Compound, Environment, PerturbationKind
-from wildtype.sources.columns import shown
 
 STANDARD = "standard"
 _STUDY = re.compile(r".+, \d{4}")
