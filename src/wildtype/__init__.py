@@ -58,7 +58,7 @@ def fit(
     Parameters
     ----------
     model : str
-        ``cell_transformer``.
+        ``cell_transformer``, ``dango`` or ``difference_gnn``.
     dataset : Dataset or str
         A dataset, or the name of one.
     seed : int
@@ -76,7 +76,7 @@ def fit(
     from wildtype.runs.run import train
 
     name = dataset if isinstance(dataset, str) else dataset.name
-    words = [f"data={name}", f"model.name={model}", f"seed={seed}"]
+    words = [f"data={name}", f"model={model}", f"seed={seed}"]
     words += [f"{key.replace('__', '.')}={_written(value)}" for key, value in settings.items()]
     return train(compose(words), dataset=None if isinstance(dataset, str) else dataset)
 

@@ -90,17 +90,21 @@ def test_debug_shows_the_traceback(tmp_path: Path) -> None:
     assert "Traceback" in result.stderr
 
 
-def test_evaluate_repeats_the_table_and_sums_up(tiny_run: Path) -> None:
+def test_evaluate_repeats_the_table_and_sums_up(tiny_run: Path, tmp_path: Path) -> None:
     one = wildtype("evaluate", str(tiny_run), "--json")
     assert {s["model"] for s in json.loads(one.stdout)["epsilon"]["scores"]} == {
         "cell_transformer", "mean", "additive_ridge"
     }  # fmt: skip
-    two = wildtype("evaluate", str(tiny_run), str(tiny_run), "--json")
+    record = json.loads((tiny_run / "comparison.json").read_text())
+    record["epsilon"]["seed"] = 1
+    (tmp_path / "comparison.json").write_text(json.dumps(record))
+    two = wildtype("evaluate", str(tiny_run), str(tmp_path), "--json")
     (group,) = json.loads(two.stdout)
-    assert group["seeds"] == [0, 0]
+    assert group["seeds"] == [0, 1]
     assert group["models"]["additive_ridge"]["pearson"]["sd"] == 0
-    markdown = wildtype("evaluate", str(tiny_run), str(tiny_run), "--markdown").stdout
+    markdown = wildtype("evaluate", str(tiny_run), str(tmp_path), "--markdown").stdout
     assert markdown.count("| additive_ridge |") == 1
+    assert_one_sentence(wildtype("evaluate", str(tiny_run), str(tiny_run)), "both trained cell_transformer")
 
 
 def test_list_and_settings() -> None:

@@ -95,6 +95,18 @@ def test_orders_and_screens(call: Call) -> None:
     assert json.loads(out)["splits"][0]["options"]["by"] == "query"
 
 
+def test_so_many_genes_are_held_out(call: Call, dataset: Dataset) -> None:
+    code, out, _ = call("--split", "any-unseen", "--genes", 4, "--json")
+    assert code == 0
+    report = json.loads(out)["splits"][0]
+    assert report["options"] == {"validation": 0.05, "genes": 4}
+    assert report["rows"] == {"train": 171, "validation": 19, "test": 86}
+    assert report["rule"] == "every test and validation row has a gene that is in no training row"
+    assert "the number of genes says" in call("--split", "G", "--genes", 4, "--test", 0.1)[2].replace(
+        "\n", " "
+    )
+
+
 def test_a_split_that_leaks_fails(
     call: Call, dataset: Dataset, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

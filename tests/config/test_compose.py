@@ -4,6 +4,7 @@ import pytest
 
 from wildtype.config.compose import compose, known
 from wildtype.errors import ConfigError
+from wildtype.models.registry import MODELS, check, config_class
 from wildtype.sources.catalogue import DATASETS
 
 
@@ -35,12 +36,49 @@ def test_an_experiment_chooses_its_data() -> None:
     assert compose(["experiment=yeast-trigenic"]).split.name == "query-pair"
 
 
+def test_the_published_protocol_of_dango_is_a_recipe() -> None:
+    config = compose(["experiment=dango-published", "split.name=unseen", "split.genes=400"])
+    assert (config.model.name, config.data.name, config.data.flip) == (
+        "dango",
+        "yeast-trigenic-kuzmin2018",
+        True,
+    )
+    assert (config.training.loss, config.training.weighting, config.training.members) == ("log_cosh", "p", 10)
+    assert (config.split.name, config.split.genes) == ("unseen", 400)
+
+
+@pytest.mark.parametrize("name", list(MODELS))
+def test_every_model_has_settings_and_fits_every_dataset(name: str) -> None:
+    for data in DATASETS:
+        config = compose([f"model={name}", f"data={data}"])
+        assert type(config.model) is config_class(name)
+        check(config.model)
+    assert compose([f"model.name={name}"]) == compose([f"model={name}"])
+
+
+def test_keys_are_those_of_the_chosen_model() -> None:
+    assert compose(["model=dango", "model.transition=3", "model.zeros.fusion=0.5"]).model.zeros == {
+        "fusion": 0.5
+    }
+    with pytest.raises(ConfigError, match=r"'model\.prior\.heads' is not a setting"):
+        compose(["model=dango", "model.prior.heads={}"])
+    with pytest.raises(ConfigError, match=r"'model\.zeros\.fusion' is not a setting"):
+        compose(["model.zeros.fusion=0.5"])
+
+
+def test_what_suits_data_and_model_together_is_not_for_other_models() -> None:
+    assert compose(["data=yeast-digenic-costanzo2010"]).model.table is False
+    assert compose(["data=yeast-digenic-costanzo2010", "model.table=true"]).model.table is True
+    assert not hasattr(compose(["data=yeast-digenic-costanzo2010", "model=dango"]).model, "table")
+
+
 @pytest.mark.parametrize(
     ("word", "message"),
     [
+        ("model=gnn", "no model 'gnn'; known: cell_transformer, dango, difference_gnn"),
         ("model.layer=2", "'model.layer' is not a setting; did you mean model.layers"),
         ("data=a b", "no dataset 'a b'; known: ecoli-core-growth"),
-        ("experiment=yeast", "no experiment 'yeast'; known: yeast-trigenic"),
+        ("experiment=yeast", "no experiment 'yeast'; known: dango-published, yeast-trigenic"),
         ("model.layers=two", "two"),
         ("layers", "write key=value"),
         ("+extra=1", "'extra' is not a setting"),

@@ -7,11 +7,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
+from tests.tiny import tiny_organism
 from wildtype.errors import CheckpointError, OutputError
 from wildtype.models.checkpoint import load_checkpoint
+from wildtype.models.ensemble import Ensemble
+from wildtype.models.interface import MetabolismTensors, OrganismTensors, message_operator
+from wildtype.models.organism_storage import from_tensors, to_tensors
 from wildtype.mutants import MutantTable
+from wildtype.nn.sparse import SparseOperator
 
+STORED = Path(__file__).parent / "stored"
 TABLE = MutantTable.from_sets([[1, 2], [3], [4, 5, 6]])
 
 
@@ -28,6 +35,54 @@ def test_round_trip_predicts_the_same(tiny_run: Path, tmp_path: Path) -> None:
     np.testing.assert_array_equal(first.predict(TABLE), second.predict(TABLE))
     assert second.genes == first.genes
     assert second.origin == first.origin
+
+
+@pytest.mark.parametrize("name", ["format-1"])
+def test_stored_checkpoints_of_every_format_predict_as_they_did(name: str) -> None:
+    expected = json.loads((STORED / f"{name}.json").read_text())
+    checkpoint = load_checkpoint(STORED / name)
+    predicted = checkpoint.predict(MutantTable.from_sets(expected["sets"]))[:, 0]
+    np.testing.assert_allclose(predicted, expected["predicted"], rtol=0, atol=1e-7)
+
+
+def test_relations_and_metabolism_are_kept(tmp_path: Path) -> None:
+    graph = tiny_organism().graphs
+    ends = torch.tensor([[0, 1, 1], [2, 0, 3]])
+    part = SparseOperator.from_edges(ends[0], ends[1], (3, 4), torch.tensor([1.0, -2.0, 0.5]))
+    organism = OrganismTensors(
+        torch.zeros(24, 0),
+        relations={name: message_operator(graph, name) for name in graph},
+        metabolism=MetabolismTensors(part, part.t(), part, part),
+    )
+    tensors, shapes = to_tensors(organism)
+    again = from_tensors(tensors, json.loads(json.dumps(shapes)))
+    assert again.metabolism is not None
+    pairs = [(op, again.relations[name]) for name, op in organism.relations.items()]
+    pairs += [(part, again.metabolism.complexes), (part.t(), again.metabolism.isozymes)]
+    for before, after in pairs:
+        assert before.shape == after.shape
+        for a, b in zip((*before.edges(), before.values), (*after.edges(), after.values), strict=True):
+            assert torch.equal(a, b)
+
+
+def test_messages_flow_along_edges_whatever_their_weights() -> None:
+    regulatory = tiny_organism().graphs["regulatory"]
+    source, target, _ = regulatory.endpoints()
+    x = torch.randn(24, 3, dtype=torch.float64)
+    expected = torch.zeros_like(x).index_add(0, torch.from_numpy(target), x[torch.from_numpy(source)])
+    torch.testing.assert_close(message_operator(tiny_organism().graphs, "regulatory") @ x, expected)
+
+
+def test_an_ensemble_predicts_the_mean_of_its_members(tiny_run: Path, tmp_path: Path) -> None:
+    first = load_checkpoint(tiny_run)
+    second = load_checkpoint(tiny_run)
+    for p in second.model.parameters():
+        p.data += 0.1
+    both = replace(first, model=Ensemble([first.model, second.model]).eval())
+    mean = (first.predict(TABLE) + second.predict(TABLE)) / 2
+    np.testing.assert_allclose(both.predict(TABLE), mean, rtol=1e-5)
+    both.save(tmp_path / "both")
+    np.testing.assert_array_equal(load_checkpoint(tmp_path / "both").predict(TABLE), both.predict(TABLE))
 
 
 def test_doses_of_known_mutants_are_kept(tiny_run: Path, tmp_path: Path) -> None:
@@ -77,8 +132,8 @@ def test_truncated_json_is_damage(copy: Path, name: str) -> None:
 
 
 def test_other_format_is_refused(copy: Path) -> None:
-    (copy / "format_version").write_text("2\n")
-    with pytest.raises(CheckpointError, match="format 2.*update wildtype"):
+    (copy / "format_version").write_text("3\n")
+    with pytest.raises(CheckpointError, match="format 3.*update wildtype"):
         load_checkpoint(copy)
 
 

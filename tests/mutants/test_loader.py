@@ -57,7 +57,7 @@ def test_every_column_follows_its_row() -> None:
     table = MutantTable.build(
         np.arange(2 * n), np.arange(n + 1) * 2, kind=np.arange(2 * n) % 5,
         condition=np.arange(n), phenotype=np.arange(n),
-        value=np.arange(n), sd=np.arange(n), dose=np.arange(2 * n),
+        value=np.arange(n), sd=np.arange(n), dose=np.arange(2 * n), p=np.arange(n) / n,
     )  # fmt: skip
     for batch in MutantLoader(table, 8, shuffle=True):
         row = batch.value.long()
@@ -65,6 +65,8 @@ def test_every_column_follows_its_row() -> None:
         torch.testing.assert_close(batch.kind.view(-1, 2)[:, 1].long(), (2 * row + 1) % 5)
         assert batch.dose is not None
         torch.testing.assert_close(batch.dose.view(-1, 2)[:, 0].long(), 2 * row)
+        assert batch.p is not None
+        torch.testing.assert_close(batch.p, (row / n).float())
         for column in (batch.condition, batch.phenotype, batch.sd.long()):
             torch.testing.assert_close(column, row)
 
@@ -78,3 +80,12 @@ def test_empty_table_and_bad_batch_size_are_refused() -> None:
 
 def test_blocks_are_large_enough_to_be_worth_it() -> None:
     assert MutantLoader(MutantTable.from_sets([[1]]), 4096).block == module.BLOCK
+
+
+def test_a_batch_without_p_values_has_none() -> None:
+    table = MutantTable.from_sets([[0], [1, 2]])
+    batch = MutantBatch.from_table(table)
+    moved = [batch, batch.take(torch.tensor([1])), batch.slice(0, 1), batch.to("cpu")]
+    assert all(one.p is None for one in moved)
+    valued = MutantBatch.from_table(MutantTable.from_sets([[0], [1, 2]], p=[0.5, np.nan]))
+    assert valued.to("cpu").p is not None

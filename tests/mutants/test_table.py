@@ -47,6 +47,39 @@ def test_genes_are_sorted_and_kinds_follow() -> None:
     assert t.dose.tolist() == [2.0, 1.0]
 
 
+P = [0.5, np.nan, 0.01]
+
+
+def test_p_values_follow_their_rows() -> None:
+    t = MutantTable.from_sets([[1, 0], [], [2]], p=P)
+    assert t.p is not None
+    assert t.p.dtype == np.float32
+    np.testing.assert_array_equal(t.p, np.float32(P))
+    for rows in ([2, 0, 2], np.array([True, False, True])):
+        taken = t.take(rows)
+        np.testing.assert_array_equal(taken.p, t.p[rows])  # type: ignore[arg-type]
+    np.testing.assert_array_equal(t.remap(np.array([2, 0, 1])).p, t.p)  # type: ignore[arg-type]
+    assert MutantTable.from_matrix([[1, 0]], p=[1e-50]).p == 0
+    assert t.take([]).p.size == 0  # type: ignore[union-attr]
+
+
+def test_tables_with_and_without_p_values_and_doses_are_put_together() -> None:
+    plain, valued = MutantTable.from_sets([[0, 1], [2]]), MutantTable.from_sets([[1, 0], [], [2]], p=P)
+    dosed = MutantTable.from_sets([[3]], dose=[2.0])
+    whole = MutantTable.concatenate([plain, valued, dosed])
+    np.testing.assert_array_equal(whole.p, np.float32([np.nan, np.nan, *P, np.nan]))  # type: ignore[arg-type]
+    np.testing.assert_array_equal(whole.dose, np.float32([np.nan] * 6 + [2]))  # type: ignore[arg-type]
+    bare = MutantTable.concatenate([plain, plain])
+    assert bare.p is None
+    assert bare.dose is None
+    assert plain.take([0]).p is None
+
+
+def test_p_values_of_another_length_are_refused() -> None:
+    with pytest.raises(ShapeError, match="p has length 2, expected 3"):
+        MutantTable.from_sets([[0], [1], [2]], p=[0.1, 0.2])
+
+
 def test_repeated_gene_is_refused_with_its_row() -> None:
     with pytest.raises(GeneSetError, match="row 1 perturbs gene 3 twice"):
         MutantTable.from_sets([[1, 2], [3, 3]])

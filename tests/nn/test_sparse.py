@@ -58,6 +58,22 @@ def test_facts_about_rows(edges):
     assert op.row_normalised() is op.row_normalised()
 
 
+@settings(max_examples=30, deadline=None)
+@given(edges=edge_lists(), data=st.data())
+def test_entries_of_rows(edges, data):
+    op = SparseOperator.from_edges(*edges)
+    chosen = data.draw(st.lists(st.integers(0, op.shape[0] - 1), max_size=5))
+    which, columns, values = op.entries(torch.tensor(chosen, dtype=torch.int64))
+    rows, cols = op.edges()
+    expected = [
+        (i, int(c), float(v))
+        for i, row in enumerate(chosen)
+        for r, c, v in zip(rows, cols, op.values, strict=True)
+        if r == row
+    ]
+    assert list(zip(which.tolist(), columns.tolist(), values.tolist(), strict=True)) == expected
+
+
 def test_second_derivatives_are_those_of_a_linear_map():
     op = SparseOperator.from_edges([0, 1, 1], [1, 0, 2], 3)
     x = torch.randn(3, 2, dtype=F64, requires_grad=True)

@@ -25,6 +25,39 @@ def test_hash_ignores_the_order_of_rows_and_sees_every_column() -> None:
         )
 
 
+def test_hashes_from_before_there_were_p_values() -> None:
+    dataset = tiny_dataset()
+    assert dataset.sha256 == "f938c692ee30d27ae560aa16fa71f395bc2d17663fc0d4930c6f5381493c7816"
+    unknown = np.full(len(dataset), np.nan, np.float32)
+    assert replace(dataset, table=replace(dataset.table, p=unknown)).sha256 == dataset.sha256
+
+
+def test_hash_sees_p_values_and_not_the_order_of_rows() -> None:
+    organism = tiny_dataset().organism
+    rows = MutantTable.from_sets([[0, 1]] * 3 + [[2]], value=[1, 1, 1, 0], p=[0.5, np.nan, 0.25, 0.5])
+    orders = ([0, 1, 2, 3], [3, 2, 1, 0], [1, 2, 0, 3])
+    hashes = [Dataset("x", organism, rows.take(order), (Phenotype("f"),)).sha256 for order in orders]
+    assert len(set(hashes)) == 1
+    for p in (None, [0.5, 0.25, 0.25, 0.5], [0.5, np.nan, 0.25, 0.75]):
+        table = replace(rows, p=None if p is None else np.float32(p))
+        assert Dataset("x", organism, table, (Phenotype("f"),)).sha256 != hashes[0]
+
+
+def test_p_values_stay_with_their_rows() -> None:
+    dataset = tiny_dataset()
+    p = np.linspace(0, 1, len(dataset), dtype=np.float32)
+    p[:24] = np.nan
+    valued = replace(dataset, table=replace(dataset.table, p=p))
+    epsilon = dataset.table.phenotype == 1
+    np.testing.assert_array_equal(valued.select(["epsilon"]).table.p, p[epsilon])  # type: ignore[arg-type]
+    turned = valued.restrict_genes(np.arange(23, -1, -1))
+    np.testing.assert_array_equal(turned.table.p, p)  # type: ignore[arg-type]
+    frame = valued.to_pandas()
+    np.testing.assert_array_equal(frame["p"].to_numpy(np.float32), p)
+    assert valued.to_arrow()["p"].null_count == 24
+    assert "p" not in dataset.to_pandas()
+
+
 def test_hash_of_rows_that_differ_in_kind_only() -> None:
     organism = tiny_dataset().organism
     kinds = [Kind.ABSENT, Kind.REDUCED, Kind.REDUCED, Kind.ABSENT]

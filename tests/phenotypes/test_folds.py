@@ -84,6 +84,18 @@ def test_unseen_tests_rows_within_one_fold_once(make_random_dataset: Factory, se
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 1000), st.integers(2, 5))
+def test_any_unseen_tests_a_row_in_every_fold_of_its_genes(
+    make_random_dataset: Factory, seed: int, folds: int
+) -> None:
+    dataset = make_random_dataset(seed, 30, 300, (0, 1, 2, 3))
+    splits = try_folds(dataset, "any-unseen", folds, seed)
+    fold = fold_of_gene(dataset, splits)
+    expected = [len({fold[g] for g in genes}) for genes in dataset.table.sets()]
+    assert times_tested(splits).tolist() == expected
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 1000), st.integers(2, 5))
 def test_query_pair_tests_every_triple_once(make_random_dataset: Factory, seed: int, folds: int) -> None:
     dataset = make_random_dataset(seed, 12, 200, (1, 2, 3, 3, 3, 4))
     splits = try_folds(dataset, "query-pair", folds, seed)
@@ -119,7 +131,9 @@ def test_order_tests_every_row_of_the_order_once(make_random_dataset: Factory) -
         assert set(split.dropped) == {"more genes than the tested order", "tested in another fold"}
 
 
-@pytest.mark.parametrize("name", ["random", "one-unseen", "unseen", "query-pair", "screen", "order"])
+@pytest.mark.parametrize(
+    "name", ["random", "one-unseen", "unseen", "any-unseen", "query-pair", "screen", "order"]
+)
 def test_a_fold_is_a_split_of_its_own(make_random_dataset: Factory, name: str) -> None:
     dataset = make_random_dataset(4, 25, 300)
     splits = dataset.folds(name, 3, 5, validation=0.2)

@@ -21,7 +21,7 @@ from wildtype.phenotypes import Dataset, Phenotype, Split
 from wildtype.phenotypes.pinned import NO_SIDE, NOT_LISTED, UNTAUGHT, read_pinned
 
 Factory = Callable[..., Dataset]
-NAMES = ["random", "one-unseen", "unseen", "query-pair", "screen", "order"]
+NAMES = ["random", "one-unseen", "unseen", "any-unseen", "query-pair", "screen", "order"]
 Genotype = tuple[object, ...]
 
 

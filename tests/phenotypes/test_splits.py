@@ -18,7 +18,7 @@ from wildtype.phenotypes import Dataset, Split
 from wildtype.phenotypes.splits import make_split
 
 Factory = Callable[..., Dataset]
-NAMES = ["random", "one-unseen", "unseen", "query-pair", "screen", "order"]
+NAMES = ["random", "one-unseen", "unseen", "any-unseen", "query-pair", "screen", "order"]
 
 
 def parts(split: Split) -> dict[str, np.ndarray]:
@@ -166,6 +166,64 @@ def test_single_mutants_are_test_rows_when_all_genes_are_unseen(make_dataset: Fa
     assert split.dropped == {}
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 1000), st.integers(10, 30))
+def test_any_unseen_tests_every_row_with_a_held_out_gene(
+    make_random_dataset: Factory, seed: int, genes: int
+) -> None:
+    dataset = make_random_dataset(seed, genes, 150, (0, 1, 2, 3))
+    split = try_split(dataset, "any-unseen", seed, validation=0.1, test=0.1)
+    names = dataset.organism.genes.names
+    tested, selecting = (
+        {names.index(gene) for gene in split.held_out_genes[part]} for part in ("test", "validation")
+    )
+    assert len(tested) == len(selecting) == max(round(0.1 * dataset.measured_genes().size), 1)
+    assert not tested & selecting
+    sides = [
+        "test" if set(row) & tested else "validation" if set(row) & selecting else "train"
+        for row in dataset.table.sets()
+    ]
+    for part, rows in parts(split).items():
+        assert rows.tolist() == [i for i, side in enumerate(sides) if side == part]
+    assert split.dropped == {}
+    seen = set().union(*gene_sets(dataset, split.train))
+    assert all(
+        row - seen for part in ("validation", "test") for row in gene_sets(dataset, parts(split)[part])
+    )
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 1000), st.sampled_from(["one-unseen", "unseen", "any-unseen"]), st.integers(1, 9))
+def test_so_many_genes_are_held_out(make_random_dataset: Factory, seed: int, name: str, genes: int) -> None:
+    dataset = make_random_dataset(seed, 31, 300)
+    split = try_split(dataset, name, seed, validation=0.1, genes=genes)
+    measured = dataset.measured_genes().size
+    assert len(split.held_out_genes["test"]) == genes
+    assert len(split.held_out_genes["validation"]) == round(0.1 * measured)
+    assert split.options == {"validation": 0.1, "genes": genes}
+    assert Split.from_json(json.loads(json.dumps(split.to_json()))).options == split.options
+    # As many of them as a fraction are the same ones.
+    same = make_split(dataset, name, seed, validation=0.1, test=genes / measured)
+    assert same.held_out_genes == split.held_out_genes
+    np.testing.assert_array_equal(same.test, split.test)
+
+
+def test_test_rows_of_any_unseen_may_have_genes_held_out_for_validation(make_dataset: Factory) -> None:
+    dataset = make_dataset(list(combinations(range(20), 2)), 20)
+    split = make_split(dataset, "any-unseen", 0, validation=0.2, genes=3)
+    names = dataset.organism.genes.names
+    held = {part: {names.index(g) for g in split.held_out_genes[part]} for part in ("validation", "test")}
+    assert any(row & held["validation"] for row in gene_sets(dataset, split.test))
+    assert (split.train.size, split.validation.size, split.test.size) == (13 * 12 // 2, 58, 54)
+    # but a validation row with a gene held out for test is a leak
+    row = split.test[[bool(s & held["validation"]) for s in gene_sets(dataset, split.test)]][0]
+    moved = {"test": split.test[split.test != row], "validation": np.sort(np.append(split.validation, row))}
+    with pytest.raises(SplitError, match="leaks: test rows break its rule"):
+        replace(split, **moved).check(dataset)
+    with pytest.raises(SplitError, match="leaks: validation rows break its rule"):
+        replace(split, held_out_genes={"test": split.held_out_genes["test"]}).check(dataset)
+
+
 def test_query_pair_drops_other_orders_and_counts(make_dataset: Factory) -> None:
     queries = [(0, 1), (2, 3), (4, 5), (6, 7)]
     sets = (
@@ -293,7 +351,7 @@ def swap(split: Split, take: int, give: int) -> dict[str, Any]:
     return {"train": train, "test": test}
 
 
-@pytest.mark.parametrize("name", ["one-unseen", "unseen", "query-pair", "screen", "order"])
+@pytest.mark.parametrize("name", ["one-unseen", "unseen", "any-unseen", "query-pair", "screen", "order"])
 def test_check_finds_a_planted_leak(make_random_dataset: Factory, name: str) -> None:
     dataset = make_random_dataset(1, 25, 200)
     split = make_split(dataset, name, 0, **shares(name))
@@ -301,7 +359,7 @@ def test_check_finds_a_planted_leak(make_random_dataset: Factory, name: str) -> 
         replace(split, **swap(split, 0, 0)).check(dataset)
 
 
-@pytest.mark.parametrize("name", ["one-unseen", "unseen", "query-pair", "screen", "order"])
+@pytest.mark.parametrize("name", ["one-unseen", "unseen", "any-unseen", "query-pair", "screen", "order"])
 @pytest.mark.parametrize(("source", "target"), [("test", "train"), ("train", "test"), ("test", "validation")])
 def test_check_finds_a_row_on_the_wrong_side(
     make_random_dataset: Factory, name: str, source: str, target: str
@@ -366,6 +424,22 @@ def test_messages(make_dataset: Factory) -> None:
         make_split(pairs, "random", by="query")
     with pytest.raises(SplitError, match="option order=2 is for split 'order'"):
         make_split(pairs, "G", order=2)
+    with pytest.raises(
+        SplitError, match="option genes=4 is for split 'one-unseen', 'unseen', 'any-unseen', not"
+    ):
+        make_split(pairs, "random", genes=4)
+    with pytest.raises(SplitError, match="the number of genes says how much is tested"):
+        make_split(pairs, "G", genes=2, test=0.5)
+    with pytest.raises(SplitError, match="genes=2 and folds=3 both say how much is tested"):
+        make_split(pairs, "G", genes=2, fold=0, folds=3)
+    for genes in (0, -1, 1.5):
+        with pytest.raises(SplitError, match=f"{genes:g} genes cannot be held out"):
+            make_split(pairs, "any-unseen", genes=genes)
+    for genes in (5, 6, 400):
+        with pytest.raises(SplitError, match=f"of 6 genes: .*test {genes} genes leave none for training"):
+            make_split(pairs, "any-unseen", genes=genes)
+    with pytest.raises(SplitError, match=r"leaves no .* \(validation 0.1, test 4 genes\)"):
+        make_split(make_dataset([tuple(range(6))], 6), "any-unseen", validation=0.1, genes=4)
     with pytest.raises(SplitError, match="order 7 .* cannot be tested: it has rows of order 2"):
         make_split(pairs, "order", order=7)
     with pytest.raises(SplitError, match="a whole order is tested"):

@@ -79,11 +79,25 @@ def test_a_folder_of_format_1_still_loads(tmp_path: Path) -> None:
         read_dataset(tmp_path, dataset.organism)
 
 
+def test_p_values_are_stored_as_format_3(tmp_path: Path) -> None:
+    plain = small()
+    save_dataset(plain, tmp_path / "plain")
+    assert json.loads((tmp_path / "plain" / "dataset.json").read_text())["format_version"] == 2
+    valued = replace(plain, table=replace(plain.table, p=np.float32([0.5, np.nan, 0])))
+    save_dataset(valued, tmp_path / "valued")
+    assert json.loads((tmp_path / "valued" / "dataset.json").read_text())["format_version"] == 3
+    again = read_dataset(tmp_path / "valued", plain.organism)
+    assert again.sha256 == valued.sha256 != plain.sha256
+    np.testing.assert_array_equal(again.table.p, valued.table.p)  # type: ignore[arg-type]
+    assert pd.read_parquet(tmp_path / "valued" / "table.parquet")["p"].isna().tolist() == [False, True, False]
+    assert read_dataset(tmp_path / "plain", plain.organism).table.p is None
+
+
 def test_a_later_format_is_refused(tmp_path: Path) -> None:
     save_dataset(small(), tmp_path / "d")
     path = tmp_path / "d" / "dataset.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"format_version": 3}))
-    with pytest.raises(DatasetError, match="has format 3, .* reads up to 2: update wildtype"):
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"format_version": 4}))
+    with pytest.raises(DatasetError, match="has format 4, .* reads up to 3: update wildtype"):
         read_dataset(tmp_path / "d", small().organism)
 
 

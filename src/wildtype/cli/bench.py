@@ -48,6 +48,55 @@ def step(
 
 
 @app.command()
+def dango(
+    nodes: int = 6607, relations: int = 6, edges: int = 1_700_000, width: int = 64,
+    batch_size: int = 64, repeats: int = 3, seed: int = 0, reference: Reference = True, json: Json = False,
+) -> None:  # fmt: skip
+    """A training step of DANGO, against dense targets, global attention maps and torch_geometric."""
+    from wildtype.profiling.dango import bench_dango
+
+    _show(
+        bench_dango(
+            nodes=nodes, relations=relations, edges=edges, width=width,
+            batch_size=batch_size, repeats=repeats, seed=seed, reference=reference,
+        ), json,
+    )  # fmt: skip
+
+
+@app.command("difference-gnn")
+def difference_gnn(
+    nodes: int = 6607, relations: int = 9, edges: int = 2_530_000, width: int = 64, layers: int = 3,
+    batch_size: int = 28, tile: int = 0, aggregation: str = "sum", repeats: int = 1, seed: int = 0,
+    reference: Reference = True, json: Json = False,
+) -> None:  # fmt: skip
+    """A training step of the difference GNN on one shared graph, against one masked graph per mutant."""
+    from wildtype.profiling.difference_gnn import bench_difference_gnn
+
+    _show(
+        bench_difference_gnn(
+            nodes=nodes, relations=relations, edges=edges, width=width, layers=layers, batch_size=batch_size,
+            tile=tile, aggregation=aggregation, repeats=repeats, seed=seed, reference=reference,
+        ), json,
+    )  # fmt: skip
+
+
+@app.command("mask-vs-filter")
+def mask_vs_filter(
+    nodes: int = 6607, relations: int = 9, edges: int = 2_530_000, width: int = 64, batch_size: int = 32,
+    repeats: int = 3, seed: int = 0, json: Json = False,
+) -> None:  # fmt: skip
+    """Generating edge masks in five ways; masking all messages against filtering the edges first."""
+    from wildtype.profiling.edge_masks import bench_edge_masks
+
+    _show(
+        bench_edge_masks(
+            nodes=nodes, relations=relations, edges=edges, width=width, batch_size=batch_size,
+            repeats=repeats, seed=seed,
+        ), json,
+    )  # fmt: skip
+
+
+@app.command()
 def loader(
     mutants: int = 2_000_000, genes: int = 6607, batch_size: int = 4096, repeats: int = 5, seed: int = 0,
     json: Json = False,
@@ -59,11 +108,48 @@ def loader(
 
 
 @app.command()
+def pipelines(
+    nodes: int = 6607, relations: int = 9, edges: int = 2_530_000, batch_size: int = 32,
+    large_batch: int = 4096, mutants: int = 200_000, compared: int = 8, repeats: int = 5,
+    seconds: Annotated[float, typer.Option(help="Time limit of each row.")] = 4.0,
+    budget_gib: Annotated[float, typer.Option(help="Memory for the largest batch.")] = 8.0,
+    seed: int = 0, reference: Reference = True, json: Json = False,
+) -> None:  # fmt: skip
+    """Five representations of a mutant, from the table to a batch: node masks against torch_geometric."""
+    from wildtype.profiling.pipelines import bench_pipelines
+
+    report = bench_pipelines(
+        nodes=nodes, relations=relations, edges=edges, batch_size=batch_size, large_batch=large_batch,
+        mutants=mutants, compared=compared, repeats=repeats, seconds=seconds, budget_gib=budget_gib,
+        seed=seed, reference=reference,
+    )  # fmt: skip
+    if not json:
+        _show_rows(report.pop("rows"))
+    _show(report, json)
+
+
+@app.command()
 def store(rows: int = 1_000_000, genes: int = 6607, seed: int = 0, json: Json = False) -> None:
     """Measurements into the store of all experiments, and queried out of it."""
     from wildtype.profiling.store import bench_store
 
     _show(bench_store(rows=rows, genes=genes, seed=seed), json)
+
+
+@app.command("masked-gin")
+def masked_gin(
+    nodes: int = 6607, relations: int = 9, edges: int = 2_530_000, width: int = 64,
+    batch_size: int = 8, repeats: int = 3, seed: int = 0, reference: Reference = True, json: Json = False,
+) -> None:  # fmt: skip
+    """A graph layer of many mutants as node masks on one graph, against one masked graph per mutant."""
+    from wildtype.profiling.message_passing import bench_masked_gin
+
+    _show(
+        bench_masked_gin(
+            nodes=nodes, relations=relations, edges=edges, width=width, batch_size=batch_size,
+            repeats=repeats, seed=seed, reference=reference,
+        ), json,
+    )  # fmt: skip
 
 
 def _show(result: dict[str, Any], json: bool) -> None:
@@ -75,6 +161,16 @@ def _show(result: dict[str, Any], json: bool) -> None:
     table = Table("what", "value", show_header=False)
     for name, value in _flat(result):
         table.add_row(name, f"{value:,.4g}" if isinstance(value, float) else str(value))
+    console().print(table)
+
+
+def _show_rows(rows: list[dict[str, Any]]) -> None:
+    from rich.table import Table
+
+    table = Table(*(name.replace("_", " ") for name in rows[0]))
+    for row in rows:
+        table.add_row(*(f"{v:,.4g}" if isinstance(v, float) else f"{v:,}" if isinstance(v, int) else v
+                        for v in row.values()))  # fmt: skip
     console().print(table)
 
 

@@ -15,15 +15,16 @@ from hydra import initialize_config_dir
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException
-from omegaconf import OmegaConf
+from omegaconf import MISSING, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from wildtype.config.schema import TrainConfig
 from wildtype.errors import ConfigError
+from wildtype.models.registry import MODELS, config_class
 
 SETTINGS = Path(__file__).parent / "settings"
-GROUPS = {"data": "dataset", "experiment": "experiment"}
-MAP = "model.prior.heads"  # the one setting whose keys are names of the user's data
+GROUPS = {"data": "dataset", "model": "model", "experiment": "experiment"}
+MAPS = ("model.prior.heads", "model.zeros")  # settings whose keys are names of the user's data
 
 
 def compose(overrides: Sequence[str] = ()) -> TrainConfig:
@@ -32,26 +33,40 @@ def compose(overrides: Sequence[str] = ()) -> TrainConfig:
     Parameters
     ----------
     overrides : sequence of str
-        ``data=yeast-digenic-costanzo2010``, ``experiment=yeast-trigenic``, ``model.layers=0``, ``seed=1``, …
+        ``data=yeast-digenic-costanzo2010``, ``model=dango``, ``experiment=yeast-trigenic``,
+        ``model.layers=0``, ``seed=1``, …
 
     Raises
     ------
     ConfigError
-        On an unknown key, dataset or experiment, or a value of the wrong type.
+        On an unknown key, dataset, model or experiment, or a value of the wrong type.
     """
-    checked = [_checked(word) for word in overrides]
-    # Hydra cannot add entries to a map of dataclasses by their dotted names; OmegaConf can.
-    entries = [word for word in checked if word.startswith(MAP + ".")]
+    given = [_taken_apart(word) for word in overrides]
+    groups = [f"{key}={value}" for key, value in (_chosen(*pair) for pair in given) if key in GROUPS]
+    keys = known_keys(_compose(groups, []))  # of the model that was chosen
+    checked = [_checked(*_chosen(*pair), keys) for pair in given]
+    # Hydra cannot add entries to a map by their dotted names; OmegaConf can.
+    entries = [word for word in checked if word.startswith(tuple(f"{name}." for name in MAPS))]
     words = [word for word in checked if word not in entries]
     if any(word.startswith("data.name=") for word in words) and not any(w.startswith("data=") for w in words):
         words.insert(0, "data=other")
-    ConfigStore.instance().store(name="schema", node=TrainConfig)
+    return _compose(words, entries)
+
+
+def _compose(words: Sequence[str], entries: Sequence[str]) -> TrainConfig:
+    """Return what Hydra makes of words that were checked, with further entries of maps."""
+    schema = OmegaConf.structured(TrainConfig)
+    schema.model = MISSING  # its type is that of the model that is chosen
+    store = ConfigStore.instance()
+    store.store(name="schema", node=schema)
+    for name in MODELS:
+        store.store(group="model_schema", name=name, node=config_class(name))
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(str(SETTINGS.resolve()), version_base="1.3"):
-            composed = hydra_compose("train", overrides=words)
+            composed = hydra_compose("train", overrides=list(words))
         OmegaConf.set_struct(composed, False)
-        config = OmegaConf.to_object(OmegaConf.merge(composed, OmegaConf.from_dotlist(entries)))
+        config = OmegaConf.to_object(OmegaConf.merge(composed, OmegaConf.from_dotlist(list(entries))))
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(_explain(error)) from error
     assert isinstance(config, TrainConfig)
@@ -71,26 +86,36 @@ def known_keys(node: object = TrainConfig, prefix: str = "") -> list[str]:
 
 
 def known(group: str) -> list[str]:
-    """Return the names of the settings files of a group: ``data`` or ``experiment``."""
+    """Return the names of the settings files of a group: ``data``, ``model`` or ``experiment``."""
     return sorted(path.stem for path in (SETTINGS / group).glob("*.yaml"))
 
 
-def _checked(word: str) -> str:
-    """Return a word as Hydra wants it, after checking its key; raises ``ConfigError``."""
+def _taken_apart(word: str) -> tuple[str, str]:
+    """Return key and value of a word; raises ``ConfigError`` if it is none."""
     key, found, value = word.lstrip("+").partition("=")
     if not found:
         raise ConfigError(f"{word!r} is not a setting: write key=value, as in model.layers=2")
+    return key, value
+
+
+def _chosen(key: str, value: str) -> tuple[str, str]:
+    """Return a word again after checking what it chooses of a group; own data take the general settings."""
+    if key == "model.name":
+        key = "model"
+    if key not in GROUPS or value in known(key):
+        return key, value
+    if key == "data" and re.fullmatch(r"[A-Za-z0-9][\w.-]*", value):
+        return "data.name", value  # own data, or a query's
+    raise ConfigError(f"there is no {GROUPS[key]} {value!r}; known: {', '.join(known(key))}")
+
+
+def _checked(key: str, value: str, keys: Sequence[str]) -> str:
+    """Return a word as Hydra wants it, after checking its key; raises ``ConfigError``."""
     if key in GROUPS:
-        if key == "data" and re.fullmatch(r"[A-Za-z0-9][\w.-]*", value) and value not in known(key):
-            return f"data.name={value}"  # own data, or a query's: the general settings
-        if value not in known(key):
-            raise ConfigError(f"there is no {GROUPS[key]} {value!r}; known: {', '.join(known(key))}")
         return f"{key}={value}"
-    if key.startswith(MAP + "."):
-        return f"{key}={value}"
-    if key == MAP:
-        return f"+{key}={value}"
-    keys = known_keys()
+    owner = next((name for name in MAPS if key == name or key.startswith(f"{name}.")), None)
+    if owner in keys:
+        return f"+{key}={value}" if key == owner else f"{key}={value}"
     if key not in keys:
         near = difflib.get_close_matches(key, keys, n=3, cutoff=0.6)
         hint = (

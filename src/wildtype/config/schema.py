@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from wildtype.models.cell_transformer.config import CellTransformerConfig
 from wildtype.training.config import TrainingConfig
@@ -20,11 +21,17 @@ class DataConfig:
         What to predict; empty: the dataset's own targets.
     tokens : str
         ``all`` genes of the organism, or the ``measured`` ones only, which is cheaper.
+    rows : int or None
+        Use so many rows of these phenotypes alone, the same ones whatever the seed; None: all.
+    flip : bool
+        Train on the labels times -1, as DANGO's published protocol does; predictions are turned back.
     """
 
     name: str = "ecoli-core-growth"
     phenotypes: list[str] = field(default_factory=list)
     tokens: str = "all"
+    rows: int | None = None
+    flip: bool = False
 
 
 @dataclass
@@ -34,7 +41,7 @@ class SplitConfig:
     Attributes
     ----------
     name : str
-        ``random``, ``one-unseen``, ``unseen``, ``query-pair``, ``screen`` or ``order``.
+        ``random``, ``one-unseen``, ``unseen``, ``any-unseen``, ``query-pair``, ``screen`` or ``order``.
     validation, test : float or None
         Fractions; None: the split's own defaults.
     fold, folds : int or None
@@ -43,6 +50,9 @@ class SplitConfig:
         Number of perturbed genes that is tested, in the split ``order``.
     by : str or None
         What a screen is, in the split ``screen``: ``query``, ``condition`` or ``study``.
+    genes : int or None
+        Number of genes held out for test instead of a fraction, in the splits ``one-unseen``, ``unseen`` and
+        ``any-unseen``.
     pinned : str
         A file that ``wildtype data split -o`` wrote: its sides are used again, and nothing is drawn.
     """
@@ -54,6 +64,7 @@ class SplitConfig:
     folds: int | None = None
     order: int | None = None
     by: str | None = None
+    genes: int | None = None
     pinned: str = ""
 
 
@@ -86,13 +97,13 @@ class RunConfig:
 class TrainConfig:
     """Everything that `wildtype train` can be told.
 
-    ``baselines`` names those to compare with: ``[all]``, or none with ``[]``. ``seed`` draws split, initial
-    weights and order.
+    ``model`` holds the settings of one of `models.registry.MODELS`. ``baselines`` names those to compare
+    with: ``[all]``, or none with ``[]``. ``seed`` draws split, initial weights and order.
     """
 
     data: DataConfig = field(default_factory=DataConfig)
     split: SplitConfig = field(default_factory=SplitConfig)
-    model: CellTransformerConfig = field(default_factory=CellTransformerConfig)
+    model: Any = field(default_factory=CellTransformerConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
     baselines: list[str] = field(default_factory=lambda: ["all"])
     run: RunConfig = field(default_factory=RunConfig)

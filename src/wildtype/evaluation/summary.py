@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from wildtype.evaluation.compare import Comparison
+from wildtype.errors import ConfigError
+from wildtype.evaluation.compare import Comparison, Score
 
 METRICS = ("pearson", "spearman", "mse", "auroc_sign", "auroc_strong", "pearson_negatives")
 
@@ -60,11 +61,40 @@ class Summary:
 
 
 def summarise(comparisons: Iterable[Comparison]) -> list[Summary]:
-    """Group comparisons by dataset, phenotype and split, and sum up each group over its runs."""
-    groups: dict[tuple[str, str, str], list[Comparison]] = {}
+    """Group comparisons by dataset, phenotype and split, and sum up each group over its seeds.
+
+    Runs of one seed stand in one table, each with the models that it trained.
+
+    Raises
+    ------
+    ConfigError
+        If two runs of one seed scored the same model, or scored on other rows.
+    """
+    groups: dict[tuple[str, str, str], dict[int, Comparison]] = {}
     for comparison in comparisons:
-        groups.setdefault((comparison.dataset, comparison.phenotype, comparison.split), []).append(comparison)
-    return [_summary(group) for group in groups.values()]
+        question = (comparison.dataset, comparison.phenotype, comparison.split)
+        group = groups.setdefault(question, {})
+        other = group.get(comparison.seed)
+        group[comparison.seed] = comparison if other is None else _joined(other, comparison)
+    return [_summary(list(group.values())) for group in groups.values()]
+
+
+def _joined(first: Comparison, second: Comparison) -> Comparison:
+    """Return one comparison with the models of both; baselines that both hold count once."""
+    where = f"two runs on {first.dataset}, {first.phenotype}, split {first.split}, seed {first.seed}"
+    if (first.dataset_sha256, first.rows) != (second.dataset_sha256, second.rows):
+        raise ConfigError(f"{where} were tested on different rows: sum them up apart")
+    known = {score.model for score in first.scores}
+    twice = [score.model for score in second.scores if score.model in known and not score.baseline]
+    if twice:
+        raise ConfigError(f"{where} both trained {twice[0]}: leave one of them out")
+    scores = [*first.scores, *(score for score in second.scores if score.model not in known)]
+
+    def rank(score: Score) -> float:
+        value = score.estimate(first.headline).value
+        return float("inf") if np.isnan(value) else -value
+
+    return replace(first, scores=tuple(sorted(scores, key=rank)))
 
 
 def _summary(group: list[Comparison]) -> Summary:

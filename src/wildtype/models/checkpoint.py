@@ -1,15 +1,16 @@
 """A checkpoint is a folder from which a model predicts again, anywhere, without pickle.
 
-    model.safetensors      weights
-    organism.safetensors   gene features as the encoder sees them
+    model.safetensors      weights, of every member of an ensemble
+    organism.safetensors   what the model sees of the organism: gene features, relations, metabolism
     config.json            format, settings, phenotypes, conditions, sha256 of every file of numbers
     genes.json             the pinned gene index
     scaling.json           mean and standard deviation of each phenotype's training labels
     metrics.json           what the run measured
     known.npz              measured mutants, and the part of the split that each was in
-    format_version         1
+    format_version         2
 
-Prediction needs no graph: the wild type is encoded from features and weights alone.
+A checkpoint of the cell transformer holds no graph: it encodes the wild type from features and weights alone.
+Format 1 (the cell transformer alone) is still read.
 """
 
 from __future__ import annotations
@@ -28,17 +29,19 @@ from omegaconf.errors import OmegaConfBaseException
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from wildtype.errors import CheckpointError, GeneSetError
+from wildtype.errors import CheckpointError, ConfigError, GeneSetError
 from wildtype.files import sha256_of_file, write_json, write_text, writing_folder
-from wildtype.models.cell_transformer.config import CellTransformerConfig
-from wildtype.models.cell_transformer.model import CellTransformer
-from wildtype.models.interface import OrganismTensors, WildType
+from wildtype.models.ensemble import Ensemble
+from wildtype.models.interface import Model, OrganismTensors, WildType
+from wildtype.models.organism_storage import from_tensors, to_tensors
+from wildtype.models.registry import config_class, make_model
 from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.storage import read_table, save_table
 from wildtype.organism import GeneIndex
 
-FORMAT = 1
+FORMAT = 2
+READABLE = (1, 2)
 PARTS = ("train", "validation", "test", "unused")
 BESIDE = ("part", "single_fitness", "single_fitness_sd", "essential")
 """What stands beside the table of known mutants in ``known.npz``."""
@@ -78,12 +81,12 @@ class Checkpoint:
 
     Attributes
     ----------
-    model : CellTransformer
-        In evaluation mode.
+    model : Model
+        In evaluation mode; an ``Ensemble`` where several were trained.
     genes : GeneIndex
         The n genes that are tokens of the model.
-    features : float32 tensor [n, f]
-        Gene features as the encoder sees them.
+    organism : OrganismTensors
+        What the model sees of the organism, without priors.
     phenotypes : list of dict
         Name, unit, min_order, … of each of the p outputs.
     conditions : list of str
@@ -100,9 +103,9 @@ class Checkpoint:
         What the run measured.
     """
 
-    model: CellTransformer
+    model: Model
     genes: GeneIndex
-    features: torch.Tensor
+    organism: OrganismTensors
     phenotypes: list[dict[str, Any]]
     conditions: list[str]
     mean: NDArray[np.float64]
@@ -116,7 +119,7 @@ class Checkpoint:
     def encode(self) -> WildType:
         """Encode the wild type once (without graph priors, which only training needs)."""
         self.model.eval()
-        return self.model.encode(OrganismTensors(self.features))
+        return self.model.encode(self.organism)
 
     @torch.no_grad()
     def predict(self, table: MutantTable, wild_type: WildType | None = None) -> NDArray[np.float64]:
@@ -144,7 +147,8 @@ class Checkpoint:
                 {k: v.contiguous() for k, v in self.model.state_dict().items()},
                 temporary / "model.safetensors",
             )
-            save_file({"features": self.features.contiguous()}, temporary / "organism.safetensors")
+            tensors, shapes = to_tensors(self.organism)
+            save_file(tensors, temporary / "organism.safetensors")
             save_table(known.table, temporary / "known.npz", beside)
             write_json(temporary / "genes.json", self.genes.to_json())
             scaling = {
@@ -158,6 +162,8 @@ class Checkpoint:
                 "format_version": FORMAT,
                 "model": self.model.config.name,
                 "settings": asdict(self.model.config),
+                "members": len(self.model.members) if isinstance(self.model, Ensemble) else 1,
+                "operators": shapes,
                 "phenotypes": self.phenotypes,
                 "conditions": self.conditions,
                 "relations": self.relations,
@@ -212,10 +218,10 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     try:
         record = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         version = json.loads((folder / "format_version").read_text(encoding="utf-8"))
-        if version != FORMAT or record["format_version"] != FORMAT:
+        if version not in READABLE or record["format_version"] != version:
             raise CheckpointError(
-                f"checkpoint {str(folder)!r} has format {version}, this version of wildtype reads {FORMAT}: "
-                f"update wildtype"
+                f"checkpoint {str(folder)!r} has format {version}, this version of wildtype reads up to "
+                f"{FORMAT}: update wildtype"
             )
         for name, expected in record["sha256"].items():
             if sha256_of_file(folder / name) != expected:
@@ -229,20 +235,10 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
             table=table,
             **{name: beside[name] for name in BESIDE},
         )
-        settings = OmegaConf.merge(OmegaConf.structured(CellTransformerConfig), record["settings"])
-        config = OmegaConf.to_object(settings)
-        assert isinstance(config, CellTransformerConfig)
-        features = load_file(folder / "organism.safetensors")["features"]
-        phenotypes = record["phenotypes"]
-        model = CellTransformer(
-            config,
-            genes=len(genes),
-            features=features.shape[1],
-            phenotypes=len(phenotypes),
-            conditions=len(record["conditions"]),
-            relations=record["relations"],
-        )
+        organism = from_tensors(load_file(folder / "organism.safetensors"), record.get("operators", {}))
+        model = _model(record, len(genes), organism.features.shape[1])
         model.load_state_dict(load_file(folder / "model.safetensors"))
+        phenotypes = record["phenotypes"]
     except CheckpointError:
         raise
     except FileNotFoundError as error:
@@ -251,13 +247,13 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         ) from error
     except (
         KeyError, ValueError, TypeError, RuntimeError, EOFError, OSError,
-        zipfile.BadZipFile, SafetensorError, OmegaConfBaseException, GeneSetError,
+        zipfile.BadZipFile, SafetensorError, OmegaConfBaseException, GeneSetError, ConfigError,
     ) as error:  # fmt: skip
         raise CheckpointError(f"checkpoint {str(folder)!r} is damaged ({error}): {remedy}") from error
     return Checkpoint(
         model=model.eval(),
         genes=genes,
-        features=features,
+        organism=organism,
         phenotypes=phenotypes,
         conditions=record["conditions"],
         mean=np.array([scaling[p["name"]]["mean"] for p in phenotypes]),
@@ -267,3 +263,21 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         origin=record["origin"],
         metrics=metrics,
     )
+
+
+def _model(record: dict[str, Any], genes: int, features: int) -> Model:
+    """Return the model that a record describes, with weights of no meaning."""
+    settings = OmegaConf.structured(config_class(record["model"]))
+    config = OmegaConf.to_object(OmegaConf.merge(settings, record["settings"]))
+    members = [
+        make_model(
+            config,
+            genes=genes,
+            features=features,
+            phenotypes=len(record["phenotypes"]),
+            conditions=len(record["conditions"]),
+            relations=record["relations"],
+        )
+        for _ in range(record.get("members", 1))
+    ]
+    return members[0] if len(members) == 1 else Ensemble(members)

@@ -1,23 +1,82 @@
 """What every neural model shares: its view of the organism, the encoded wild type, and a prediction.
 
-Legend: n genes · f features per gene · d width · b mutants · p phenotypes · t = n + 1 tokens (CLS first).
+Legend: n genes · f features per gene · d width · b mutants · p phenotypes · t = n + 1 tokens (CLS first) ·
+r reactions · m metabolites · c gene complexes.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
-from torch import Tensor
+from scipy import sparse
+from torch import Tensor, nn
 
 from wildtype.errors import ConfigError
 from wildtype.mutants.batch import MutantBatch
+from wildtype.mutants.cell_graph import CellGraph
 from wildtype.nn.sparse import SparseOperator
-from wildtype.organism import GeneGraphs
+from wildtype.organism import GeneGraphs, Organism
 
 CLS = 0  # position of the CLS token; gene i is token i + 1
+
+
+@dataclass(slots=True)
+class MetabolismTensors:
+    """Reactions, metabolites and gene rules, as a model that passes messages over them sees them.
+
+    A gene that rules name but the organism does not have is always there: no complex here needs it.
+
+    Attributes
+    ----------
+    complexes : SparseOperator [c, n]
+        1 where a minimal complex needs a gene.
+    isozymes : SparseOperator [r, c]
+        1 where a complex is enough for a reaction. A reaction without complexes is always alive.
+    gpr : SparseOperator [r, n]
+        1 where a rule lists a gene.
+    stoichiometry : SparseOperator [m, r]
+        Coefficients, negative where consumed.
+    """
+
+    complexes: SparseOperator
+    isozymes: SparseOperator
+    gpr: SparseOperator
+    stoichiometry: SparseOperator
+
+    @classmethod
+    def of(cls, graph: CellGraph) -> MetabolismTensors:
+        """Return the metabolism of a wiring; raises ``ConfigError`` if it has none."""
+        metabolism = graph.metabolism
+        if metabolism is None:
+            raise ConfigError("this wiring has no metabolism: build it with metabolism=True")
+        known = metabolism.gene_columns(graph.genes)
+        there = known >= 0
+        place = sparse.csr_array(
+            (there[there].astype(float), (known[there], there.nonzero()[0])),
+            shape=(len(metabolism.genes), graph.n),
+        )
+        return cls(
+            _operator(metabolism.complex_gene @ place, "complexes"),
+            _operator(metabolism.reaction_complex, "isozymes"),
+            _operator(graph.gpr, "gpr"),
+            _operator(graph.stoichiometry, "stoichiometry"),
+        )
+
+    def to(self, device: torch.device | str) -> MetabolismTensors:
+        """Return the same on another device."""
+        parts = (self.complexes, self.isozymes, self.gpr, self.stoichiometry)
+        return MetabolismTensors(*(op.to(device) for op in parts))
+
+
+def _operator(matrix: Any, name: str) -> SparseOperator:
+    coo = sparse.coo_array(matrix)
+    rows, cols = (torch.from_numpy(x.astype("int64")) for x in coo.coords)
+    values = torch.from_numpy(coo.data.astype("float32"))
+    return SparseOperator.from_edges(rows, cols, coo.shape, values, name=name)
 
 
 @dataclass(slots=True)
@@ -37,6 +96,11 @@ class OrganismTensors:
     valid : dict of str to int64 [2, M]
         Per relation, pairs of tokens, one of them an appended gene, of which it is known whether they are
         related.
+    relations : dict of str to SparseOperator [n, n]
+        Gene graphs to pass messages over: row i receives from its columns, so that rows are targets. Only
+        where a model needs them.
+    metabolism : MetabolismTensors or None
+        Only where a model needs it.
 
     Raises
     ------
@@ -48,6 +112,8 @@ class OrganismTensors:
     priors: dict[str, SparseOperator] = field(default_factory=dict)
     outside: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.int64))
     valid: dict[str, Tensor] = field(default_factory=dict)
+    relations: dict[str, SparseOperator] = field(default_factory=dict)
+    metabolism: MetabolismTensors | None = None
 
     def __post_init__(self) -> None:
         if not len(self.outside):
@@ -76,7 +142,13 @@ class OrganismTensors:
             {name: op.to(device) for name, op in self.priors.items()},
             self.outside.to(device),
             {name: pairs.to(device) for name, pairs in self.valid.items()},
+            {name: op.to(device) for name, op in self.relations.items()},
+            None if self.metabolism is None else self.metabolism.to(device),
         )
+
+    def without_priors(self) -> OrganismTensors:
+        """Return the same for validation and prediction, which have no use for auxiliary losses."""
+        return replace(self, priors={}, valid={})
 
     @property
     def outside_tokens(self) -> Tensor:
@@ -94,6 +166,33 @@ def prior_operator(graphs: GeneGraphs, relation: str, *, reverse: bool = False) 
     return SparseOperator.from_edges(rows + 1, cols + 1, chosen.n + 1, values, name=relation)
 
 
+def message_operator(graphs: GeneGraphs, relation: str) -> SparseOperator:
+    """Return one relation for messages along its edges [n, n]: row i receives from the sources of its edges,
+    whatever their weights.
+    """
+    rows, cols, _ = (torch.from_numpy(x) for x in graphs[relation].endpoints())
+    return SparseOperator.from_edges(cols, rows, graphs[relation].n, name=relation)
+
+
+def organism_tensors(model: Model, organism: Organism, features: Tensor) -> OrganismTensors:
+    """Return what ``model`` needs of an organism, with its gene features [n, f].
+
+    Raises
+    ------
+    ConfigError
+        If the model needs a metabolism and the organism has none.
+    """
+    graphs, needs = organism.graphs, model.needs
+    relations = model.relations if "relations" in needs else ()
+    whole = CellGraph.of(organism, (), metabolism=True) if "metabolism" in needs else None
+    return OrganismTensors(
+        features,
+        priors=model.priors(graphs) if "priors" in needs else {},
+        relations={name: message_operator(graphs, name) for name in relations},
+        metabolism=None if whole is None else MetabolismTensors.of(whole),
+    )
+
+
 @dataclass(slots=True)
 class WildType:
     """The encoded wild type, shared by every mutant of a step.
@@ -107,7 +206,8 @@ class WildType:
     losses : dict of str to scalar tensor
         Auxiliary losses by name, unweighted: mean KL per regularised row in nats, one per graph prior.
     weights : dict of str to float
-        Weight of each auxiliary loss in the training objective.
+        Weight of each auxiliary loss in the training objective; ``data`` is that of the phenotypes (1 where
+        it is not given).
     """
 
     cls: Tensor
@@ -123,11 +223,39 @@ class Prediction:
     mean: Tensor
 
 
-class Model(Protocol):
-    """A neural model: ``encode`` once per step, then call for any number of mutants."""
+class Model(nn.Module, ABC):
+    """A neural model: ``encode`` once per step, then call for any number of mutants.
 
+    Attributes
+    ----------
+    config : dataclass
+        Its settings; ``config.name`` is its name in the registry.
+    needs : tuple of str
+        What it must see of the organism: any of ``features``, ``priors``, ``relations``, ``metabolism``.
+        All but priors go into its checkpoints.
+    relations : tuple of str
+        Names of the relations that it passes messages over.
+    encode_per_epoch : bool
+        Whether training uses one wild type, without its gradient, for a whole epoch: an approximation.
+    """
+
+    config: Any
+    needs: tuple[str, ...] = ()
+    relations: tuple[str, ...] = ()
+    encode_per_epoch: bool = False
+
+    @abstractmethod
     def encode(self, organism: OrganismTensors, stream: torch.Generator | None = None) -> WildType:
         """Encode the wild type; ``stream`` draws sampled rows and negatives."""
 
-    def __call__(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
+    @abstractmethod
+    def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
         """Predict the phenotypes of a batch of mutants."""
+
+    def priors(self, graphs: GeneGraphs) -> dict[str, SparseOperator]:
+        """Return the operator over tokens of every relation that an attention head follows."""
+        return {}
+
+    def set_epoch(self, epoch: int) -> None:
+        """Take note that an epoch (from 0) begins, for what changes as training goes on."""
+        return

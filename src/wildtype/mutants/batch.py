@@ -35,6 +35,8 @@ class MutantBatch:
         Target and its standard deviation (NaN: not known).
     dose : float32 [Σk] or None
         Dose of each perturbation.
+    p : float32 [B] or None
+        Two-sided p-value of the measured effect (NaN: not known).
     """
 
     gene: Tensor
@@ -45,6 +47,7 @@ class MutantBatch:
     value: Tensor
     sd: Tensor
     dose: Tensor | None = None
+    p: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -74,6 +77,7 @@ class MutantBatch:
             value=torch.from_numpy(table.value),
             sd=torch.from_numpy(table.sd),
             dose=None if table.dose is None else torch.from_numpy(table.dose),
+            p=None if table.p is None else torch.from_numpy(table.p),
         )
 
     def take(self, rows: Tensor) -> MutantBatch:
@@ -95,6 +99,7 @@ class MutantBatch:
             value=self.value.index_select(0, rows),
             sd=self.sd.index_select(0, rows),
             dose=None if self.dose is None else self.dose.index_select(0, at),
+            p=None if self.p is None else self.p.index_select(0, rows),
         )
 
     def slice(self, start: int, stop: int) -> MutantBatch:
@@ -109,4 +114,5 @@ class MutantBatch:
             value=self.value[start:stop],
             sd=self.sd[start:stop],
             dose=None if self.dose is None else self.dose[a:b],
+            p=None if self.p is None else self.p[start:stop],
         )

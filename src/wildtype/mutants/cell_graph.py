@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,28 +107,46 @@ class CellGraph:
         for relation in self.relations.values():
             pattern = relation.adjacency.astype(bool).astype(np.int64)
             total = total + pattern + pattern.T
-        out = sparse.csr_array(total).astype(bool)
-        out.sort_indices()
-        return out
+        return _csr(total, bool)
 
     @cached_property
     def gpr(self) -> sparse.csr_array:
         """1 where a rule lists a gene, [r, n]: the gene–reaction edges; [0, n] without metabolism."""
         if self.metabolism is None:
-            return sparse.csr_array((0, self.n), dtype=np.float32)
-        column = self.metabolism.gene_columns(self.genes)
-        known = np.flatnonzero(column >= 0)
-        by_gene = sparse.csc_array(self.metabolism.reaction_gene)
-        place = sparse.csr_array(
-            (np.ones(len(known)), (column[known], known)), shape=(len(self.metabolism.genes), self.n)
-        )
-        out = sparse.csr_array(by_gene @ place).astype(np.float32)
-        out.sort_indices()
-        return out
+            return _csr((0, self.n), np.float32)
+        return _csr(self.metabolism.gpr(self.genes), np.float32)
 
     @cached_property
     def stoichiometry(self) -> sparse.csr_array:
         """Coefficients [m, r], negative where consumed: the reaction–metabolite edges; [0, 0] without."""
         if self.metabolism is None:
-            return sparse.csr_array((0, 0), dtype=np.float32)
-        return sparse.csr_array(self.metabolism.stoichiometry).astype(np.float32)
+            return _csr((0, 0), np.float32)
+        return _csr(self.metabolism.stoichiometry, np.float32)
+
+    def dead_reactions(self, gene: Ints, row: Ints, rows: int) -> sparse.csr_array:
+        """Return the reactions that each of B mutants loses, bool csr [B, r].
+
+        Parameters
+        ----------
+        gene, row : int64 [e]
+            Mutant ``row[i]`` lacks gene ``gene[i]`` of the gene index; no pair stands twice. A gene in no
+            rule takes no reaction away.
+        rows : int
+            B.
+        """
+        if self.metabolism is None:
+            return _csr((rows, 0), bool)
+        column = self._rule_column[gene]
+        known = column >= 0
+        return self.metabolism.dead_without(row[known], column[known], rows, rule=self.rule)
+
+    @cached_property
+    def _rule_column(self) -> Ints:
+        return self.metabolism.gene_columns(self.genes) if self.metabolism else np.full(self.n, -1, np.int64)
+
+
+def _csr(matrix: Any, dtype: Any) -> sparse.csr_array:
+    """Return a sparse matrix, or an empty one of a shape, as csr with sorted indices."""
+    out = sparse.csr_array(matrix, dtype=dtype)
+    out.sort_indices()
+    return out

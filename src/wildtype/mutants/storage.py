@@ -13,6 +13,8 @@ from wildtype.files import writing
 from wildtype.mutants.table import MutantTable
 
 COLUMNS = ("gene", "offsets", "kind", "condition", "phenotype", "value", "sd")
+OPTIONAL = ("dose", "p")
+"""Columns that a file has where its table has them."""
 
 
 def save_table(
@@ -22,9 +24,8 @@ def save_table(
 
     The file is whole or not there; raises ``OutputError``.
     """
-    arrays: dict[str, Any] = {name: getattr(table, name) for name in COLUMNS}
-    if table.dose is not None:
-        arrays["dose"] = table.dose
+    arrays: dict[str, Any] = {name: getattr(table, name) for name in (*COLUMNS, *OPTIONAL)}
+    arrays = {name: column for name, column in arrays.items() if column is not None}
     arrays |= beside or {}
     with writing(path) as temporary, open(temporary, "wb") as handle:
         np.savez(handle, **arrays)
@@ -38,4 +39,4 @@ def read_table(path: str | Path) -> tuple[MutantTable, dict[str, NDArray[Any]]]:
     with np.load(path, allow_pickle=False) as stored:
         arrays = {name: stored[name] for name in stored.files}
     columns = {name: arrays.pop(name) for name in COLUMNS}
-    return MutantTable(**columns, dose=arrays.pop("dose", None)), arrays
+    return MutantTable(**columns, **{name: arrays.pop(name, None) for name in OPTIONAL}), arrays

@@ -36,6 +36,9 @@ class MutantTable:
         Measured value and its standard deviation (NaN: not known), in the phenotype's unit.
     dose : float32 [Σk] or None
         Dose of each perturbation where it has one.
+    p : float32 [M] or None
+        Two-sided p-value of the measured effect as its study reports it (NaN: not known); below 1e-45 it is
+        0.
 
     Raises
     ------
@@ -51,6 +54,7 @@ class MutantTable:
     value: NDArray[np.float32]
     sd: NDArray[np.float32]
     dose: NDArray[np.float32] | None = None
+    p: NDArray[np.float32] | None = None
 
     def __post_init__(self) -> None:
         rows, total = len(self.offsets) - 1, len(self.gene)
@@ -67,6 +71,8 @@ class MutantTable:
                 raise ShapeError(f"{name} has length {len(getattr(self, name))}, expected {length}")
         if self.dose is not None and len(self.dose) != total:
             raise ShapeError(f"dose has length {len(self.dose)}, expected {total}")
+        if self.p is not None and len(self.p) != rows:
+            raise ShapeError(f"p has length {len(self.p)}, expected {rows}")
 
     @classmethod
     def build(
@@ -80,6 +86,7 @@ class MutantTable:
         value: ArrayLike | None = None,
         sd: ArrayLike | None = None,
         dose: ArrayLike | None = None,
+        p: ArrayLike | None = None,
     ) -> MutantTable:
         """Build a table from ragged arrays; sorts genes within rows and refuses a gene that stands twice in
         a row.
@@ -123,6 +130,7 @@ class MutantTable:
             value=column(value, np.nan, np.float32),  # type: ignore[arg-type]
             sd=column(sd, np.nan, np.float32),  # type: ignore[arg-type]
             dose=None if doses is None else doses[order],
+            p=None if p is None else np.asarray(p, dtype=np.float32),
         )
 
     @classmethod
@@ -145,7 +153,6 @@ class MutantTable:
     @classmethod
     def concatenate(cls, tables: Sequence[MutantTable]) -> MutantTable:
         """Return the rows of several tables, one after the other."""
-        with_dose = any(t.dose is not None for t in tables)
         starts = np.cumsum([0] + [len(t.gene) for t in tables])
         offsets = [np.zeros(1, np.int64)] + [t.offsets[1:] + s for t, s in zip(tables, starts, strict=False)]
         return cls(
@@ -156,11 +163,8 @@ class MutantTable:
             phenotype=np.concatenate([t.phenotype for t in tables]),
             value=np.concatenate([t.value for t in tables]),
             sd=np.concatenate([t.sd for t in tables]),
-            dose=np.concatenate(
-                [np.full(len(t.gene), np.nan, np.float32) if t.dose is None else t.dose for t in tables]
-            )
-            if with_dose
-            else None,
+            dose=_joined([(t.dose, len(t.gene)) for t in tables]),
+            p=_joined([(t.p, len(t)) for t in tables]),
         )
 
     def __len__(self) -> int:
@@ -195,6 +199,7 @@ class MutantTable:
             value=self.value[index],
             sd=self.sd[index],
             dose=None if self.dose is None else self.dose[at],
+            p=None if self.p is None else self.p[index],
         )
 
     def remap(self, mapping: NDArray[np.int64]) -> MutantTable:
@@ -221,6 +226,7 @@ class MutantTable:
             value=self.value,
             sd=self.sd,
             dose=self.dose,
+            p=self.p,
         )
 
     def matrix(self, order: int) -> NDArray[np.int64]:
@@ -255,3 +261,12 @@ class MutantTable:
         return [
             tuple(self.gene[a:b].tolist()) for a, b in zip(self.offsets[:-1], self.offsets[1:], strict=True)
         ]
+
+
+def _joined(parts: Sequence[tuple[NDArray[np.float32] | None, int]]) -> NDArray[np.float32] | None:
+    """Return an optional column of several tables, NaN where one of that length lacks it; None if all do."""
+    if all(column is None for column, _ in parts):
+        return None
+    return np.concatenate(
+        [np.full(length, np.nan, np.float32) if column is None else column for column, length in parts]
+    )

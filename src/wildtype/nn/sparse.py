@@ -2,17 +2,26 @@
 
 Legend: n rows · m columns · e edges (stored entries) · d width · B mutants.
 
-The product is CSR times dense with int32 indices (MKL on CPU), in tiles of 256 columns. Measured on two
-shared cores (AMD EPYC, AVX2, torch 2.13, float32, n = 6,607, e = 280,000, milliseconds, median of 5 to 7):
+In float32 on a CPU the product is our own (`sparse_kernels`), in float64 and elsewhere torch's CSR with int32
+indices (MKL on CPU), in tiles of 256 columns. So are small products, which are not worth compiling for, and
+those of few columns, unless these are a power of two. Measured on an AMD EPYC (AVX2, torch 2.13, float32,
+n = 6,607, e = 280,000, milliseconds, shortest of 5 to 40; ``mutants`` is the same number of columns as
+[m, B, 64] with one mutant after the other). One thread of a busy machine; up to 64 columns unit weights and
+processor time, above weights and the clock:
 
-    columns        8      64     512    1,792
-    CSR int32    0.38    3.2    16.7 (44.4 in one tile)   85 (192 in one tile)
-    CSR int64    0.47    3.4
-    CSR reduce   1.2     3.0    19.7                     107
-    COO mm      12.1    14.8    91
-    index_add   30     150     685
+    columns         8      16      32      64     512   1,792
+    our own      0.24    0.32    0.57    1.32    15.0    85.9
+    ``mutants``                                  10.6    68.6
+    weighted     0.29    0.39    0.61    1.36    15.0    85.9
+    MKL          0.38    0.71    1.48    3.08    30.3   153.7
 
-Row blocks belong to one thread each, so a product repeats bit by bit on CPU.
+Two threads of an idle one, the loops alone, unit weights:
+
+    our own      0.20    0.28    0.40    0.71     5.6    20.9
+    ``mutants``                                   5.1    17.5
+    MKL          0.26    0.56    1.00    2.18    15.2    70.0
+
+A row belongs to one thread, so a product repeats bit by bit on CPU.
 """
 
 from __future__ import annotations
@@ -31,6 +40,9 @@ from wildtype.errors import ShapeError, WildtypeError
 from wildtype.nn.shapes import expect_shape
 
 _TILE = 256
+_WORTH_COMPILING = 2**20  # multiplications of a product
+_WIDE = 12  # columns from which on any number suits our own kernel; below, powers of two
+_WORTH_MASKING = 8  # narrowest columns of a mutant that are masked while they are multiplied
 
 
 class GraphError(WildtypeError, ValueError):
@@ -81,8 +93,30 @@ class _Csr:
                 )
         return self._matrices[dtype]
 
-    def product(self, x: Tensor) -> Tensor:
-        """[m, ...] -> [n, ...], float32 or float64."""
+    @cached_property
+    def _weights(self) -> Tensor | None:
+        """The values in float32, None where all are one."""
+        return None if bool((self.values == 1).all()) else self.values.float()
+
+    def product(self, x: Tensor, keep: Tensor | None = None) -> Tensor:
+        """[m, ...] -> [n, ...], float32 or float64; keep ∘ (A (keep ∘ x)) for x [n, B, d] and keep [n, B]."""
+        width = math.prod(x.shape[1:])
+        compiled = (
+            x.device.type == "cpu"
+            and x.dtype == torch.float32
+            and len(self.columns) * width >= _WORTH_COMPILING
+            and (width >= _WIDE or width.bit_count() == 1)
+        )
+        if keep is not None and not (compiled and x.shape[2] >= _WORTH_MASKING):
+            gone = ~keep.unsqueeze(-1)
+            return self.product(x.masked_fill(gone, 0.0)).masked_fill(gone, 0.0)
+        if compiled:
+            # Compiling needs numba, which is slow to import: not before it is used.
+            from wildtype.nn.sparse_kernels import product
+
+            x_mbd = x if x.ndim == 3 else x.reshape(self.shape[1], 1, -1)
+            out = product(self.starts, self.columns, self._weights, x_mbd, keep)
+            return out if x.ndim == 3 else out.reshape(self.shape[0], *x.shape[1:])
         flat = x.reshape(self.shape[1], math.prod(x.shape[1:]))
         if not len(self.columns):
             return x.new_zeros(self.shape[0], *x.shape[1:])
@@ -95,20 +129,22 @@ class _Csr:
 
 
 class _Product(torch.autograd.Function):
-    """x -> A x, whose backward is g -> Aᵀ g with the transpose that the operator holds."""
+    """x -> A x, whose backward is g -> Aᵀ g with the transpose that the operator holds; masked if asked."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, forward: _Csr, backward: _Csr) -> Tensor:
+    def forward(ctx: Any, x: Tensor, keep: Tensor | None, forward: _Csr, backward: _Csr) -> Tensor:
+        ctx.save_for_backward(keep)
         ctx.forward_csr, ctx.backward_csr = forward, backward
-        return forward.product(x)
+        return forward.product(x, keep)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
-        return _apply(grads[0], ctx.backward_csr, ctx.forward_csr), None, None
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
+        (keep,) = ctx.saved_tensors
+        return _apply(grads[0], keep, ctx.backward_csr, ctx.forward_csr), None, None, None
 
 
-def _apply(x: Tensor, forward: _Csr, backward: _Csr) -> Tensor:
-    result: Tensor = _Product.apply(x, forward, backward)  # type: ignore[no-untyped-call]
+def _apply(x: Tensor, keep: Tensor | None, forward: _Csr, backward: _Csr) -> Tensor:
+    result: Tensor = _Product.apply(x, keep, forward, backward)  # type: ignore[no-untyped-call]
     return result
 
 
@@ -183,7 +219,15 @@ class SparseOperator:
             raise ShapeError(f"x: received {list(x.shape)}, expected [{self.shape[1]}, ...] for {self!r}")
         if not x.is_floating_point():
             raise ShapeError(f"x: received dtype {x.dtype}, expected a floating dtype")
-        return _apply(promoted(x), self._forward, self._backward).to(x.dtype)
+        return _apply(promoted(x), None, self._forward, self._backward).to(x.dtype)
+
+    def within(self, keep: Tensor, x: Tensor) -> Tensor:
+        """Compute keep ∘ (A (keep ∘ x)) for bool keep [n, B] and x [n, B, d], A square.
+
+        Differentiable in x, whose rows where keep is false are never used. `shared_propagate` is this with
+        its arguments checked.
+        """
+        return _apply(promoted(x), keep, self._forward, self._backward).to(x.dtype)
 
     def t(self) -> SparseOperator:
         """The transpose; shares all arrays with this operator."""
@@ -221,6 +265,25 @@ class SparseOperator:
     def edges(self) -> tuple[Tensor, Tensor]:
         """Rows and columns of the stored entries, int64 [e] each, sorted by row, then column."""
         return self._forward.rows, self._forward.columns.long()
+
+    def entries(self, rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Stored entries of some rows, one row after the other.
+
+        Parameters
+        ----------
+        rows
+            int64 [r], positions of rows; a row may be named more than once.
+
+        Returns
+        -------
+        which, columns, values
+            int64 [D], int64 [D] and [D]: the entry lies in row rows[which] and in this column.
+        """
+        counts = self.row_counts[rows]
+        which = torch.repeat_interleave(counts)
+        first = self._forward.starts[rows].long() - (counts.cumsum(0) - counts)
+        at = torch.arange(len(which), device=which.device) + first[which]
+        return which, self._forward.columns[at].long(), self.values[at]
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -180,6 +180,25 @@ class Metabolism:
         column = {gene: i for i, gene in enumerate(self.genes)}
         return np.array([column.get(name, -1) for name in genes.names], dtype=np.int64)
 
+    def gpr(self, genes: GeneIndex) -> sparse.csr_array:
+        """Return 1 where a rule lists a gene of an index [n], csr [R, n]: the gene–reaction edges."""
+        column = self.gene_columns(genes)
+        known = np.flatnonzero(column >= 0)
+        place = _csr((np.ones(known.size), (column[known], known)), (len(self.genes), len(genes)))
+        return _csr(self.reaction_gene @ place, (len(self.reactions), len(genes)))
+
+    @cached_property
+    def _gene_reaction(self) -> sparse.csr_array:
+        return sparse.csr_array(self.reaction_gene.T)
+
+    @cached_property
+    def _gene_complex(self) -> sparse.csr_array:
+        return sparse.csr_array(self.complex_gene.T)
+
+    @cached_property
+    def _complex_reaction(self) -> sparse.csr_array:
+        return sparse.csr_array(self.reaction_complex.T)
+
     def dead_reactions(
         self, genes: GeneIndex, table: Perturbations, *, rule: str = "gpr"
     ) -> sparse.csr_array:
@@ -201,17 +220,33 @@ class Metabolism:
         """
         if rule not in ("gpr", "all"):
             raise ConfigError(f"{rule!r} is not a way to read gene rules; choose 'gpr' or 'all'")
-        rows = len(table.offsets) - 1
         column = self.gene_columns(genes)[table.gene]
         counts = (table.kind == ABSENT) & (column >= 0)
+        rows = len(table.offsets) - 1
         row = np.repeat(np.arange(rows), np.diff(table.offsets))[counts]
-        lost = _csr((np.ones(row.size), (row, column[counts])), (rows, len(self.genes)))
+        return self.dead_without(row, column[counts], rows, rule=rule)
+
+    def dead_without(
+        self, row: NDArray[np.int64], column: NDArray[np.int64], rows: int, *, rule: str = "gpr"
+    ) -> sparse.csr_array:
+        """Return the reactions that each of M mutants loses, bool csr [M, R], given the genes it lacks.
+
+        Parameters
+        ----------
+        row, column : int64 [e]
+            Mutant ``row[i]`` lacks gene ``column[i]`` of ``self.genes``; no pair stands twice.
+        rows : int
+            M.
+        rule : {"gpr", "all"}
+            As in ``dead_reactions``.
+        """
+        lost = _csr((np.ones(row.size), (row, column)), (rows, len(self.genes)))
         if rule == "all":
-            dead = sparse.csr_array(lost @ self.reaction_gene.T)
+            dead = sparse.csr_array(lost @ self._gene_reaction)
         else:
-            broken = sparse.csr_array(lost @ self.complex_gene.T)
+            broken = sparse.csr_array(lost @ self._gene_complex)
             broken.data[:] = 1.0
-            dead = sparse.csr_array(broken @ self.reaction_complex.T)
+            dead = sparse.csr_array(broken @ self._complex_reaction)
             # a reaction dies when as many of its complexes are broken as it has
             dead.data = (dead.data == np.diff(self.reaction_complex.indptr)[dead.indices]).astype(np.float64)
             dead.eliminate_zeros()

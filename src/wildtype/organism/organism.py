@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,3 +72,16 @@ class Organism:
             features=self.features.restrict(positions),
             essential=None if self.essential is None else self.essential[positions],
         )
+
+    def to_pyg(self) -> Any:
+        """Return the organism as torch_geometric's ``HeteroData``; see ``wildtype.organism.pyg``."""
+        from wildtype.organism.pyg import to_pyg
+
+        return to_pyg(self)
+
+    @classmethod
+    def from_pyg(cls, data: Any) -> Organism:
+        """Return the organism that ``to_pyg`` made ``data`` of; raises ``DatasetError`` if it did not."""
+        from wildtype.organism.pyg import from_pyg
+
+        return from_pyg(data)

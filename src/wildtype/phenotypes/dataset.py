@@ -140,8 +140,12 @@ class Dataset:
 
     @cached_property
     def sha256(self) -> str:
-        """Content hash over genes, table and phenotypes; the order of rows does not matter."""
+        """Content hash over genes, table and phenotypes; the order of rows does not matter.
+
+        A table without p-values, or of which none is known, has the hash that it had before tables held them.
+        """
         t = self.table
+        p = () if t.p is None or np.isnan(t.p).all() else (t.p,)
         position = np.arange(t.gene.size) - t.offsets[t.row]
         kinds = np.zeros(len(t), np.int64)  # one number per row; where it overflows, value and sd decide
         np.add.at(kinds, t.row, t.kind.astype(np.int64) << (3 * position % 63))
@@ -150,12 +154,14 @@ class Dataset:
             by_size = np.unique(t.dose, return_inverse=True)[1].reshape(-1)
             doses = ragged_ranks([by_size.astype(np.int64)], t.offsets)
         sets = ragged_ranks([t.gene], t.offsets)
-        t = t.take(np.lexsort((doses, t.sd, t.value, kinds, t.condition, t.phenotype, sets)))
+        order = np.lexsort((*p, doses, t.sd, t.value, kinds, t.condition, t.phenotype, sets))
+        t = t.take(order)
         dose = np.zeros(0, np.float32) if t.dose is None else t.dose
         names = [p.name for p in self.phenotypes]
         return content_hash(
             self.organism.genes.sha256, names, list(self.conditions),
             t.gene, t.offsets, t.kind, t.condition, t.phenotype, t.value, t.sd, dose,
+            *(column[order] for column in p),
         )  # fmt: skip
 
     def select(self, phenotypes: Sequence[str]) -> Dataset:
@@ -210,6 +216,7 @@ class Dataset:
         """Return one row per measurement: genes, kinds, order, phenotype, condition, value, sd, for people.
 
         Genes and kinds (and doses, where there are any) are texts separated by commas; an unknown sd is null.
+        A column p follows where any p-value is known; the others are null.
         """
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -231,13 +238,15 @@ class Dataset:
             "value": pa.array(t.value),
             "sd": pa.array(t.sd, from_pandas=True),
         }
+        if t.p is not None:
+            columns["p"] = pa.array(t.p, from_pandas=True)
         if t.dose is not None:
             doses = pc.cast(pa.array(t.dose, from_pandas=True), pa.string())
             columns["doses"] = joined(pc.fill_null(doses, ""))
         return pa.table(columns)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return one row per measurement: genes, kinds, phenotype, condition, value, sd."""
+        """Return one row per measurement: genes, kinds, phenotype, condition, value, sd; see ``to_arrow``."""
         frame: pd.DataFrame = self.to_arrow().to_pandas()
         return frame
 

@@ -6,7 +6,7 @@ Legend: m rows · n genes · u units (gene sets, genes, query pairs, screens) th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,16 +26,19 @@ DEFAULT_FRACTIONS: dict[str, tuple[float, float]] = {
     "random": (0.10, 0.10),
     "one-unseen": (0.10, 0.10),
     "unseen": (0.15, 0.20),
+    "any-unseen": (0.05, 0.05),
     "query-pair": (0.10, 0.10),
     "screen": (0.10, 0.10),
     "order": (0.10, 1.0),
 }
-"""Default (validation, test) fractions: of gene sets, of genes, of genes, of triples, of rows in screens; of
-gene sets of the highest training order and of the tested order.
+"""Default (validation, test) fractions: of gene sets, of genes (three times), of triples, of rows in screens;
+of gene sets of the highest training order and of the tested order.
 """
 
 ALIASES = {"R": "random", "Q": "one-unseen", "G": "unseen"}
 BY = ("query", "condition", "study")
+BY_GENES = ("one-unseen", "unseen", "any-unseen")
+"""Splits that hold genes out."""
 
 
 def canonical_name(name: str) -> str:
@@ -52,6 +55,7 @@ RULES = {
     "random": "no gene set of a test or validation row is in training",
     "one-unseen": "exactly one gene of every test and validation row is in no training row",
     "unseen": "no gene of any test or validation row is in a training row",
+    "any-unseen": "every test and validation row has a gene that is in no training row",
     "query-pair": "the query pair of every test and validation triple is in no training row of any order",
     "screen": "the screen of every test and validation row has no training row",
     "order": "every training and validation row perturbs fewer genes than every test row",
@@ -66,13 +70,15 @@ class Plan:
     Attributes
     ----------
     validation, test : float
-        Fractions of the units; with ``folds``, test is the share of one fold.
+        Fractions of the units; with ``folds``, test is the share of one fold; with ``genes``, it is 0.
     fold, folds : int
         Which of how many folds is tested; 0 folds: a single draw.
     order : int or None
         Tested order; None: the highest there is (order).
     by : str or None
         What a screen is: ``query``, ``condition`` or ``study``; None: as `default_screen` says (screen).
+    genes : int or None
+        Number of genes held out for test, instead of a fraction (one-unseen, unseen, any-unseen).
     """
 
     validation: float
@@ -81,6 +87,11 @@ class Plan:
     folds: int = 0
     order: int | None = None
     by: str | None = None
+    genes: int | None = None
+
+    def __str__(self) -> str:
+        tested = f"test {self.test:g}" if self.genes is None else f"test {self.genes:,} genes"
+        return f"validation {self.validation:g}, {tested}"
 
 
 def make_plan(
@@ -91,13 +102,19 @@ def make_plan(
     folds: int | None,
     order: int | None,
     by: str | None,
+    genes: int | None,
 ) -> tuple[Plan, dict[str, float | str]]:
     """Return a split's plan and the options to store; raises ``SplitError`` on options that do not fit."""
-    for option, value, of in (("order", order, "order"), ("by", by, "screen")):
-        if value is not None and name != of:
-            raise SplitError(f"option {option}={value} is for split {of!r}, not {name!r}: leave it out")
-    if test is not None and (folds is not None or name == "order"):
-        why = "the folds say how much is tested" if folds is not None else "a whole order is tested"
+    belongs = {"order": (order, ("order",)), "by": (by, ("screen",)), "genes": (genes, BY_GENES)}
+    for option, (value, of) in belongs.items():
+        if value is not None and name not in of:
+            known = ", ".join(repr(split) for split in of)
+            raise SplitError(f"option {option}={value} is for split {known}, not {name!r}: leave it out")
+    if folds is not None and genes is not None:
+        raise SplitError(f"genes={genes} and folds={folds} both say how much is tested: leave one out")
+    if test is not None and (folds is not None or genes is not None or name == "order"):
+        why = "a whole order is tested" if name == "order" else "the number of genes says how much is tested"
+        why = why if folds is None else "the folds say how much is tested"
         raise SplitError(f"test={test:g} does not go with this split: {why}; leave it out")
     if (fold is None) != (folds is None):
         raise SplitError(f"fold={fold} and folds={folds} go together: give both or neither")
@@ -105,6 +122,11 @@ def make_plan(
     validation = fractions[0] if validation is None else float(validation)
     test = fractions[1] if test is None else float(test)
     options: dict[str, float | str] = {"validation": validation, "test": test}
+    if genes is not None:
+        if genes < 1 or genes != int(genes):
+            raise SplitError(f"{genes:g} genes cannot be held out: expected a whole number of at least 1")
+        test, genes = 0.0, int(genes)
+        options = {"validation": validation, "genes": genes}
     if fold is not None and folds is not None:
         if not (folds >= 2 and 0 <= fold < folds) or fold != int(fold) or folds != int(folds):
             raise SplitError(
@@ -113,11 +135,11 @@ def make_plan(
         test = 1.0 / folds
         options |= {"test": test, "fold": int(fold), "folds": int(folds)}
     whole = 2.0 if name == "order" else 1.0  # where the two are fractions of different things
-    if not (0 < validation < 1 and test > 0 and validation + test < whole):
+    if not (0 < validation < 1 and (test > 0 or genes) and validation + test < whole):
         raise SplitError(
             f"fractions validation {validation:g} and test {test:g} must be positive and sum to less than 1"
         )
-    return Plan(validation, test, int(fold or 0), int(folds or 0), order, by), options
+    return Plan(validation, test, int(fold or 0), int(folds or 0), order, by, genes), options
 
 
 def count_genes(table: MutantTable, flags: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -203,6 +225,13 @@ def _hold_out_genes(dataset: Dataset, rng: np.random.Generator, plan: Plan) -> t
     A row with a gene held out for test is on the side of test, whatever its other genes.
     """
     genes = dataset.measured_genes()
+    if plan.genes is not None:
+        if plan.genes + max(round(plan.validation * genes.size), 1) >= genes.size:
+            raise SplitError(
+                f"dataset {dataset.name!r} has rows of {genes.size:,} genes: {plan} leave none for training, "
+                "lower either"
+            )
+        plan = replace(plan, test=plan.genes / genes.size)
     group = np.zeros(len(dataset.organism.genes), np.int8)
     group[genes] = _sides(np.zeros(genes.size, np.int64), rng, plan, least=1)
     names = dataset.organism.genes.names
@@ -235,6 +264,10 @@ def _unseen(dataset: Dataset, rng: np.random.Generator, plan: Plan) -> Draft:
     draft.drop((held > 0) & (held < table.order), "held-out and other genes mixed")
     draft.drop((for_validation > 0) & (for_test > 0), "genes held out for validation and for test mixed")
     return draft
+
+
+def _any_unseen(dataset: Dataset, rng: np.random.Generator, plan: Plan) -> Draft:
+    return _hold_out_genes(dataset, rng, plan)[0]
 
 
 def _query_pair(dataset: Dataset, rng: np.random.Generator, plan: Plan) -> Draft:
@@ -357,6 +390,7 @@ MAKERS: dict[str, Callable[[Dataset, np.random.Generator, Plan], Draft]] = {
     "random": _random,
     "one-unseen": _one_unseen,
     "unseen": _unseen,
+    "any-unseen": _any_unseen,
     "query-pair": _query_pair,
     "screen": _screen,
     "order": _order,

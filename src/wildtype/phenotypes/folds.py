@@ -10,6 +10,7 @@ one-unseen   genes                                              at most once for
                                                                 gene's fold is out and the others are seen
 unseen       genes                                              once if its genes are all in one fold; mixed
                                                                 rows never
+any-unseen   genes                                              once for each fold that has one of its genes
 query-pair   query pairs, as many triples each as they allow    once if it is a triple
 screen       screens, as many rows each as they allow           once if it is in a screen
 order        gene sets of the tested order                      once if it is of that order; training and

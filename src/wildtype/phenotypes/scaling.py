@@ -25,7 +25,8 @@ class LabelScaler:
     ----------
     mean, sd : float64 [p]
         In the phenotype's unit. A phenotype whose labels are all equal, or that no training row has, has
-        sd 1, so that scaling stays finite and invertible.
+        sd 1, so that scaling stays finite and invertible. Where labels are flipped, sd is negative: then
+        scaled labels are -(y - mean)/|sd|, and mean + sd · output is a prediction either way.
     count : int64 [p]
         Training rows each pair was fitted on (0: mean 0, sd 1).
     """
@@ -34,9 +35,16 @@ class LabelScaler:
     sd: Floats
     count: NDArray[np.int64]
 
+    @property
+    def flipped(self) -> NDArray[np.bool_]:
+        """Whether [p] the scaled labels of a phenotype rise where its labels fall."""
+        return np.asarray(self.sd < 0)
+
     @classmethod
-    def fit(cls, values: ArrayLike, phenotype: ArrayLike, count: int) -> LabelScaler:
+    def fit(cls, values: ArrayLike, phenotype: ArrayLike, count: int, *, flip: bool = False) -> LabelScaler:
         """Fit on the labels [M] of training rows, whose phenotypes [M] are positions below ``count`` (= p).
+
+        With ``flip``, scaled labels are turned round: -(y - mean)/sd, as where models learn from -tau.
 
         Raises
         ------
@@ -59,7 +67,8 @@ class LabelScaler:
         sd = np.sqrt(squares / np.maximum(rows, 1))
         # Rounding alone leaves an sd of some 1e-17 on equal labels; dividing by it would blow that up.
         flat = sd <= 1e-12 * np.maximum(np.abs(mean), 1.0)
-        return cls(mean, np.where(flat, 1.0, sd), rows.astype(np.int64))
+        sd = np.where(flat, 1.0, sd)
+        return cls(mean, -sd if flip else sd, rows.astype(np.int64))
 
     def transform(self, values: ArrayLike, phenotype: ArrayLike) -> Floats:
         """Return scaled labels [M] (no unit)."""
@@ -72,9 +81,9 @@ class LabelScaler:
         return np.asarray(np.asarray(scaled, dtype=np.float64) * self.sd[p] + self.mean[p])
 
     def inverse_sd(self, scaled_sd: ArrayLike, phenotype: ArrayLike) -> Floats:
-        """Return standard deviations [M] in the phenotype's unit: scaled, not shifted."""
+        """Return standard deviations [M] in the phenotype's unit: scaled, neither shifted nor flipped."""
         p = np.asarray(phenotype, dtype=np.int64)
-        return np.asarray(np.asarray(scaled_sd, dtype=np.float64) * self.sd[p])
+        return np.asarray(np.asarray(scaled_sd, dtype=np.float64) * np.abs(self.sd[p]))
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON-like record that restores the scaler to the last bit."""
@@ -87,8 +96,8 @@ class LabelScaler:
             mean, sd = (np.array(record[key], dtype=np.float64) for key in ("mean", "sd"))
             count = np.array(record["count"], dtype=np.int64)
             sound = mean.ndim == 1 and mean.shape == sd.shape == count.shape
-            if not (sound and np.isfinite(mean).all() and np.isfinite(sd).all() and (sd > 0).all()):
-                raise ValueError("mean, sd and count must be equally long, finite, and sd positive")
+            if not (sound and np.isfinite(mean).all() and np.isfinite(sd).all() and (sd != 0).all()):
+                raise ValueError("mean, sd and count must be equally long, finite, and sd not 0")
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointError(
                 f"this is not a stored label scaling ({error!r}): restore the file"

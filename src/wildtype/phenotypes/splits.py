@@ -9,6 +9,7 @@ name           also  what a test row is
 random         R     a gene set that is in no training row; drawn at random within each order
 one-unseen     Q     exactly one of its genes is in no training row; all others are
 unseen         G     none of its genes is in any training row
+any-unseen           at least one of its genes is in no training row
 query-pair           three genes whose query pair stands together in no training row
 screen               a row of a screen (query strain, condition or study) with no training row
 order                a mutant of more genes than any training row has
@@ -72,7 +73,7 @@ class Split:
     dropped : dict of str to int
         Rows on no side, by reason.
     held_out_genes : dict of str to tuple of str
-        Systematic names, under ``validation`` and ``test`` (one-unseen, unseen).
+        Systematic names, under ``validation`` and ``test`` (one-unseen, unseen, any-unseen).
     held_out_pairs : dict of str to tuple of (str, str)
         Query pairs, under ``validation`` and ``test`` (query-pair).
     held_out_screens : dict of str to tuple of str
@@ -188,7 +189,11 @@ class Split:
             bad = int((unseen[rows] != 1).sum() + (table.order[rows] < 2).sum())
         elif self.name == "unseen":
             bad = int((unseen[rows] != table.order[rows]).sum())
-        if (held & seen).any() or (count_genes(table, held)[getattr(self, other)] > 0).any():
+        elif self.name == "any-unseen":
+            bad = int((count_genes(table, held)[rows] == 0).sum())
+        # A test row of any-unseen may have genes held out for validation too: none of them was learnt from.
+        apart = self.name != "any-unseen" or part == "test"
+        if (held & seen).any() or (apart and (count_genes(table, held)[getattr(self, other)] > 0).any()):
             bad += 1
         if self.name == "query-pair":
             pairs = [np.sort(genes.find_all(pair)) for pair in self.held_out_pairs[part]]
@@ -285,6 +290,7 @@ def make_split(
     folds: int | None = None,
     order: int | None = None,
     by: str | None = None,
+    genes: int | None = None,
 ) -> Split:
     """Draw a split and verify that it does not leak.
 
@@ -294,6 +300,8 @@ def make_split(
       and mixed rows are dropped and counted. Fractions are of the genes that any row perturbs.
     * ``unseen`` (G): rows whose genes are all held out for test (validation); rows that mix are dropped and
       counted. Single mutants of held-out genes are test rows here. Fractions are of genes.
+    * ``any-unseen``: rows with at least one gene held out for test are tested, those with none of these but
+      one held out for validation validate, and all others train; none is dropped. Fractions are of genes.
     * ``query-pair``: for screens that cross double-mutant queries with many arrays. Tables of unordered sets
       do not say which pair was the query: see ``query_pairs.query_pairs``. All triples that contain a query
       pair held out for test are tested, so that none can stay in training. Rows of another order that contain
@@ -317,7 +325,8 @@ def make_split(
     dataset : Dataset
         What to split.
     name : str
-        ``random``, ``one-unseen``, ``unseen``, ``query-pair``, ``screen``, ``order``, or R, Q, G.
+        ``random``, ``one-unseen``, ``unseen``, ``any-unseen``, ``query-pair``, ``screen``, ``order``, or
+        R, Q, G.
     seed : int
         Seed of the draw.
     validation, test : float, optional
@@ -328,6 +337,9 @@ def make_split(
         Which order is tested (split ``order``).
     by : str, optional
         What a screen is: ``query``, ``condition``, ``study`` (split ``screen``; see ``default_screen``).
+    genes : int, optional
+        Hold out so many genes for test instead of a fraction (splits ``one-unseen``, ``unseen``,
+        ``any-unseen``).
 
     Raises
     ------
@@ -335,14 +347,13 @@ def make_split(
         If the name or an option is not valid, if a side stays empty, or if the result leaks.
     """
     name = canonical_name(name)
-    plan, options = make_plan(name, validation, test, fold, folds, order, by)
+    plan, options = make_plan(name, validation, test, fold, folds, order, by, genes)
     draft = MAKERS[name](dataset, generator(seed, f"split/{name}"), plan)
     rows = {part: np.flatnonzero(draft.side == s) for s, part in enumerate(PARTS)}
     for part in PARTS:
         if not rows[part].size:
-            shares = f"validation {plan.validation:g}, test {plan.test:g}"
             grow = "lower the fractions" if part == "train" else f"raise {part}"
-            grow = "choose fewer folds" if plan.folds and part == "test" else f"{grow} ({shares})"
+            grow = "choose fewer folds" if plan.folds and part == "test" else f"{grow} ({plan})"
             instead = "" if name == "random" else ", or split 'random'"
             raise SplitError(
                 f"split {name!r} (seed {seed}) of dataset {dataset.name!r} leaves no {part} rows "

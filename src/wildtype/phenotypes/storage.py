@@ -26,9 +26,11 @@ from wildtype.organism import GeneIndex, Organism
 from wildtype.phenotypes.dataset import Dataset, Phenotype
 from wildtype.phenotypes.stages.report import StageReport
 
-FORMAT = 2
-READABLE = (1, 2)
-"""Format 1 has neither stages nor a Parquet table, and no hash of ``dataset.json`` itself."""
+FORMAT = 3
+READABLE = (1, 2, 3)
+"""Format 1 has neither stages nor a Parquet table, and no hash of ``dataset.json`` itself; format 3 has
+p-values, and a dataset without any is written as format 2 still.
+"""
 FILES = {"table": "table.npz", "singles": "singles.npz", "readable": "table.parquet"}
 """File by the name under which its SHA-256 is recorded."""
 
@@ -52,7 +54,7 @@ def save_dataset(dataset: Dataset, folder: str | Path) -> None:
         with writing(temporary / "table.parquet") as path:
             pq.write_table(dataset.to_arrow(), path, compression="zstd")
         record = {
-            "format_version": FORMAT,
+            "format_version": 2 if dataset.table.p is None else FORMAT,
             "name": dataset.name,
             "organism": dataset.organism.name,
             "genes": dataset.organism.genes.to_json(),

@@ -9,13 +9,14 @@ import torch
 from numpy.typing import NDArray
 
 from wildtype.config.schema import TrainConfig
-from wildtype.errors import ConfigError
+from wildtype.errors import ConfigError, SplitError
 from wildtype.models.checkpoint import PARTS, Known
 from wildtype.mutants import MutantTable
 from wildtype.organism import FeatureBlock, GeneFeatures, Organism
 from wildtype.phenotypes import Dataset, Split
 from wildtype.phenotypes.pinned import read_pinned
 from wildtype.phenotypes.scaling import LabelScaler
+from wildtype.phenotypes.subsets import subset
 from wildtype.sources.catalogue import load_dataset
 
 
@@ -97,7 +98,10 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
         Where names do not exist or a part stays empty.
     """
     whole = load_dataset(config.data.name, progress=config.run.progress) if dataset is None else dataset
-    chosen = whole.select(config.data.phenotypes or list(whole.targets))
+    targets = config.data.phenotypes or list(whole.targets)
+    if config.data.rows is not None:
+        whole = _fewer(whole, targets, config.data.rows)
+    chosen = whole.select(targets)
     if config.data.tokens == "measured":
         genes = chosen.measured_genes()
         rows = np.isin(whole.table.gene, genes)
@@ -116,9 +120,22 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
         dataset=chosen,
         split=split,
         leakage=split.check(chosen),
-        scaler=LabelScaler.fit(train.value, train.phenotype, len(chosen.phenotypes)),
+        scaler=LabelScaler.fit(train.value, train.phenotype, len(chosen.phenotypes), flip=config.data.flip),
         single_fitness=_visible_single_fitness(chosen, split, sources),
     )
+
+
+def _fewer(dataset: Dataset, targets: list[str], rows: int) -> Dataset:
+    """Return a dataset with so many rows of the phenotypes ``targets``, and all rows of the others."""
+    phenotypes = [dataset.phenotype_index(name) for name in targets]
+    wanted = np.isin(dataset.table.phenotype, phenotypes)
+    try:
+        drawn = subset(dataset, np.flatnonzero(wanted), size=rows)
+    except SplitError as error:
+        raise ConfigError(f"data.rows={rows}: {error}") from error
+    keep = ~wanted
+    keep[drawn] = True
+    return replace(dataset, table=dataset.table.take(keep))
 
 
 def _split(config: TrainConfig, dataset: Dataset) -> Split:

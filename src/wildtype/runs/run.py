@@ -5,6 +5,7 @@
     comparison.json · comparison.md                         the honest table, one per phenotype
     predictions.parquet                                     test rows: measured, and predicted by every model
     logs/ · resume/                                         every step's losses; where to continue
+    member-2/ …                                             the same of the further members of an ensemble
 
 The folder takes its name before training starts, so that a killed run can be resumed; ``comparison.json`` is
 written last and marks a finished run.
@@ -31,10 +32,11 @@ from wildtype.evaluation.compare import Comparison, evaluate_predictions
 from wildtype.files import content_hash, write_json, write_text, writing
 from wildtype.inference.predictor import Predictor, load
 from wildtype.models.baselines import BASELINES, make_baseline
-from wildtype.models.cell_transformer.config import check
-from wildtype.models.cell_transformer.model import CellTransformer
+from wildtype.models.cell_transformer.config import CellTransformerConfig
 from wildtype.models.checkpoint import Checkpoint
-from wildtype.models.interface import OrganismTensors
+from wildtype.models.ensemble import Ensemble
+from wildtype.models.interface import Model, OrganismTensors, organism_tensors
+from wildtype.models.registry import check, make_model
 from wildtype.phenotypes import Dataset
 from wildtype.profiling.memory import PeakMemory
 from wildtype.report.table import to_markdown
@@ -45,6 +47,7 @@ from wildtype.training.fit import FitReport, fit_model
 
 MARK = "settings.json"
 DONE = "comparison.json"
+MEMBER = "member-"
 Say = Callable[[str], None]
 
 
@@ -110,7 +113,7 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
     for name in baselines:
         make_baseline(name)  # an unknown name must not be found out after an hour of training
     data = prepare(config, dataset)
-    model, tensors = _build(config, data)
+    model, tensors = _build(config, data, config.seed)
     fingerprint = content_hash(_settings(config, resumable=True), data.dataset.sha256, data.split.to_json())
     folder = _claim(config, fingerprint)
     write_json(folder / "card.json", data.whole.card())
@@ -119,16 +122,18 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
     say(_split_line(data))
 
     with PeakMemory() as memory:
-        checkpoint, report = _fit(config, data, model, tensors, folder, fingerprint)
+        model, reports = _fit(config, data, model, tensors, folder, fingerprint)
+        checkpoint = _checkpoint(config, data, model, tensors, reports)
         start = time.perf_counter()
         predicted = {config.model.name: checkpoint.predict_measured(data.part("test"))}
-    seconds = {config.model.name: report.seconds + time.perf_counter() - start}
+    seconds = {config.model.name: sum(r.seconds for r in reports) + time.perf_counter() - start}
     peak = {config.model.name: memory.peak}
-    say(
-        f"{config.model.name}: best validation r {report.best_score:.4f} at epoch {report.best_epoch} of "
-        f"{report.epochs}, {report.mutants_per_second:,.0f} mutants/s, "
-        f"{report.loading_share:.1%} of it loading"
-    )
+    for report in reports:
+        say(
+            f"{config.model.name}: best validation r {report.best_score:.4f} at epoch {report.best_epoch} of "
+            f"{report.epochs}, {report.mutants_per_second:,.0f} mutants/s, "
+            f"{report.loading_share:.1%} of it loading"
+        )
     for name in baselines:
         start = time.perf_counter()
         with PeakMemory() as memory:
@@ -193,7 +198,8 @@ def _claim(config: TrainConfig, fingerprint: str) -> Path:
 
 def _clear(folder: Path) -> None:
     """Remove what an older run left in its folder, and nothing else."""
-    for name in ("checkpoint", "logs", "resume"):
+    members = (path.name for path in folder.glob(f"{MEMBER}[0-9]*"))
+    for name in ("checkpoint", "logs", "resume", *members):
         shutil.rmtree(folder / name, ignore_errors=True)
     for name in (
         DONE,
@@ -216,21 +222,22 @@ def _split_line(data: RunData) -> str:
     )
 
 
-def _build(config: TrainConfig, data: RunData) -> tuple[CellTransformer, OrganismTensors]:
+def _build(config: TrainConfig, data: RunData, seed: int) -> tuple[Model, OrganismTensors]:
     """Return the model with its initial weights, and the organism as it sees it."""
-    graphs = data.dataset.organism.graphs
-    genes = len(data.dataset.organism.genes)
-    features = data.features(config.model.leave_out) if config.model.features else torch.zeros(genes, 0)
-    torch.manual_seed(derive(config.seed, "initial weights"))
-    model = CellTransformer(
+    organism = data.dataset.organism
+    features = torch.zeros(len(organism.genes), 0)
+    if isinstance(config.model, CellTransformerConfig) and config.model.features:
+        features = data.features(config.model.leave_out)
+    torch.manual_seed(derive(seed, "initial weights"))
+    model = make_model(
         config.model,
-        genes=genes,
+        genes=len(organism.genes),
         features=features.shape[1],
         phenotypes=len(data.dataset.phenotypes),
         conditions=len(data.dataset.conditions),
         relations=_relations(data),
     )
-    return model, OrganismTensors(features, model.priors(graphs))
+    return model, organism_tensors(model, organism, features)
 
 
 def _relations(data: RunData) -> list[str]:
@@ -241,28 +248,42 @@ def _relations(data: RunData) -> list[str]:
 def _fit(
     config: TrainConfig,
     data: RunData,
-    model: CellTransformer,
+    model: Model,
     tensors: OrganismTensors,
     folder: Path,
     fingerprint: str,
-) -> tuple[Checkpoint, FitReport]:
-    report = fit_model(
-        model,
-        tensors,
-        data.scaled("train"),
-        data.scaled("validation"),
-        config.training,
-        folder=folder,
-        seed=config.seed,
-        fingerprint=fingerprint,
-        resume=config.run.resume,
-        show=config.run.progress,
-    )
+) -> tuple[Model, list[FitReport]]:
+    """Fit ``model``, and further members of an ensemble in folders of their own."""
+    members, reports = [model], []
+    for number in range(config.training.members):
+        seed, room = config.seed, folder
+        if number:
+            seed, room = derive(config.seed, "member", number), folder / f"{MEMBER}{number + 1}"
+            members.append(_build(config, data, seed)[0])
+        report = fit_model(
+            members[number],
+            tensors,
+            data.scaled("train"),
+            data.scaled("validation"),
+            config.training,
+            folder=room,
+            seed=seed,
+            fingerprint=fingerprint,
+            resume=config.run.resume and (not number or (room / "resume").is_dir()),
+            show=config.run.progress,
+        )
+        reports.append(report)
+    return (model if len(members) == 1 else Ensemble(members).eval()), reports
+
+
+def _checkpoint(
+    config: TrainConfig, data: RunData, model: Model, tensors: OrganismTensors, reports: list[FitReport]
+) -> Checkpoint:
     organism = data.dataset.organism
     checkpoint = Checkpoint(
         model=model,
         genes=organism.genes,
-        features=tensors.features,
+        organism=tensors.without_priors(),
         phenotypes=[asdict(p) for p in data.dataset.phenotypes],
         conditions=list(data.dataset.conditions),
         mean=data.scaler.mean,
@@ -280,14 +301,15 @@ def _fit(
     validation = data.part("validation")
     error = checkpoint.predict_measured(validation) - validation.value
     checkpoint.metrics = {
-        "fit": asdict(report),
+        "fit": asdict(reports[0]),
+        "members": [asdict(report) for report in reports[1:]],
         "parameters": sum(p.numel() for p in model.parameters()),
         "validation": {
             p.name: {"rmse": float(np.sqrt(np.mean(error[validation.phenotype == i] ** 2)))}
             for i, p in enumerate(data.dataset.phenotypes)
         },
     }
-    return checkpoint, report
+    return checkpoint
 
 
 def _baseline(name: str, data: RunData, seed: int) -> NDArray[np.float64]:

@@ -6,6 +6,13 @@ from dataclasses import dataclass
 
 from wildtype.errors import ConfigError
 
+CHOICES = {
+    "precision": ("auto", "32", "bf16"),
+    "device": ("auto", "cpu", "cuda"),
+    "loss": ("squared", "log_cosh"),
+    "weighting": ("none", "p"),
+}
+
 
 @dataclass
 class TrainingConfig:
@@ -23,6 +30,12 @@ class TrainingConfig:
         Share of all steps with a rising learning rate; cosine decay afterwards.
     clip : float
         Largest gradient norm; 0: no clipping.
+    loss : str
+        ``squared`` error or ``log_cosh`` of the scaled labels.
+    weighting : str
+        ``none``, or ``p``: a row counts as -log10 of its p-value, as in DANGO's published protocol.
+    members : int
+        Models to train from different seeds; their mean predicts.
     patience : int
         Epochs without a better validation score before training stops; 0: never.
     precision : str
@@ -43,6 +56,9 @@ class TrainingConfig:
     weight_decay: float = 0.1
     warmup: float = 0.1
     clip: float = 1.0
+    loss: str = "squared"
+    weighting: str = "none"
+    members: int = 1
     patience: int = 8
     precision: str = "auto"
     device: str = "auto"
@@ -52,7 +68,7 @@ class TrainingConfig:
 
     def check(self) -> None:
         """Refuse values that make no sense; raises ``ConfigError``."""
-        for name in ("epochs", "batch_size"):
+        for name in ("epochs", "batch_size", "members"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"training.{name}={getattr(self, name)} must be at least 1")
         if self.learning_rate <= 0 or not 0 <= self.warmup < 1:
@@ -60,7 +76,6 @@ class TrainingConfig:
                 f"training.learning_rate={self.learning_rate} must be positive and "
                 f"training.warmup={self.warmup} between 0 and 1"
             )
-        if self.precision not in ("auto", "32", "bf16"):
-            raise ConfigError(f"training.precision={self.precision!r}; known: auto, 32, bf16")
-        if self.device not in ("auto", "cpu", "cuda"):
-            raise ConfigError(f"training.device={self.device!r}; known: auto, cpu, cuda")
+        for name, known in CHOICES.items():
+            if getattr(self, name) not in known:
+                raise ConfigError(f"training.{name}={getattr(self, name)!r}; known: {', '.join(known)}")

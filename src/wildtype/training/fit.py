@@ -15,12 +15,12 @@ from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.loggers import CSVLogger, Logger, TensorBoardLogger
 
 from wildtype.errors import ConfigError
-from wildtype.models.cell_transformer.model import CellTransformer
-from wildtype.models.interface import OrganismTensors
+from wildtype.models.interface import Model, OrganismTensors
 from wildtype.mutants import MutantTable
 from wildtype.mutants.loader import MutantLoader
 from wildtype.training.config import TrainingConfig
 from wildtype.training.keeper import Keeper, restore_optimizer
+from wildtype.training.objective import mean_weight
 from wildtype.training.progress import Progress, TimedLoader
 from wildtype.training.task import FitTask
 
@@ -83,7 +83,7 @@ def _device(config: TrainingConfig) -> str:
 
 
 def fit_model(
-    model: CellTransformer,
+    model: Model,
     organism: OrganismTensors,
     train: MutantTable,
     validation: MutantTable,
@@ -103,6 +103,8 @@ def fit_model(
     ------
     ConfigError
         If settings make no sense here.
+    DatasetError
+        If rows are to be weighed and have no p-values.
     CheckpointError
         If ``resume`` is asked for and the state is missing, damaged or of another run.
     """
@@ -111,7 +113,8 @@ def fit_model(
     loader = MutantLoader(train, config.batch_size, shuffle=True, seed=seed)
     timed = TimedLoader(loader)
     keeper = Keeper(folder / "resume", config.patience, fingerprint)
-    task = FitTask(model, organism, config, config.epochs * len(loader), seed)
+    weight = mean_weight(train) if config.weighting == "p" else 0.0
+    task = FitTask(model, organism, config, config.epochs * len(loader), seed, weight)
     callbacks: list[Callback] = [keeper, _NextEpoch(loader, keeper)]
     if resume:
         callbacks.append(_Restore(keeper.resume(task)))

@@ -70,7 +70,7 @@ class Keeper(Callback):
                 part, name = key.split("/", 1)
                 parts[part][name] = value
             task.model.load_state_dict(parts["model"])
-            task.step = record["step"]
+            task.step, task.epoch = record["step"], record["epoch"]
             self.epoch, self.stopped = record["epoch"], record["stopped"]
             self.best, self.best_epoch = parts["best"], record["best_epoch"]
             self.best_score, self.scores = record["best_score"], record["scores"]
@@ -88,6 +88,7 @@ class Keeper(Callback):
         """Judge the epoch (validation has run), keep its weights if best, save the state."""
         assert isinstance(pl_module, FitTask)
         self.epoch += 1
+        pl_module.epoch = self.epoch
         score = pl_module.validation_score
         self.scores.append(score)
         if score > self.best_score:

@@ -7,12 +7,15 @@ Legend: b mutants · p phenotypes.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from wildtype.errors import DatasetError
 from wildtype.models.interface import Prediction, WildType
+from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
 
 
@@ -25,8 +28,8 @@ class Objective:
     total : scalar tensor
         What is minimised.
     terms : dict of str to scalar tensor
-        ``data`` and ``prior/<relation>``, unweighted: squared error in units of the label's variance, and
-        nats.
+        ``data`` and the model's auxiliary losses, unweighted: error in units of the label's variance, and
+        for graph priors nats.
     weighted : dict of str to scalar tensor
         The same times their weights; they sum to ``total``.
     """
@@ -46,18 +49,74 @@ class Objective:
         return record
 
 
-def objective(prediction: Prediction, wild_type: WildType, mutants: MutantBatch) -> Objective:
-    """Return mean squared error of each row's own phenotype (scaled labels) plus the weighted auxiliary
-    losses.
+def objective(
+    prediction: Prediction,
+    wild_type: WildType,
+    mutants: MutantBatch,
+    *,
+    loss: str = "squared",
+    mean: float = 0.0,
+) -> Objective:
+    """Return the loss of each row's own phenotype (scaled labels), and the weighted auxiliary losses.
+
+    Parameters
+    ----------
+    prediction, wild_type, mutants
+        What a model said of what, and what was measured.
+    loss : {"squared", "log_cosh"}
+        Of one row.
+    mean : float
+        Mean of ``evidence_weights`` over all training rows; 0: rows count alike.
     """
-    own = prediction.mean.gather(1, mutants.phenotype[:, None]).squeeze(1)
-    data = torch.mean((own.float() - mutants.value) ** 2)
-    terms = {"data": data}
-    weighted = {"data": data}
-    for name, loss in wild_type.losses.items():
-        terms[f"prior/{name}"] = loss
-        weighted[f"prior/{name}"] = wild_type.weights[name] * loss
+    own = prediction.mean.gather(1, mutants.phenotype[:, None]).squeeze(1).float()
+    rows = LOSSES[loss](own - mutants.value)
+    if mean:
+        assert mutants.p is not None
+        rows = rows * (evidence_weights(mutants.p) / mean)
+    terms = {"data": rows.mean()}
+    weighted = {"data": wild_type.weights.get("data", 1.0) * terms["data"]}
+    for name, value in wild_type.losses.items():
+        label = name if "/" in name else f"prior/{name}"  # a bare name is a relation's graph prior
+        terms[label], weighted[label] = value, wild_type.weights[name] * value
     return Objective(torch.stack(list(weighted.values())).sum(), terms, weighted)
+
+
+def log_cosh(error: Tensor) -> Tensor:
+    """Return log cosh of every entry, without overflow: about x²/2 for small ones, |x| - log 2 for large."""
+    size = error.abs()
+    return size + nn.functional.softplus(-2 * size) - math.log(2)
+
+
+LOSSES: dict[str, Callable[[Tensor], Tensor]] = {"squared": torch.square, "log_cosh": log_cosh}
+"""Loss of one row by its name in ``TrainingConfig.loss``."""
+SMALLEST_P = 1e-10
+
+
+def evidence_weights(p: Tensor) -> Tensor:
+    """Return -log10 p [b] with p at least 1e-10; a row without a p-value counts as one of p = 0.1.
+
+    Source: the training protocol of DANGO (Zhang, Ma & Ma), which weighs triples so.
+    """
+    return torch.where(p.isnan(), 1.0, -p.clamp(min=SMALLEST_P).log10())
+
+
+def mean_weight(table: MutantTable) -> float:
+    """Return the mean of ``evidence_weights`` over a table.
+
+    Raises
+    ------
+    DatasetError
+        If no row has a p-value, or all weights are zero.
+    """
+    p = None if table.p is None else torch.from_numpy(table.p)
+    if p is None or bool(p.isnan().all()):
+        raise DatasetError("training.weighting=p needs p-values, and no training row has one: take none")
+    mean = float(evidence_weights(p).mean())
+    if not mean > 0:
+        raise DatasetError(
+            "every training row has p = 1, so that training.weighting=p weighs none: take none"
+        )
+    return mean
 
 
 def learning_rate(step: int, steps: int, peak: float, warmup: float) -> float:

@@ -13,8 +13,7 @@ import torch
 from lightning.pytorch import LightningModule
 from torch import Tensor
 
-from wildtype.models.cell_transformer.model import CellTransformer
-from wildtype.models.interface import OrganismTensors, WildType
+from wildtype.models.interface import Model, OrganismTensors, WildType
 from wildtype.mutants.batch import MutantBatch
 from wildtype.seeds import derive
 from wildtype.training.config import TrainingConfig
@@ -26,20 +25,28 @@ class FitTask(LightningModule):
 
     Parameters
     ----------
-    model : CellTransformer
+    model : Model
         The model to fit, in place.
     organism : OrganismTensors
-        Features and prior operators.
+        What it sees of the organism.
     config : TrainingConfig
         Optimiser settings.
     steps : int
         Optimiser steps of the whole run, for the schedule.
     seed : int
         Root of all random draws.
+    mean_weight : float
+        Mean weight of the training rows; 0: rows count alike.
     """
 
     def __init__(
-        self, model: CellTransformer, organism: OrganismTensors, config: TrainingConfig, steps: int, seed: int
+        self,
+        model: Model,
+        organism: OrganismTensors,
+        config: TrainingConfig,
+        steps: int,
+        seed: int,
+        mean_weight: float = 0.0,
     ) -> None:
         super().__init__()
         self.model = model
@@ -47,7 +54,9 @@ class FitTask(LightningModule):
         self.config = config
         self.steps = steps
         self.seed = seed
+        self.mean_weight = mean_weight
         self.step = 0  # of the whole run, resumed parts included
+        self.epoch = 0  # finished ones, likewise
         self.validation_score = float("-inf")
         self._validation: tuple[list[Tensor], list[Tensor], list[Tensor]] = ([], [], [])
         self._wild_type: WildType | None = None
@@ -62,6 +71,13 @@ class FitTask(LightningModule):
         """Move a batch."""
         return batch.to(device, non_blocking=True)
 
+    def on_train_epoch_start(self) -> None:
+        """Tell the model which epoch begins, and encode the wild type if that is to serve for all of it."""
+        self.model.set_epoch(self.epoch)
+        if self.model.encode_per_epoch:
+            with torch.no_grad():
+                self._wild_type = self.model.encode(self.organism)
+
     def on_train_batch_start(self, batch: MutantBatch, batch_idx: int) -> None:
         """Set this step's learning rate and random streams."""
         torch.manual_seed(derive(self.seed, "step", self.step))
@@ -71,16 +87,19 @@ class FitTask(LightningModule):
 
     def training_step(self, batch: MutantBatch, batch_idx: int) -> Tensor:
         """Encode the wild type once, predict every mutant of the batch, and return the objective."""
-        stream = torch.Generator().manual_seed(derive(self.seed, "prior", self.step))
-        wild_type = self.model.encode(self.organism, stream)
-        result = objective(self.model(wild_type, batch), wild_type, batch)
+        wild_type = self._wild_type
+        if wild_type is None:
+            stream = torch.Generator().manual_seed(derive(self.seed, "prior", self.step))
+            wild_type = self.model.encode(self.organism, stream)
+        prediction = self.model(wild_type, batch)
+        result = objective(prediction, wild_type, batch, loss=self.config.loss, mean=self.mean_weight)
         self.log_dict(result.log_record(), on_step=True, batch_size=len(batch))
         self.step += 1
         return result.total
 
     def on_validation_epoch_start(self) -> None:
         """Encode the wild type once for the whole validation pass."""
-        self._wild_type = self.model.encode(OrganismTensors(self.organism.features))
+        self._wild_type = self.model.encode(self.organism.without_priors())
         self._validation = ([], [], [])
 
     def validation_step(self, batch: MutantBatch, batch_idx: int) -> None:

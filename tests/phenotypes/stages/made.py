@@ -56,6 +56,7 @@ genotypes = st.lists(perturbations, max_size=3, unique_by=lambda p: p.id).map(
 # Few numbers, so that some stand twice; tenths, whose sums depend on their order to the last bit.
 values = st.sampled_from([-0.0, 0.0, 0.1, 0.2, 0.3, 0.7, -1.1])
 errors = st.sampled_from([math.nan, math.nan, 0.0, 0.01, 0.1, 0.3])
+p_values = st.sampled_from([math.nan, math.nan, 0.0, 0.01, 0.04])
 
 
 @st.composite
@@ -66,6 +67,7 @@ def measurements(draw: st.DrawFn) -> Measurement:
         environment=draw(st.sampled_from([YPD, YPD, WARM, SALT])), phenotype=phenotype,
         trait=draw(st.sampled_from(["area", "length"])) if phenotype is SIZE else "",
         value=draw(values), sd=draw(errors), se=draw(errors), n=draw(st.integers(0, 4)),
+        p=draw(p_values),
         replicate=draw(st.sampled_from(["", "a"])),
     )  # fmt: skip
 

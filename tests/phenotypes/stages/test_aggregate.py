@@ -11,7 +11,7 @@ from wildtype.mutants import Kind
 from wildtype.organism import Organism
 from wildtype.phenotypes import Dataset
 from wildtype.phenotypes.records import Measurement
-from wildtype.phenotypes.stages.aggregate import average, sd_floor, weighted
+from wildtype.phenotypes.stages.aggregate import SEVERAL_P, agreed, average, sd_floor, weighted
 from wildtype.phenotypes.stages.build import build_dataset
 from wildtype.phenotypes.stages.policies import Policies
 
@@ -59,6 +59,19 @@ def test_inverse_variance_without_any_noise() -> None:
     assert (mean.tolist(), spread.tolist()) == ([2], [0])
 
 
+def test_agreed_p_values() -> None:
+    group = np.array([0, 1, 1, 2, 2, 3, 3, 4, 4])
+    p = np.array([1 / 3, 0.1, 0.1, 0.1, 0.2, 0.1, nan, nan, nan])
+    one, lost = agreed(group, p, np.ones(9, bool))
+    np.testing.assert_array_equal(one, [1 / 3, 0.1, nan, nan, nan])
+    assert lost == 2
+    one, lost = agreed(group, p, np.array([0, 1, 1, 0, 1, 1, 0, 1, 1], bool))
+    np.testing.assert_array_equal(one, [nan, 0.1, 0.2, 0.1, nan])
+    assert lost == 0
+    one, lost = agreed(group[:0], p[:0], np.zeros(0, bool))
+    assert (one.size, lost) == (0, 0)
+
+
 def test_floor_of_sd() -> None:
     phenotype = np.array([1, 0, 1, 1, 2, 1, 1])
     sd = np.array([0.4, 9, 0.2, nan, nan, 0, 0.8])
@@ -100,6 +113,68 @@ def test_replicates() -> None:
         "replicate without sd beside one that has it": 1, "merged: replicates of one mutant": 1
     }  # fmt: skip
     assert len(built(*rows, replicates="apart", alleles="apart")) == 3
+
+
+def p_values(dataset: Dataset) -> list[float] | None:
+    return None if dataset.table.p is None else [round(p, 6) for p in dataset.table.p.tolist()]
+
+
+def test_a_row_that_is_kept_keeps_its_p_value() -> None:
+    rows = [one("G1", p=1 / 3), one("G2"), one("G4", p=-0.0)]
+    kept = built(*rows)
+    np.testing.assert_array_equal(kept.table.p, np.float32([1 / 3, nan, 0]))  # type: ignore[arg-type]
+    assert not np.signbit(kept.table.p[2])  # type: ignore[index]
+    assert built(one("G1"), one("G2")).table.p is None
+    dropped = built(one("G1"), one("X9", p=0.5))  # the row with the p-value is left out
+    assert dropped.table.p is None
+    added = built(one("G1", p=0.5), essential="fitness 0")
+    np.testing.assert_array_equal(added.table.p, np.float32([0.5, nan, nan]))  # type: ignore[arg-type]
+
+
+def test_p_values_of_a_number_that_stands_twice() -> None:
+    def again(*p: float) -> Dataset:
+        return built(*[one("G1", p=each) for each in p], one("G2", p=0.5))
+
+    assert p_values(again(0.01, 0.01)) == [0.01, 0.5]
+    assert p_values(again(0.01, nan, 0.01)) == [0.01, 0.5]  # the same number: what one row says holds
+    assert counts(again(0.01, nan), "listed again") == {"merged: a number that stands twice": 1}
+    different = again(0.01, 0.02, nan)
+    np.testing.assert_array_equal(different.table.p, np.float32([nan, 0.5]))  # type: ignore[arg-type]
+    assert counts(different, "listed again") == {"merged: a number that stands twice": 2, SEVERAL_P: 1}
+
+
+@pytest.mark.parametrize("policy", ["mean", "inverse variance"])
+def test_p_values_of_replicates(policy: str) -> None:
+    def merged(*p: float) -> Dataset:
+        numbers = [one("G1", value=i / 8, sd=0.1, p=each) for i, each in enumerate(p)]
+        return built(*numbers, one("G2", p=0.5), replicates=policy)
+
+    assert p_values(merged(0.01, 0.01, 0.01)) == [0.01, 0.5]
+    assert SEVERAL_P not in counts(merged(0.01, 0.01), "replicates")
+    for different in (merged(0.01, 0.02), merged(0.01, nan)):
+        np.testing.assert_array_equal(different.table.p, np.float32([nan, 0.5]))  # type: ignore[arg-type]
+        assert counts(different, "replicates")[SEVERAL_P] == 1
+    unknown = merged(nan, nan)
+    np.testing.assert_array_equal(unknown.table.p, np.float32([nan, 0.5]))  # type: ignore[arg-type]
+    assert SEVERAL_P not in counts(unknown, "replicates")
+
+
+def test_replicates_left_out_of_a_mean_have_no_say_in_its_p_value() -> None:
+    rows = [one("G1", value=1.0, sd=0.1, p=0.01), one("G1", value=9.0, p=0.9)]
+    weighed = built(*rows, replicates="inverse variance")
+    assert p_values(weighed) == [0.01]
+    assert SEVERAL_P not in counts(weighed, "replicates")
+    apart = built(*rows, replicates="apart", alleles="apart")
+    assert p_values(apart) == [0.01, 0.9]
+
+
+def test_p_values_of_alleles() -> None:
+    def averaged(*p: float) -> Dataset:
+        return built(*[one(sensitive("G1", f"a{i}"), value=i, p=each) for i, each in enumerate(p)])
+
+    assert p_values(averaged(0.01, 0.01)) == [0.01]
+    assert averaged(0.01, 0.02).table.p is None
+    assert counts(averaged(0.01, 0.02), "alleles") == {"merged: alleles averaged": 1, SEVERAL_P: 1}
 
 
 def test_alleles() -> None:

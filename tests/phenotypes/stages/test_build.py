@@ -37,7 +37,8 @@ from wildtype.phenotypes.stages.policies import Policies
 from wildtype.phenotypes.stages.report import StageReport
 
 some = st.lists(measurements(), min_size=1, max_size=14)
-Number = tuple[float, float]
+Number = tuple[float, float, str]
+"""Value, sd and p-value; the last as a text, so that an unknown one equals another."""
 
 
 def build(rows: Measurements, chosen: Policies) -> Dataset | None:
@@ -49,27 +50,33 @@ def build(rows: Measurements, chosen: Policies) -> Dataset | None:
         return None
 
 
+def only(ps: set[str]) -> str:
+    return ps.pop() if len(ps) == 1 else "nan"
+
+
 def mean(members: list[Number]) -> Number:
-    center = math.fsum(v for v, _ in members) / len(members)
-    between = math.fsum((v - center) ** 2 for v, _ in members) / len(members)
-    known = [s * s for _, s in members if not math.isnan(s)]
-    return center, math.sqrt(math.fsum(known) / len(known) + between) if known else math.nan
+    center = math.fsum(v for v, *_ in members) / len(members)
+    between = math.fsum((v - center) ** 2 for v, *_ in members) / len(members)
+    known = [s * s for _, s, _ in members if not math.isnan(s)]
+    sd = math.sqrt(math.fsum(known) / len(known) + between) if known else math.nan
+    return center, sd, only({p for *_, p in members})
 
 
 def weighted(members: list[Number], floor: float) -> Number:
-    known = [(v, max(s, floor)) for v, s in members if not math.isnan(s)]
+    known = [(v, max(s, floor), p) for v, s, p in members if not math.isnan(s)]
     if len(members) == 1 or not known:
-        return members[0] if len(members) == 1 else (mean(members)[0], math.nan)
-    if all(s == 0 for _, s in known):
-        return mean(known)[0], 0.0
-    weights = [1 / s**2 for _, s in known]
-    value = math.fsum(w * v for w, (v, _) in zip(weights, known, strict=True)) / math.fsum(weights)
-    return value, 1 / math.sqrt(math.fsum(weights))
+        return members[0] if len(members) == 1 else mean(members)
+    p = only({p for *_, p in known})
+    if all(s == 0 for _, s, _ in known):
+        return mean(known)[0], 0.0, p
+    weights = [1 / s**2 for _, s, _ in known]
+    value = math.fsum(w * v for w, (v, *_) in zip(weights, known, strict=True)) / math.fsum(weights)
+    return value, 1 / math.sqrt(math.fsum(weights)), p
 
 
 def account(records: list[Measurement], chosen: Policies) -> dict[tuple[object, ...], list[Number]]:
     """Return the numbers of every mutant, phenotype and condition, alleles apart where they are."""
-    numbers: dict[tuple[object, ...], set[tuple[float, str]]] = defaultdict(set)
+    numbers: dict[tuple[object, ...], dict[tuple[float, str], set[str]]] = defaultdict(dict)
     for record in records:
         name = ":".join(part for part in (record.phenotype.name, record.trait) if part)
         if chosen.studies == "apart":
@@ -94,14 +101,15 @@ def account(records: list[Measurement], chosen: Policies) -> dict[tuple[object, 
         sd = record.sd
         if math.isnan(sd) and chosen.sd == "derived" and record.n:
             sd = record.se * math.sqrt(record.n)
-        numbers[name, place, seen, strain].add((record.value + 0.0, str(sd + 0.0)))
+        ps = numbers[name, place, seen, strain].setdefault((record.value + 0.0, str(sd + 0.0)), set())
+        ps |= set() if math.isnan(record.p) else {str(record.p)}
     known = defaultdict(list)
     for (name, *_), found in numbers.items():
         known[name] += [float(sd) for _, sd in found if float(sd) > 0]
     floors = {name: 0.1 * sorted(sds)[(len(sds) - 1) // 2] for name, sds in known.items() if sds}
     out: dict[tuple[object, ...], list[Number]] = defaultdict(list)
     for (name, place, seen, strain), found in numbers.items():
-        members = [(value, float(sd)) for value, sd in found]
+        members = [(value, float(sd), only(ps)) for (value, sd), ps in found.items()]
         if chosen.replicates == "mean":
             members = [mean(members)]
         elif chosen.replicates == "inverse variance":
@@ -121,12 +129,14 @@ def _add_lethal(out: dict[tuple[object, ...], list[Number]], chosen: Policies) -
         for gene in ("G3", "G4"):
             if (name, gene) not in deleted:
                 key = (name, "reference", ((gene, "ABSENT", "nan"),))
-                out[key + (((gene, "DELETION", ""),),) * (chosen.alleles == "apart")] = [(0.0, math.nan)]
+                out[key + (((gene, "DELETION", ""),),) * (chosen.alleles == "apart")] = [
+                    (0.0, math.nan, "nan")
+                ]
 
 
-def summary(numbers: list[tuple[str, tuple[object, ...], float, float]]) -> list[tuple[object, ...]]:
+def summary(numbers: list[tuple[str, tuple[object, ...], float, float, str]]) -> list[tuple[object, ...]]:
     return sorted(
-        ((name, seen, round(v, 5) + 0.0, str(round(s, 5))) for name, seen, v, s in numbers), key=repr
+        ((name, seen, round(v, 5) + 0.0, str(round(s, 5)), p) for name, seen, v, s, p in numbers), key=repr
     )
 
 
@@ -134,8 +144,8 @@ def summary(numbers: list[tuple[str, tuple[object, ...], float, float]]) -> list
 @given(some, policies())
 def test_the_stages_do_what_the_policies_say(records: list[Measurement], chosen: Policies) -> None:
     expected = [
-        (str(key[0]), key[2], value, sd)
-        for key, numbers in account(records, chosen).items() for value, sd in numbers
+        (str(key[0]), key[2], value, sd, p)
+        for key, numbers in account(records, chosen).items() for value, sd, p in numbers
     ]  # fmt: skip
     dataset = build(measured(*records), chosen)
     if dataset is None:
@@ -143,12 +153,14 @@ def test_the_stages_do_what_the_policies_say(records: list[Measurement], chosen:
         return
     t, doses = dataset.table, np.full(dataset.table.gene.size, math.nan)
     doses = doses if t.dose is None else t.dose
+    assert t.p is None or not np.isnan(t.p).all()
+    p = np.full(len(t), math.nan) if t.p is None else t.p.astype(float).round(6)
     kinds = {int(kind): kind.name for kind in EFFECT.values()}
     found = []
     for row, (a, b) in enumerate(itertools.pairwise(t.offsets)):
         seen = tuple((NAMES[t.gene[i]], kinds[t.kind[i]], str(float(doses[i]))) for i in range(a, b))
         name = dataset.phenotypes[t.phenotype[row]].name
-        found.append((name, seen, float(t.value[row]), float(t.sd[row])))
+        found.append((name, seen, float(t.value[row]), float(t.sd[row]), str(p[row])))
     assert summary(found) == summary(expected)  # type: ignore[arg-type]
 
 

@@ -275,6 +275,9 @@ def test_real_digenic_2010(real_store: Store, real_organism: Organism) -> None:
     assert len(np.unique(keys, axis=0)) == len(dataset)
     value = dataset.table.value
     assert (value > 0).mean() == pytest.approx(0.095, abs=0.002)
+    assert dataset.table.p is not None
+    assert np.isfinite(dataset.table.p).sum() == 51041  # merged strains and alleles with several have none
+    assert np.nanmax(dataset.table.p) < 0.05
     find = real_organism.genes.find
     at = (pairs == sorted((find("ARP1"), find("BIM1")))).all(1)
     assert value[at] == pytest.approx(-0.60, abs=0.01)
@@ -287,6 +290,7 @@ def test_real_digenic_2016(real_store: Store, real_organism: Organism) -> None:
     dataset = build_dataset(DIGENIC_2016, real_store, real_organism)
     assert len(dataset) + sum(dataset.excluded.values()) == 10698
     assert dataset.table.value.mean() == pytest.approx(-0.016, abs=0.005)
+    assert dataset.table.p is None
     assert (
         dataset.table.kind == Kind.ABSENT
     ).all()  # the two genes listed as essential have deletion strains

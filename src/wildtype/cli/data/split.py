@@ -20,7 +20,8 @@ def split(
     kind: Annotated[
         str | None,
         typer.Option(
-            "--split", help="random (R), one-unseen (Q), unseen (G), query-pair, screen or order; random."
+            "--split",
+            help="random (R), one-unseen (Q), unseen (G), any-unseen, query-pair, screen or order; random.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
@@ -34,6 +35,9 @@ def split(
     order: Annotated[int | None, typer.Option(help="Tested order (split order).")] = None,
     by: Annotated[
         str | None, typer.Option(help="What a screen is: query, condition or study (split screen).")
+    ] = None,
+    genes: Annotated[
+        int | None, typer.Option(help="Genes held out for test (one-unseen, unseen, any-unseen).")
     ] = None,
     pinned: Annotated[
         Path | None, typer.Option(help="Take the sides from a pinned file instead of drawing.")
@@ -58,7 +62,13 @@ def split(
 
     options: dict[str, Any] = {
         key: value
-        for key, value in {"validation": validation, "order": order, "by": by, "test": test}.items()
+        for key, value in (
+            ("validation", validation),
+            ("order", order),
+            ("by", by),
+            ("test", test),
+            ("genes", genes),
+        )
         if value is not None
     }
     if pinned is not None and (kind or folds or fold is not None or options):

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from torch import nn
 
 from wildtype.errors import ConfigError, ShapeError
 from wildtype.models.cell_transformer.config import CellTransformerConfig, PriorHead, assign_heads, check
 from wildtype.models.cell_transformer.encoder import Encoder
 from wildtype.models.cell_transformer.head import PerturbationHead
-from wildtype.models.interface import OrganismTensors, Prediction, WildType, prior_operator
+from wildtype.models.interface import Model, OrganismTensors, Prediction, WildType, prior_operator
 from wildtype.mutants.batch import MutantBatch
 from wildtype.nn.sparse import SparseOperator
 from wildtype.organism import GeneGraphs
 
 
-class CellTransformer(nn.Module):
+class CellTransformer(Model):
     """The cell transformer over n genes.
 
     Parameters
@@ -36,6 +35,8 @@ class CellTransformer(nn.Module):
     ConfigError
         If settings do not fit each other or the relations.
     """
+
+    needs = ("features", "priors")
 
     def __init__(
         self,

@@ -1,6 +1,7 @@
 """Deduplicate and aggregate: rows of one mutant become one row, and what is assumed is added.
 
 All sums run over rows in canonical order (`Rows.sorted`), so that results do not depend on how rows came.
+A p-value belongs to its number: merged rows keep one where they agree on it, else none, which is counted.
 
 Legend: m rows · g groups.
 """
@@ -31,6 +32,7 @@ REPLICATES = "replicates of one mutant"
 NO_SD = "replicate without sd beside one that has it"
 ALLELES = "alleles averaged"
 ASSUMED = "essential genes with fitness 0, assumed"
+SEVERAL_P = "p-value left out: the merged rows have different ones"
 FITNESS = "fitness"
 """Name of the phenotype whose value is known where a deletion is lethal."""
 
@@ -82,6 +84,33 @@ def _single(group: Ints, size: Ints, given: Floats, computed: Floats) -> Floats:
     return out
 
 
+def agreed(group: Ints, p: Floats, member: NDArray[np.bool_]) -> tuple[Floats, int]:
+    """Return the p-value [g] of every group whose members have one and the same, NaN for the others.
+
+    Parameters
+    ----------
+    group : int64 [m]
+        Group of every row, ascending.
+    p : float64 [m]
+        P-values (NaN: not known, which is another one than any that is).
+    member : bool [m]
+        Rows that have a say.
+
+    Returns
+    -------
+    p : float64 [g]
+        NaN too where no row is a member.
+    lost : int
+        Groups without a p-value although a member has one.
+    """
+    start = _first(group)
+    least = np.minimum.reduceat(np.where(member, p, np.inf), start)
+    most = np.maximum.reduceat(np.where(member, p, -np.inf), start)
+    one = np.where(least == most, least, np.nan)
+    there = np.logical_or.reduceat(member & ~np.isnan(p), start)
+    return one, int((there & np.isnan(one)).sum())
+
+
 def sd_floor(phenotype: Ints, sd: Floats) -> Floats:
     """Return the floor [m] of every row's sd: a tenth of the (lower) median of its phenotype's positive
     sd.
@@ -99,8 +128,11 @@ def sd_floor(phenotype: Ints, sd: Floats) -> Floats:
 
 
 def deduplicate(rows: Rows, policies: Policies) -> tuple[Rows, StageReport]:
-    """Return the rows in canonical order, every number once, and the report."""
-    before = len(rows)
+    """Return the rows in canonical order, every number once, and the report.
+
+    A p-value that stands beside a number in some of its rows only is that of the number.
+    """
+    before, lost = len(rows), 0
     rows = rows.sorted()
     same = np.zeros(before, bool)
     same[1:] = (
@@ -109,39 +141,48 @@ def deduplicate(rows: Rows, policies: Policies) -> tuple[Rows, StageReport]:
         & ((rows.sd[1:] == rows.sd[:-1]) | (np.isnan(rows.sd[1:]) & np.isnan(rows.sd[:-1])))
     )
     if same.any():
-        rows = rows.take(~same)
+        p, lost = agreed(np.cumsum(~same) - 1, rows.p, ~np.isnan(rows.p))
+        rows = replace(rows.take(~same), p=p)
     counts = {AGAIN: int(same.sum())}
     return rows, StageReport(
-        "deduplicate", "listed again", policies.listed_again, before, len(rows), merged=counts
-    )
+        "deduplicate", "listed again", policies.listed_again, before, len(rows), merged=counts,
+        noted={SEVERAL_P: lost},
+    )  # fmt: skip
 
 
 def merge_replicates(rows: Rows, policies: Policies) -> tuple[Rows, StageReport]:
     """Return one row per genotype, condition and phenotype of sorted rows, and the report."""
     before, group = len(rows), rows.identity
-    left_out = 0
+    left_out = lost = 0
     if policies.replicates != "apart":
+        member = np.ones(before, bool)
         if policies.replicates == "mean":
             value, sd = average(group, rows.value, rows.sd)
         else:
             known = np.isfinite(rows.sd)
-            left_out = int((~known & (np.bincount(group, known) > 0)[group]).sum())
+            member = known | (np.bincount(group, known) == 0)[group]
+            left_out = int((~member).sum())
             value, sd = weighted(group, rows.value, rows.sd, sd_floor(rows.phenotype, rows.sd))
-        rows = replace(rows.take(_first(group)), value=value, sd=sd)
+        p, lost = agreed(group, rows.p, member)
+        rows = replace(rows.take(_first(group)), value=value, sd=sd, p=p)
     merged = {REPLICATES: before - len(rows) - left_out}
     return rows, StageReport(
-        "aggregate", "replicates", policies.replicates, before, len(rows), {NO_SD: left_out}, merged
-    )
+        "aggregate", "replicates", policies.replicates, before, len(rows), {NO_SD: left_out}, merged,
+        noted={SEVERAL_P: lost},
+    )  # fmt: skip
 
 
 def merge_alleles(rows: Rows, policies: Policies) -> tuple[Rows, StageReport]:
     """Return one row per gene set, kinds, doses, condition and phenotype of sorted rows, and the report."""
-    before, group = len(rows), rows.mutant
+    before, group, lost = len(rows), rows.mutant, 0
     if policies.alleles == "averaged":
         value, sd = average(group, rows.value, rows.sd)
-        rows = replace(rows.take(_first(group)), value=value, sd=sd)
+        p, lost = agreed(group, rows.p, np.ones(before, bool))
+        rows = replace(rows.take(_first(group)), value=value, sd=sd, p=p)
     counts = {ALLELES: before - len(rows)}
-    return rows, StageReport("aggregate", "alleles", policies.alleles, before, len(rows), merged=counts)
+    return rows, StageReport(
+        "aggregate", "alleles", policies.alleles, before, len(rows), merged=counts, noted={SEVERAL_P: lost}
+    )
 
 
 def add_essential(
@@ -203,7 +244,7 @@ def _append(rows: Rows, genes: Ints, phenotype: int, undosed: int) -> Rows:
         kind=more(rows.kind, Kind.ABSENT), allele=more(rows.allele, 0), dose=more(rows.dose, undosed),
         offsets=np.concatenate([rows.offsets, rows.offsets[-1] + np.arange(1, len(genes) + 1)]),
         phenotype=more(rows.phenotype, phenotype), condition=more(rows.condition, rows.condition.min()),
-        value=more(rows.value, 0.0), sd=more(rows.sd, np.nan),
+        value=more(rows.value, 0.0), sd=more(rows.sd, np.nan), p=more(rows.p, np.nan),
     )  # fmt: skip
 
 

@@ -122,6 +122,7 @@ def build_dataset(
             value=rows.value.astype(np.float32),
             sd=rows.sd.astype(np.float32),
             dose=None if np.isnan(dose).all() else dose,
+            p=None if np.isnan(rows.p).all() else rows.p.astype(np.float32),
         ),
         phenotypes=kept,
         conditions=tuple(conversion.conditions[c] for c in conditions),

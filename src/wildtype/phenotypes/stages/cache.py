@@ -14,7 +14,7 @@ from wildtype.phenotypes.dataset import Dataset
 from wildtype.phenotypes.stages.policies import Policies
 from wildtype.phenotypes.storage import FORMAT, read_dataset, save_dataset
 
-VERSION = 1
+VERSION = 2
 """Raised whenever the stages turn equal measurements into another dataset than before."""
 
 

@@ -194,5 +194,5 @@ def _rows(
         gene=gene[within], recorded=recorded[within], kind=effect[recorded][within], allele=allele[within],
         dose=dose[within], offsets=m.offsets, phenotype=phenotype,
         condition=condition, value=m.value + 0.0,  # -0.0 becomes 0.0
-        sd=np.where(np.isnan(m.sd), np.nan, m.sd + 0.0),
+        sd=np.where(np.isnan(m.sd), np.nan, m.sd + 0.0), p=np.where(np.isnan(m.p), np.nan, m.p + 0.0),
     )  # fmt: skip

@@ -37,6 +37,8 @@ class Rows:
         Positions in the dataset's phenotypes and conditions.
     value, sd : float64 [m]
         The number and its standard deviation (NaN: not known).
+    p : float64 [m]
+        Two-sided p-value of the number (NaN: not known); it tells no rows apart.
     """
 
     gene: Ints
@@ -49,6 +51,7 @@ class Rows:
     condition: Ints
     value: Floats
     sd: Floats
+    p: Floats
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -80,6 +83,7 @@ class Rows:
             gene=self.gene[at], recorded=self.recorded[at], kind=self.kind[at], allele=self.allele[at],
             dose=self.dose[at], offsets=offsets, phenotype=self.phenotype[index],
             condition=self.condition[index], value=self.value[index], sd=self.sd[index],
+            p=self.p[index],
         )  # fmt: skip
 
     def without(self, marked: Marks) -> Rows:

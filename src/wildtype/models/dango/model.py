@@ -1,0 +1,125 @@
+"""`Dango`: networks embed the genes once per step, then every set of genes is scored by attention within it.
+
+Legend: n genes · d width · b mutants · p phenotypes · r networks.
+
+Source: Zhang, Ma & Ma, "DANGO: predicting higher-order genetic interactions", bioRxiv 2020.11.26.400739.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import nn
+
+from wildtype.errors import ConfigError, ShapeError
+from wildtype.models.dango.config import DangoConfig, check, chosen_relations
+from wildtype.models.dango.networks import GeneNetwork, MetaEmbedding
+from wildtype.models.dango.schedule import reconstruction_share
+from wildtype.models.interface import Model, OrganismTensors, Prediction, WildType
+from wildtype.mutants.batch import MutantBatch
+from wildtype.nn.hyper_sagnn import HyperSagnn
+from wildtype.nn.ragged import segment_ids, take_rows
+
+
+class Dango(Model):
+    """DANGO over n genes.
+
+    It sees which genes are perturbed, not how: kinds and doses make no difference. Genes have a learned
+    embedding; gene features are not used. Two extensions: p phenotypes are p outputs of the last linear
+    layer, and where there is more than one condition, a condition has a learned embedding, zero at the start,
+    that is added to the state of every perturbed gene.
+
+    Parameters
+    ----------
+    config : DangoConfig
+        Settings.
+    genes, features : int
+        Number of genes n and of features per gene; the features are ignored.
+    phenotypes, conditions : int
+        Number of outputs p and of conditions.
+    relations : sequence of str
+        Relations of the organism that have edges, in order.
+
+    Raises
+    ------
+    ConfigError
+        If settings do not fit each other or the relations.
+    """
+
+    needs = ("relations",)
+    check = staticmethod(check)
+
+    def __init__(
+        self,
+        config: DangoConfig,
+        *,
+        genes: int,
+        features: int,
+        phenotypes: int,
+        conditions: int = 1,
+        relations: Sequence[str] = (),
+    ) -> None:
+        super().__init__()
+        check(config)
+        chosen = chosen_relations(config, relations)
+        self.config = config
+        self.genes = genes
+        self.relations = tuple(chosen)
+        self.table = nn.Embedding(genes, config.width)
+        nn.init.normal_(self.table.weight, std=0.1)
+        self.networks = nn.ModuleList(GeneNetwork(genes, config.width, zeros) for zeros in chosen.values())
+        self.meta = MetaEmbedding(config.width)
+        self.condition = nn.Embedding(conditions, config.width) if conditions > 1 else None
+        if self.condition is not None:
+            nn.init.zeros_(self.condition.weight)
+        self.head = HyperSagnn(
+            config.width, config.heads, layers=config.layers_head, outputs=phenotypes, dropout=config.dropout
+        )
+        self.set_epoch(0)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Take note that an epoch (from 0) begins: the schedule sets the weights of the losses."""
+        self.reconstruction_share = reconstruction_share(self.config.schedule, epoch, self.config.transition)
+
+    def encode(self, organism: OrganismTensors, stream: torch.Generator | None = None) -> WildType:
+        """Embed the genes: once per step, whatever the number of mutants. ``cls`` is the mean of all genes.
+
+        Weights of losses are there in training mode only, and reconstruction losses only where, beyond that,
+        the schedule gives them weight.
+
+        Raises
+        ------
+        ShapeError
+            If the organism has another number of genes than the model was made for.
+        ConfigError
+            If it lacks one of the model's relations.
+        """
+        if organism.genes != self.genes:
+            raise ShapeError(f"the organism has {organism.genes} genes, expected {self.genes}")
+        missing = [name for name in self.relations if name not in organism.relations]
+        if missing:
+            known = ", ".join(organism.relations) or "none"
+            raise ConfigError(
+                f"the organism has no operator for relation {missing[0]!r} of this model; it has: {known}"
+            )
+        share = self.reconstruction_share
+        states, losses = [], {}
+        for name, network in zip(self.relations, self.networks, strict=True):
+            assert isinstance(network, GeneNetwork)
+            op = organism.relations[name]
+            states.append(network(self.table.weight, op))
+            if self.training and share > 0:
+                losses[f"reconstruction/{name}"] = network.loss(states[-1], op)
+        genes = self.meta(torch.stack(states))
+        weights = {"data": 1 - share} | dict.fromkeys(losses, share / len(states)) if self.training else {}
+        return WildType(genes.mean(0), genes, losses, weights)
+
+    def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
+        """Predict the phenotypes [b, p] of a batch of mutants, in units of the scaled labels; 0 for a mutant
+        without perturbed genes.
+        """
+        members = take_rows(wild_type.genes, mutants.gene)
+        if self.condition is not None:
+            members = members + self.condition(mutants.condition[segment_ids(mutants.offsets)])
+        return Prediction(self.head(members, mutants.offsets))

@@ -1,0 +1,80 @@
+"""Every neural model by name: where its settings stand, and how it is made."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from wildtype.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from wildtype.models.interface import Model
+
+MODELS: dict[str, tuple[str, str]] = {
+    "cell_transformer": ("CellTransformerConfig", "CellTransformer"),
+    "dango": ("DangoConfig", "Dango"),
+    "difference_gnn": ("DifferenceGNNConfig", "DifferenceGNN"),
+}
+"""Class of the settings, and of the model, by the name of their room."""
+
+
+def config_class(name: str) -> type[Any]:
+    """Return the dataclass of a model's settings, without loading torch.
+
+    Raises
+    ------
+    ConfigError
+        If there is no model of that name; the message names those there are.
+    """
+    if name not in MODELS:
+        raise ConfigError(f"there is no model {name!r}; known models: {', '.join(MODELS)}")
+    found: type[Any] = getattr(importlib.import_module(f"wildtype.models.{name}.config"), MODELS[name][0])
+    return found
+
+
+def check(config: Any) -> None:
+    """Refuse settings of a model that do not fit each other; raises ``ConfigError`` naming the setting."""
+    config_class(config.name)
+    importlib.import_module(f"wildtype.models.{config.name}.config").check(config)
+
+
+def make_model(
+    config: Any,
+    *,
+    genes: int,
+    features: int,
+    phenotypes: int,
+    conditions: int = 1,
+    relations: Sequence[str] = (),
+) -> Model:
+    """Return a model with initial weights drawn from torch's stream.
+
+    Parameters
+    ----------
+    config : dataclass
+        Settings; ``config.name`` says of which model.
+    genes, features : int
+        Number of genes n and of features per gene f.
+    phenotypes, conditions : int
+        Number of outputs p and of conditions.
+    relations : sequence of str
+        Relations of the organism that have edges, in order.
+
+    Raises
+    ------
+    ConfigError
+        If settings do not fit each other or the relations.
+    """
+    check(config)
+    room = importlib.import_module(f"wildtype.models.{config.name}.model")
+    model: Model = getattr(room, MODELS[config.name][1])(
+        config,
+        genes=genes,
+        features=features,
+        phenotypes=phenotypes,
+        conditions=conditions,
+        relations=relations,
+    )
+    return model

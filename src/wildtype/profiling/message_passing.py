@@ -1,0 +1,273 @@
+"""What a graph layer costs when every mutant is a node mask on one graph, and when it is a graph of its own.
+
+Legend: n nodes · e edges of all relations · b mutants per step · d width.
+
+Timed is one layer, forward and backward: per relation a GIN with an MLP of two linear layers, summed over
+relations; gradients of states and weights; every mutant lacks two or three nodes.
+
+* shared: one adjacency per relation, and masks of nodes (`MaskedRelationalGIN`);
+* first: the same for states that all mutants share, as in the first layer of a model
+(`MaskedGIN.first`): a row is computed again only where a mutant differs from the wild type;
+* replicated: with torch_geometric, the edge list repeated for every mutant, messages gathered along edges,
+multiplied by a mask of edges and added up at their targets. The masks are made beforehand, untimed;
+* product, MLP: the two parts of "shared".
+
+Repeats of all kinds are interleaved, and the shortest counts: other work on the machine only adds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wildtype.profiling.machine import machine
+
+if TYPE_CHECKING:
+    import torch
+
+    from wildtype.nn.masked_layers import MaskedGIN
+    from wildtype.nn.sparse import SparseOperator
+
+REPLICATED = 2  # mutants of one replicated batch: messages along its edges fill the memory
+
+
+def bench_masked_gin(
+    *,
+    nodes: int = 6607,
+    relations: int = 9,
+    edges: int = 2_530_000,
+    width: int = 64,
+    batch_size: int = 8,
+    repeats: int = 3,
+    seed: int = 0,
+    reference: bool = True,
+) -> dict[str, Any]:
+    """Return seconds per mutant, ratios, and the difference of outputs and gradients.
+
+    Parameters
+    ----------
+    nodes, relations, edges : int
+        Nodes n, relations, and directed edges e of all relations together, drawn at random.
+    width : int
+        d, of states and of the MLPs.
+    batch_size : int
+        Mutants b per step; of the replicated kind, two at most.
+    repeats : int
+        Timed steps of each kind; the shortest counts.
+    seed : int
+        Of graphs, weights and mutants.
+    reference : bool
+        Also run the replicated kind, and compare the first mutants.
+    """
+    import torch
+
+    problem = dict(
+        nodes=nodes, relations=relations, edges=edges, width=width, batch_size=batch_size, seed=seed
+    )
+    layers, operators, x_bnd, keep_nb = _setup(problem)
+    few = min(REPLICATED, batch_size)
+    upstream = torch.randn(x_bnd.shape, generator=torch.Generator().manual_seed(seed))
+    kinds: dict[str, tuple[int, Step]] = {
+        "shared": (batch_size, _shared(layers, operators, x_bnd, keep_nb, upstream)),
+        "first": (batch_size, _first(layers, operators, x_bnd[0], keep_nb, upstream)),
+        "product": (batch_size, _products(operators, x_bnd, keep_nb, upstream)),
+        "MLP": (batch_size, _perceptrons(layers, x_bnd, upstream)),
+    }
+    if reference:
+        kinds["replicated"] = (
+            few, _replicated(layers, operators, x_bnd[:few], keep_nb[:, :few], upstream[:few])
+        )  # fmt: skip
+    seconds: dict[str, list[float]] = {name: [] for name in kinds}
+    for repeat in range(repeats + 1):
+        for name, (mutants, run) in kinds.items():
+            start = time.perf_counter()
+            run()
+            if repeat:
+                seconds[name].append((time.perf_counter() - start) / mutants)
+    best = {name: min(values) for name, values in seconds.items()}
+    report: dict[str, Any] = {
+        "machine": machine(),
+        "problem": problem | {"repeats": repeats},
+        "mutants_per_step": {name: mutants for name, (mutants, _) in kinds.items()},
+        "seconds_per_mutant": best,
+    }
+    if reference:
+        report["ratios"] = {
+            f"replicated_to_{kind}": best["replicated"] / best[kind] for kind in ("shared", "first")
+        }
+        masks, grads = keep_nb[:, :few], upstream[:few]
+        alike = x_bnd[:1].expand(few, -1, -1)
+        plain = _replicated(layers, operators, alike, masks, grads)()
+        plain[1] = plain[1].sum(0)
+        report["difference"] = {
+            "shared": _difference(
+                _shared(layers, operators, x_bnd[:few], masks, grads)(), kinds["replicated"][1]()
+            ),
+            "first": _difference(_first(layers, operators, x_bnd[0], masks, grads)(), plain),
+        }
+    return report
+
+
+Step = Callable[[], "list[torch.Tensor]"]  # the output [b, n, d], and gradients of states and weights
+
+
+def _setup(
+    problem: dict[str, int],
+) -> tuple[list[MaskedGIN], list[SparseOperator], torch.Tensor, torch.Tensor]:
+    import torch
+    from torch import nn
+
+    from wildtype.nn.masked_layers import MaskedGIN
+    from wildtype.nn.sparse import SparseOperator
+    from wildtype.seeds import derive, generator
+
+    n, d, mutants = problem["nodes"], problem["width"], problem["batch_size"]
+    draw = generator(problem["seed"], "bench masked gin")
+    torch.manual_seed(derive(problem["seed"], "bench masked gin"))
+    operators = []
+    for _ in range(problem["relations"]):
+        pairs = _distinct(draw, n * n, problem["edges"] // problem["relations"])
+        operators.append(SparseOperator.from_edges(pairs // n, pairs % n, n))
+    layers = [MaskedGIN(nn.Sequential(nn.Linear(d, d), nn.ReLU(), nn.Linear(d, d))) for _ in operators]
+    keep = torch.ones(n, mutants, dtype=torch.bool)
+    for mutant in range(mutants):
+        keep[torch.from_numpy(draw.choice(n, 2 + mutant % 2, replace=False)), mutant] = False
+    return layers, operators, torch.randn(mutants, n, d), keep
+
+
+def _distinct(draw: np.random.Generator, size: int, count: int) -> torch.Tensor:
+    import torch
+
+    drawn = np.unique(draw.integers(0, size, count + count // 8 + 16))
+    return torch.from_numpy(draw.permutation(drawn)[:count])
+
+
+def _gradients(out: torch.Tensor, upstream: torch.Tensor, of: list[torch.Tensor]) -> list[torch.Tensor]:
+    import torch
+
+    return [out.detach(), *torch.autograd.grad(out, of, upstream)]
+
+
+def _weights(layers: list[MaskedGIN]) -> list[torch.Tensor]:
+    return [weight for layer in layers for weight in layer.parameters()]
+
+
+def _shared(
+    layers: list[MaskedGIN], operators: list[SparseOperator],
+    x_bnd: torch.Tensor, keep: torch.Tensor, upstream: torch.Tensor,
+) -> Step:  # fmt: skip
+    from wildtype.nn.masked_layers import MaskedRelationalGIN
+
+    layer = MaskedRelationalGIN(layers)
+
+    def step() -> list[torch.Tensor]:
+        x = x_bnd.detach().requires_grad_()
+        total = layer(operators, x.transpose(0, 1), keep)
+        return _gradients(total.transpose(0, 1), upstream, [x, *_weights(layers)])
+
+    return step
+
+
+def _first(
+    layers: list[MaskedGIN], operators: list[SparseOperator],
+    x_nd: torch.Tensor, keep: torch.Tensor, upstream: torch.Tensor,
+) -> Step:  # fmt: skip
+    import torch
+
+    from wildtype.nn.message_passing import MutantRows
+
+    lacking = ~keep.T
+    gene = lacking.nonzero()[:, 1].contiguous()
+    offsets = torch.cat([gene.new_zeros(1), lacking.sum(1).cumsum(0)])
+
+    def step() -> list[torch.Tensor]:
+        x = x_nd.detach().requires_grad_()
+        parts = [layer.first(op, x, gene, offsets) for layer, op in zip(layers, operators, strict=True)]
+        total = MutantRows.total(parts).stack()
+        return _gradients(total.transpose(0, 1), upstream, [x, *_weights(layers)])
+
+    return step
+
+
+def _products(
+    operators: list[SparseOperator], x_bnd: torch.Tensor, keep: torch.Tensor, upstream: torch.Tensor
+) -> Step:
+    import torch
+
+    from wildtype.nn.message_passing import shared_propagate
+
+    def step() -> list[torch.Tensor]:
+        x = x_bnd.detach().requires_grad_()
+        for op in operators:
+            messages = shared_propagate(op, x.transpose(0, 1), keep)
+            torch.autograd.grad(messages.transpose(0, 1), x, upstream)
+        return []
+
+    return step
+
+
+def _perceptrons(layers: list[MaskedGIN], x_bnd: torch.Tensor, upstream: torch.Tensor) -> Step:
+    import torch
+
+    def step() -> list[torch.Tensor]:
+        x = x_bnd.detach().requires_grad_()
+        for layer in layers:
+            torch.autograd.grad(layer.mlp(x), [x, *layer.mlp.parameters()], upstream)
+        return []
+
+    return step
+
+
+def _replicated(
+    layers: list[MaskedGIN], operators: list[SparseOperator],
+    x_bnd: torch.Tensor, keep: torch.Tensor, upstream: torch.Tensor,
+) -> Step:  # fmt: skip
+    import torch
+    from torch_geometric.nn import MessagePassing
+
+    class MaskedEdges(MessagePassing):
+        """Sums of the neighbours' states along the edges that a mask keeps."""
+
+        # torch_geometric looks annotations up in this module, which does not load torch.
+        def forward(self, x: Any, edges: Any, mask: Any) -> Any:
+            return self.propagate(edges, x=x, mask=mask)
+
+        def message(self, x_j: Any, mask: Any) -> Any:
+            return x_j * mask.unsqueeze(-1).to(x_j.dtype)
+
+    mutants, n, width = x_bnd.shape
+    kept = keep.T.reshape(-1)
+    shift = torch.arange(mutants).unsqueeze(1) * n
+    sums = MaskedEdges(aggr="add")
+    graphs = []
+    for op in operators:
+        target, source = ((shift + ends).flatten() for ends in op.edges())
+        graphs.append((torch.stack([source, target]), kept[target] & kept[source]))
+
+    def step() -> list[torch.Tensor]:
+        x = x_bnd.reshape(-1, width).detach().requires_grad_()
+        total = torch.zeros_like(x)
+        for layer, (edges, mask) in zip(layers, graphs, strict=True):
+            total = total + layer.mlp((1 + layer.eps) * x + sums(x, edges, mask))
+        total = total * kept.unsqueeze(-1)
+        flat = _gradients(total, upstream.reshape(-1, width), [x, *_weights(layers)])
+        return [result.reshape(x_bnd.shape) for result in flat[:2]] + flat[2:]
+
+    return step
+
+
+def _difference(ours: list[torch.Tensor], plain: list[torch.Tensor]) -> dict[str, float]:
+    """Largest difference, of the largest number, in outputs and in gradients."""
+
+    def relative(a: list[torch.Tensor], b: list[torch.Tensor]) -> float:
+        return max(
+            float((i - j).abs().max() / j.abs().max().clamp_min(1e-30)) for i, j in zip(a, b, strict=True)
+        )
+
+    return {
+        "outputs, relative": relative(ours[:1], plain[:1]),
+        "gradients, relative": relative(ours[1:], plain[1:]),
+    }
