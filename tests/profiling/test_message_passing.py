@@ -7,14 +7,22 @@ from typer.testing import CliRunner
 from wildtype.cli.bench import app
 from wildtype.profiling.message_passing import bench_masked_gin
 
-SMALL = {"nodes": 40, "relations": 3, "edges": 600, "width": 4, "batch_size": 3, "repeats": 2}
+SMALL = {
+    "nodes": 40,
+    "relations": 3,
+    "edges": 600,
+    "width": 4,
+    "mlp_layers": 2,
+    "batch_size": 3,
+    "repeats": 2,
+}
 
 
 def test_report_of_a_small_layer():
     report = json.loads(json.dumps(bench_masked_gin(**SMALL)))
     assert report["problem"] == SMALL | {"seed": 0}
     assert report["mutants_per_step"] == {
-        "shared": 3, "first": 3, "product": 3, "MLP": 3, "replicated": 2
+        "shared": 3, "first": 3, "product": 3, "MLP": 3, "replicated": 3
     }  # fmt: skip
     assert set(report["seconds_per_mutant"]) == set(report["mutants_per_step"])
     assert all(seconds > 0 for seconds in report["seconds_per_mutant"].values())

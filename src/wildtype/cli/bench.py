@@ -138,7 +138,7 @@ def store(rows: int = 1_000_000, genes: int = 6607, seed: int = 0, json: Json = 
 
 @app.command("masked-gin")
 def masked_gin(
-    nodes: int = 6607, relations: int = 9, edges: int = 2_530_000, width: int = 64,
+    nodes: int = 6607, relations: int = 9, edges: int = 2_530_000, width: int = 64, mlp_layers: int = 1,
     batch_size: int = 8, repeats: int = 3, seed: int = 0, reference: Reference = True, json: Json = False,
 ) -> None:  # fmt: skip
     """A graph layer of many mutants as node masks on one graph, against one masked graph per mutant."""
@@ -146,8 +146,8 @@ def masked_gin(
 
     _show(
         bench_masked_gin(
-            nodes=nodes, relations=relations, edges=edges, width=width, batch_size=batch_size,
-            repeats=repeats, seed=seed, reference=reference,
+            nodes=nodes, relations=relations, edges=edges, width=width, mlp_layers=mlp_layers,
+            batch_size=batch_size, repeats=repeats, seed=seed, reference=reference,
         ), json,
     )  # fmt: skip
 

@@ -56,8 +56,7 @@ class MaskedGIN(nn.Module):
 class MaskedRelationalGIN(nn.Module):
     """Σ_r MLP_r((1 + ε_r) h + A_r h) in every mutant's induced subgraph: a `MaskedGIN` per relation, summed.
 
-    Equal to the sum of its parts, but states and result are masked once, not once per relation, and mutants
-    pass one after the other, so that the states of one stay in the cache.
+    Equal to the sum of its parts, but states and result are masked once, not once per relation.
 
     Parameters
     ----------
@@ -81,19 +80,14 @@ class MaskedRelationalGIN(nn.Module):
             raise ShapeError(f"ops: received {len(ops)} operators, expected {len(self.parts)}, at least one")
         expect_shape("x", x, ops[0].shape[1], "B", "d")
         expect_shape("keep", keep, *x.shape[:2])
-        mutants = zip(x.unbind(1), (~keep).unsqueeze(-1).unbind(1), strict=True)
-        out = [self._one(ops, states, gone) for states, gone in mutants]
-        return torch.stack(out).transpose(0, 1) if out else x
-
-    def _one(self, ops: Sequence[SparseOperator], x: Tensor, gone: Tensor) -> Tensor:
-        """States [N, d] of one mutant -> [N, e]."""
+        gone = (~keep).T.unsqueeze(-1)
         # Deleted nodes that hold zero send nothing; what they receive is cleared at the end.
-        x = x.masked_fill(gone, 0.0)
+        states = x.transpose(0, 1).masked_fill(gone, 0.0)
         results: list[Tensor] = []
         for part, op in zip(self.parts, ops, strict=True):
             assert isinstance(part, MaskedGIN)
-            results.append(part.update(x, op @ x))
-        return reduce(torch.add, results).masked_fill(gone, 0.0)
+            results.append(part.update(states, (op @ states.transpose(0, 1)).transpose(0, 1)))
+        return reduce(torch.add, results).masked_fill(gone, 0.0).transpose(0, 1)
 
 
 class MaskedSAGE(nn.Module):

@@ -2,8 +2,9 @@
 
 Legend: n nodes · e edges of all relations · b mutants per step · d width.
 
-Timed is one layer, forward and backward: per relation a GIN with an MLP of two linear layers, summed over
-relations; gradients of states and weights; every mutant lacks two or three nodes.
+Timed is one layer, forward and backward: per relation a GIN, summed over relations; gradients of states and
+weights; every mutant lacks two or three nodes. The MLP of a GIN costs the same in every formulation, so that
+ratios fall as it grows: of one linear map by default.
 
 * shared: one adjacency per relation, and masks of nodes (`MaskedRelationalGIN`);
 * first: the same for states that all mutants share, as in the first layer of a model
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from wildtype.nn.masked_layers import MaskedGIN
     from wildtype.nn.sparse import SparseOperator
 
-REPLICATED = 2  # mutants of one replicated batch: messages along its edges fill the memory
+REPLICATED = 8  # mutants of one replicated batch at most: messages along its edges fill the memory
 
 
 def bench_masked_gin(
@@ -40,6 +41,7 @@ def bench_masked_gin(
     relations: int = 9,
     edges: int = 2_530_000,
     width: int = 64,
+    mlp_layers: int = 1,
     batch_size: int = 8,
     repeats: int = 3,
     seed: int = 0,
@@ -53,8 +55,10 @@ def bench_masked_gin(
         Nodes n, relations, and directed edges e of all relations together, drawn at random.
     width : int
         d, of states and of the MLPs.
+    mlp_layers : int
+        Linear maps of every MLP, with a ReLU between them.
     batch_size : int
-        Mutants b per step; of the replicated kind, two at most.
+        Mutants b per step; of the replicated kind, eight at most.
     repeats : int
         Timed steps of each kind; the shortest counts.
     seed : int
@@ -65,8 +69,9 @@ def bench_masked_gin(
     import torch
 
     problem = dict(
-        nodes=nodes, relations=relations, edges=edges, width=width, batch_size=batch_size, seed=seed
-    )
+        nodes=nodes, relations=relations, edges=edges, width=width, mlp_layers=mlp_layers,
+        batch_size=batch_size, seed=seed,
+    )  # fmt: skip
     layers, operators, x_bnd, keep_nb = _setup(problem)
     few = min(REPLICATED, batch_size)
     upstream = torch.randn(x_bnd.shape, generator=torch.Generator().manual_seed(seed))
@@ -131,7 +136,11 @@ def _setup(
     for _ in range(problem["relations"]):
         pairs = _distinct(draw, n * n, problem["edges"] // problem["relations"])
         operators.append(SparseOperator.from_edges(pairs // n, pairs % n, n))
-    layers = [MaskedGIN(nn.Sequential(nn.Linear(d, d), nn.ReLU(), nn.Linear(d, d))) for _ in operators]
+    depth = problem["mlp_layers"]
+    layers = []
+    for _ in operators:
+        maps = [nn.Sequential(nn.Linear(d, d), nn.ReLU()) for _ in range(depth - 1)]
+        layers.append(MaskedGIN(nn.Sequential(*maps, nn.Linear(d, d))))
     keep = torch.ones(n, mutants, dtype=torch.bool)
     for mutant in range(mutants):
         keep[torch.from_numpy(draw.choice(n, 2 + mutant % 2, replace=False)), mutant] = False

@@ -56,7 +56,7 @@ def test_one_step_equals_plain_operations(linears, rows, mutants, width, seed):
         out = layer(inputs[0], inputs[1].transpose(0, 1).contiguous().transpose(0, 1))
         results.append([out, *torch.autograd.grad((out * weight).sum(), [*inputs, *layer.parameters()])])
     for ours, exact in zip(*results, strict=True):
-        scale = max(1.0, float(exact.abs().max()) if exact.numel() else 1.0)
+        scale = max(1.0, float(exact.detach().abs().max()) if exact.numel() else 1.0)
         torch.testing.assert_close(ours.double() / scale, exact / scale, rtol=1e-3, atol=1e-4)
 
 

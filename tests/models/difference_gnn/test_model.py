@@ -11,6 +11,7 @@ from wildtype.models.difference_gnn.config import DifferenceGNNConfig, check
 from wildtype.models.difference_gnn.model import DifferenceGNN
 from wildtype.models.registry import config_class, make_model
 from wildtype.mutants import Kind
+from wildtype.nn.oversmoothing import oversmoothing
 
 SETS = [([3], [Kind.ABSENT]), ([0, 7, 2], [Kind.ABSENT] * 3), ([], []), ([5, 1], [Kind.ADDED, Kind.REDUCED])]
 
@@ -165,6 +166,16 @@ def test_half_precision_under_autocast_is_close():
         out = model(model.encode(tensors), batch).mean
     out.float().sum().backward()
     torch.testing.assert_close(out.float(), expected, rtol=0.2, atol=0.2)
+
+
+def test_states_of_every_layer_can_be_watched():
+    model, tensors = build(layers=3), organism()
+    states = model.layer_states(tensors)
+    assert list(states) == ["table", "preprocess", "layer 1", "layer 2", "layer 3"]
+    torch.testing.assert_close(states["layer 3"], model.encode(tensors).genes)
+    table = oversmoothing(states, tensors.relations)
+    assert [row["layer"] for row in table] == list(states)
+    assert all(float(row["energy/physical"]) > 0 and row["energy/empty"] == 0 for row in table)
 
 
 def test_made_by_name():

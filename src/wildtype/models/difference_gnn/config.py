@@ -47,6 +47,8 @@ class DifferenceGNNConfig:
         Relations to pass messages over; empty: all of the organism that have edges.
     metabolism : bool
         Whether reactions and metabolites are nodes, too.
+    reactions, metabolites : int
+        How many the organism has; needed with ``metabolism``, since each has a learned embedding.
     wild_type : {"step", "epoch"}
         Encode the wild type at every step; or once per epoch and without its gradient, an approximation that
         leaves the gene table and the preprocessor as they began.
@@ -70,6 +72,8 @@ class DifferenceGNNConfig:
     removes: list[str] = field(default_factory=lambda: ["absent", "reduced"])
     relations: list[str] = field(default_factory=list)
     metabolism: bool = False
+    reactions: int = 0
+    metabolites: int = 0
     wild_type: str = "step"
     tile: int = 0
 
@@ -87,7 +91,7 @@ def check(config: DifferenceGNNConfig) -> None:
         )
     for setting, lowest in (
         ("width", 1), ("layers", 1), ("gin_layers", 1), ("heads", 1), ("bottleneck", 0),
-        ("attention_layers", 0), ("tile", 0),
+        ("attention_layers", 0), ("tile", 0), ("reactions", 0), ("metabolites", 0),
     ):  # fmt: skip
         if (value := getattr(config, setting)) < lowest:
             raise ConfigError(f"model.{setting}={value}: it must be at least {lowest}")
@@ -108,6 +112,11 @@ def check(config: DifferenceGNNConfig) -> None:
         )
     if config.combination == "local" and config.metabolism:
         raise ConfigError("model.combination=local sees no metabolism: set model.metabolism=false")
+    if config.metabolism and not (config.reactions and config.metabolites):
+        raise ConfigError(
+            f"model.metabolism=true with model.reactions={config.reactions} and "
+            f"model.metabolites={config.metabolites}: set both to the organism's numbers"
+        )
     removed_kinds(config)
 
 

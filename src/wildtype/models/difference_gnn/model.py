@@ -4,9 +4,10 @@ Legend: b mutants · n genes · R relations · d width · p phenotypes · T muta
 
 Deleting genes removes rows and columns of every adjacency, so all mutants share the wild type's. The first
 layer is computed where it differs (`first_layer`), later layers in full for every mutant, states [T, n, d]
-of a tile at a time. Deleted genes hold zero after every layer: they send nothing, biases cannot revive them,
-and pooling leaves them out. That the systems this model comes from let a deleted gene keep a state of its own
-makes no difference, because it reaches no kept gene.
+of a tile at a time. With `metabolism`, reactions and metabolites pass layers of their own beside the genes'.
+Deleted genes hold zero after every layer: they send nothing, biases cannot revive them, and pooling leaves
+them out. That the systems this model comes from let a deleted gene keep a state of its own makes no
+difference, because it reaches no kept gene.
 """
 
 from __future__ import annotations
@@ -28,7 +29,6 @@ from wildtype.models.difference_gnn.config import (
     removed_kinds,
 )
 from wildtype.models.difference_gnn.first_layer import (
-    ChangedRows,
     FirstLayer,
     changed_rows,
     encode_first_layer,
@@ -42,6 +42,7 @@ from wildtype.models.difference_gnn.layers import (
     RelationLayer,
     initialise,
 )
+from wildtype.models.difference_gnn.metabolism import MetabolicNetwork, MetabolicPass, Wiring
 from wildtype.models.difference_gnn.threads import each
 from wildtype.models.interface import Model, OrganismTensors, Prediction, WildType
 from wildtype.mutants.batch import MutantBatch
@@ -64,10 +65,16 @@ class DifferenceWildType(WildType):
         What the first layer leaves for the mutants.
     relations : R times SparseOperator [n, n]
         The shared adjacencies.
+    metabolism : Wiring or None
+        The shared metabolism.
+    metabolic : [2 d]
+        Its pooled state; empty without.
     """
 
     first: FirstLayer
     relations: tuple[SparseOperator, ...]
+    metabolism: Wiring | None
+    metabolic: Tensor
 
 
 class DifferenceGNN(Model):
@@ -93,7 +100,7 @@ class DifferenceGNN(Model):
         If settings do not fit each other or the relations.
     """
 
-    needs = ("relations",)
+    needs: tuple[str, ...] = ("relations",)
     removes: Tensor
     gate: Gate | None
 
@@ -111,6 +118,7 @@ class DifferenceGNN(Model):
         check(config)
         self.config = config
         self.relations = chosen_relations(config, tuple(relations))
+        self.needs = ("relations", "metabolism") if config.metabolism else ("relations",)
         self.encode_per_epoch = config.wild_type == "epoch"
         self.genes = genes
         self.phenotypes = phenotypes
@@ -122,6 +130,7 @@ class DifferenceGNN(Model):
         self.global_head = GlobalHead(config, phenotypes) if overall else None
         self.local_head = LocalHead(config, phenotypes) if local else None
         self.gate = Gate(config) if config.combination == "gating" else None
+        self.metabolic = MetabolicNetwork(config) if config.metabolism else None
         self.condition = nn.Embedding(conditions, config.width) if conditions > 1 else None
         removes = torch.zeros(256, dtype=torch.bool)
         removes[removed_kinds(config)] = True
@@ -137,7 +146,7 @@ class DifferenceGNN(Model):
         ShapeError
             If the organism has another number of genes than the model was made for.
         ConfigError
-            If it lacks one of the model's relations.
+            If it lacks one of the model's relations, or the metabolism that the model was made for.
         """
         if organism.genes != self.genes:
             raise ShapeError(f"the organism has {organism.genes} genes, expected {self.genes}")
@@ -148,9 +157,31 @@ class DifferenceGNN(Model):
             )
         relations = tuple(organism.relations[name] for name in self.relations)
         first = encode_first_layer(self._first, self.preprocess(self.table), relations)
-        x = self._upper_layers(first.output, relations)
-        pooled = self.pool(x) if self.pool is not None else x.mean(0)
-        return DifferenceWildType(cls=pooled, genes=x, first=first, relations=relations)
+        wiring = self._wiring(organism)
+        nobody = torch.zeros(1, self.genes, dtype=torch.bool, device=self.table.device)
+        x, metabolic = self._layers(first.inputs[None], first.output[None], relations, wiring, nobody)
+        pooled = self.pool(x[0]) if self.pool is not None else x[0].mean(0)
+        return DifferenceWildType(
+            cls=pooled,
+            genes=x[0],
+            first=first,
+            relations=relations,
+            metabolism=wiring,
+            metabolic=metabolic[0],
+        )
+
+    def _wiring(self, organism: OrganismTensors) -> Wiring | None:
+        if self.metabolic is None:
+            return None
+        if organism.metabolism is None:
+            raise ConfigError("the organism's tensors lack the metabolism: build them with organism_tensors")
+        metabolites, reactions = organism.metabolism.stoichiometry.shape
+        if (reactions, metabolites) != (self.config.reactions, self.config.metabolites):
+            raise ConfigError(
+                f"model.reactions={self.config.reactions} and model.metabolites={self.config.metabolites}, "
+                f"but the organism has {reactions} and {metabolites}: set these"
+            )
+        return Wiring.of(organism.metabolism)
 
     def layer_states(self, organism: OrganismTensors) -> dict[str, Tensor]:
         """Return the wild type's states [n, d] by name: ``table``, ``preprocess``, ``layer 1`` and so on."""
@@ -217,15 +248,22 @@ class DifferenceGNN(Model):
         def run(t: int, shared: Sequence[Tensor], own: Sequence[Tensor]) -> Tensor:
             start, stop = cuts[t], cuts[t + 1]
             keys = changed.keys[bounds[t] : bounds[t + 1]] - start * n
-            x = self._mutant_states(
-                shared[0], ChangedRows(keys, own[0]), gone[start:stop], wild_type.relations
-            )
+            lacks = gone[start:stop]
+            x = shared[0].expand(stop - start, -1, -1).reshape((stop - start) * n, -1)
+            x = x.index_copy(0, keys, own[0]).view(stop - start, n, -1).masked_fill(lacks[..., None], 0.0)
+            x, metabolic = self._layers(shared[3][None], x, wild_type.relations, wild_type.metabolism, lacks)
             assert self.pool is not None
             assert self.global_head is not None
-            scores: Tensor = self.global_head(shared[1] - self.pool(x, gone[start:stop]) + own[1])
+            lost = shared[1] - self.pool(x, lacks)
+            if self.metabolic is not None:
+                lost = lost + self.metabolic.merge(shared[2] - metabolic)
+            scores: Tensor = self.global_head(lost + own[1])
             return scores
 
-        shared, own = [wild_type.first.output, wild_type.cls], [changed.states, context]
+        first = wild_type.first
+        inputs = first.inputs if self.metabolic is not None else first.inputs[:0]  # of use there alone
+        shared = [first.output, wild_type.cls, wild_type.metabolic, inputs]
+        own = [changed.states, context]
         device = context.device.type
         together = (
             device == "cpu"
@@ -234,9 +272,8 @@ class DifferenceGNN(Model):
         )
         if torch.is_grad_enabled() and tile == 1 and self.phenotypes == 1:
             parameters = [p for layer in self.layers[1:] for p in layer.parameters()]
-            for module in (self.pool, self.global_head):
-                assert module is not None
-                parameters += module.parameters()
+            for module in (self.pool, self.global_head, self.metabolic):
+                parameters += [] if module is None else module.parameters()
             buffers: dict[int, Buffers] = defaultdict(Buffers)
 
             def one(t: int, shared: Sequence[Tensor], own: Sequence[Tensor]) -> Tensor:
@@ -257,19 +294,26 @@ class DifferenceGNN(Model):
         each(len(parts), part, together=together and not torch.is_grad_enabled())
         return torch.cat(parts)
 
-    def _mutant_states(
-        self, output: Tensor, changed: ChangedRows, gone: Tensor, relations: Sequence[SparseOperator]
-    ) -> Tensor:
-        """States after the last layer [T, n, d] of the mutants of a tile, zero at deleted genes."""
-        x = output.expand(len(gone), *output.shape).reshape(gone.numel(), -1)
-        x = x.index_copy(0, changed.keys, changed.states).view(*gone.shape, -1)
-        return self._upper_layers(x.masked_fill(gone.unsqueeze(-1), 0.0), relations, gone)
+    def _layers(
+        self,
+        inputs: Tensor,
+        x: Tensor,
+        relations: Sequence[SparseOperator],
+        wiring: Wiring | None,
+        gone: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        """Pass the upper layers, and all layers of the metabolism, with the genes ``gone`` bool [T, n].
 
-    def _upper_layers(
-        self, x: Tensor, relations: Sequence[SparseOperator], gone: Tensor | None = None
-    ) -> Tensor:
+        ``inputs`` [1, n, d] enter the first layer, ``x`` [T, n, d] left it, zero where gone. Returns states
+        [T, n, d] and the pooled metabolism [T, 2 d], or [T, 0].
+        """
+        lacks = gone.unsqueeze(-1)
+        metabolic = None
+        if self.metabolic is not None and wiring is not None:
+            metabolic = MetabolicPass(self.metabolic, wiring, gone)
+            metabolic.step(inputs.masked_fill(lacks, 0.0))
         for layer in self.layers[1:]:
-            x = layer(x, relations)
-            if gone is not None:
-                x = x.masked_fill(gone.unsqueeze(-1), 0.0)
-        return x
+            if metabolic is not None:
+                metabolic.step(x)
+            x = layer(x, relations).masked_fill(lacks, 0.0)
+        return x, x.new_zeros(len(gone), 0) if metabolic is None else metabolic.pooled()
