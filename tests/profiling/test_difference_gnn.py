@@ -32,6 +32,7 @@ def test_report_of_a_small_step(monkeypatch, aggregation, tile):
         report["reference"]["seconds_per_mutant"] / report["seconds_per_mutant"]
     )
     assert all(value < 1e-3 for value in report["difference"].values())
+    assert report["difference"]["gradients in float64, of the largest"] < 1e-10
     if memory:
         assert set(report["peak_mib_above_import"]) == {"batch 3"}
         assert 0 < report["peak_mib_above_import"]["batch 3"] < 1000

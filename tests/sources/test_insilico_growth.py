@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -177,6 +178,21 @@ def test_processes_chunks_and_resuming_give_the_same(
 
 def test_a_process_that_dies_is_an_error(metabolism: Metabolism, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks.sys, "executable", "/bin/true")
+    with pytest.raises(DatasetError, match=r"process died \(exit code 0\)"):
+        ChunkSolver(metabolism, processes=2).solve([np.array([1])])
+
+
+def test_a_process_that_is_dead_before_it_is_asked_is_an_error(
+    metabolism: Metabolism, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send = chunks._send
+
+    def late(worker: subprocess.Popen[str], job: tuple[Path, Any]) -> int:
+        worker.wait()  # so that nobody reads what it is told
+        return send(worker, job)
+
+    monkeypatch.setattr(chunks.sys, "executable", "/bin/true")
+    monkeypatch.setattr(chunks, "_send", late)
     with pytest.raises(DatasetError, match=r"process died \(exit code 0\)"):
         ChunkSolver(metabolism, processes=2).solve([np.array([1])])
 

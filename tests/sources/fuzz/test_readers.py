@@ -113,7 +113,7 @@ def test_no_row_is_lost_in_silence(shelf: Shelf, name: str) -> None:
     def check(key: str, step: Step) -> None:
         case = by_name[key]
         before = case.path.read_bytes()
-        header, mark, rest = unpacked(before).rstrip(b"\n").partition(b"\n")
+        header, mark, rest = unpacked(before).rstrip(b"\r\n").partition(b"\n")
         rest = b"\n".join(line for line in rest.split(b"\n") if line.strip())
         whole = outcome(case, packed_like(before, header + mark + rest))
         found = outcome(case, packed_like(before, header + mark + step.on(rest)))

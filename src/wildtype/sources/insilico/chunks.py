@@ -15,7 +15,7 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -181,7 +181,8 @@ class ChunkSolver:
                 worker.wait()
                 for pipe in (worker.stdin, worker.stdout):
                     if pipe is not None:
-                        pipe.close()
+                        with suppress(BrokenPipeError):  # what a dead process was still to be told
+                            pipe.close()
 
     @contextmanager
     def _bar(self, label: str, total: int) -> Iterator[Any]:
@@ -200,8 +201,9 @@ class ChunkSolver:
 def _send(worker: subprocess.Popen[str], job: tuple[Path, Dead]) -> int:
     path, chunk = job
     assert worker.stdin is not None
-    worker.stdin.write(json.dumps({"path": str(path), "dead": [one.tolist() for one in chunk]}) + "\n")
-    worker.stdin.flush()
+    with suppress(BrokenPipeError):  # it died: its end is found when its answer is read
+        worker.stdin.write(json.dumps({"path": str(path), "dead": [one.tolist() for one in chunk]}) + "\n")
+        worker.stdin.flush()
     return len(chunk)
 
 
