@@ -157,26 +157,19 @@ class _PairInputs(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         weight, *states = ctx.saved_tensors
-        m, _, b = grad.shape
         d = weight.shape[2] // 2
         weight_grad = torch.empty_like(weight)
-        state_grads = []
-        for of, x in enumerate(states):
-            # All pairs that this relation is part of as one wide product; a self pair counts for both halves.
-            part = [p for p, pair in enumerate(ctx.pairs) if of in pair]
-            maps = torch.stack(
-                [
-                    sum(weight[p, :, d * half : d * half + d] for half in (0, 1) if ctx.pairs[p][half] == of)
-                    for p in part
-                ]
-            ).reshape(len(part) * b, d)
-            wide = grad[:, part].reshape(m, len(part) * b)
-            state_grads.append(wide @ maps)
-            maps_grad = (wide.t() @ x).view(len(part), b, d)
-            for i, p in enumerate(part):
-                for half in (0, 1):
-                    if ctx.pairs[p][half] == of:
-                        weight_grad[p, :, d * half : d * half + d] = maps_grad[i]
+        state_grads = [torch.zeros_like(x) for x in states]
+        for p, (r, s) in enumerate(ctx.pairs):
+            of_pair, left, right = grad[:, p], weight[p, :, :d], weight[p, :, d:]
+            torch.mm(of_pair.t(), states[r], out=weight_grad[p, :, :d])
+            if r == s:
+                weight_grad[p, :, d:] = weight_grad[p, :, :d]
+                state_grads[r].addmm_(of_pair, left + right)
+            else:
+                torch.mm(of_pair.t(), states[s], out=weight_grad[p, :, d:])
+                state_grads[r].addmm_(of_pair, left)
+                state_grads[s].addmm_(of_pair, right)
         return None, weight_grad, grad.sum(0), *state_grads
 
 
