@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import wildtype as wt
 from tests.tiny import tiny_dataset
 from wildtype.config.compose import compose
-from wildtype.errors import CheckpointError, DatasetError
+from wildtype.errors import CheckpointError, ConfigError, DatasetError
 from wildtype.models.ensemble import Ensemble
 from wildtype.models.registry import MODELS
+from wildtype.organism import Metabolism
 from wildtype.runs.run import Run, train
 from wildtype.training import keeper
 
@@ -68,6 +71,24 @@ def test_a_killed_run_resumes_to_the_same_result(
     part = tiny_dataset().select(["epsilon"]).table.take(np.arange(50))
     first, second = (r.predictor.checkpoint.predict(part) for r in (whole, resumed))
     np.testing.assert_array_equal(first, second)
+
+
+def test_the_metabolism_is_counted_trained_and_loaded_again(tmp_path: Path) -> None:
+    dataset, edges = tiny_dataset(), sparse.csr_array(np.array([[-1.0, 0.0], [1.0, -1.0]]))
+    bounds = np.zeros(2), np.ones(2), np.array([0.0, 1.0])
+    network = Metabolism.build(["R1", "R2"], ["a", "b"], edges, *bounds, ["G001 and G002", "G003"])
+    words = [f"run.folder={tmp_path / 'run'}", "model=difference_gnn", *SMALL["difference_gnn"],
+             "baselines=[]", "model.metabolism=true", "training.epochs=1", "run.progress=false", "run.replicates=20",
+             "data.name=tiny-growth"]  # fmt: skip
+    with pytest.raises(ConfigError, match="metabolism"):
+        train(compose(words), dataset=dataset)
+    done = train(
+        compose(words), dataset=replace(dataset, organism=replace(dataset.organism, metabolism=network))
+    )
+    again = wt.load(done.path).checkpoint
+    assert (again.model.config.reactions, again.model.config.metabolites) == (2, 2)
+    part = dataset.select(["epsilon"]).table.take(np.arange(20))
+    np.testing.assert_array_equal(again.predict(part), done.predictor.checkpoint.predict(part))
 
 
 def test_an_ensemble_is_trained_saved_and_resumed(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ from wildtype.inference.predictor import Predictor, load
 from wildtype.models.baselines import BASELINES, make_baseline
 from wildtype.models.cell_transformer.config import CellTransformerConfig
 from wildtype.models.checkpoint import Checkpoint
+from wildtype.models.difference_gnn.config import DifferenceGNNConfig
 from wildtype.models.ensemble import Ensemble
 from wildtype.models.interface import Model, OrganismTensors, organism_tensors
 from wildtype.models.registry import check, make_model
@@ -228,9 +229,16 @@ def _build(config: TrainConfig, data: RunData, seed: int) -> tuple[Model, Organi
     features = torch.zeros(len(organism.genes), 0)
     if isinstance(config.model, CellTransformerConfig) and config.model.features:
         features = data.features(config.model.leave_out)
+    settings = config.model
+    if isinstance(settings, DifferenceGNNConfig) and settings.metabolism and organism.metabolism is not None:
+        network = organism.metabolism
+        reactions = settings.reactions or len(network.reactions)
+        settings = replace(
+            settings, reactions=reactions, metabolites=settings.metabolites or len(network.metabolites)
+        )
     torch.manual_seed(derive(seed, "initial weights"))
     model = make_model(
-        config.model,
+        settings,
         genes=len(organism.genes),
         features=features.shape[1],
         phenotypes=len(data.dataset.phenotypes),

@@ -48,7 +48,7 @@ class DifferenceGNNConfig:
     metabolism : bool
         Whether reactions and metabolites are nodes, too.
     reactions, metabolites : int
-        How many the organism has; needed with ``metabolism``, since each has a learned embedding.
+        How many the organism has, with ``metabolism``: each has a learned embedding. 0: a run counts them.
     wild_type : {"step", "epoch"}
         Encode the wild type at every step; or once per epoch and without its gradient, an approximation that
         leaves the gene table and the preprocessor as they began.
@@ -112,11 +112,6 @@ def check(config: DifferenceGNNConfig) -> None:
         )
     if config.combination == "local" and config.metabolism:
         raise ConfigError("model.combination=local sees no metabolism: set model.metabolism=false")
-    if config.metabolism and not (config.reactions and config.metabolites):
-        raise ConfigError(
-            f"model.metabolism=true with model.reactions={config.reactions} and "
-            f"model.metabolites={config.metabolites}: set both to the organism's numbers"
-        )
     removed_kinds(config)
 
 

@@ -130,6 +130,10 @@ class DifferenceGNN(Model):
         self.global_head = GlobalHead(config, phenotypes) if overall else None
         self.local_head = LocalHead(config, phenotypes) if local else None
         self.gate = Gate(config) if config.combination == "gating" else None
+        if config.metabolism and not (config.reactions and config.metabolites):
+            raise ConfigError(
+                "model.metabolism=true needs reactions and metabolites, and the organism has none"
+            )
         self.metabolic = MetabolicNetwork(config) if config.metabolism else None
         self.condition = nn.Embedding(conditions, config.width) if conditions > 1 else None
         removes = torch.zeros(256, dtype=torch.bool)

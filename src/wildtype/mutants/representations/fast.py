@@ -9,6 +9,7 @@ reference formulation with torch_geometric stands in `pyg`; both keep the same n
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import ClassVar
 
@@ -24,7 +25,7 @@ from wildtype.mutants.representations.reach import reach, unpack
 from wildtype.mutants.representations.removal import REMOVES, Removal
 
 
-class Representation:
+class Representation(ABC):
     """How mutants are shown to a model that reads graphs.
 
     Parameters
@@ -46,6 +47,7 @@ class Representation:
         self.graph = graph
         self.removal = Removal(removes)
 
+    @abstractmethod
     def masks(self, batch: MutantBatch) -> NodeMasks | None:
         """Return which nodes each mutant keeps, on the batch's device; None: the model needs no graph.
 
@@ -54,7 +56,6 @@ class Representation:
         GeneSetError
             If a perturbed gene is outside the gene index.
         """
-        raise NotImplementedError
 
     def _finish(self, batch: MutantBatch, gene: NDArray[np.bool_]) -> NodeMasks:
         """Take the removed genes out of bool [n, B], and the reactions that die without them."""
