@@ -78,8 +78,8 @@ def test_the_metabolism_is_counted_trained_and_loaded_again(tmp_path: Path) -> N
     bounds = np.zeros(2), np.ones(2), np.array([0.0, 1.0])
     network = Metabolism.build(["R1", "R2"], ["a", "b"], edges, *bounds, ["G001 and G002", "G003"])
     words = [f"run.folder={tmp_path / 'run'}", "model=difference_gnn", *SMALL["difference_gnn"],
-             "baselines=[]", "model.metabolism=true", "training.epochs=1", "run.progress=false", "run.replicates=20",
-             "data.name=tiny-growth"]  # fmt: skip
+             "baselines=[]", "model.metabolism=true", "training.epochs=1", "run.progress=false",
+             "run.replicates=20", "data.name=tiny-growth"]  # fmt: skip
     with pytest.raises(ConfigError, match="metabolism"):
         train(compose(words), dataset=dataset)
     done = train(
