@@ -18,18 +18,14 @@ process of its own, above what imports take: graph, inputs, forward and backward
 
 from __future__ import annotations
 
-import json
-import os
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from wildtype.profiling.machine import machine
-from wildtype.profiling.memory import PeakMemory
+from wildtype.profiling.memory import PeakMemory, peak_in_fresh_process
 
 if TYPE_CHECKING:
     import torch
@@ -112,7 +108,7 @@ def bench_attention(
         "ratios": {
             f"regularised_to_{name}": seconds["regularised"] / seconds[name] for name in ("plain", "padded")
         },
-        "peak_mib": _peak_in_subprocess(problem),
+        "peak_mib": peak_in_fresh_process("wildtype.profiling.attention", asdict(problem)),
     }
     if reference:
         report["ratios"]["explicit_to_regularised"] = seconds["explicit"] / seconds["regularised"]
@@ -124,13 +120,14 @@ def bench_attention(
     return report
 
 
-def peak_above_imports(problem: Problem) -> float:
+def peak_above_import(settings: dict[str, Any]) -> float:
     """MiB of resident memory that the regularised layer adds to a fresh process after its imports."""
     import torch
 
     import wildtype.nn.attention
     import wildtype.nn.graph_prior  # noqa: F401
 
+    problem = Problem(**settings)
     with PeakMemory() as memory:
         _value_and_gradients(_regularised(problem, _operators(problem)), _inputs(problem, torch.float32))
     return memory.peak - memory.before
@@ -266,19 +263,3 @@ def _difference_in_float64(problem: Problem) -> dict[str, dict[str, float]]:
     operators = _operators(problem)
     ours, explicit = _regularised(problem, operators), _explicit(problem, operators, torch.float64)
     return _difference(ours, explicit, _inputs(problem, torch.float64))
-
-
-def _peak_in_subprocess(problem: Problem) -> float:
-    code = (
-        "import json, sys; from wildtype.profiling.attention import Problem, peak_above_imports; "
-        "print(peak_above_imports(Problem(**json.loads(sys.argv[1]))))"
-    )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    run = subprocess.run(
-        [sys.executable, "-c", code, json.dumps(asdict(problem))],
-        env=environment,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return float(run.stdout)

@@ -16,16 +16,14 @@ process of its own for each of the first two, above what imports take.
 
 from __future__ import annotations
 
-import json
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wildtype.profiling.machine import machine
+from wildtype.profiling.memory import PeakMemory, peak_in_fresh_process
 
 if TYPE_CHECKING:
     import torch
@@ -95,7 +93,9 @@ def bench_dango(
         "mutants_per_second": {name: batch_size / value for name, value in median.items()},
         "largest_array": {"elements": largest_array(steps["fast"]), "all_pairs": nodes**2},
         "peak_mib_above_import": {
-            name: _peak_in_subprocess(problem, name) for name in ("fast", "reference") if name in steps
+            name: peak_in_fresh_process("wildtype.profiling.dango", problem, name)
+            for name in ("fast", "reference")
+            if name in steps
         },
     }
     if reference:
@@ -137,7 +137,6 @@ def peak_above_import(problem: Problem, name: str) -> float:
     """Return the MiB that graphs, a model and two steps of one kind add to this process."""
     import wildtype.models.dango.model
     import wildtype.training.objective  # noqa: F401
-    from wildtype.profiling.memory import PeakMemory
 
     if name in REFERENCES:
         import torch_geometric.nn  # noqa: F401
@@ -247,14 +246,3 @@ def _difference(setup: _Setup, steps: dict[str, Step]) -> dict[str, float]:
         "loss, relative": abs(losses[0] - losses[1]) / abs(losses[1]),
         "gradients, of the largest": max(float((fast - plain).abs().max()) for fast, plain in pairs) / scale,
     }
-
-
-def _peak_in_subprocess(problem: Problem, name: str) -> float:
-    code = (
-        "import json, sys; from wildtype.profiling.dango import peak_above_import; "
-        "print(peak_above_import(json.loads(sys.argv[1]), sys.argv[2]))"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", code, json.dumps(problem), name], capture_output=True, text=True, check=True
-    )
-    return float(result.stdout.split()[-1])

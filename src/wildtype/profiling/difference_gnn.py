@@ -5,14 +5,13 @@ Legend: n genes · R relations · e edges of all of them · d width · L layers 
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from wildtype.profiling.graphs import distinct_pairs
 from wildtype.profiling.machine import machine
+from wildtype.profiling.memory import PeakMemory, peak_in_fresh_process
 
 if TYPE_CHECKING:
     import torch
@@ -95,7 +94,10 @@ def bench_difference_gnn(
     }
     if memory:
         report["peak_mib_above_import"] = {
-            f"batch {b}": _peak_in_subprocess(problem | {"batch_size": b}) for b in PEAK_BATCHES
+            f"batch {b}": peak_in_fresh_process(
+                "wildtype.profiling.difference_gnn", problem | {"batch_size": b}
+            )
+            for b in PEAK_BATCHES
         }
     if reference:
         found = _against_reference(setting, batch_size)
@@ -107,7 +109,6 @@ def bench_difference_gnn(
 def peak_above_import(problem: Problem) -> float:
     """Return the MiB that setting up and one training step add to this process."""
     import wildtype.models.difference_gnn.model  # noqa: F401
-    from wildtype.profiling.memory import PeakMemory
 
     with PeakMemory() as memory:
         _stepper(_setup(problem), problem["batch_size"])(0)
@@ -123,13 +124,12 @@ def _setup(problem: Problem) -> Setting:
     from wildtype.mutants import MutantTable
     from wildtype.mutants.batch import MutantBatch
     from wildtype.organism import GeneGraphs, Relation
-    from wildtype.profiling.step import _distinct_pairs
     from wildtype.seeds import derive, generator
 
     n, share = problem["nodes"], problem["edges"] // problem["relations"]
     draw = generator(problem["seed"], "bench difference gnn")
     graphs = GeneGraphs(
-        Relation.from_edges(f"relation {i}", *_distinct_pairs(draw, n, share), n, directed=True)
+        Relation.from_edges(f"relation {i}", *distinct_pairs(draw, n, share), n, directed=True)
         for i in range(problem["relations"])
     )
     torch.manual_seed(derive(problem["seed"], "bench difference gnn"))
@@ -245,14 +245,3 @@ def _largest_gap(found: list[torch.Tensor], expected: list[torch.Tensor]) -> flo
 
 def _gradients(model: DifferenceGNN) -> list[torch.Tensor]:
     return [p.new_zeros(p.shape) if p.grad is None else p.grad.clone() for p in model.parameters()]
-
-
-def _peak_in_subprocess(problem: Problem) -> float:
-    code = (
-        "import json, sys; from wildtype.profiling.difference_gnn import peak_above_import; "
-        "print(peak_above_import(json.loads(sys.argv[1])))"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", code, json.dumps(problem)], capture_output=True, text=True, check=True
-    )
-    return float(result.stdout.split()[-1])

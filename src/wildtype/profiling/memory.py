@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
 import resource
+import subprocess
 import sys
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 STATUS = Path("/proc/self/status")
 CLEAR = Path("/proc/self/clear_refs")
@@ -37,6 +40,35 @@ class PeakMemory:
 
     def __exit__(self, *error: object) -> None:
         self.peak = _resident("VmHWM") if self.exact else _process_peak()
+
+
+def peak_in_fresh_process(module: str, *arguments: Any) -> float:
+    """Return what ``peak_above_import`` of a module says in a process of its own, MiB.
+
+    Parameters
+    ----------
+    module : str
+        Its dotted name.
+    *arguments
+        Of the function, as JSON can say them.
+
+    Raises
+    ------
+    subprocess.CalledProcessError
+        If the process fails.
+    """
+    code = (
+        f"import json, sys; from {module} import peak_above_import; "
+        "print(peak_above_import(*json.loads(sys.argv[1])))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code, json.dumps(arguments)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return float(result.stdout.split()[-1])
 
 
 def _resident(key: str) -> float:

@@ -22,8 +22,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from wildtype.profiling.graphs import distinct_pairs
 from wildtype.profiling.machine import machine
 
 if TYPE_CHECKING:
@@ -134,8 +133,8 @@ def _setup(
     torch.manual_seed(derive(problem["seed"], "bench masked gin"))
     operators = []
     for _ in range(problem["relations"]):
-        pairs = _distinct(draw, n * n, problem["edges"] // problem["relations"])
-        operators.append(SparseOperator.from_edges(pairs // n, pairs % n, n))
+        source, target = distinct_pairs(draw, n, problem["edges"] // problem["relations"])
+        operators.append(SparseOperator.from_edges(torch.from_numpy(source), torch.from_numpy(target), n))
     depth = problem["mlp_layers"]
     layers = []
     for _ in operators:
@@ -145,13 +144,6 @@ def _setup(
     for mutant in range(mutants):
         keep[torch.from_numpy(draw.choice(n, 2 + mutant % 2, replace=False)), mutant] = False
     return layers, operators, torch.randn(mutants, n, d), keep
-
-
-def _distinct(draw: np.random.Generator, size: int, count: int) -> torch.Tensor:
-    import torch
-
-    drawn = np.unique(draw.integers(0, size, count + count // 8 + 16))
-    return torch.from_numpy(draw.permutation(drawn)[:count])
 
 
 def _gradients(out: torch.Tensor, upstream: torch.Tensor, of: list[torch.Tensor]) -> list[torch.Tensor]:

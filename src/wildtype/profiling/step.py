@@ -16,17 +16,16 @@ Repeats of the first two are interleaved, so that their ratio holds when the mac
 from __future__ import annotations
 
 import contextlib
-import json
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wildtype.profiling.graphs import distinct_pairs
 from wildtype.profiling.machine import machine
+from wildtype.profiling.memory import PeakMemory, peak_in_fresh_process
 
 if TYPE_CHECKING:
     import torch
@@ -91,7 +90,7 @@ def bench_step(
         "seconds_per_step": median,
         "mutants_per_second": {name: batch_size / value for name, value in median.items()},
         "ratios": {"speed_with_priors_to_without": median["no priors"] / median["priors"]},
-        "peak_mib_above_import": _peak_in_subprocess(problem),
+        "peak_mib_above_import": peak_in_fresh_process("wildtype.profiling.step", problem),
     }
     if reference:
         report |= _against_plain(model, organism, batch, median["priors"])
@@ -102,7 +101,6 @@ def peak_above_import(problem: Problem) -> float:
     """Return the MiB that two training steps add to this process."""
     import wildtype.models.cell_transformer.model
     import wildtype.training.objective  # noqa: F401
-    from wildtype.profiling.memory import PeakMemory
 
     with PeakMemory() as memory:
         model, organism, batch = _setup(problem)
@@ -126,7 +124,7 @@ def _setup(problem: Problem) -> tuple[CellTransformer, OrganismTensors, MutantBa
     n, share = problem["nodes"], problem["edges"] // problem["relations"]
     draw = generator(problem["seed"], "bench step")
     graphs = GeneGraphs(
-        Relation.from_edges(f"relation {i}", *_distinct_pairs(draw, n, share), n, directed=True)
+        Relation.from_edges(f"relation {i}", *distinct_pairs(draw, n, share), n, directed=True)
         for i in range(problem["relations"])
     )
     torch.manual_seed(derive(problem["seed"], "bench step"))
@@ -139,13 +137,6 @@ def _setup(problem: Problem) -> tuple[CellTransformer, OrganismTensors, MutantBa
     sets = [row[: 2 + i % 2] for i, row in enumerate(genes * (n // min(n, 64)))]
     table = MutantTable.from_sets(sets, value=draw.standard_normal(len(sets)))
     return model, organism, MutantBatch.from_table(table)
-
-
-def _distinct_pairs(draw: np.random.Generator, n: int, count: int) -> tuple[Any, Any]:
-    pairs = np.unique(draw.integers(0, n * n, count + count // 8 + 16))
-    pairs = pairs[pairs // n != pairs % n]
-    pairs = draw.permutation(pairs)[:count]
-    return pairs // n, pairs % n
 
 
 def _stepper(
@@ -252,14 +243,3 @@ def plain_formulations() -> Iterator[None]:
         mock.patch(f"{room}.head.perturbation_attention", perturbation),
     ):
         yield
-
-
-def _peak_in_subprocess(problem: Problem) -> float:
-    code = (
-        "import json, sys; from wildtype.profiling.step import peak_above_import; "
-        "print(peak_above_import(json.loads(sys.argv[1])))"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", code, json.dumps(problem)], capture_output=True, text=True, check=True
-    )
-    return float(result.stdout.split()[-1])
