@@ -105,6 +105,38 @@ def test_masked_product_in_every_layout(width, weighted, share, threads, monkeyp
                 torch.testing.assert_close(ours.double(), expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("width", [1, 3, 8, 24, 64, 65, 200])
+def test_sums_are_added_in_place(width, weighted, threads, monkeypatch):
+    monkeypatch.setattr(sparse_kernels, "_WORTH_THREADS", 0)
+    torch.manual_seed(width)
+    op = operator(40, 30, weighted=weighted)
+    for x in layouts(30, 3, width):
+        for out in layouts(40, 3, width):
+            if out.stride(2) != 1 or out.stride(1) == 0:
+                continue
+            before = out.double()
+            expected = before + torch.einsum("nm,mbd->nbd", dense(op), x.double())
+            assert product(*arrays(op), x, add_to=out) is out
+            torch.testing.assert_close(out.double(), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_without_edges_nothing_is_added():
+    op, out = SparseOperator.from_edges([], [], (3, 4)), torch.ones(3, 2, 8)
+    assert torch.equal(product(*arrays(op), torch.ones(4, 2, 8), add_to=out), torch.ones(3, 2, 8))
+
+
+@pytest.mark.usefixtures("_always")
+@pytest.mark.parametrize("dtype", [torch.float32, F64])
+@pytest.mark.parametrize("width", [3, 16])
+def test_an_operator_adds_its_product(dtype, width):
+    op = operator(40, 30)
+    x, out = torch.randn(30, width, dtype=dtype), torch.randn(40, width, dtype=dtype)
+    expected = out.double() + dense(op) @ x.double()
+    op.add_product(x, out)
+    torch.testing.assert_close(out.double(), expected, rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("width", [1, 65])
 def test_repeats_bit_by_bit_for_any_number_of_threads(width, monkeypatch):
     monkeypatch.setattr(sparse_kernels, "_WORTH_THREADS", 0)

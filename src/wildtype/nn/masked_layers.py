@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from wildtype.errors import ShapeError
+from wildtype.nn.fused_relational_gin import fused_relational_gin, linear_maps
 from wildtype.nn.message_passing import MutantRows, first_layer_rows, kept_degrees, shared_propagate
 from wildtype.nn.shapes import expect_shape
 from wildtype.nn.sparse import SparseOperator
@@ -56,7 +57,8 @@ class MaskedGIN(nn.Module):
 class MaskedRelationalGIN(nn.Module):
     """Σ_r MLP_r((1 + ε_r) h + A_r h) in every mutant's induced subgraph: a `MaskedGIN` per relation, summed.
 
-    Equal to the sum of its parts, but states and result are masked once, not once per relation.
+    Equal to the sum of its parts, but states and result are masked once, not once per relation. Parts of
+    linear maps and ReLUs of one depth go by `fused_relational_gin`, the others by the plain formula.
 
     Parameters
     ----------
@@ -80,14 +82,29 @@ class MaskedRelationalGIN(nn.Module):
             raise ShapeError(f"ops: received {len(ops)} operators, expected {len(self.parts)}, at least one")
         expect_shape("x", x, ops[0].shape[1], "B", "d")
         expect_shape("keep", keep, *x.shape[:2])
+        parts = [part for part in self.parts if isinstance(part, MaskedGIN)]
+        maps = self._fused_maps(x)
+        if maps:
+            out = fused_relational_gin(ops, x.transpose(0, 1), ~keep.T, [part.eps for part in parts], maps)
+            return out.transpose(0, 1)
         gone = (~keep).T.unsqueeze(-1)
         # Deleted nodes that hold zero send nothing; what they receive is cleared at the end.
         states = x.transpose(0, 1).masked_fill(gone, 0.0)
         results: list[Tensor] = []
-        for part, op in zip(self.parts, ops, strict=True):
-            assert isinstance(part, MaskedGIN)
+        for part, op in zip(parts, ops, strict=True):
             results.append(part.update(states, (op @ states.transpose(0, 1)).transpose(0, 1)))
         return reduce(torch.add, results).masked_fill(gone, 0.0).transpose(0, 1)
+
+    def _fused_maps(self, x: Tensor) -> list[list[nn.Linear]]:
+        """The linear maps of every part, if all have the same number and the dtype of x; else none."""
+        maps = [linear_maps(part.mlp) for part in self.parts if isinstance(part, MaskedGIN)]
+        alike = (
+            len({len(each) for each in maps}) == 1
+            and all(p.dtype == x.dtype for p in self.parameters())
+            and x.dtype in (torch.float32, torch.float64)
+            and not torch.is_autocast_enabled(x.device.type)
+        )
+        return maps if alike and all(maps) else []
 
 
 class MaskedSAGE(nn.Module):

@@ -15,10 +15,7 @@ probabilities from lse. Base-2 exponentials by a polynomial of degree 6 (relativ
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -27,6 +24,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from wildtype.nn.narrow_kernels import BLOCK, LOWEST, ROWS, kernels
+from wildtype.nn.threads import loops
 
 _LOG2_E = math.log2(math.e)
 
@@ -132,15 +130,4 @@ def _parts(heads: int) -> int:
 
 def _share(work: Callable[[int, int], None], heads: int, parts: int) -> None:
     tasks = [(head, part) for head in range(heads) for part in range(parts)]
-    threads = min(torch.get_num_threads(), len(tasks))
-    if threads == 1:
-        for task in tasks:
-            work(*task)
-        return
-    list(_pool(threads, os.getpid()).map(lambda task: work(*task), tasks))  # raises what a task raised
-
-
-@cache
-def _pool(threads: int, process: int) -> ThreadPoolExecutor:
-    """One pool per process: threads do not survive a fork."""
-    return ThreadPoolExecutor(threads, thread_name_prefix="attention")
+    loops(len(tasks), lambda i: work(*tasks[i]))

@@ -42,6 +42,7 @@ from wildtype.nn.shapes import expect_shape
 _TILE = 256
 _WORTH_COMPILING = 2**20  # multiplications of a product
 _WIDE = 12  # columns from which on any number suits our own kernel; below, powers of two
+_LANES = 8  # columns that are added in place side by side: a multiple of these
 _WORTH_MASKING = 8  # narrowest columns of a mutant that are masked while they are multiplied
 
 
@@ -98,15 +99,28 @@ class _Csr:
         """The values in float32, None where all are one."""
         return None if bool((self.values == 1).all()) else self.values.float()
 
-    def product(self, x: Tensor, keep: Tensor | None = None) -> Tensor:
-        """[m, ...] -> [n, ...], float32 or float64; keep ∘ (A (keep ∘ x)) for x [n, B, d] and keep [n, B]."""
-        width = math.prod(x.shape[1:])
-        compiled = (
+    def _compiled(self, x: Tensor, width: int) -> bool:
+        """Whether our own kernel multiplies x, ``width`` columns wide in all."""
+        return (
             x.device.type == "cpu"
             and x.dtype == torch.float32
             and len(self.columns) * width >= _WORTH_COMPILING
             and (width >= _WIDE or width.bit_count() == 1)
         )
+
+    def add_product(self, x: Tensor, out: Tensor) -> None:
+        """Add A x to out [n, d], for x [m, d]."""
+        if self._compiled(x, x.shape[1]) and not x.shape[1] % _LANES and out.stride(1) == 1:
+            from wildtype.nn.sparse_kernels import product
+
+            product(self.starts, self.columns, self._weights, x.unsqueeze(1), add_to=out.unsqueeze(1))
+        else:
+            out += self.product(x)
+
+    def product(self, x: Tensor, keep: Tensor | None = None) -> Tensor:
+        """[m, ...] -> [n, ...], float32 or float64; keep ∘ (A (keep ∘ x)) for x [n, B, d] and keep [n, B]."""
+        width = math.prod(x.shape[1:])
+        compiled = self._compiled(x, width)
         if keep is not None and not (compiled and x.shape[2] >= _WORTH_MASKING):
             gone = ~keep.unsqueeze(-1)
             return self.product(x.masked_fill(gone, 0.0)).masked_fill(gone, 0.0)
@@ -228,6 +242,10 @@ class SparseOperator:
         its arguments checked.
         """
         return _apply(promoted(x), keep, self._forward, self._backward).to(x.dtype)
+
+    def add_product(self, x: Tensor, out: Tensor) -> None:
+        """Add A x to out, in place and unseen by autograd: x [m, d], out [n, d], of one floating dtype."""
+        self._forward.add_product(x.detach(), out)
 
     def t(self) -> SparseOperator:
         """The transpose; shares all arrays with this operator."""

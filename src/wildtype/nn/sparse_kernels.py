@@ -14,9 +14,7 @@ Legend: n rows · m columns · e edges · B mutants (or 1) · d width · w = wid
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
@@ -25,6 +23,8 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 from torch import Tensor
+
+from wildtype.nn.threads import loops
 
 TILE = 64
 _LANES = 8
@@ -39,21 +39,22 @@ _FLOAT, _BYTE, _INT, _LONG = ir.FloatType(), ir.IntType(8), ir.IntType(32), ir.I
 
 @intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator]
 def sum_of_rows(
-    typing: Any, width: Any, weighted: Any,
+    typing: Any, width: Any, weighted: Any, added: Any,
     out: Any, x: Any, stride: Any, columns: Any, start: Any, end: Any, edges: Any, values: Any,
 ) -> Any:  # fmt: skip
     """Write Σ_{start ≤ e < end} value_e · x[columns_e · stride + c] to out[c] for c < width.
 
-    ``width`` (a power of two) and ``weighted`` (0: every value is one, ``values`` is not read) are constants;
-    ``out``, ``x``, ``columns`` and ``values`` are addresses, ``edges`` the length of ``columns``.
+    ``width`` (a power of two), ``weighted`` (0: every value is one, ``values`` is not read) and ``added`` (1:
+    the sum is added to what out holds) are constants; ``out``, ``x``, ``columns`` and ``values`` are
+    addresses, ``edges`` the length of ``columns``.
     """
-    floats, has_values = width.literal_value, weighted.literal_value
+    floats, has_values, adds = width.literal_value, weighted.literal_value, added.literal_value
     lanes = min(floats, _LANES)
     vector = ir.VectorType(_FLOAT, lanes)
     offsets = range(0, floats, lanes)
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        _, _, out, x, stride, columns, start, end, edges, values = arguments
+        _, _, _, out, x, stride, columns, start, end, edges, values = arguments
         x, out, values = (builder.inttoptr(a, _FLOAT.as_pointer()) for a in (x, out, values))
         columns = builder.inttoptr(columns, _INT.as_pointer())
 
@@ -65,6 +66,8 @@ def sum_of_rows(
             moved = builder.gep(pointer, [ir.Constant(_LONG, offset)])
             return builder.bitcast(moved, vector.as_pointer())
 
+        none = ir.Constant(vector, [0.0] * lanes)
+        held = [builder.load(part(out, offset), align=4) if adds else none for offset in offsets]
         before = builder.block
         head, body, done = (builder.append_basic_block(f"edges.{name}") for name in ("head", "body", "done"))
         builder.branch(head)
@@ -72,8 +75,8 @@ def sum_of_rows(
         edge = builder.phi(_LONG)
         edge.add_incoming(start, before)
         sums = [builder.phi(vector) for _ in offsets]
-        for total in sums:
-            total.add_incoming(ir.Constant(vector, [0.0] * lanes), before)
+        for total, first in zip(sums, held, strict=True):
+            total.add_incoming(first, before)
         builder.cbranch(builder.icmp_signed("<", edge, end), body, done)
 
         builder.position_at_end(body)
@@ -85,9 +88,9 @@ def sum_of_rows(
                 _fetch(builder, builder.gep(ahead, [ir.Constant(_LONG, offset)]))
         if has_values:
             value = builder.load(builder.gep(values, [edge]))
-            none = ir.Constant(vector, ir.Undefined)
-            value = builder.insert_element(none, value, ir.Constant(_INT, 0))
-            value = builder.shuffle_vector(value, none, ir.Constant(ir.VectorType(_INT, lanes), [0] * lanes))
+            unset = ir.Constant(vector, ir.Undefined)
+            value = builder.insert_element(unset, value, ir.Constant(_INT, 0))
+            value = builder.shuffle_vector(value, unset, ir.Constant(ir.VectorType(_INT, lanes), [0] * lanes))
         for offset, total in zip(offsets, sums, strict=True):
             term = builder.load(part(source, offset), align=4)
             if has_values:
@@ -101,7 +104,7 @@ def sum_of_rows(
             builder.store(total, part(out, offset), align=4)
         return context.get_dummy_value()
 
-    return types.void(width, weighted, *[types.int64] * 8), emit
+    return types.void(width, weighted, added, *[types.int64] * 8), emit
 
 
 def _fetch(builder: Any, pointer: Any) -> None:
@@ -127,12 +130,12 @@ def first_row(starts: Any, cost: Any) -> Any:
 
 
 @cache
-def kernel(w: int, weighted: int) -> Callable[..., None]:
+def kernel(w: int, weighted: int, added: int) -> Callable[..., None]:
     """Return the loop over one piece of a product whose tiles are ``w`` columns wide, at most as wide as x.
 
     Its arrays are flat, with strides in elements. ``values``, ``keep`` and ``scratch`` [m · w] may be empty:
     weights of one, no mask, no packing. Where w does not divide the width, the last two tiles overlap, and
-    write the same numbers.
+    write the same numbers; so it must, where sums are ``added`` to what ``out`` holds.
     """
 
     @njit(**COMPILED)  # type: ignore[untyped-decorator]
@@ -169,7 +172,7 @@ def kernel(w: int, weighted: int) -> Callable[..., None]:
                         out[at + k] = 0
                 else:
                     sum_of_rows(
-                        w, weighted, out.ctypes.data + 4 * at, source, stride, columns.ctypes.data,
+                        w, weighted, added, out.ctypes.data + 4 * at, source, stride, columns.ctypes.data,
                         starts[i], starts[i + 1], edges, values.ctypes.data,
                     )  # fmt: skip
 
@@ -177,8 +180,9 @@ def kernel(w: int, weighted: int) -> Callable[..., None]:
 
 
 def product(
-    starts: Tensor, columns: Tensor, values: Tensor | None, x: Tensor, keep: Tensor | None = None
-) -> Tensor:
+    starts: Tensor, columns: Tensor, values: Tensor | None, x: Tensor, keep: Tensor | None = None,
+    add_to: Tensor | None = None,
+) -> Tensor:  # fmt: skip
     """Return A x, or keep ∘ (A (keep ∘ x)), for x float32 on the CPU; the result is laid out as x is.
 
     Parameters
@@ -191,25 +195,35 @@ def product(
         [m, B, d], any strides; fastest if each [m, d] or each [B, d] lies in one piece.
     keep
         bool [n, B] with n = m, True = present; where it is not, x is never read and the result is zero.
+    add_to
+        float32 [n, B, d], columns side by side: A x is added to it, and it is the result; not with ``keep``.
     """
     n, m, mutants, width = len(starts) - 1, *x.shape
     apart = x.stride(1) > x.stride(0)  # one mutant after the other
-    out = torch.empty(mutants, n, width).transpose(0, 1) if apart else torch.empty(n, mutants, width)
+    if add_to is not None:
+        out = add_to
+    else:
+        out = torch.empty(mutants, n, width).transpose(0, 1) if apart else torch.empty(n, mutants, width)
     if not out.numel():
         return out
     if not len(columns):
-        return out.zero_()
+        return out if add_to is not None else out.zero_()
     if width > 1 and x.stride(2) != 1:
         x = x.contiguous()
     of, to = x.detach(), out
-    if keep is None and not apart and x.is_contiguous():  # columns of all mutants are one row of columns
+    if (
+        keep is None and not apart and x.is_contiguous() and out.is_contiguous()
+    ):  # columns of all mutants are one row of columns
         of, to = of.reshape(m, 1, mutants * width), out.reshape(n, 1, mutants * width)
     empty = torch.empty(0)
     mask = torch.empty(0, 0, dtype=torch.uint8) if keep is None else keep.view(torch.uint8)
     packed = keep is not None or of.stride(0) > _FAR
     threads = torch.get_num_threads() if len(columns) * mutants * width >= _WORTH_THREADS else 1
-    tile = min(TILE, 2 ** (to.shape[2].bit_length() - 1))
-    run = kernel(tile, int(values is not None))
+    columns_wide = to.shape[2]
+    # The largest power of two within the columns; one that divides them where no column may be added twice.
+    tile = 2 ** (columns_wide.bit_length() - 1) if add_to is None else columns_wide & -columns_wide
+    tile = min(TILE, tile)
+    run = kernel(tile, int(values is not None), int(add_to is not None))
     arguments = (
         starts.numpy(), columns.numpy(), (empty if values is None else values).numpy(),
         _flat(of), of.stride(0), of.stride(1), m,
@@ -221,10 +235,7 @@ def product(
     def work(piece: int) -> None:
         run(*arguments, (torch.empty(m * tile) if packed else empty).numpy(), piece, threads)
 
-    others = [_pool(threads, os.getpid()).submit(work, piece) for piece in range(1, threads)]
-    work(0)
-    for other in others:
-        other.result()  # raises what the thread raised
+    loops(threads, work)
     return out
 
 
@@ -234,9 +245,3 @@ def _flat(x: Tensor) -> Any:
         return x.reshape(0).numpy()
     extent = 1 + sum((size - 1) * stride for size, stride in zip(x.shape, x.stride(), strict=True))
     return x.as_strided((extent,), (1,)).numpy()
-
-
-@cache
-def _pool(threads: int, process: int) -> ThreadPoolExecutor:
-    """One pool per process: threads do not survive a fork."""
-    return ThreadPoolExecutor(threads - 1, thread_name_prefix="sparse")

@@ -16,7 +16,7 @@ from wildtype.models.difference_gnn import gradients
 from wildtype.models.difference_gnn.config import DifferenceGNNConfig
 from wildtype.models.difference_gnn.fused import Buffers, gelu
 from wildtype.models.difference_gnn.layers import RelationGIN
-from wildtype.models.difference_gnn.threads import each
+from wildtype.nn.threads import each
 
 
 def test_gelu_is_as_exact_as_torchs():
@@ -78,29 +78,6 @@ def three_threads() -> Iterator[None]:
     torch.set_num_threads(3)
     yield
     torch.set_num_threads(before)
-
-
-@pytest.mark.usefixtures("three_threads")
-def test_threads_do_every_piece_once():
-    done: list[int] = []
-    each(50, done.append)
-    assert sorted(done) == list(range(50))
-    seen: list[bool] = []
-    with torch.no_grad():
-        each(4, lambda i: seen.append(torch.is_grad_enabled()))
-    assert seen == [False] * 4
-    assert torch.get_num_threads() == 3
-
-
-@pytest.mark.usefixtures("three_threads")
-def test_an_error_in_a_thread_is_raised():
-
-    def fail(i: int) -> None:
-        if i == 3:
-            raise ValueError("piece 3")
-
-    with pytest.raises(ValueError, match="piece 3"):
-        each(5, fail)
 
 
 def how(together: bool) -> Callable[..., None]:

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from wildtype.models.difference_gnn.threads import each
+from wildtype.nn.threads import each
 
 
 def scalars(

@@ -43,11 +43,11 @@ from wildtype.models.difference_gnn.layers import (
     initialise,
 )
 from wildtype.models.difference_gnn.metabolism import MetabolicNetwork, MetabolicPass, Wiring
-from wildtype.models.difference_gnn.threads import each
 from wildtype.models.interface import Model, OrganismTensors, Prediction, WildType
 from wildtype.mutants.batch import MutantBatch
 from wildtype.nn.ragged import segment_ids, take_rows
 from wildtype.nn.sparse import SparseOperator
+from wildtype.nn.threads import each
 
 NODES = 8192
 """Nodes of the mutants that pass together, unless the settings say how many mutants."""
