@@ -122,7 +122,9 @@ class MutantRows:
         return MutantRows(shared, changed, own, parts[0].deleted, parts[0].mutants)
 
 
-def first_layer_rows(op: SparseOperator, x: Tensor, gene: Tensor, offsets: Tensor) -> MutantRows:
+def first_layer_rows(
+    op: SparseOperator, x: Tensor, gene: Tensor, offsets: Tensor, *, shared: Tensor | None = None
+) -> MutantRows:
     """Messages of states that all mutants share, computed where a mutant differs from the wild type.
 
     Parameters
@@ -135,6 +137,8 @@ def first_layer_rows(op: SparseOperator, x: Tensor, gene: Tensor, offsets: Tenso
         int64 [Σk], the nodes that mutants lack, mutant after mutant; none twice in one mutant.
     offsets
         int64 [B + 1]; mutant b lacks gene[offsets[b] : offsets[b + 1]]; none is allowed.
+    shared
+        A x [N, d], if it is at hand.
 
     Returns
     -------
@@ -164,7 +168,7 @@ def first_layer_rows(op: SparseOperator, x: Tensor, gene: Tensor, offsets: Tenso
     kept = ~torch.isin(place, seen)
     which, place, values = which[kept], place[kept], values[kept]
     changed, at = torch.unique(place, return_inverse=True)
-    shared = op @ x
+    shared = op @ x if shared is None else shared
     lost = take_rows(x, gene[which]) * values.unsqueeze(-1).to(x.dtype)
     own = take_rows(shared, changed % max(nodes, 1)).index_add(0, at, -lost)
     return MutantRows(shared, changed, own, deleted, mutants)

@@ -1,6 +1,6 @@
 """The first layer of a mutant, where it differs from the wild type's.
 
-Legend: b mutants · n genes · d width · a neighbour counts as a · M changed rows of all mutants.
+Legend: b mutants · n genes · d width · M changed rows of all mutants.
 
 All mutants enter the first layer with the same states x. Removing S changes the message of a gene only where
 it has a neighbour in S: A (keep ∘ x) = A x − A[:, S] x[S]. On real and random graphs of yeast's size that is
@@ -18,24 +18,9 @@ import torch
 from torch import Tensor
 
 from wildtype.models.difference_gnn.layers import RelationLayer
+from wildtype.nn.message_passing import first_layer_rows
 from wildtype.nn.ragged import take_rows
 from wildtype.nn.sparse import SparseOperator
-
-
-@dataclass(frozen=True, slots=True)
-class Receivers:
-    """Who receives from a gene: `rows` int64 [e] and `values` [e] of column j from `starts[j]` on."""
-
-    starts: Tensor
-    rows: Tensor
-    values: Tensor
-
-    @classmethod
-    def of(cls, op: SparseOperator) -> Receivers:
-        """Return the columns of an operator."""
-        columns = op.t()
-        counts = columns.row_counts
-        return cls(torch.cat([counts.new_zeros(1), counts.cumsum(0)]), columns.edges()[1], columns.values)
 
 
 @dataclass(slots=True)
@@ -50,15 +35,12 @@ class FirstLayer:
         Per relation, sums over neighbours, and the states made of them.
     output : [n, d]
         The layer's result.
-    receivers : R times Receivers
-        The columns of every relation.
     """
 
     inputs: Tensor
     messages: tuple[Tensor, ...]
     states: tuple[Tensor, ...]
     output: Tensor
-    receivers: tuple[Receivers, ...]
 
 
 class ChangedRows(NamedTuple):
@@ -69,7 +51,11 @@ class ChangedRows(NamedTuple):
 
 
 def changed_rows(
-    layer: RelationLayer, first: FirstLayer, gene: Tensor, owner: Tensor, gone: Tensor
+    layer: RelationLayer,
+    first: FirstLayer,
+    relations: Sequence[SparseOperator],
+    gene: Tensor,
+    offsets: Tensor,
 ) -> ChangedRows:
     """Return the first layer's states of all genes of all mutants that have a neighbour removed.
 
@@ -79,13 +65,16 @@ def changed_rows(
         The first layer.
     first
         Its pass over the wild type.
-    gene, owner
-        int64 [Σ|S|]: removed genes, and the mutant of each.
-    gone
-        bool [b, n], True = removed; such rows are left out.
+    relations
+        The shared adjacencies.
+    gene, offsets
+        int64 [Σ|S|] and [b + 1]: the genes that every mutant lacks, none twice.
     """
     n = len(first.inputs)
-    found = [_relation_rows(first, r, gin, gene, owner, gone.view(-1)) for r, gin in enumerate(layer.gins)]
+    found = []
+    for gin, op, messages in zip(layer.gins, relations, first.messages, strict=True):
+        rows = first_layer_rows(op, first.inputs, gene, offsets, shared=messages)
+        found.append(ChangedRows(rows.changed, gin(take_rows(first.inputs, rows.node), rows.own)))
     keys = torch.unique(torch.cat([rows.keys for rows in found]))
     genes = keys % n
     states = [
@@ -95,28 +84,8 @@ def changed_rows(
     return ChangedRows(keys, layer.aggregate(states))
 
 
-def _relation_rows(
-    first: FirstLayer, r: int, gin: torch.nn.Module, gene: Tensor, owner: Tensor, gone: Tensor
-) -> ChangedRows:
-    """The rows that change under one relation alone."""
-    x, n = first.inputs, len(first.inputs)
-    receivers = first.receivers[r]
-    begin = receivers.starts[gene]
-    counts = receivers.starts[gene + 1] - begin
-    before = counts.cumsum(0) - counts
-    edge = torch.arange(int(counts.sum()), device=x.device) + torch.repeat_interleave(begin - before, counts)
-    hit = torch.repeat_interleave(owner * n, counts) + receivers.rows[edge]
-    sender = torch.repeat_interleave(gene, counts)
-    there = ~gone[hit]
-    keys, place = torch.unique(hit[there], return_inverse=True)
-    lost = receivers.values[edge[there]].to(x.dtype).unsqueeze(1) * take_rows(x, sender[there])
-    message = take_rows(first.messages[r], keys % n).index_add(0, place, lost, alpha=-1)
-    return ChangedRows(keys, gin(take_rows(x, keys % n), message))
-
-
 def encode_first_layer(layer: RelationLayer, x: Tensor, relations: Sequence[SparseOperator]) -> FirstLayer:
     """Pass the wild type [n, d] through the first layer, and keep what mutants share."""
     messages = tuple(op @ x for op in relations)
     states = tuple(gin(x, message) for gin, message in zip(layer.gins, messages, strict=True))
-    receivers = tuple(Receivers.of(op) for op in relations)
-    return FirstLayer(x, messages, states, layer.aggregate(states), receivers)
+    return FirstLayer(x, messages, states, layer.aggregate(states))

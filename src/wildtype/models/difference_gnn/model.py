@@ -244,7 +244,8 @@ class DifferenceGNN(Model):
         gene, owner = mutants.gene[removed], segment_ids(mutants.offsets)[removed]
         gone = torch.zeros(count, n, dtype=torch.bool, device=gene.device)
         gone[owner, gene] = True
-        changed = changed_rows(self._first, wild_type.first, gene, owner, gone)
+        offsets = torch.searchsorted(owner, torch.arange(count + 1, device=gene.device))
+        changed = changed_rows(self._first, wild_type.first, wild_type.relations, gene, offsets)
         cuts = [*range(0, count, tile), count]
         edges = torch.tensor(cuts, device=gene.device) * n
         bounds = torch.searchsorted(changed.keys, edges).tolist()
