@@ -26,7 +26,7 @@ ARROWS: dict[str, set[str]] = {
     "runs": {"report", "sources", "config"},
     "cli": {"runs"},
 }
-SHARED = {"errors", "files", "seeds"}
+SHARED = {"errors", "files", "phases", "seeds"}
 
 
 def reachable(room: str) -> set[str]:

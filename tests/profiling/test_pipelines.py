@@ -34,7 +34,9 @@ def test_every_cell_is_typed(report: dict[str, Any]) -> None:
         assert list(row) == list(hints)
         for name, value in row.items():
             assert type(value) is hints[name], (name, value)
-            assert value or (row["name"] == "perturbation" and name == "edges_per_mutant"), row
+            nothing = row["name"] == "perturbation" and name in ("edges_per_mutant", "representation_ms")
+            within = name == "fetch_ms" or (row["path"] == "fast" and name == "collate_ms")
+            assert value or nothing or within, row
 
 
 def test_cells_fit_each_other(report: dict[str, Any]) -> None:

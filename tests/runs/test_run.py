@@ -44,6 +44,7 @@ def test_run_folder_holds_everything(tiny_run: Path) -> None:
         "split.json",
         "card.json",
         "record.json",
+        "profile.json",
         "checkpoint",
         "comparison.json",
         "comparison.md",

@@ -123,9 +123,7 @@ def pipelines(
         mutants=mutants, compared=compared, repeats=repeats, seconds=seconds, budget_gib=budget_gib,
         seed=seed, reference=reference,
     )  # fmt: skip
-    if not json:
-        _show_rows(report.pop("rows"))
-    _show(report, json)
+    _show_with_rows(report, json)
 
 
 @app.command()
@@ -152,6 +150,28 @@ def masked_gin(
     )  # fmt: skip
 
 
+@app.command()
+def planted(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Which; all by default.")
+    ] = None,
+    seed: int = 0, json: Json = False,
+) -> None:  # fmt: skip
+    """Ten planted slow-downs, each of which `profile compare` must name as the strongest cause."""
+    from wildtype.profiling.planted import bench_planted
+
+    _show_with_rows(bench_planted(names or (), seed=seed), json)
+
+
+def _show_with_rows(report: dict[str, Any], json: bool) -> None:
+    """Print a report of which ``rows`` are a table of their own."""
+    if not json:
+        from wildtype.report.profile_tables import rows_table
+
+        console().print(rows_table(report.pop("rows")))
+    _show(report, json)
+
+
 def _show(result: dict[str, Any], json: bool) -> None:
     if json:
         print_json(result)
@@ -161,16 +181,6 @@ def _show(result: dict[str, Any], json: bool) -> None:
     table = Table("what", "value", show_header=False)
     for name, value in _flat(result):
         table.add_row(name, f"{value:,.4g}" if isinstance(value, float) else str(value))
-    console().print(table)
-
-
-def _show_rows(rows: list[dict[str, Any]]) -> None:
-    from rich.table import Table
-
-    table = Table(*(name.replace("_", " ") for name in rows[0]))
-    for row in rows:
-        table.add_row(*(f"{v:,.4g}" if isinstance(v, float) else f"{v:,}" if isinstance(v, int) else v
-                        for v in row.values()))  # fmt: skip
     console().print(table)
 
 

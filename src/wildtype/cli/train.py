@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from wildtype.cli.output import Json, console, notes, print_json
+from wildtype.cli.profile import show_record
+from wildtype.cli.slurm import DryRun, Prefix, PresetFile, Slurm, submitted
 
 
 def command(
@@ -18,6 +20,10 @@ def command(
         bool, typer.Option("--settings", help="Print all settings as they would be used, and stop.")
     ] = False,
     json: Json = False,
+    slurm: Slurm = False,
+    preset: PresetFile = "",
+    prefix: Prefix = "",
+    dry_run: DryRun = False,
 ) -> None:
     """Train on a dataset, compare with every baseline on the same split, and save the run."""
     from wildtype.config.compose import compose
@@ -28,11 +34,17 @@ def command(
 
         typer.echo(OmegaConf.to_yaml(OmegaConf.structured(config)), nl=False)
         return
+    if submitted(slurm, preset, prefix, dry_run):
+        return
     from wildtype.report.table import print_comparison
     from wildtype.runs.run import train
 
     run = train(config, say=notes().print)
-    if json:
+    if config.execution != "training":
+        from wildtype.profiling.record import load_record
+
+        show_record(load_record(run.path), json)
+    elif json:
         print_json({name: comparison.to_json() for name, comparison in run.comparisons.items()})
     else:
         for comparison in run.comparisons.values():

@@ -84,6 +84,9 @@ class RunConfig:
         Draw progress bars.
     replicates : int
         Bootstrap replicates behind every interval.
+    estimate : bool
+        Predict time, memory and disk from the first steps before training, stop if they are not there, and
+        write afterwards how wrong that was.
     """
 
     folder: str = ""
@@ -91,6 +94,7 @@ class RunConfig:
     resume: bool = False
     progress: bool = True
     replicates: int = 1000
+    estimate: bool = False
 
 
 @dataclass
@@ -98,7 +102,9 @@ class TrainConfig:
     """Everything that `wildtype train` can be told.
 
     ``model`` holds the settings of one of `models.registry.MODELS`. ``baselines`` names those to compare
-    with: ``[all]``, or none with ``[]``. ``seed`` draws split, initial weights and order.
+    with: ``[all]``, or none with ``[]``. ``execution`` is how much of every step is done: ``training``, or,
+    to see what its parts cost, ``forward_backward``, ``forward`` or ``data_only``. ``seed`` draws split,
+    initial weights and order.
     """
 
     data: DataConfig = field(default_factory=DataConfig)
@@ -107,4 +113,5 @@ class TrainConfig:
     training: TrainingConfig = field(default_factory=TrainingConfig)
     baselines: list[str] = field(default_factory=lambda: ["all"])
     run: RunConfig = field(default_factory=RunConfig)
+    execution: str = "training"
     seed: int = 0

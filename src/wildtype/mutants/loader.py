@@ -13,6 +13,7 @@ import torch
 from wildtype.errors import DatasetError
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.table import MutantTable
+from wildtype.phases import phase
 from wildtype.seeds import derive
 
 BLOCK = 1 << 18
@@ -65,10 +66,13 @@ class MutantLoader:
             permutation = torch.randperm(total, generator=stream)
         for start in range(0, total, self.block):
             stop = min(start + self.block, total)
-            block = (
-                self.rows.slice(start, stop)
-                if permutation is None
-                else self.rows.take(permutation[start:stop])
-            )
+            with phase("fetch"):
+                block = (
+                    self.rows.slice(start, stop)
+                    if permutation is None
+                    else self.rows.take(permutation[start:stop])
+                )
             for at in range(0, len(block), self.batch_size):
-                yield block.slice(at, min(at + self.batch_size, len(block)))
+                with phase("collate"):
+                    batch = block.slice(at, min(at + self.batch_size, len(block)))
+                yield batch

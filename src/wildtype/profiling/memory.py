@@ -42,6 +42,16 @@ class PeakMemory:
         self.peak = _resident("VmHWM") if self.exact else _process_peak()
 
 
+def high_water() -> float:
+    """Return the most resident memory since this was asked last, MiB; NaN where the system cannot tell."""
+    try:
+        peak = _resident("VmHWM")
+        CLEAR.write_text("5")
+    except OSError:
+        return float("nan")
+    return peak
+
+
 def peak_in_fresh_process(module: str, *arguments: Any) -> float:
     """Return what ``peak_above_import`` of a module says in a process of its own, MiB.
 

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wildtype.errors import ConfigError
+from wildtype.phases import phase
 from wildtype.profiling.machine import machine
 from wildtype.profiling.tensors import tensor_bytes
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     Kept = list[tuple[list[int], list[int]]]  # per mutant: its genes, and edges per relation
 
 MIB = 2**20
+PHASES_OF_DATA = ("fetch", "representation", "collate")
 PIPELINES = (
     ("perturbation", "perturbation", 1),
     ("lazy_subgraph", "lazy_subgraph", 1),
@@ -75,6 +77,8 @@ class Row:
         The largest size that was built and measured.
     ratio_to_perturbation : float
         Mutants per second, relative to the pipeline ``perturbation`` of the same path and batch size.
+    fetch_ms, representation_ms, collate_ms : float
+        Milliseconds per batch in each phase: rows of the table, masks or samples, and one batch made of them.
     """
 
     name: str
@@ -89,6 +93,9 @@ class Row:
     largest_batch: int
     largest_batch_built: int
     ratio_to_perturbation: float
+    fetch_ms: float
+    representation_ms: float
+    collate_ms: float
 
 
 def bench_pipelines(
@@ -134,14 +141,42 @@ def bench_pipelines(
     ConfigError
         If the sizes do not fit each other, or torch_geometric is missing.
     """
-    from wildtype.mutants.representations import representation
-
     if relations < 1 or not 1 <= batch_size <= mutants or not 1 <= large_batch <= mutants or mutants < 2:
         raise ConfigError(
             f"{relations} relations, {mutants} mutants and batches of {batch_size} and {large_batch} make no "
             "bench: give at least one relation, two mutants, and batches no larger than the table"
         )
     graph, table = _graph(nodes, relations, edges, seed), _table(nodes, mutants, seed)
+    return measure_pipelines(
+        graph, table, batch_size=batch_size, large_batch=large_batch, compared=compared, repeats=repeats,
+        seconds=seconds, budget_gib=budget_gib, seed=seed, reference=reference,
+    )  # fmt: skip
+
+
+def measure_pipelines(
+    graph: CellGraph,
+    table: MutantTable,
+    *,
+    batch_size: int = 32,
+    large_batch: int = 0,
+    compared: int = 8,
+    repeats: int = 5,
+    seconds: float = 4.0,
+    budget_gib: float = 8.0,
+    seed: int = 0,
+    reference: bool = True,
+) -> dict[str, Any]:
+    """Return the same for relations and mutants at hand, rather than random ones.
+
+    Parameters
+    ----------
+    graph, table
+        Wiring without metabolism, and mutants.
+    batch_size, large_batch, compared, repeats, seconds, budget_gib, seed, reference
+        As in `bench_pipelines`; a ``large_batch`` of 0 is left out.
+    """
+    from wildtype.mutants.representations import representation
+
     start = time.perf_counter()
     union_edges = graph.union.nnz
     union_seconds = time.perf_counter() - start
@@ -150,7 +185,7 @@ def bench_pipelines(
     kept = {name: {"fast": _kept_by_masks(kind, part)} for name, kind in fast.items()}
     paths: list[tuple[str, int, dict[str, Make]]] = [
         ("fast", size, {name: _through_masks(kind) for name, kind in fast.items()})
-        for size in dict.fromkeys((batch_size, large_batch))
+        for size in dict.fromkeys((batch_size, large_batch or batch_size))
     ]
     plain: dict[str, Reference] = {}
     if reference:
@@ -164,7 +199,7 @@ def bench_pipelines(
     for path, size, makers in paths:
         rates: dict[str, float] = {}
         for name, make in makers.items():
-            batches, elapsed, mib = _timed(make, table, size, seconds, seed)
+            batches, elapsed, mib, phases = _timed(make, table, size, seconds, seed)
             rates[name] = batches / elapsed
             largest, built = _largest(make, table, (size, mib), seconds, budget_gib * 1024)
             rows.append(
@@ -173,12 +208,13 @@ def bench_pipelines(
                     float(np.mean([len(genes) for genes, _ in kept[name][path]])),
                     float(np.mean([sum(counts) for _, counts in kept[name][path]])),
                     mib, largest, built, rates[name] / rates["perturbation"],
+                    *(1000 * phases.get(name, 0.0) / batches for name in PHASES_OF_DATA),
                 )
             )  # fmt: skip
     report: dict[str, Any] = {
         "machine": machine(),
         "problem": {
-            "nodes": nodes, "relations": relations, "edges": sum(graph.edges.values()),
+            "nodes": graph.n, "relations": len(graph.edges), "edges": sum(graph.edges.values()),
             "union_edges": union_edges, "batch_size": batch_size, "large_batch": large_batch,
             "mutants": len(table), "compared": len(part), "repeats": repeats, "seconds": seconds,
             "budget_gib": budget_gib, "seed": seed,
@@ -245,7 +281,11 @@ def _table(nodes: int, mutants: int, seed: int) -> MutantTable:
 
 
 def _through_masks(kind: Representation) -> Make:
-    return lambda batch: (batch, kind.masks(batch))
+    def make(batch: MutantBatch) -> Any:
+        with phase("representation"):
+            return batch, kind.masks(batch)
+
+    return make
 
 
 def _references(graph: CellGraph) -> dict[str, Reference]:
@@ -263,11 +303,24 @@ def _through_samples(kind: Reference) -> Make:
     from wildtype.mutants.representations.collate import lazy_batch, pyg_batch
 
     collate = lazy_batch if kind.name == "lazy_subgraph" else pyg_batch
-    return lambda batch: collate(kind.samples(batch))
+
+    def make(batch: MutantBatch) -> Any:
+        with phase("representation"):
+            samples = kind.samples(batch)
+        with phase("collate"):
+            return collate(samples)
+
+    return make
 
 
-def _timed(make: Make, table: MutantTable, size: int, seconds: float, seed: int) -> tuple[int, float, float]:
-    """Return how many batches were made within a time limit, the time they took, and the MiB of the last."""
+def _timed(
+    make: Make, table: MutantTable, size: int, seconds: float, seed: int
+) -> tuple[int, float, float, dict[str, float]]:
+    """Return how many batches were made within a time limit, the time they took, the MiB of the last, and
+    seconds per phase.
+    """
+    from wildtype.training.phase_recorder import PhaseRecorder
+
     stream = _batches(table, size, seed)
     make(next(stream).slice(0, 1))
     done, start = 0, time.perf_counter()
@@ -276,7 +329,17 @@ def _timed(make: Make, table: MutantTable, size: int, seconds: float, seed: int)
         done += 1
         elapsed = time.perf_counter() - start
         if elapsed >= seconds:
-            return done, elapsed, tensor_bytes(made) / MIB
+            break
+    recorder, spent = PhaseRecorder(warm_up=0), time.perf_counter()
+    with recorder.listening():
+        for _ in range(done):  # once more, for the phases: listening takes time of its own
+            recorder.begin()
+            make(next(stream))
+            if time.perf_counter() - spent >= seconds / 4:
+                break
+        recorder.finish()
+    phases = {name: value * done / recorder.steps for name, value in recorder.totals().items()}
+    return done, elapsed, tensor_bytes(made) / MIB, phases
 
 
 def _batches(table: MutantTable, size: int, seed: int) -> Iterator[MutantBatch]:

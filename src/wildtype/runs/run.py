@@ -4,6 +4,8 @@
     checkpoint/                                             the model, ready to predict
     comparison.json · comparison.md                         the honest table, one per phenotype
     predictions.parquet                                     test rows: measured, and predicted by every model
+    estimate.json                                           what was predicted of time, memory and disk
+    profile.json                                            where the time of its steps went
     logs/ · resume/                                         every step's losses; where to continue
     member-2/ …                                             the same of the further members of an ensemble
 
@@ -23,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from wildtype.config.schema import TrainConfig
@@ -32,19 +33,22 @@ from wildtype.evaluation.compare import Comparison, evaluate_predictions
 from wildtype.files import content_hash, write_json, write_text, writing
 from wildtype.inference.predictor import Predictor, load
 from wildtype.models.baselines import BASELINES, make_baseline
-from wildtype.models.cell_transformer.config import CellTransformerConfig
 from wildtype.models.checkpoint import Checkpoint
-from wildtype.models.difference_gnn.config import DifferenceGNNConfig
 from wildtype.models.ensemble import Ensemble
-from wildtype.models.interface import Model, OrganismTensors, organism_tensors
-from wildtype.models.registry import check, make_model
+from wildtype.models.interface import Model, OrganismTensors
+from wildtype.models.registry import check
 from wildtype.phenotypes import Dataset
 from wildtype.profiling.memory import PeakMemory
+from wildtype.profiling.record import FILE
 from wildtype.report.table import to_markdown
 from wildtype.runs.data import RunData, prepare
+from wildtype.runs.estimate import estimate_run, refuse, write_outcome
+from wildtype.runs.profile_writing import ProfileWriting
 from wildtype.runs.record import environment
+from wildtype.runs.setup import build, relations
 from wildtype.seeds import derive
 from wildtype.training.fit import FitReport, fit_model
+from wildtype.training.task import EXECUTIONS
 
 MARK = "settings.json"
 DONE = "comparison.json"
@@ -110,11 +114,17 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
     """
     config.training.check()
     check(config.model)
+    if config.execution not in EXECUTIONS:
+        raise ConfigError(f"execution={config.execution!r}; known: {', '.join(EXECUTIONS)}")
     baselines = list(BASELINES) if config.baselines == ["all"] else config.baselines
     for name in baselines:
         make_baseline(name)  # an unknown name must not be found out after an hour of training
     data = prepare(config, dataset)
-    model, tensors = _build(config, data, config.seed)
+    estimate = estimate_run(config, data=data) if config.run.estimate else None
+    if estimate is not None:
+        say(f"estimate: {estimate.seconds_per_epoch:,.2f} s per epoch, {estimate.memory_mib:,.0f} MiB")
+        refuse(estimate)
+    model, tensors = build(config, data, config.seed)
     fingerprint = content_hash(_settings(config, resumable=True), data.dataset.sha256, data.split.to_json())
     folder = _claim(config, fingerprint)
     write_json(folder / "card.json", data.whole.card())
@@ -124,6 +134,8 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
 
     with PeakMemory() as memory:
         model, reports = _fit(config, data, model, tensors, folder, fingerprint)
+        if config.execution != "training":
+            return Run(folder)
         checkpoint = _checkpoint(config, data, model, tensors, reports)
         start = time.perf_counter()
         predicted = {config.model.name: checkpoint.predict_measured(data.part("test"))}
@@ -149,6 +161,9 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
     _write_predictions(data, predicted, folder / "predictions.parquet")
     tables = [f"## {name}\n\n{to_markdown(comparison)}" for name, comparison in comparisons.items()]
     write_text(folder / "comparison.md", "\n\n".join(tables) + "\n")
+    if estimate is not None:
+        errors = write_outcome(estimate, folder, reports, peak[config.model.name])
+        say("estimate against run: " + ", ".join(f"{name} {error:+.0%}" for name, error in errors.items()))
     write_json(folder / DONE, {name: comparison.to_json() for name, comparison in comparisons.items()})
     return Run(folder)
 
@@ -206,6 +221,8 @@ def _clear(folder: Path) -> None:
         DONE,
         "comparison.md",
         "predictions.parquet",
+        FILE,
+        "estimate.json",
         "card.json",
         "split.json",
         "record.json",
@@ -223,36 +240,6 @@ def _split_line(data: RunData) -> str:
     )
 
 
-def _build(config: TrainConfig, data: RunData, seed: int) -> tuple[Model, OrganismTensors]:
-    """Return the model with its initial weights, and the organism as it sees it."""
-    organism = data.dataset.organism
-    features = torch.zeros(len(organism.genes), 0)
-    if isinstance(config.model, CellTransformerConfig) and config.model.features:
-        features = data.features(config.model.leave_out)
-    settings = config.model
-    if isinstance(settings, DifferenceGNNConfig) and settings.metabolism and organism.metabolism is not None:
-        network = organism.metabolism
-        reactions = settings.reactions or len(network.reactions)
-        settings = replace(
-            settings, reactions=reactions, metabolites=settings.metabolites or len(network.metabolites)
-        )
-    torch.manual_seed(derive(seed, "initial weights"))
-    model = make_model(
-        settings,
-        genes=len(organism.genes),
-        features=features.shape[1],
-        phenotypes=len(data.dataset.phenotypes),
-        conditions=len(data.dataset.conditions),
-        relations=_relations(data),
-    )
-    return model, organism_tensors(model, organism, features)
-
-
-def _relations(data: RunData) -> list[str]:
-    """Return the relations that a head can follow: those with edges among the run's genes."""
-    return [name for name, relation in data.dataset.organism.graphs.items() if relation.nnz]
-
-
 def _fit(
     config: TrainConfig,
     data: RunData,
@@ -267,7 +254,8 @@ def _fit(
         seed, room = config.seed, folder
         if number:
             seed, room = derive(config.seed, "member", number), folder / f"{MEMBER}{number + 1}"
-            members.append(_build(config, data, seed)[0])
+            members.append(build(config, data, seed)[0])
+        writing = ProfileWriting(config, data, members[number], tensors, room / FILE)
         report = fit_model(
             members[number],
             tensors,
@@ -279,7 +267,11 @@ def _fit(
             fingerprint=fingerprint,
             resume=config.run.resume and (not number or (room / "resume").is_dir()),
             show=config.run.progress,
+            execution=config.execution,
+            recorder=writing.recorder,
+            callbacks=[writing],
         )
+        writing.done()
         reports.append(report)
     return (model if len(members) == 1 else Ensemble(members).eval()), reports
 
@@ -296,7 +288,7 @@ def _checkpoint(
         conditions=list(data.dataset.conditions),
         mean=data.scaler.mean,
         sd=data.scaler.sd,
-        relations=_relations(data),
+        relations=relations(data),
         known=data.known(),
         origin={
             "dataset": data.dataset.name,

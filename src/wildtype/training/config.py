@@ -22,6 +22,8 @@ class TrainingConfig:
     ----------
     epochs : int
         Most passes over the training rows.
+    steps : int
+        Most optimiser steps, with the epoch that is going on cut short; 0: as many as the epochs have.
     batch_size : int
         Mutants per step; the encoder's cost does not depend on it.
     learning_rate, weight_decay : float
@@ -51,6 +53,7 @@ class TrainingConfig:
     """
 
     epochs: int = 30
+    steps: int = 0
     batch_size: int = 2048
     learning_rate: float = 1e-3
     weight_decay: float = 0.1
@@ -68,6 +71,8 @@ class TrainingConfig:
 
     def check(self) -> None:
         """Refuse values that make no sense; raises ``ConfigError``."""
+        if self.steps < 0:
+            raise ConfigError(f"training.steps={self.steps} must be at least 0, which is no limit")
         for name in ("epochs", "batch_size", "members"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"training.{name}={getattr(self, name)} must be at least 1")

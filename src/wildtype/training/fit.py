@@ -6,6 +6,7 @@ import logging
 import os
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,8 +22,10 @@ from wildtype.mutants.loader import MutantLoader
 from wildtype.training.config import TrainingConfig
 from wildtype.training.keeper import Keeper, restore_optimizer
 from wildtype.training.objective import mean_weight
-from wildtype.training.progress import Progress, TimedLoader
-from wildtype.training.task import FitTask
+from wildtype.training.phase_hooks import PhaseHooks, PhaseProfiler, recorder_for
+from wildtype.training.phase_recorder import PhaseRecorder
+from wildtype.training.progress import Batches, Progress, TimedLoader
+from wildtype.training.task import EXECUTIONS, FitTask
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class FitReport:
     mutants_per_second, loading_share : float
         Of the training steps, loading included.
     scores : tuple of float
-        Validation Pearson after each epoch.
+        Validation Pearson after each epoch; none where nothing was trained.
     """
 
     best_score: float
@@ -66,7 +69,7 @@ class _Restore(Callback):
 class _NextEpoch(Callback):
     """Tells the loader which epoch's order comes next."""
 
-    def __init__(self, loader: MutantLoader, keeper: Keeper) -> None:
+    def __init__(self, loader: Batches, keeper: Keeper) -> None:
         self.loader = loader
         self.keeper = keeper
 
@@ -74,7 +77,8 @@ class _NextEpoch(Callback):
         self.loader.set_epoch(self.keeper.epoch)
 
 
-def _device(config: TrainingConfig) -> str:
+def accelerator(config: TrainingConfig) -> str:
+    """Return where training takes place, ``gpu`` or ``cpu``; raises ``ConfigError`` if it cannot."""
     if config.device == "cuda" and not torch.cuda.is_available():
         raise ConfigError(
             "training.device=cuda, but no CUDA device is visible: use device=cpu or device=auto"
@@ -94,10 +98,32 @@ def fit_model(
     fingerprint: str = "",
     resume: bool = False,
     show: bool = True,
+    execution: str = "training",
+    recorder: PhaseRecorder | None = None,
+    callbacks: Sequence[Callback] = (),
+    loader: Batches | None = None,
 ) -> FitReport:
     """Fit ``model`` in place to scaled labels; it ends with the weights that scored best on ``validation``.
 
     Logs go to ``folder/logs`` (CSV and TensorBoard), the resume state to ``folder/resume``.
+
+    Parameters
+    ----------
+    model, organism, train, validation, config
+        What to fit, on what, and how.
+    folder : Path
+        Of the run.
+    seed, fingerprint, resume, show
+        Root of all random draws; hash of what a state to resume must fit; whether to; whether to draw a bar.
+    execution : str
+        One of ``EXECUTIONS``: with another than ``training``, steps are cut short to see what their parts
+        cost, nothing is validated, and the model is not as good as trained.
+    recorder : PhaseRecorder, optional
+        Listens to the phases of every step; one is made otherwise.
+    callbacks : sequence of Callback
+        Further ones.
+    loader : Batches, optional
+        Serves the training rows instead of a `MutantLoader`.
 
     Raises
     ------
@@ -109,31 +135,39 @@ def fit_model(
         If ``resume`` is asked for and the state is missing, damaged or of another run.
     """
     config.check()
-    accelerator = _device(config)
-    loader = MutantLoader(train, config.batch_size, shuffle=True, seed=seed)
+    if execution not in EXECUTIONS:
+        raise ConfigError(f"execution={execution!r}; known: {', '.join(EXECUTIONS)}")
+    place = accelerator(config)
+    whole = execution == "training"
+    if loader is None:
+        loader = MutantLoader(train, config.batch_size, shuffle=True, seed=seed)
     timed = TimedLoader(loader)
-    keeper = Keeper(folder / "resume", config.patience, fingerprint)
+    if recorder is None:
+        recorder = recorder_for("cuda" if place == "gpu" else "cpu")
+    keeper = Keeper(folder / "resume", config.patience if whole else 0, fingerprint)
     weight = mean_weight(train) if config.weighting == "p" else 0.0
-    task = FitTask(model, organism, config, config.epochs * len(loader), seed, weight)
-    callbacks: list[Callback] = [keeper, _NextEpoch(loader, keeper)]
+    task = FitTask(model, organism, config, config.epochs * len(loader), seed, weight, execution)
+    hooks: list[Callback] = [PhaseHooks(recorder, config.steps), keeper, _NextEpoch(loader, keeper)]
     if resume:
-        callbacks.append(_Restore(keeper.resume(task)))
+        hooks.append(_Restore(keeper.resume(task)))
         loader.set_epoch(keeper.epoch)
     progress = Progress(timed, keeper, config.epochs, show)
-    callbacks.append(progress)
+    hooks += [progress, *callbacks]
     start = time.perf_counter()
     if keeper.epoch < config.epochs and not keeper.stopped:
-        with _threads(config), warnings.catch_warnings():
+        with _threads(config), recorder.listening(), warnings.catch_warnings():
             # Lightning advises on data-loading workers; batches here are slices of arrays and need none.
             warnings.filterwarnings("ignore", module="lightning.*")
             logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
             trainer = Trainer(
-                accelerator=accelerator,
+                accelerator=place,
                 devices=1,
-                precision="bf16-mixed" if _bf16(config, accelerator) else "32-true",
+                precision="bf16-mixed" if _bf16(config, place) else "32-true",
                 max_epochs=config.epochs - keeper.epoch,
                 gradient_clip_val=config.clip or None,
-                callbacks=callbacks,
+                callbacks=hooks,
+                profiler=PhaseProfiler(recorder, hooks),
+                limit_val_batches=1.0 if whole else 0,
                 logger=_loggers(folder, config),
                 log_every_n_steps=1,
                 deterministic=config.deterministic,
@@ -144,7 +178,9 @@ def fit_model(
                 use_distributed_sampler=False,
             )
             trainer.fit(task, timed, MutantLoader(validation, config.batch_size))
-    model.load_state_dict(keeper.best)
+    recorder.finish()
+    if whole:
+        model.load_state_dict(keeper.best)
     model.cpu().eval()
     return FitReport(
         best_score=keeper.best_score,
@@ -154,7 +190,7 @@ def fit_model(
         seconds=time.perf_counter() - start,
         mutants_per_second=progress.throughput,
         loading_share=progress.loading_share,
-        scores=tuple(keeper.scores),
+        scores=tuple(keeper.scores) if whole else (),
     )
 
 

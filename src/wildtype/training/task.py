@@ -1,4 +1,4 @@
-"""`FitTask`: one training step and one validation pass, for Lightning's loop.
+"""`FitTask`: one training step and one validation pass, for Lightning's loop, phase by phase.
 
 Every random draw of a step comes from (seed, step), so that a resumed run continues as if it had never
 stopped.
@@ -11,13 +11,17 @@ from typing import Any
 import numpy as np
 import torch
 from lightning.pytorch import LightningModule
-from torch import Tensor
+from torch import Tensor, nn
 
 from wildtype.models.interface import Model, OrganismTensors, WildType
 from wildtype.mutants.batch import MutantBatch
+from wildtype.phases import phase
 from wildtype.seeds import derive
 from wildtype.training.config import TrainingConfig
 from wildtype.training.objective import learning_rate, objective
+from wildtype.training.step_log import StepLog
+
+EXECUTIONS = ("training", "forward_backward", "forward", "data_only")
 
 
 class FitTask(LightningModule):
@@ -37,6 +41,10 @@ class FitTask(LightningModule):
         Root of all random draws.
     mean_weight : float
         Mean weight of the training rows; 0: rows count alike.
+    execution : str
+        How much of a step is done, one of ``EXECUTIONS``: all of ``training``; ``forward_backward``, without
+        the optimiser's step; ``forward``, without gradients' pass; or ``data_only``, where a model of one
+        number, with a backward pass and a step of its own, stands in for the model.
     """
 
     def __init__(
@@ -47,6 +55,7 @@ class FitTask(LightningModule):
         steps: int,
         seed: int,
         mean_weight: float = 0.0,
+        execution: str = "training",
     ) -> None:
         super().__init__()
         self.model = model
@@ -55,6 +64,9 @@ class FitTask(LightningModule):
         self.steps = steps
         self.seed = seed
         self.mean_weight = mean_weight
+        self.execution = execution
+        if execution == "data_only":
+            self.trivial = nn.Parameter(torch.zeros(()))
         self.step = 0  # of the whole run, resumed parts included
         self.epoch = 0  # finished ones, likewise
         self.validation_score = float("-inf")
@@ -64,6 +76,7 @@ class FitTask(LightningModule):
     def on_fit_start(self) -> None:
         """Move the organism beside the model."""
         self.organism = self.organism.to(self.device)
+        self._log = StepLog(self.trainer.loggers)
 
     def transfer_batch_to_device(
         self, batch: MutantBatch, device: torch.device, dataloader_idx: int
@@ -74,28 +87,66 @@ class FitTask(LightningModule):
     def on_train_epoch_start(self) -> None:
         """Tell the model which epoch begins, and encode the wild type if that is to serve for all of it."""
         self.model.set_epoch(self.epoch)
-        if self.model.encode_per_epoch:
+        if self.model.encode_per_epoch and self.execution != "data_only":
             with torch.no_grad():
                 self._wild_type = self.model.encode(self.organism)
 
     def on_train_batch_start(self, batch: MutantBatch, batch_idx: int) -> None:
         """Set this step's learning rate and random streams."""
-        torch.manual_seed(derive(self.seed, "step", self.step))
-        rate = learning_rate(self.step, self.steps, self.config.learning_rate, self.config.warmup)
-        for group in self.trainer.optimizers[0].param_groups:
-            group["lr"] = rate
+        with phase("optimizer"):
+            # torch.manual_seed asks every kind of device, which takes as long as a small model's loss.
+            seed = derive(self.seed, "step", self.step)
+            torch.default_generator.manual_seed(seed)
+            if self.device.type == "cuda":
+                torch.cuda.manual_seed(seed)
+            rate = learning_rate(self.step, self.steps, self.config.learning_rate, self.config.warmup)
+            for group in self.trainer.optimizers[0].param_groups:
+                group["lr"] = rate
 
-    def training_step(self, batch: MutantBatch, batch_idx: int) -> Tensor:
+    def training_step(self, batch: MutantBatch, batch_idx: int) -> Tensor | None:
         """Encode the wild type once, predict every mutant of the batch, and return the objective."""
-        wild_type = self._wild_type
-        if wild_type is None:
-            stream = torch.Generator().manual_seed(derive(self.seed, "prior", self.step))
-            wild_type = self.model.encode(self.organism, stream)
-        prediction = self.model(wild_type, batch)
-        result = objective(prediction, wild_type, batch, loss=self.config.loss, mean=self.mean_weight)
-        self.log_dict(result.log_record(), on_step=True, batch_size=len(batch))
+        if self.execution == "data_only":
+            with phase("loss"):
+                total = self.trivial * batch.value.mean()
+                record = {"loss": total.detach()}
+        else:
+            wild_type = self._wild_type
+            if wild_type is None:
+                with phase("encode wild type"):
+                    stream = torch.Generator().manual_seed(derive(self.seed, "prior", self.step))
+                    wild_type = self.model.encode(self.organism, stream)
+            with phase("head"):
+                prediction = self.model(wild_type, batch)
+            with phase("loss"):
+                result = objective(prediction, wild_type, batch, loss=self.config.loss, mean=self.mean_weight)
+                total, record = result.total, result.log_record()
+        with phase("logging"):
+            self._log.add(self.step, self.epoch, record)
         self.step += 1
-        return result.total
+        return None if self.execution == "forward" else total
+
+    def optimizer_step(
+        self, epoch: int, batch_idx: int, optimizer: Any, optimizer_closure: Any = None
+    ) -> None:
+        """Step, after the closure has computed loss and gradients; or only compute them."""
+        if self.execution == "forward_backward":
+            optimizer_closure()
+        else:
+            optimizer.step(closure=optimizer_closure)
+
+    def configure_gradient_clipping(
+        self,
+        optimizer: torch.optim.Optimizer,
+        gradient_clip_val: float | None = None,
+        gradient_clip_algorithm: str | None = None,
+    ) -> None:
+        """Clip the norm of all gradients; without a scaler, bfloat16 needs nothing else."""
+        if gradient_clip_val:
+            torch.nn.utils.clip_grad_norm_(self.parameters(), gradient_clip_val)
+
+    def on_train_epoch_end(self) -> None:
+        """Hand on what the last steps logged."""
+        self._log.flush()
 
     def on_validation_epoch_start(self) -> None:
         """Encode the wild type once for the whole validation pass."""
@@ -129,10 +180,11 @@ class FitTask(LightningModule):
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Return AdamW; norms, biases and embeddings of one dimension are not decayed."""
-        decayed = [p for p in self.model.parameters() if p.ndim > 1]
-        others = [p for p in self.model.parameters() if p.ndim <= 1]
+        stepped = [self.trivial] if self.execution == "data_only" else list(self.model.parameters())
+        decayed = [p for p in stepped if p.ndim > 1]
+        others = [p for p in stepped if p.ndim <= 1]
         groups: list[dict[str, Any]] = [
             {"params": decayed, "weight_decay": self.config.weight_decay},
             {"params": others, "weight_decay": 0.0},
         ]
-        return torch.optim.AdamW(groups, lr=self.config.learning_rate)
+        return torch.optim.AdamW(groups, lr=self.config.learning_rate, fused=True)

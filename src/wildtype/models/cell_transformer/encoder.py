@@ -21,6 +21,7 @@ from wildtype.nn.graph_prior import (
     lse_over_valid_pairs,
     sample_non_edges,
 )
+from wildtype.phases import phase
 
 
 class EncoderLayer(nn.Module):
@@ -54,11 +55,12 @@ class EncoderLayer(nn.Module):
         out, lse = attention_with_lse(q, k, v, outside=organism.outside_tokens)
         # Unbound once: the backward of a slice per head would fill a full-size gradient each time.
         heads = list(zip(q[0].unbind(), k[0].unbind(), lse[0].unbind(), strict=True))
-        losses = {
-            name: self._prior(*heads[place.head], name, organism, stream)
-            for name, place in self.priors.items()
-            if name in organism.priors
-        }
+        with phase("graph prior"):
+            losses = {
+                name: self._prior(*heads[place.head], name, organism, stream)
+                for name, place in self.priors.items()
+                if name in organism.priors
+            }
         x = x + self.dropout(self.merge(out.transpose(1, 2).reshape(t, d)))
         return x + self.dropout(self.feedforward(x)), losses
 

@@ -126,9 +126,10 @@ class PerturbationHead(nn.Module):
         default = self.value_out(nn.functional.gelu(inner + self.kind.weight[Kind.PRESENT]))
         perturbed = self.value_out(nn.functional.gelu(nn.functional.embedding(mutants.gene, inner) + state))
         delta = perturbed - nn.functional.embedding(mutants.gene, default)
+        # Under autocast norms and products with parameters are float32, and linear maps are not.
         z = perturbation_attention(
-            query,
-            keys,
+            query.to(default.dtype),
+            keys.to(default.dtype),
             default.view(split).transpose(0, 1),
             mutants.gene,
             mutants.offsets,

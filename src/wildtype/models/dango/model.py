@@ -20,6 +20,7 @@ from wildtype.models.interface import Model, OrganismTensors, Prediction, WildTy
 from wildtype.mutants.batch import MutantBatch
 from wildtype.nn.hyper_sagnn import HyperSagnn
 from wildtype.nn.ragged import segment_ids, take_rows
+from wildtype.phases import phase
 
 
 class Dango(Model):
@@ -110,7 +111,8 @@ class Dango(Model):
             op = organism.relations[name]
             states.append(network(self.table.weight, op))
             if self.training and share > 0:
-                losses[f"reconstruction/{name}"] = network.loss(states[-1], op)
+                with phase("graph prior"):
+                    losses[f"reconstruction/{name}"] = network.loss(states[-1], op)
         genes = self.meta(torch.stack(states))
         weights = {"data": 1 - share} | dict.fromkeys(losses, share / len(states)) if self.training else {}
         return WildType(genes.mean(0), genes, losses, weights)

@@ -48,6 +48,7 @@ from wildtype.mutants.batch import MutantBatch
 from wildtype.nn.ragged import segment_ids, take_rows
 from wildtype.nn.sparse import SparseOperator
 from wildtype.nn.threads import each
+from wildtype.phases import phase
 
 NODES = 8192
 """Nodes of the mutants that pass together, unless the settings say how many mutants."""
@@ -240,11 +241,12 @@ class DifferenceGNN(Model):
         self, wild_type: DifferenceWildType, mutants: MutantBatch, context: Tensor, tile: int
     ) -> Tensor:
         count, n = len(mutants), self.genes
-        removed = self.removes[mutants.kind.long()]
-        gene, owner = mutants.gene[removed], segment_ids(mutants.offsets)[removed]
-        gone = torch.zeros(count, n, dtype=torch.bool, device=gene.device)
-        gone[owner, gene] = True
-        offsets = torch.searchsorted(owner, torch.arange(count + 1, device=gene.device))
+        with phase("representation"):
+            removed = self.removes[mutants.kind.long()]
+            gene, owner = mutants.gene[removed], segment_ids(mutants.offsets)[removed]
+            gone = torch.zeros(count, n, dtype=torch.bool, device=gene.device)
+            gone[owner, gene] = True
+            offsets = torch.searchsorted(owner, torch.arange(count + 1, device=gene.device))
         changed = changed_rows(self._first, wild_type.first, wild_type.relations, gene, offsets)
         cuts = [*range(0, count, tile), count]
         edges = torch.tensor(cuts, device=gene.device) * n

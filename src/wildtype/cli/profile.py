@@ -1,0 +1,242 @@
+"""`wildtype profile`: where the time of a training run goes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from wildtype.cli.output import Json, console, notes, print_json
+from wildtype.cli.slurm import DryRun, Prefix, PresetFile, Slurm, submitted
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+Settings = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[KEY=VALUE]...", help="Settings of wildtype train, as in data=… model=…"),
+]
+Html = Annotated[
+    str, typer.Option("--html", help="Also write a page that needs nothing else.", metavar="FILE")
+]
+Folder = Annotated[str, typer.Option("--folder", help="Keep the profiles here.")]
+
+
+@app.command()
+def run(
+    settings: Settings = None,
+    steps: Annotated[int, typer.Option(help="Timed steps of each mode.")] = 50,
+    modes: Annotated[
+        str, typer.Option(help="Which, with commas: data_only, forward, forward_backward, training.")
+    ] = "data_only,forward,forward_backward,training",
+    folder: Folder = "", html: Html = "", json: Json = False,
+    slurm: Slurm = False, preset: PresetFile = "", prefix: Prefix = "", dry_run: DryRun = False,
+) -> None:  # fmt: skip
+    """Some steps of a training run, cut short after each part: what data, transfer, model and sync cost."""
+    from wildtype.config.compose import compose
+
+    config = compose(settings or [])
+    if submitted(slurm, preset, prefix, dry_run):
+        return
+    from wildtype.runs.profile import chosen_modes, profile_run
+
+    report = profile_run(
+        config, steps=steps, modes=chosen_modes(modes), folder=_room(folder), say=notes().print
+    )
+    records = list(report["modes"].values())
+    _page(html, records)
+    if json:
+        print_json(report)
+        return
+    from wildtype.report.profile_tables import parts_table
+    from wildtype.report.profile_text import print_record
+
+    print_record(records[-1], console())
+    console().print(parts_table(report))
+
+
+@app.command()
+def step(
+    settings: Settings = None,
+    steps: Annotated[int, typer.Option(help="Timed steps, after five that warm up.")] = 50,
+    folder: Folder = "", html: Html = "", json: Json = False,
+    slurm: Slurm = False, preset: PresetFile = "", prefix: Prefix = "", dry_run: DryRun = False,
+) -> None:  # fmt: skip
+    """Whole training steps on one batch: mean, median and 95th percentile, phase by phase."""
+    from wildtype.config.compose import compose
+
+    config = compose(settings or [])
+    if submitted(slurm, preset, prefix, dry_run):
+        return
+    from wildtype.runs.profile import profile_step
+
+    record = profile_step(config, steps=steps, folder=_room(folder))
+    _page(html, [record])
+    show_record(record, json)
+
+
+@app.command()
+def compare(
+    runs: Annotated[
+        list[str], typer.Argument(metavar="A B [C]...", help="Run folders, or profile.json files.")
+    ],
+    html: Html = "", json: Json = False,
+) -> None:  # fmt: skip
+    """Runs side by side: which phases explain the gap, and how much of it."""
+    from wildtype.profiling.compare import compare as compare_records
+    from wildtype.profiling.record import load_record
+
+    records = [load_record(path) for path in runs]
+    gaps = compare_records(*records)
+    _page(html, records)
+    if json:
+        print_json([gap.to_json() for gap in gaps])
+        return
+    from wildtype.report.profile_tables import print_gap
+
+    for gap in gaps:
+        print_gap(gap, console())
+
+
+@app.command()
+def trace(
+    settings: Settings = None,
+    wait: Annotated[int, typer.Option(help="Steps before anything is recorded.")] = 2,
+    warm_up: Annotated[int, typer.Option(help="Recorded steps that are thrown away.")] = 2,
+    active: Annotated[int, typer.Option(help="Recorded steps that count.")] = 5,
+    to: Annotated[str, typer.Option(help="Chrome trace; compressed if it ends in .gz.")] = "trace.json.gz",
+    python_lines: Annotated[
+        bool, typer.Option("--python-lines", help="Time the lines of the data pipeline instead.")
+    ] = False,
+    json: Json = False,
+    slurm: Slurm = False, preset: PresetFile = "", prefix: Prefix = "", dry_run: DryRun = False,
+) -> None:  # fmt: skip
+    """A window of steps under torch's profiler: operators, gaps, reads and the lines that cause them."""
+    from wildtype.config.compose import compose
+
+    config = compose(settings or [])
+    if submitted(slurm, preset, prefix, dry_run):
+        return
+    from wildtype.runs.profile import profile_python_lines, profile_trace
+
+    if python_lines:
+        lines = profile_python_lines(config)
+        print_json(lines.to_json()) if json else console().print(lines.to_text(), markup=False)
+        return
+    from wildtype.profiling.trace import Window
+
+    report = profile_trace(config, Window(wait, warm_up, active), target=Path(to))
+    print_json(report.to_json()) if json else console().print(report.to_text(), markup=False, soft_wrap=True)
+
+
+@app.command()
+def pipelines(
+    settings: Settings = None,
+    models: Annotated[
+        str, typer.Option(help="Models, with commas.")
+    ] = "cell_transformer,dango,difference_gnn",
+    batches: Annotated[int, typer.Option(help="Timed steps of each model.")] = 20,
+    seconds: Annotated[float, typer.Option(help="Time limit of each pipeline.")] = 1.0,
+    reference: Annotated[bool, typer.Option(help="Also as its users had it, with torch_geometric.")] = True,
+    json: Json = False,
+    slurm: Slurm = False, preset: PresetFile = "", prefix: Prefix = "", dry_run: DryRun = False,
+) -> None:  # fmt: skip
+    """Five representations of a dataset's mutants, and the models that they feed."""
+    from wildtype.config.compose import compose
+
+    configs = [compose([*(settings or []), f"model={name}"]) for name in models.split(",")]
+    if submitted(slurm, preset, prefix, dry_run):
+        return
+    from wildtype.runs.profile import profile_pipelines
+
+    report = profile_pipelines(configs[0], configs[1:], batches=batches, seconds=seconds, reference=reference)
+    if json:
+        print_json(report)
+        return
+    from wildtype.report.profile_tables import rows_table
+
+    console().print(rows_table(report["rows"]))
+    console().print(rows_table(report["models"]))
+
+
+@app.command()
+def scaling(
+    settings: Settings = None,
+    genes: int = 1000, relations: int = 4, edges: int = 40_000, batch_size: int = 64, perturbed: int = 3,
+    factors: Annotated[str, typer.Option(help="Multiples of each size, with commas.")] = "1,2,4,8",
+    repeats: int = 3, memory: Annotated[bool, typer.Option(help="Also measure peak memory.")] = False,
+    json: Json = False,
+    slurm: Slurm = False, preset: PresetFile = "", prefix: Prefix = "", dry_run: DryRun = False,
+) -> None:  # fmt: skip
+    """Cost of a training step against mutants, genes, edges and perturbed genes, on random organisms."""
+    from wildtype.config.compose import compose
+
+    config = compose(settings or [])
+    if submitted(slurm, preset, prefix, dry_run):
+        return
+    from wildtype.errors import ConfigError
+    from wildtype.profiling.scaling import scaling as measure
+    from wildtype.profiling.synthetic import Sizes, training_steps
+
+    try:
+        multiples = tuple(float(factor) for factor in factors.split(","))
+    except ValueError:
+        raise ConfigError(f"--factors={factors!r}: give numbers with commas, as in 1,2,4") from None
+    report = measure(
+        config.model, Sizes(genes, relations, edges, batch_size, perturbed), factors=multiples,
+        repeats=repeats, seed=config.seed,
+        measure=training_steps(config.model, seed=config.seed, memory=memory),
+    )  # fmt: skip
+    if json:
+        print_json(report.to_json())
+        return
+    from wildtype.report.profile_tables import rows_table
+
+    console().print(rows_table(report.rows()))
+    console().print(rows_table(report.fits()))
+
+
+@app.command()
+def estimate(
+    settings: Settings = None,
+    json: Json = False,
+    slurm: Slurm = False, preset: PresetFile = "", prefix: Prefix = "", dry_run: DryRun = False,
+) -> None:  # fmt: skip
+    """Seconds per epoch, memory and disk of a run, from its first twenty steps; an error if it cannot fit."""
+    from wildtype.config.compose import compose
+
+    config = compose(settings or [])
+    if submitted(slurm, preset, prefix, dry_run):
+        return
+    from wildtype.runs.estimate import estimate_run, refuse
+
+    found = estimate_run(config)
+    if json:
+        print_json(found.to_json())
+    else:
+        from wildtype.report.profile_tables import estimate_table
+
+        console().print(estimate_table(found))
+    refuse(found)
+
+
+def show_record(record: dict[str, Any], json: bool) -> None:
+    """Print a profile."""
+    if json:
+        print_json(record)
+        return
+    from wildtype.report.profile_text import print_record
+
+    print_record(record, console())
+
+
+def _room(folder: str) -> Path | None:
+    return Path(folder) if folder else None
+
+
+def _page(target: str, records: list[dict[str, Any]]) -> None:
+    if target:
+        from wildtype.files import write_text
+        from wildtype.report.profile_page import profile_page
+
+        write_text(target, profile_page(records))
+        notes().print(f"page: {target}", soft_wrap=True)

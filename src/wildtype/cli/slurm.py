@@ -1,0 +1,32 @@
+"""Options of commands that can also run as a Slurm job."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Slurm = Annotated[bool, typer.Option("--slurm", help="Submit this command as a Slurm job.")]
+PresetFile = Annotated[str, typer.Option("--preset", help="YAML file: partition, gpus, time, mail, …")]
+Prefix = Annotated[str, typer.Option("--prefix", help="Wrap the command, as in 'apptainer exec image.sif'.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the sbatch script and submit nothing.")]
+
+
+def submitted(slurm: bool, preset: str, prefix: str, dry_run: bool) -> bool:
+    """Submit the command that is running if it is to be, and say whether it was."""
+    if not slurm and not dry_run:
+        return False
+    from wildtype.runs.presets import Preset, read_preset
+    from wildtype.runs.slurm import submit
+
+    found = submit(
+        sys.argv[1:],
+        read_preset(preset) if preset else Preset(),
+        folder=Path("runs/slurm"),
+        prefix=prefix,
+        dry_run=dry_run,
+    )
+    typer.echo(found if dry_run else f"submitted as job {found}", nl=not found.endswith("\n"))
+    return True

@@ -1,0 +1,421 @@
+"""Ten slow-downs that were planted on purpose, each of which a comparison of profiles must find and name.
+
+Every plant is one way in which a training run was really slow. It is trained beside its base, which differs
+in nothing else, on random mutants of a random organism; the two profiles are compared, and the strongest
+cause must be the phase in which the slow-down was planted, for the right reason.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import torch
+from lightning.pytorch import Callback, LightningModule, Trainer
+from torch import Tensor, nn
+from torch.utils.data import DataLoader
+
+from wildtype.models.cell_transformer.config import CellTransformerConfig
+from wildtype.models.difference_gnn.config import DifferenceGNNConfig
+from wildtype.models.difference_gnn.model import DifferenceGNN
+from wildtype.models.interface import Model, OrganismTensors, Prediction, WildType
+from wildtype.mutants import MutantTable
+from wildtype.mutants.batch import MutantBatch
+from wildtype.mutants.cell_graph import CellGraph
+from wildtype.mutants.edge_masks import CsrMasks, EdgeMasks, LoopMasks, Wiring
+from wildtype.mutants.loader import MutantLoader
+from wildtype.nn.sparse import SparseOperator
+from wildtype.organism import GeneIndex, Relation
+from wildtype.phases import phase
+from wildtype.profiling.compare import Gap, compare
+from wildtype.profiling.graphs import distinct_pairs
+from wildtype.profiling.record import Workload, profile_record
+from wildtype.profiling.synthetic import Sizes, synthetic_step
+from wildtype.profiling.trace import OperatorCounter
+from wildtype.seeds import derive, generator
+from wildtype.training.config import TrainingConfig
+from wildtype.training.fit import fit_model
+from wildtype.training.phase_recorder import PhaseRecorder
+from wildtype.training.progress import Batches
+
+WARM_UP, STEPS = 5, 24
+GENES, EDGES, ROWS, BATCH = 400, 6000, 2560, 256
+MANY_GENES = 2000
+"""Where an adjacency is dense."""
+FEW = 16
+"""Mutants of a tiny batch, and of the batches of graphs."""
+
+
+@dataclass(frozen=True)
+class Ways:
+    """How a training run may be slow; by default it is not.
+
+    Attributes
+    ----------
+    batch_size : int
+        Mutants per step.
+    model : callable
+        What stands around the model of the base.
+    loader : callable, optional
+        Makes the loader of a table and a batch size.
+    callbacks : sequence of Callback
+        Further ones.
+    clip : float
+        Largest gradient norm.
+    genes : int
+        Of the organism.
+    graphs : bool
+        Whether the model is a difference GNN.
+    """
+
+    batch_size: int = BATCH
+    model: Callable[[Model], Model] = lambda model: model
+    loader: Callable[[MutantTable, int], Batches] | None = None
+    callbacks: Sequence[Callback] = ()
+    clip: float = 1.0
+    genes: int = GENES
+    graphs: bool = False
+
+
+@dataclass(frozen=True)
+class Plant:
+    """A slow-down.
+
+    Attributes
+    ----------
+    base, slow : Ways
+        Without it, and with it.
+    phases : set of str or None
+        Where it may be found; None: in the number of steps.
+    kinds : set of str
+        What may be named.
+    """
+
+    base: Ways
+    slow: Ways
+    phases: frozenset[str | None]
+    kinds: frozenset[str]
+
+
+def bench_planted(names: Sequence[str] = (), *, seed: int = 0) -> dict[str, Any]:
+    """Plant the slow-downs one after the other; all of them, if none is named.
+
+    Returns
+    -------
+    dict
+        ``rows``: per plant, how much longer an epoch takes, the strongest cause, its share, and whether it is
+        the one that was planted. ``found``: how many are.
+    """
+    rows = []
+    for name in names or PLANTS:
+        plant = PLANTS[name]
+        gap = compare(_profile("base", plant.base, seed), _profile(name, plant.slow, seed))[0]
+        rows.append(_row(name, plant, gap))
+    return {"rows": rows, "found": sum(row["found"] for row in rows), "planted": len(rows)}
+
+
+def _row(name: str, plant: Plant, gap: Gap) -> dict[str, Any]:
+    cause = gap.causes[0] if gap.causes else None
+    return {
+        "planted": name,
+        "ratio": gap.epoch["ratio"],
+        "phase": "" if cause is None else cause.phase or "steps per epoch",
+        "kind": "" if cause is None else cause.kind,
+        "share": 0.0 if cause is None else cause.share,
+        "unexplained": gap.unexplained["share"],
+        "evidence": "" if cause is None else cause.evidence,
+        "found": cause is not None and cause.phase in plant.phases and cause.kind in plant.kinds,
+    }
+
+
+def _profile(name: str, ways: Ways, seed: int) -> dict[str, Any]:
+    """Train for some steps, and return the profile."""
+    size = FEW if ways.graphs else ways.batch_size
+    sizes = Sizes(genes=ways.genes, relations=2, edges=EDGES, batch_size=2, perturbed=2)
+    config: Any = CellTransformerConfig(width=32, layers=1, heads=4, features=False)
+    if ways.graphs:
+        config = DifferenceGNNConfig(width=32, layers=2)
+    made = synthetic_step(config, sizes, seed=seed)
+    draw = generator(seed, "planted")
+    sets = np.stack([draw.choice(ways.genes, 2, replace=False) for _ in range(ROWS)])
+    table = MutantTable.from_matrix(sets, value=draw.standard_normal(ROWS))
+    model = ways.model(made.model)
+    torch.manual_seed(derive(seed, "planted"))
+    loader = (ways.loader or _loader)(table, size)
+    counter = OperatorCounter()
+    recorder = PhaseRecorder(warm_up=WARM_UP, inside=counter)
+    training = TrainingConfig(
+        epochs=1 + (WARM_UP + STEPS) // len(loader), steps=WARM_UP + STEPS, batch_size=size, patience=0,
+        clip=ways.clip, device="cpu", threads=1,  # so that other work on the machine does little harm
+    )  # fmt: skip
+    with TemporaryDirectory() as folder:
+        fit_model(
+            model, made.organism, table, table.take(np.arange(FEW)), training, folder=Path(folder), seed=seed,
+            show=False, execution="training", recorder=recorder, callbacks=ways.callbacks, loader=loader,
+        )  # fmt: skip
+    parameters = sum(p.numel() for p in model.parameters())
+    work = Workload(config.name, "random", ways.genes, 2, made.edges, parameters, size, len(loader))
+    return profile_record(recorder, work, name=name, counts=counter.counts())
+
+
+def _loader(table: MutantTable, size: int) -> MutantLoader:
+    return MutantLoader(table, size, shuffle=True)
+
+
+# ------------------------------------------------------------------------------------------------- loaders
+
+
+class SleepyLoader(MutantLoader):
+    """Sleeps while it puts a batch together."""
+
+    def __iter__(self) -> Iterator[MutantBatch]:
+        """Serve an epoch."""
+        for batch in super().__iter__():
+            with phase("collate"):
+                time.sleep(0.02)
+            yield batch
+
+
+class _SlowRows:
+    """Rows that take a while to come, as from a disk far away."""
+
+    def __init__(self, rows: int) -> None:
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def __getitem__(self, row: int) -> int:
+        time.sleep(0.0002)
+        return row
+
+
+class WorkerLoader:
+    """Batches that worker processes put together.
+
+    Parameters
+    ----------
+    table : MutantTable
+        The rows.
+    batch_size, workers : int
+        Mutants per batch, and processes.
+    """
+
+    def __init__(self, table: MutantTable, batch_size: int, workers: int) -> None:
+        rows = MutantBatch.from_table(table)
+        with warnings.catch_warnings():
+            # They sleep most of the time: there may be more of them than processors.
+            warnings.filterwarnings("ignore", message="This DataLoader will create")
+            self._loader: DataLoader[Any] = DataLoader(
+                _SlowRows(len(table)),  # type: ignore[arg-type]
+                batch_size=batch_size,
+                num_workers=workers,
+                collate_fn=lambda picked: rows.take(torch.tensor(picked)),
+                persistent_workers=True,
+                multiprocessing_context="fork",
+            )
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+    def __iter__(self) -> Iterator[MutantBatch]:
+        return iter(self._loader)
+
+    def set_epoch(self, epoch: int) -> None:
+        """All epochs are alike."""
+
+
+# -------------------------------------------------------------------------------------------------- models
+
+
+class Around(Model):
+    """A model around another, which does the work."""
+
+    def __init__(self, inner: Model) -> None:
+        super().__init__()
+        self.config, self.needs, self.relations = inner.config, inner.needs, inner.relations
+        self.inner = inner
+
+    def encode(self, organism: OrganismTensors, stream: torch.Generator | None = None) -> WildType:
+        """As the inner model."""
+        return self.inner.encode(organism, stream)
+
+    def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
+        """As the inner model."""
+        found: Prediction = self.inner(wild_type, mutants)
+        return found
+
+
+class ReadsEverySample(Around):
+    """Reads every prediction as a number."""
+
+    def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
+        """As the inner model."""
+        found = super().forward(wild_type, mutants)
+        self.seen = [(one.item(), value.item(), row.item()) for one, value, row in zip(
+            found.mean.detach()[:, 0], mutants.value, mutants.phenotype, strict=True)]  # fmt: skip
+        return found
+
+
+class Twice(Around):
+    """Does everything forward two times, and uses it once."""
+
+    def encode(self, organism: OrganismTensors, stream: torch.Generator | None = None) -> WildType:
+        """As the inner model."""
+        super().encode(organism, stream)
+        return super().encode(organism, stream)
+
+    def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
+        """As the inner model."""
+        super().forward(wild_type, mutants)
+        return super().forward(wild_type, mutants)
+
+
+class MakesMasks(Around):
+    """Makes the edge masks of every mutant of the batch, with one of the generators."""
+
+    def __init__(self, inner: Model, make: Callable[[Wiring], EdgeMasks]) -> None:
+        super().__init__(inner)
+        draw = generator(0, "planted masks")
+        genes = GeneIndex([f"G{i}" for i in range(GENES)])
+        pairs = distinct_pairs(draw, GENES, EDGES)
+        relation = Relation.from_edges("relation", *pairs, GENES, directed=True)
+        self.masks = make(Wiring(CellGraph(genes, {"relation": relation})))
+        self.memory: dict[str, Tensor] | None = None
+
+    def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
+        """As the inner model."""
+        with phase("representation"):
+            self.masks.masks(mutants)
+        return super().forward(wild_type, mutants)
+
+
+class Neighbours(Around):
+    """Adds to its loss how much the states of genes differ from those of their neighbours."""
+
+    def __init__(self, inner: Model, dense: bool) -> None:
+        super().__init__(inner)
+        self.dense = dense
+        pairs = distinct_pairs(generator(0, "planted"), MANY_GENES, EDGES)
+        self.rows, self.cols = (torch.from_numpy(ends) for ends in pairs)
+        self.op = SparseOperator.from_edges(self.rows, self.cols, MANY_GENES)
+
+    def encode(self, organism: OrganismTensors, stream: torch.Generator | None = None) -> WildType:
+        """As the inner model."""
+        found = super().encode(organism, stream)
+        with phase("graph prior"):
+            if self.dense:
+                adjacency = torch.zeros(MANY_GENES, MANY_GENES)
+                adjacency[self.rows, self.cols] = 1.0
+                near = adjacency @ found.genes
+            else:
+                near = self.op @ found.genes
+            loss = (found.genes - near / EDGES).square().mean()
+        return replace(found, losses=found.losses | {"near": loss}, weights={**found.weights, "near": 0.01})
+
+
+class ReplicatedEdges(Around):
+    """A difference GNN as its users had it: a graph with masked edges per mutant."""
+
+    def __init__(self, inner: Model) -> None:
+        super().__init__(inner)
+        assert isinstance(inner, DifferenceGNN)
+        from wildtype.models.difference_gnn.reference import ReferenceDifferenceGNN, edge_index
+
+        self.reference: nn.Module = ReferenceDifferenceGNN.from_model(inner)
+        self._edge_index = edge_index
+        self._organism: OrganismTensors | None = None
+
+    def encode(self, organism: OrganismTensors, stream: torch.Generator | None = None) -> WildType:
+        """As the inner model."""
+        self._organism = organism
+        return super().encode(organism, stream)
+
+    def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
+        """As the inner model."""
+        assert self._organism is not None
+        edges = {name: self._edge_index(op) for name, op in self._organism.relations.items()}
+        return Prediction(self.reference(edges, mutants))
+
+
+# ----------------------------------------------------------------------------------------------- callbacks
+
+
+class PlotsEveryStep(Callback):
+    """Draws what was learned so far, after every step."""
+
+    def on_train_batch_end(self, trainer: Trainer, pl_module: LightningModule, *arguments: Any) -> None:
+        """Draw."""
+        from io import BytesIO
+
+        from matplotlib.figure import Figure
+
+        axes = (figure := Figure()).subplots()
+        axes.plot(range(10))
+        figure.savefig(BytesIO(), format="png")
+
+
+class ClipsAndLooks(Callback):
+    """Clips gradients by hand, looking at the norm of each."""
+
+    def on_before_optimizer_step(
+        self, trainer: Trainer, pl_module: LightningModule, optimizer: torch.optim.Optimizer
+    ) -> None:
+        """Clip."""
+        grads = [p.grad for p in pl_module.parameters() if p.grad is not None]
+        for _ in range(10):  # as many as a deep model has more parameters than this one
+            norms = [grad.norm().item() for grad in grads]
+        scale = min(1.0, 1.0 / (sum(norm**2 for norm in norms) ** 0.5 + 1e-6))
+        for grad in grads:
+            grad.mul_(scale)
+
+
+FORWARD = frozenset({"encode wild type", "graph prior", "head"})
+PLANTS: dict[str, Plant] = {
+    "sleep in collate": Plant(
+        Ways(), Ways(loader=SleepyLoader), frozenset({"collate"}), frozenset({"waiting"})
+    ),
+    ".item() per sample": Plant(
+        Ways(), Ways(model=ReadsEverySample), frozenset({"head"}), frozenset({"scalar reads"})
+    ),
+    "doubled forward": Plant(Ways(), Ways(model=Twice), FORWARD, frozenset({"repeated"})),
+    "tiny batch": Plant(Ways(), Ways(batch_size=FEW), frozenset({None}), frozenset({"steps"})),
+    "per-sample Python mask loop": Plant(
+        Ways(model=lambda model: MakesMasks(model, CsrMasks)),
+        Ways(model=lambda model: MakesMasks(model, LoopMasks)),
+        frozenset({"representation"}),
+        frozenset({"more operators"}),
+    ),
+    "replicated edge lists": Plant(
+        Ways(graphs=True),
+        Ways(graphs=True, model=ReplicatedEdges),
+        frozenset({"head", "backward"}),
+        frozenset({"more operators", "larger operands"}),
+    ),
+    "too few loader workers": Plant(
+        Ways(loader=lambda table, size: WorkerLoader(table, size, 12)),
+        Ways(loader=lambda table, size: WorkerLoader(table, size, 1)),
+        frozenset({"wait for loader"}),
+        frozenset({"waiting"}),
+    ),
+    "plotting every step": Plant(
+        Ways(), Ways(callbacks=[PlotsEveryStep()]), frozenset({"callbacks"}), frozenset({"python", "waiting"})
+    ),
+    "gradient clipping that syncs": Plant(
+        Ways(), Ways(callbacks=[ClipsAndLooks()], clip=0.0), frozenset({"optimizer"}),
+        frozenset({"scalar reads"}),
+    ),
+    "dense adjacency rebuilt each step": Plant(
+        Ways(model=lambda model: Neighbours(model, dense=False), genes=MANY_GENES),
+        Ways(model=lambda model: Neighbours(model, dense=True), genes=MANY_GENES),
+        frozenset({"graph prior"}),
+        frozenset({"larger operands", "more operators"}),
+    ),
+}  # fmt: skip
+"""By name."""

@@ -1,0 +1,182 @@
+"""What a profile says: seconds per step and phase, where they were measured, of what; one JSON file per run.
+
+Seconds are on the wall (on a GPU: on its stream), per step, exclusive: a phase has none of what a phase
+inside it takes. ``unattributed`` lies in no phase.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wildtype.errors import ConfigError
+from wildtype.files import write_json
+from wildtype.profiling.machine import machine
+from wildtype.training.phase_recorder import NONE, PhaseRecorder, seconds_per_cut
+
+if TYPE_CHECKING:
+    from wildtype.profiling.trace_analysis import OperatorCounts
+
+FORMAT = 1
+FILE = "profile.json"
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What was run.
+
+    Attributes
+    ----------
+    model, dataset : str
+        Names.
+    genes, relations, edges : int
+        Of the organism as the model sees it; stored edges of all relations.
+    parameters : int
+        Of the model.
+    batch_size, steps_per_epoch : int
+        Mutants per step, and steps.
+    """
+
+    model: str
+    dataset: str
+    genes: int
+    relations: int
+    edges: int
+    parameters: int
+    batch_size: int
+    steps_per_epoch: int
+
+
+def profile_record(
+    recorder: PhaseRecorder,
+    workload: Workload,
+    *,
+    name: str,
+    execution: str = "training",
+    complete: bool = True,
+    counts: OperatorCounts | None = None,
+) -> dict[str, Any]:
+    """Return what a recorder has found so far, as JSON-like values.
+
+    Parameters
+    ----------
+    recorder
+        It may still be listening.
+    workload, name, execution
+        What was run, under which name, and how much of each step.
+    complete
+        Whether the run came to its end.
+    counts
+        Operators of one step, if they were counted.
+    """
+    totals, cpu, steps = recorder.totals(), recorder.cpu_totals(), recorder.steps
+    whole = recorder.step_seconds()
+    mean = sum(totals.values()) / steps if steps else float("nan")
+    lost = totals.pop(NONE, 0.0) / steps if steps else float("nan")
+    return {
+        "format": FORMAT,
+        "name": name,
+        "complete": complete,
+        "execution": execution,
+        "machine": machine(),
+        "workload": asdict(workload),
+        "steps": steps,
+        "seconds_per_step": {"mean": mean, **_spread(whole)},
+        "phases": {
+            phase: {
+                "mean": seconds / steps,
+                **_spread(recorder.phase_seconds(phase)),
+                "cpu": cpu[phase] / steps,
+                "peak_mib": recorder.peaks.get(phase),
+            }
+            for phase, seconds in totals.items()
+        },
+        "unattributed": {"mean": lost, "share": lost / mean if steps else float("nan")},
+        "outside": dict(recorder.outside),
+        "overhead_share": recorder.cuts_per_step() * seconds_per_cut() / mean if steps else float("nan"),
+        "counters": None if counts is None else counts.counters(top=12),
+        "reads": None if counts is None else counts.reads_json(),
+        "timeline": [
+            [{"phase": phase, "start": start, "end": end} for phase, start, end in pieces]
+            for pieces in recorder.timelines()
+        ],
+    }
+
+
+def _spread(seconds: NDArray[np.float64]) -> dict[str, float]:
+    if not len(seconds):
+        return {"median": float("nan"), "p95": float("nan")}
+    return {"median": float(np.median(seconds)), "p95": float(np.quantile(seconds, 0.95))}
+
+
+class RecordWriter:
+    """Keeps a readable record on disk while a run goes on, so that one that is killed leaves what it found.
+
+    Parameters
+    ----------
+    target : Path
+        The file.
+    recorder, workload, settings
+        Of `profile_record`.
+    every : float
+        Seconds between two writings.
+    """
+
+    def __init__(
+        self,
+        target: Path,
+        recorder: PhaseRecorder,
+        workload: Workload,
+        *,
+        every: float = 10.0,
+        **settings: Any,
+    ) -> None:
+        self.target = target
+        self.recorder = recorder
+        self.workload = workload
+        self.every = every
+        self.settings = settings
+        self._last = time.perf_counter()
+
+    def write(self, *, complete: bool, counts: OperatorCounts | None = None) -> dict[str, Any]:
+        """Write the record now, and return it."""
+        record = profile_record(
+            self.recorder, self.workload, complete=complete, counts=counts, **self.settings
+        )
+        write_json(self.target, record)
+        self._last = time.perf_counter()
+        return record
+
+    def step(self) -> None:
+        """Write it if it is time."""
+        if time.perf_counter() - self._last >= self.every:
+            self.write(complete=False)
+
+
+def load_record(path: str | Path) -> dict[str, Any]:
+    """Return the record of a run folder, or of a file.
+
+    Raises
+    ------
+    ConfigError
+        If there is none, it is damaged, or no step of it was timed.
+    """
+    place = Path(path)
+    file = place / FILE if place.is_dir() else place
+    try:
+        record = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(
+            f"there is no profile at {str(file)!r}: make one with wildtype profile run run.folder={place}"
+        ) from None
+    except ValueError as error:
+        raise ConfigError(f"{str(file)!r} is damaged ({error}): profile the run again") from error
+    if not isinstance(record, dict) or record.get("format") != FORMAT or "phases" not in record:
+        raise ConfigError(f"{str(file)!r} is no profile of format {FORMAT}: profile the run again")
+    return record

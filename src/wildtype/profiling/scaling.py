@@ -1,0 +1,329 @@
+"""How the cost of a training step grows with the batch, the genes, the edges and the perturbed genes.
+
+One size varies at a time, the others stay at the base. All points of an axis stand in memory together and
+take turns, so that a machine that drifts does not bend the curve; the shortest step of each point counts,
+because other work on a machine only ever adds time.
+
+Two laws of two numbers each describe an axis: cost = c · x^exponent, and cost = fixed + slope · x. A step has
+costs that do not grow, so that over a small range the second often fits where the exponent says little.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from wildtype.errors import ConfigError
+from wildtype.profiling.machine import machine
+from wildtype.profiling.synthetic import Measure, Sizes, training_steps
+
+AXES = ("batch_size", "genes", "edges", "perturbed")
+"""Sizes that can be varied."""
+FACTORS = (1.0, 2.0, 4.0, 8.0)
+"""Sizes of an axis, in multiples of the base."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """The cost at one size.
+
+    Attributes
+    ----------
+    value : int
+        The size that varies, x; of edges, what was drawn.
+    seconds : float
+        Of the shortest step.
+    parameters, peak_mib
+        As in ``Trial``.
+    """
+
+    value: int
+    seconds: float
+    parameters: int
+    peak_mib: float | None
+
+
+@dataclass(frozen=True)
+class PowerLaw:
+    """cost = factor · x^exponent, by least squares of the logarithms.
+
+    Attributes
+    ----------
+    exponent, error : float
+        The exponent and its standard error, NaN with two points only.
+    factor : float
+        Seconds at x = 1.
+    r2 : float
+        Of the logarithms; NaN where all costs are equal.
+    deviation : float
+        Root mean square of fit / cost - 1.
+    """
+
+    exponent: float
+    error: float
+    factor: float
+    r2: float
+    deviation: float
+
+
+@dataclass(frozen=True)
+class FixedAndSlope:
+    """cost = fixed + slope · x, by least squares of fit / cost - 1, so that small costs count like large.
+
+    A cost that grows faster than x has a negative ``fixed``.
+
+    Attributes
+    ----------
+    fixed, slope : float
+        Seconds, and seconds per unit of x.
+    share : float
+        fixed / (fixed + slope · x) at the smallest x: how much of the cost does not depend on x there.
+    deviation : float
+        Root mean square of fit / cost - 1.
+    """
+
+    fixed: float
+    slope: float
+    share: float
+    deviation: float
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One size varied, and what the cost did.
+
+    Attributes
+    ----------
+    name : str
+        One of ``AXES``.
+    points : tuple of Point
+        In rising order, at least two.
+    """
+
+    name: str
+    points: tuple[Point, ...]
+
+    @property
+    def power(self) -> PowerLaw:
+        """The exponent of the seconds."""
+        return fit_power(*self._curve())
+
+    @property
+    def linear(self) -> FixedAndSlope:
+        """The fixed cost and the slope of the seconds."""
+        return fit_fixed_and_slope(*self._curve())
+
+    @property
+    def local(self) -> tuple[float, ...]:
+        """Exponent between each point and the next."""
+        x, y = np.log(self._curve())
+        return tuple((np.diff(y) / np.diff(x)).tolist())
+
+    @property
+    def law(self) -> str:
+        """Which of the two describes the points better: ``power`` or ``linear``."""
+        return "power" if self.power.deviation < self.linear.deviation else "linear"
+
+    def _curve(self) -> tuple[list[int], list[float]]:
+        return [p.value for p in self.points], [p.seconds for p in self.points]
+
+
+@dataclass(frozen=True)
+class ScalingReport:
+    """What was found on all axes.
+
+    Attributes
+    ----------
+    model : str
+        Its name.
+    base : Sizes
+        Where every size stays while another one varies.
+    repeats : int
+        Timed steps per point.
+    wanted : tuple of str
+        Axes that were asked for.
+    axes : dict of str to Axis
+        Those done so far, by name.
+    machine : dict
+        Where it was measured.
+    """
+
+    model: str
+    base: Sizes
+    repeats: int
+    wanted: tuple[str, ...]
+    axes: dict[str, Axis] = field(default_factory=dict)
+    machine: dict[str, Any] = field(default_factory=machine)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all axes are done."""
+        return set(self.axes) == set(self.wanted)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row per point, for a table."""
+        return [
+            {"axis": axis.name, "exponent from the last": exponent} | asdict(point)
+            for axis in self.axes.values()
+            for point, exponent in zip(axis.points, (None, *axis.local), strict=True)
+        ]
+
+    def fits(self) -> list[dict[str, Any]]:
+        """Return one row per axis, for a table."""
+        return [
+            {
+                "axis": axis.name,
+                "exponent": axis.power.exponent,
+                "standard error": axis.power.error,
+                "R²": axis.power.r2,
+                "fixed seconds": axis.linear.fixed,
+                "seconds per unit": axis.linear.slope,
+                "fixed share at the smallest": axis.linear.share,
+                "better law": axis.law,
+            }
+            for axis in self.axes.values()
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as plain values, seconds and MiB."""
+        return {
+            "complete": self.complete,
+            "model": self.model,
+            "base": asdict(self.base),
+            "repeats": self.repeats,
+            "machine": self.machine,
+            "axes": {
+                axis.name: {
+                    "points": [asdict(point) for point in axis.points],
+                    "power": asdict(axis.power),
+                    "linear": asdict(axis.linear),
+                    "local_exponents": list(axis.local),
+                    "better_law": axis.law,
+                }
+                for axis in self.axes.values()
+            },
+        }
+
+
+def scaling(
+    config: Any,
+    base: Sizes,
+    *,
+    axes: Sequence[str] = AXES,
+    factors: Sequence[float] = FACTORS,
+    repeats: int = 3,
+    seed: int = 0,
+    measure: Measure | None = None,
+    on_axis: Callable[[ScalingReport], None] = lambda report: None,
+) -> ScalingReport:
+    """Measure a training step of a model along axes of size.
+
+    Parameters
+    ----------
+    config : dataclass
+        Settings of a model.
+    base : Sizes
+        Where every size stays while another one varies.
+    axes : sequence of str
+        Any of ``AXES``.
+    factors : sequence of float
+        Sizes of an axis, in multiples of the base.
+    repeats : int
+        Timed steps per point, after the first one.
+    seed : int
+        Of all that is drawn.
+    measure : callable, optional
+        Builds a point; `training_steps` unless given.
+    on_axis : callable
+        Told the report so far after every axis, so that a killed run leaves what was found.
+
+    Raises
+    ------
+    ConfigError
+        Before anything is measured, if an axis is unknown or any point is impossible.
+    """
+    if repeats < 1:
+        raise ConfigError(f"repeats={repeats}: it must be at least 1")
+    plan = {name: _points(config, base, name, factors) for name in axes}
+    measure = measure or training_steps(config, seed=seed)
+    report = ScalingReport(config.name, base, repeats, tuple(plan))
+    for name, sizes in plan.items():
+        report = replace(report, axes=report.axes | {name: _axis(name, sizes, measure, repeats)})
+        on_axis(report)
+    return report
+
+
+def fit_power(x: ArrayLike, y: ArrayLike) -> PowerLaw:
+    """Fit y = factor · x^exponent to at least two positive points with different x."""
+    a, b = np.log(np.asarray(x, dtype=float)), np.log(np.asarray(y, dtype=float))
+    centred = a - a.mean()
+    spread = float(centred @ centred)
+    exponent = float(centred @ b) / spread
+    rest = b - b.mean() - exponent * centred
+    error = math.sqrt(float(rest @ rest) / (len(a) - 2) / spread) if len(a) > 2 else math.nan
+    total = float(np.sum((b - b.mean()) ** 2))
+    return PowerLaw(
+        exponent=exponent,
+        error=error,
+        factor=math.exp(b.mean() - exponent * a.mean()),
+        r2=1 - float(rest @ rest) / total if total else math.nan,
+        deviation=_root_mean_square(np.expm1(-rest)),
+    )
+
+
+def fit_fixed_and_slope(x: ArrayLike, y: ArrayLike) -> FixedAndSlope:
+    """Fit y = fixed + slope · x to at least two positive points with different x."""
+    a, b = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    slope, fixed = np.polyfit(a, b, 1, w=1 / b)
+    at_smallest = fixed + slope * a.min()
+    return FixedAndSlope(
+        fixed=float(fixed),
+        slope=float(slope),
+        share=float(fixed / at_smallest),
+        deviation=_root_mean_square((fixed + slope * a) / b - 1),
+    )
+
+
+def _root_mean_square(values: Any) -> float:
+    return float(np.sqrt(np.mean(np.square(values))))
+
+
+def _points(config: Any, base: Sizes, axis: str, factors: Sequence[float]) -> list[Sizes]:
+    """Return the sizes of an axis in rising order, all of them possible."""
+    if axis not in AXES:
+        raise ConfigError(f"there is no axis {axis!r} to scale; known axes: {', '.join(AXES)}")
+    values = sorted({round(getattr(base, axis) * factor) for factor in factors})
+    if len(values) < 2:
+        raise ConfigError(
+            f"factors={list(factors)} give {axis} only the sizes {values}: take two different ones at least"
+        )
+    points = [replace(base, **{axis: value}) for value in values]
+    for sizes in points:
+        sizes.check(config)
+    return points
+
+
+def _axis(name: str, points: Sequence[Sizes], measure: Measure, repeats: int) -> Axis:
+    trials = [measure(sizes) for sizes in points]
+    seconds: list[list[float]] = [[] for _ in trials]
+    for repeat in range(repeats):
+        order = range(len(trials)) if repeat % 2 == 0 else reversed(range(len(trials)))
+        for i in order:
+            seconds[i].append(trials[i].seconds())
+    return Axis(
+        name,
+        tuple(
+            Point(
+                value=trial.edges if name == "edges" else getattr(sizes, name),
+                seconds=min(times),
+                parameters=trial.parameters,
+                peak_mib=trial.peak_mib,
+            )
+            for sizes, trial, times in zip(points, trials, seconds, strict=True)
+        ),
+    )

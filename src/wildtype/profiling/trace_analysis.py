@@ -1,0 +1,384 @@
+"""What a trace says, in figures per step: from the events of a Chrome trace and the counts of one step.
+
+Events are those that torch's profiler writes: times in microseconds; steps are the ranges ``ProfilerStep#n``,
+phases the ranges ``phase: name``. Nothing here loads torch, so that a stored trace can be read anywhere.
+"""
+
+from __future__ import annotations
+
+import statistics
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from wildtype.phases import PHASES
+
+Event = Mapping[str, Any]
+Interval = tuple[float, float]
+
+PHASE_MARK = "phase: "
+SCALAR_READ = "aten::item"
+_STEP_MARK = "ProfilerStep#"
+_NODE_MARK = "autograd::engine::evaluate_function: "
+_KERNELS = frozenset({"kernel", "gpu_memcpy", "gpu_memset"})
+_RUNTIME = frozenset({"cuda_runtime", "cuda_driver"})
+# Phases whose tensors lie on the host on every machine: what they read makes nobody wait.
+_ON_HOST = frozenset(PHASES[: PHASES.index("host to device")])
+_GAPS = 10
+
+
+@dataclass
+class OperatorTotal:
+    """Calls of one operator: how often, seconds on the calling thread, MiB of new storage."""
+
+    calls: float = 0.0
+    seconds: float = 0.0
+    allocated_mib: float = 0.0
+
+
+@dataclass(frozen=True, order=True)
+class Read:
+    """A place where Python asks for a value, or for a size that only values tell.
+
+    Attributes
+    ----------
+    where : str
+        ``file.py:12 in function``, the innermost frame outside torch; ``<backward>`` where there is none.
+    what : str
+        The operator, or the method of a tensor.
+    phase : str
+        Where in the step.
+    on_device : bool
+        Whether a tensor lay on an accelerator, so that the processor did wait.
+    """
+
+    where: str
+    what: str
+    phase: str
+    on_device: bool
+
+    def effect(self, cuda: bool) -> str:
+        """Return in words what the read costs, if steps run on a GPU (``cuda``) or on a CPU."""
+        if self.on_device:
+            return "synchronises"
+        return "stays on the host" if cuda or self.phase in _ON_HOST else "would synchronise on a GPU"
+
+
+@dataclass
+class OperatorCounts:
+    """What steps did, per step: phase to operator to `OperatorTotal`, and `Read` to calls."""
+
+    operators: dict[str, dict[str, OperatorTotal]]
+    reads: dict[Read, float]
+
+    def counters(self, top: int = 5) -> dict[str, dict[str, Any]]:
+        """Return JSON per phase: operators, scalar_reads (``.item()``, ``float(t)``, ``bool(t)``),
+        allocated_mib, and the ``top`` most called.
+        """
+        report = {}
+        for phase, totals in self.operators.items():
+            ranked = sorted(totals.items(), key=lambda item: (-item[1].calls, -item[1].seconds, item[0]))
+            scalars = [n for read, n in self.reads.items() if (read.phase, read.what) == (phase, SCALAR_READ)]
+            report[phase] = {
+                "operators": sum(total.calls for total in totals.values()),
+                "scalar_reads": sum(scalars, start=0.0),
+                "allocated_mib": sum(total.allocated_mib for total in totals.values()),
+                "top": [{"name": name, "calls": t.calls, "seconds": t.seconds} for name, t in ranked[:top]],
+            }
+        return report
+
+    def reads_json(self) -> list[dict[str, Any]]:
+        """Return JSON of where, what and calls, most called first."""
+        calls: dict[tuple[str, str], float] = defaultdict(float)
+        for read, count in self.reads.items():
+            calls[read.where, read.what] += count
+        ranked = sorted(calls.items(), key=lambda item: (-item[1], item[0]))
+        return [{"where": where, "what": what, "calls": count} for (where, what), count in ranked]
+
+    def to_json(self, top: int = 5) -> dict[str, Any]:
+        """Return the fields ``counters`` and ``reads`` of a profile record."""
+        return {"counters": self.counters(top), "reads": self.reads_json()}
+
+
+@dataclass(frozen=True)
+class TraceReport:
+    """What the active steps of a trace did; all figures per step, times in seconds.
+
+    Attributes
+    ----------
+    name, trace : str
+        What was traced, and the file of the Chrome trace.
+    cuda : bool
+        Whether a GPU took part.
+    steps : int
+        Active steps.
+    seconds_per_step : float
+        Mean wall time, the profiler's own cost included.
+    autograd_nodes, launches, trace_events : float
+        Nodes of the backward graph that ran, kernels launched, events in the trace.
+    allocated_mib : float
+        Memory asked for: the GPU's where there is one.
+    operators : list of dict
+        name, self_seconds (without the operators that it calls), calls, allocated_mib; by self_seconds.
+    allocations : list of dict
+        The same, by allocated_mib.
+    kernels : list of dict
+        name, seconds, calls, on the GPU.
+    waits : list of dict
+        name, seconds, calls of the runtime's calls in which the processor waits for the GPU.
+    idle : dict
+        ``where`` ("device": no kernel ran; "thread": no operator ran), ``seconds``, ``share`` of the time,
+        ``phases`` (phase to seconds) and the longest ``gaps``: seconds, phase, after and before which event.
+    reads : list of dict
+        where, what, phase, calls and effect, from one counted step.
+    counters : dict
+        Per phase, from the same step; see `OperatorCounts.counters`.
+    """
+
+    name: str
+    trace: str
+    cuda: bool
+    steps: int
+    seconds_per_step: float
+    autograd_nodes: float
+    launches: float
+    trace_events: float
+    allocated_mib: float
+    operators: list[dict[str, Any]]
+    allocations: list[dict[str, Any]]
+    kernels: list[dict[str, Any]]
+    waits: list[dict[str, Any]]
+    idle: dict[str, Any]
+    reads: list[dict[str, Any]]
+    counters: dict[str, dict[str, Any]]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all fields, JSON-able."""
+        return asdict(self)
+
+    def to_text(self) -> str:
+        """Return the analysis as plain text, a section per question."""
+        nothing = {
+            "device": "Idle: no kernel on the GPU",
+            "thread": "Idle: no operator of torch on the processor, but Python, other code, or waiting",
+        }
+        lines = [
+            f"Trace of {self.name or 'a training step'}: {self.steps} steps of "
+            f"{_time(self.seconds_per_step)}, profiler included",
+            f"Per step: {self.autograd_nodes:g} autograd nodes, {self.launches:g} kernel launches, "
+            f"{self.trace_events:g} trace events, {self.allocated_mib:.1f} MiB allocated",
+            f"Chrome trace: {self.trace}",
+        ]
+        operators = [
+            (_time(row["self_seconds"]), f"{row['calls']:g}", f"{row['allocated_mib']:.2f} MiB", row["name"])
+            for row in self.operators
+        ]
+        lines += _section("Operators, by their own time per step", operators)
+        for title, rows in (
+            ("Kernels, by time per step", self.kernels),
+            ("Calls that wait for the GPU, per step", self.waits),
+        ):
+            lines += _section(title, [(_time(r["seconds"]), f"{r['calls']:g}", r["name"]) for r in rows])
+        idle = (
+            f"{nothing[self.idle['where']]}: {_time(self.idle['seconds'])} per step, {self.idle['share']:.0%}"
+        )
+        shares = ", ".join(f"{phase} {_time(seconds)}" for phase, seconds in self.idle["phases"].items())
+        gaps = [
+            (_time(gap["seconds"]), gap["phase"], f"after {gap['after']}", f"before {gap['before']}")
+            for gap in self.idle["gaps"]
+        ]
+        lines += _section(f"{idle}; by phase: {shares}" if shares else idle, gaps)
+        reads = [(f"{r['calls']:g}", r["effect"], r["what"], r["phase"], r["where"]) for r in self.reads]
+        lines += _section("Reads of values by Python, calls per step", reads)
+        allocations = [
+            (f"{row['allocated_mib']:.2f} MiB", f"{row['calls']:g}", row["name"]) for row in self.allocations
+        ]
+        lines += _section("Operators, by memory asked for per step", allocations)
+        return "\n".join(lines) + "\n"
+
+
+def analyse(
+    events: Sequence[Event], counts: OperatorCounts, *, name: str = "", trace: str | Path = "", top: int = 15
+) -> TraceReport:
+    """Return the figures of a trace's active steps.
+
+    Parameters
+    ----------
+    events : sequence of dict
+        ``traceEvents`` of a Chrome trace with at least one ``ProfilerStep`` range.
+    counts : OperatorCounts
+        Of one step, for reads and counters.
+    name, trace : str
+        For the report.
+    top : int
+        Rows per list.
+    """
+    spans = [e for e in events if e.get("ph") == "X" and e.get("cat") != "Trace"]
+    marks = [e for e in spans if e.get("cat") == "user_annotation"]
+    steps = sorted(_interval(e) for e in marks if str(e["name"]).startswith(_STEP_MARK))
+    first, n = steps[0][0], len(steps)
+    inside = [e for e in spans if first <= e["ts"] < steps[-1][1]]
+    # Kernels end after the step that launched them; what runs at the end still belongs to it.
+    kernels = [e for e in spans if e.get("cat") in _KERNELS and e["ts"] >= first]
+    operators = [e for e in inside if e.get("cat") == "cpu_op"]
+    runtime = [e for e in inside if e.get("cat") in _RUNTIME]
+    memory = [
+        e
+        for e in events
+        if e.get("name") == "[memory]" and e["args"]["Bytes"] > 0 and first <= e["ts"] < steps[-1][1]
+        if (e["args"]["Device Type"] != 0) == bool(kernels)
+    ]
+    phases = sorted(
+        (*_interval(e), str(e["name"]).removeprefix(PHASE_MARK))
+        for e in marks
+        if str(e["name"]).startswith(PHASE_MARK)
+    )
+    window = [(first, max([steps[-1][1], *(_interval(e)[1] for e in kernels)]))] if kernels else steps
+    table = _operator_table(operators, memory, n)
+    return TraceReport(
+        name=name,
+        trace=str(trace),
+        cuda=bool(kernels),
+        steps=n,
+        seconds_per_step=statistics.fmean(end - start for start, end in steps) / 1e6,
+        autograd_nodes=sum(str(e["name"]).startswith(_NODE_MARK) for e in operators) / n,
+        launches=sum("LaunchKernel" in str(e["name"]) for e in runtime) / n,
+        trace_events=sum(e.get("cat") != "user_annotation" for e in inside) / n,
+        allocated_mib=sum(e["args"]["Bytes"] for e in memory) / 2**20 / n,
+        operators=sorted(table, key=lambda row: -row["self_seconds"])[:top],
+        allocations=sorted((r for r in table if r["allocated_mib"]), key=lambda r: -r["allocated_mib"])[:top],
+        kernels=_totals(kernels, n)[:top],
+        waits=_totals([e for e in runtime if _waits(str(e["name"]))], n)[:top],
+        idle=_idle(kernels or operators, window, phases, n) | {"where": "device" if kernels else "thread"},
+        reads=[
+            {
+                "where": r.where,
+                "what": r.what,
+                "phase": r.phase,
+                "calls": c,
+                "effect": r.effect(bool(kernels)),
+            }
+            for r, c in sorted(counts.reads.items(), key=lambda item: (-item[1], item[0]))
+        ],
+        counters=counts.counters(),
+    )
+
+
+def _interval(event: Event) -> Interval:
+    return float(event["ts"]), float(event["ts"]) + float(event["dur"])
+
+
+def _waits(name: str) -> bool:
+    """Whether a call of the runtime returns only when the GPU is done."""
+    return "Synchronize" in name or (name.startswith("cudaMemcpy") and "Async" not in name)
+
+
+def _totals(events: Iterable[Event], steps: int) -> list[dict[str, Any]]:
+    seconds: dict[str, list[float]] = defaultdict(list)
+    for event in events:
+        seconds[str(event["name"])].append(float(event["dur"]) / 1e6)
+    rows = [
+        {"name": name, "seconds": sum(taken) / steps, "calls": len(taken) / steps}
+        for name, taken in seconds.items()
+    ]
+    return sorted(rows, key=lambda row: -float(row["seconds"]))
+
+
+def _operator_table(operators: Iterable[Event], memory: Iterable[Event], steps: int) -> list[dict[str, Any]]:
+    """Return self time, calls and memory per operator: both belong to the innermost operator of a thread."""
+    rows: dict[str, dict[str, Any]] = {}
+    threads: dict[Any, list[Event]] = defaultdict(list)
+    for event in [*operators, *memory]:
+        threads[event["pid"], event["tid"]].append(event)
+    for events in threads.values():
+        running: list[tuple[float, dict[str, Any]]] = []
+        for event in sorted(events, key=lambda e: (e["ts"], -e.get("dur", 0.0))):
+            while running and running[-1][0] <= event["ts"]:
+                running.pop()
+            if event["name"] == "[memory]":
+                if running:
+                    running[-1][1]["allocated_mib"] += event["args"]["Bytes"] / 2**20
+                continue
+            name = str(event["name"])
+            start, end = _interval(event)
+            row = rows.setdefault(
+                name, {"name": name, "self_seconds": 0.0, "calls": 0.0, "allocated_mib": 0.0}
+            )
+            if running:
+                end = min(end, running[-1][0])  # rounded times may stick out
+                running[-1][1]["self_seconds"] -= (end - start) / 1e6
+            row["self_seconds"] += (end - start) / 1e6
+            row["calls"] += 1
+            running.append((end, row))
+    return [
+        {key: value if key == "name" else value / steps for key, value in row.items()}
+        for row in rows.values()
+    ]
+
+
+def _idle(
+    busy: Iterable[Event], window: Sequence[Interval], phases: Sequence[tuple[float, float, str]], steps: int
+) -> dict[str, Any]:
+    """Return the time of the window in which none of the events ran, by phase, and its longest parts."""
+    gaps: list[tuple[float, float, str, str]] = []
+    ordered = sorted(busy, key=lambda e: (e["ts"], -e["dur"]))
+    starts = [float(e["ts"]) for e in ordered]
+    for start, end in window:
+        reached, after = start, "the step's beginning"
+        for event in ordered[bisect_right(starts, start - 1e-9) : bisect_right(starts, end)]:
+            begin, stop = _interval(event)
+            if begin > reached:
+                gaps.append((reached, begin, after, str(event["name"])))
+            if stop > reached:
+                reached, after = stop, str(event["name"])
+        if end > reached:
+            gaps.append((reached, end, after, "the step's end"))
+    total = sum(end - start for start, end, _, _ in gaps)
+    by_phase: dict[str, float] = defaultdict(float)
+    longest = []
+    for start, end, after, before in gaps:
+        parts = _parts(start, end, phases)
+        for phase, length in parts.items():
+            by_phase[phase] += length / 1e6 / steps
+        phase = max(parts, key=lambda p: parts[p], default="no phase")
+        longest.append({"seconds": (end - start) / 1e6, "phase": phase, "after": after, "before": before})
+    return {
+        "seconds": total / 1e6 / steps,
+        "share": total / sum(end - start for start, end in window),
+        "phases": dict(sorted(by_phase.items(), key=lambda item: -item[1])),
+        "gaps": sorted(longest, key=lambda gap: -float(str(gap["seconds"])))[:_GAPS],
+    }
+
+
+def _parts(start: float, end: float, phases: Sequence[tuple[float, float, str]]) -> dict[str, float]:
+    """Return how much of an interval each phase covers; phases follow each other without overlap."""
+    parts: dict[str, float] = defaultdict(float)
+    at = max(bisect_right(phases, (start,)) - 1, 0)
+    while at < len(phases) and phases[at][0] < end:
+        overlap = min(end, phases[at][1]) - max(start, phases[at][0])
+        if overlap > 0:
+            parts[phases[at][2]] += overlap
+        at += 1
+    return parts
+
+
+def _time(seconds: float) -> str:
+    """Return a duration for people: three figures and a unit."""
+    for factor, unit in ((1.0, "s"), (1e3, "ms")):
+        if seconds * factor >= 1:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} µs"
+
+
+def _section(title: str, rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return a titled block of aligned columns."""
+    if not rows:
+        return ["", f"{title}: none"]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["", title] + [
+        "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]

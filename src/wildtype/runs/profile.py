@@ -1,0 +1,320 @@
+"""`profile`: a few steps of a real training run, in full and cut short, traced, beside other pipelines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+
+from wildtype.config.schema import TrainConfig
+from wildtype.errors import ConfigError
+from wildtype.files import write_json
+from wildtype.mutants.batch import MutantBatch
+from wildtype.mutants.cell_graph import CellGraph
+from wildtype.mutants.loader import MutantLoader
+from wildtype.phases import phase
+from wildtype.phenotypes import Dataset
+from wildtype.profiling.pipelines import measure_pipelines
+from wildtype.profiling.python_lines import LineReport, time_lines
+from wildtype.profiling.record import FILE
+from wildtype.profiling.trace import Window, trace
+from wildtype.profiling.trace_analysis import TraceReport
+from wildtype.runs.data import RunData, prepare
+from wildtype.runs.profile_writing import ProfileWriting
+from wildtype.runs.run import Say
+from wildtype.runs.setup import build
+from wildtype.training.fit import accelerator, fit_model
+from wildtype.training.objective import objective
+from wildtype.training.progress import Batches
+from wildtype.training.task import FitTask
+
+MODES = ("data_only", "forward", "forward_backward", "training")
+"""Each does what the one before does, and more."""
+PARTS = {
+    "data": ("wait for loader", "fetch", "representation", "collate"),
+    "transfer": ("host to device",),
+    "model": ("encode wild type", "graph prior", "head", "loss", "backward", "optimizer"),
+    "sync": ("gradient sync",),
+    "logging and callbacks": ("logging", "callbacks"),
+}
+
+
+def profile_run(
+    config: TrainConfig,
+    *,
+    steps: int = 50,
+    modes: tuple[str, ...] = MODES,
+    folder: Path | None = None,
+    dataset: Dataset | None = None,
+    say: Say = lambda text: None,
+) -> dict[str, Any]:
+    """Run some steps of a configuration in every mode, and attribute their differences.
+
+    Parameters
+    ----------
+    config
+        Settings of `wildtype train`.
+    steps
+        Timed steps of each mode, beside those that warm up.
+    modes
+        Which.
+    folder
+        Where the profiles go, one file per mode, and ``profile.json``, that of the last; nothing is kept
+        otherwise.
+    dataset
+        Instead of the one that the settings name.
+    say
+        Told what is going on.
+
+    Returns
+    -------
+    dict
+        ``modes``: a profile record each. ``added``: seconds per step that each mode has more than the one
+        before it, and by phase. ``parts``: seconds per step of the last mode spent on data, transfer, model,
+        sync, and logging and callbacks, and their shares; ``unattributed`` among them.
+    """
+    data = prepare(config, dataset)
+    records: dict[str, dict[str, Any]] = {}
+    for mode in modes:
+        say(f"{mode}: {steps} steps")
+        records[mode] = _steps(replace(config, execution=mode), data, steps, folder, f"profile-{mode}.json")
+    last = records[modes[-1]]
+    if folder is not None:
+        write_json(folder / FILE, last)
+    return {"modes": records, "added": _added(records), "parts": _parts(last)}
+
+
+def profile_step(
+    config: TrainConfig,
+    *,
+    steps: int = 50,
+    folder: Path | None = None,
+    dataset: Dataset | None = None,
+) -> dict[str, Any]:
+    """Time whole training steps on one batch that stays the same; returns its profile record.
+
+    Besides, ``mutants_per_second`` and ``perturbed_genes`` of the batch.
+    """
+    data = prepare(config, dataset)
+    loader = _Fixed(MutantLoader(data.scaled("train"), config.training.batch_size))
+    record = _steps(config, data, steps, folder, FILE, loader)
+    return record | {
+        "mutants_per_second": len(loader.batch) / record["seconds_per_step"]["mean"],
+        "perturbed_genes": len(loader.batch.gene),
+    }
+
+
+def profile_trace(
+    config: TrainConfig, window: Window, *, target: Path, dataset: Dataset | None = None
+) -> TraceReport:
+    """Trace a window of training steps, in a plain loop; errors as in `trace`."""
+    data = prepare(config, dataset)
+    loop = TrainingLoop(config, data)
+    epochs = config.training.epochs
+    return trace(
+        loop.step,
+        window,
+        target=target,
+        name=f"{config.model.name} on {data.dataset.name}",
+        steps_available=config.training.steps or epochs * len(loop.loader),
+    )
+
+
+def profile_python_lines(
+    config: TrainConfig, *, batches: int = 50, dataset: Dataset | None = None
+) -> LineReport:
+    """Time the Python lines of the data pipeline, over some batches."""
+    data = prepare(config, dataset)
+    loader = MutantLoader(data.scaled("train"), config.training.batch_size, shuffle=True, seed=config.seed)
+
+    def run() -> None:
+        served = 0
+        while served < batches:
+            loader.set_epoch(loader.epoch + 1)
+            for _ in loader:
+                served += 1
+                if served == batches:
+                    break
+
+    return time_lines(run)
+
+
+def profile_pipelines(
+    config: TrainConfig,
+    others: Sequence[TrainConfig],
+    *,
+    batches: int = 20,
+    seconds: float = 1.0,
+    reference: bool = True,
+    dataset: Dataset | None = None,
+) -> dict[str, Any]:
+    """Measure five representations on a dataset's mutants, and training steps of models on the same batches.
+
+    Returns
+    -------
+    dict
+        As `bench_pipelines`, and ``models``: per model and pipeline, seconds of a training step without its
+        data, of the data, and the share of the data in both.
+    """
+    data = prepare(config, dataset)
+    size = min(config.training.batch_size, len(data.split.train))
+    graph = CellGraph.of(data.dataset.organism, metabolism=False)
+    report = measure_pipelines(
+        graph, data.scaled("train"), batch_size=size, seconds=seconds, seed=config.seed, reference=reference
+    )
+    report["problem"]["dataset"] = data.dataset.name
+    models = []
+    for each in (config, *others):
+        record = profile_step(each, steps=batches, dataset=dataset)
+        model = record["seconds_per_step"]["mean"] - _parts(record)["data"]["seconds"]
+        for row in report["rows"]:
+            made = 1 / row["iterations_per_second"]
+            models.append(
+                {
+                    "model": each.model.name,
+                    "pipeline": row["name"],
+                    "path": row["path"],
+                    "model_seconds": model,
+                    "data_seconds": made,
+                    "data_share": made / (made + model),
+                }
+            )
+    return report | {"models": models}
+
+
+class TrainingLoop:
+    """Training steps of a configuration one at a time, without Lightning around them; phases as there.
+
+    Parameters
+    ----------
+    config, data
+        What to train, on what.
+    """
+
+    def __init__(self, config: TrainConfig, data: RunData) -> None:
+        training = config.training
+        self.device = torch.device("cuda" if accelerator(training) == "gpu" else "cpu")
+        model, tensors = build(config, data, config.seed)
+        self.loader = MutantLoader(data.scaled("train"), training.batch_size, shuffle=True, seed=config.seed)
+        self.task = FitTask(model.to(self.device).train(), tensors.to(self.device), training, 1, config.seed)
+        self.optimizer = self.task.configure_optimizers()
+        self._batches: Iterator[MutantBatch] = iter(())
+
+    def step(self) -> None:
+        """Train on the next batch."""
+        task, training = self.task, self.task.config
+        with phase("wait for loader"):
+            batch = next(self._batches, None)
+            if batch is None:
+                self.loader.set_epoch(self.loader.epoch + 1)
+                self._batches = iter(self.loader)
+                batch = next(self._batches)
+        with phase("host to device"):
+            batch = batch.to(self.device, non_blocking=True)
+        with phase("encode wild type"):
+            wild_type = task.model.encode(task.organism)
+        with phase("head"):
+            prediction = task.model(wild_type, batch)
+        with phase("loss"):
+            total = objective(prediction, wild_type, batch, loss=training.loss).total
+        with phase("optimizer"):
+            self.optimizer.zero_grad()
+        with phase("backward"):
+            total.backward()
+        with phase("optimizer"):
+            if training.clip:
+                torch.nn.utils.clip_grad_norm_(task.model.parameters(), training.clip)
+            self.optimizer.step()
+
+
+def chosen_modes(words: str) -> tuple[str, ...]:
+    """Return modes named with commas, in the order of ``MODES``; raises ``ConfigError``."""
+    named = [word.strip() for word in words.split(",") if word.strip()]
+    unknown = [word for word in named if word not in MODES]
+    if unknown or not named:
+        raise ConfigError(f"modes={words!r}: {', '.join(unknown) or 'none'}; known: {', '.join(MODES)}")
+    return tuple(mode for mode in MODES if mode in named)
+
+
+class _Fixed:
+    """Serves the first batch again and again."""
+
+    def __init__(self, loader: MutantLoader) -> None:
+        self.batch: MutantBatch = next(iter(loader))
+        self.steps = len(loader)
+
+    def __len__(self) -> int:
+        return self.steps
+
+    def __iter__(self) -> Iterator[MutantBatch]:
+        for _ in range(self.steps):
+            with phase("fetch"):
+                batch = self.batch
+            yield batch
+
+    def set_epoch(self, epoch: int) -> None:
+        """All epochs are alike."""
+
+
+def _steps(
+    config: TrainConfig,
+    data: RunData,
+    steps: int,
+    folder: Path | None,
+    name: str,
+    loader: Batches | None = None,
+) -> dict[str, Any]:
+    model, tensors = build(config, data, config.seed)
+    warm_up = 5
+    per_epoch = -(-len(data.split.train) // config.training.batch_size)
+    training = replace(
+        config.training, steps=steps + warm_up, epochs=-(-(steps + warm_up) // per_epoch), patience=0
+    )
+    config = replace(config, training=training)
+    with TemporaryDirectory() as room:
+        target = Path(room) / name if folder is None else folder / name
+        writing = ProfileWriting(config, data, model, tensors, target, watch=True, warm_up=warm_up)
+        fit_model(
+            model,
+            tensors,
+            data.scaled("train"),
+            data.scaled("validation"),
+            training,
+            folder=Path(room),
+            seed=config.seed,
+            show=False,
+            execution=config.execution,
+            recorder=writing.recorder,
+            callbacks=[writing],
+            loader=loader,
+        )
+        return writing.done()
+
+
+def _added(records: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    rows, before = [], None
+    for mode, record in records.items():
+        seconds = record["seconds_per_step"]["mean"]
+        row: dict[str, Any] = {"mode": mode, "seconds_per_step": seconds}
+        if before is not None:
+            row["added"] = seconds - before["seconds_per_step"]["mean"]
+            row["by_phase"] = {
+                name: value["mean"] - before["phases"].get(name, {"mean": 0.0})["mean"]
+                for name, value in record["phases"].items()
+            }
+        rows.append(row)
+        before = record
+    return rows
+
+
+def _parts(record: dict[str, Any]) -> dict[str, dict[str, float]]:
+    seconds = {
+        part: sum(record["phases"].get(name, {"mean": 0.0})["mean"] for name in names)
+        for part, names in PARTS.items()
+    } | {"unattributed": record["unattributed"]["mean"]}
+    whole = record["seconds_per_step"]["mean"]
+    return {part: {"seconds": value, "share": value / whole} for part, value in seconds.items()}

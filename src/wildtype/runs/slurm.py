@@ -1,0 +1,210 @@
+"""The same command as a Slurm job: the sbatch script, and its submission through submitit.
+
+The script first goes to the folder in which the command was given: sbatch copies scripts to a spool
+directory, so nothing may be found by where the script lies.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from wildtype.errors import ConfigError, reason_of
+from wildtype.runs.presets import Preset, minutes, split_extra, split_prefix
+
+FLAGS = ("--slurm", "--dry-run")  # what `wildtype` takes about the submission itself
+VALUED = ("--preset", "--prefix")
+
+
+def without_slurm_options(words: Sequence[str]) -> list[str]:
+    """Return a command line without what it says of its own submission; words behind ``--`` stay."""
+    kept: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word == "--":
+            kept += [word, *rest]
+        elif word in VALUED:
+            next(rest, None)
+        elif word not in FLAGS and not word.startswith(tuple(f"{name}=" for name in VALUED)):
+            kept.append(word)
+    return kept
+
+
+def command_line(words: Sequence[str], preset: Preset, prefix: str = "") -> list[str]:
+    """Return the whole command of a job: prefix, program, words.
+
+    Parameters
+    ----------
+    words : sequence of str
+        What followed ``wildtype``; options of the submission are dropped, or the job would submit itself.
+    preset : Preset
+    prefix : str
+        Takes the place of the preset's.
+
+    Raises
+    ------
+    ConfigError
+        If no ``wildtype`` stands beside the running Python.
+    """
+    program = preset.program
+    if not program:
+        beside = Path(sys.executable).absolute().with_name("wildtype")
+        if not beside.is_file():
+            raise ConfigError(
+                f"there is no {str(beside)!r} for the job to call; install wildtype with this Python, or "
+                "name the program in the preset"
+            )
+        program = str(beside)
+    return [*split_prefix(prefix or preset.prefix), program, *without_slurm_options(words)]
+
+
+def script(words: Sequence[str], preset: Preset, *, directory: Path, folder: Path, prefix: str = "") -> str:
+    """Return the sbatch script of a command.
+
+    Parameters
+    ----------
+    words : sequence of str
+        What followed ``wildtype``.
+    preset : Preset
+    directory : Path
+        Where relative paths of the command start.
+    folder : Path
+        Of the logs, ``<job>_<process>_log.out`` and ``.err``; relative to ``directory``. Slurm wants it to be
+        there when the job starts.
+    prefix : str
+        Takes the place of the preset's.
+
+    Raises
+    ------
+    ConfigError
+        If no ``wildtype`` stands beside the running Python, or the folder's name cannot be one of logs.
+    """
+    logs = _logs(directory, folder)
+    out, err = str(logs / "%j_%t_log.out"), str(logs / "%j_%t_log.err")
+    options: dict[str, Any] = {**_options(words, preset), **split_extra(preset.extra)}
+    # The batch shell is no process of srun and has no number; what it says goes to the first one's log.
+    options |= {"output": out.replace("%t", "0"), "error": err.replace("%t", "0"), "open_mode": "append"}
+    run = ["srun", "--unbuffered", "--output", out, "--error", err, *_srun(preset)]
+    run += command_line(words, preset, prefix)
+    header = [directive(name, value) for name, value in options.items()]
+    return "\n".join(["#!/bin/bash", *header, "", *_setup(preset, directory), "", shlex.join(run), ""])
+
+
+def directive(name: str, value: object) -> str:
+    """Return the line of an sbatch script that sets an option; True: an option without a value."""
+    flag = f"#SBATCH --{name.replace('_', '-')}"
+    return flag if value is True else f"{flag}={shlex.quote(str(value))}"
+
+
+def submit(
+    words: Sequence[str], preset: Preset, *, folder: Path, prefix: str = "", dry_run: bool = False
+) -> str:
+    """Submit a command as it would run here and now, in the working directory.
+
+    Parameters
+    ----------
+    words : sequence of str
+        What followed ``wildtype``.
+    preset : Preset
+    folder : Path
+        Of the logs and of submitit's own files; on a file system that all nodes see.
+    prefix : str
+        Takes the place of the preset's.
+    dry_run : bool
+        Submit and write nothing; submitit need not be installed.
+
+    Returns
+    -------
+    str
+        The job's number, or the script of a dry run.
+
+    Raises
+    ------
+    ConfigError
+        Without submitit or Slurm, or if Slurm refuses the job, with its reason.
+    """
+    directory = Path.cwd()
+    if dry_run:
+        return script(words, preset, directory=directory, folder=folder, prefix=prefix)
+    command = command_line(words, preset, prefix)
+    logs = _logs(directory, folder)
+    try:
+        submitit = importlib.import_module("submitit")
+    except ImportError as error:
+        raise ConfigError(
+            "--slurm submits with submitit, which is not installed: pip install 'wildtype[slurm]', or print "
+            "the script with --dry-run"
+        ) from error
+    for program in ("sbatch", "srun"):
+        if shutil.which(program) is None:
+            raise ConfigError(
+                f"there is no {program} on this machine: submit on a login node of a Slurm cluster, or print "
+                "the script with --dry-run"
+            )
+    # submitit asks for a signal ahead of the time limit, which would end the command early, and a short job
+    # at once; this signal does nothing.
+    extra = {"signal": "CONT@60", **split_extra(preset.extra)}
+    try:
+        executor = submitit.SlurmExecutor(folder=logs)
+        executor.update_parameters(
+            **_options(words, preset),
+            setup=_setup(preset, directory),
+            srun_args=_srun(preset),
+            additional_parameters=extra,
+            wckey=None,  # submitit's own label, which clusters that register theirs refuse
+        )
+        job = executor.submit(subprocess.check_call, command, cwd=str(directory))
+    except (RuntimeError, OSError) as error:
+        raise ConfigError(f"the job was not submitted: {reason_of(error)}") from error
+    return str(job.job_id)
+
+
+def _options(words: Sequence[str], preset: Preset) -> Mapping[str, Any]:
+    """Return what the job asks for by submitit's names: those of sbatch, with underscores."""
+    gpus = f"{preset.gpu_type}:{preset.gpus}" if preset.gpu_type else str(preset.gpus)
+    options = {
+        "job_name": _job_name(words),
+        "partition": preset.partition,
+        "account": preset.account,
+        "qos": preset.qos,
+        "constraint": preset.constraint,
+        "time": minutes(preset.time),
+        "nodes": preset.nodes,
+        "ntasks_per_node": max(1, preset.gpus),
+        "cpus_per_task": preset.cpus,
+        "gpus_per_node": gpus if preset.gpus else "",
+        "mem": f"{preset.memory_gib}G",
+        "mail_user": preset.mail,
+        "mail_type": ",".join(preset.mail_events) if preset.mail else "",
+    }
+    return {name: value for name, value in options.items() if value != ""}
+
+
+def _job_name(words: Sequence[str]) -> str:
+    """Return ``wildtype-profile-step`` and the like: the command, without what it is about."""
+    names = [word for word in words if not word.startswith("-")]
+    count = 2 if names[:1] == ["profile"] else 1
+    return "-".join(["wildtype", *(word for word in names[:count] if re.fullmatch(r"[a-z]+", word))])
+
+
+def _setup(preset: Preset, directory: Path) -> list[str]:
+    return [f"cd {shlex.quote(str(directory.absolute()))} || exit 1", *preset.setup]
+
+
+def _srun(preset: Preset) -> list[str]:
+    # In Slurm 22.05 to 23.02 srun does not take the cores over from sbatch: every process would have one.
+    return [f"--cpus-per-task={preset.cpus}"]
+
+
+def _logs(directory: Path, folder: Path) -> Path:
+    logs = directory.absolute() / folder
+    if "%" in str(logs) or not str(logs).isprintable():
+        raise ConfigError(f"Slurm cannot write logs to {str(logs)!r}: choose a folder without % or line ends")
+    return logs

@@ -1,0 +1,363 @@
+from __future__ import annotations
+
+import dataclasses
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from wildtype.errors import ConfigError
+from wildtype.runs.presets import Preset, minutes, read_preset
+from wildtype.runs.slurm import directive, script, submit, without_slurm_options
+
+STRANGE = [
+    "train",
+    "data=my screen",
+    "name=it's $HOME",
+    'a="b"',
+    "gène=ΔYAL",
+    "two\nlines",
+    "",
+    "--x=*;#&|`id`",
+]
+
+# Stand-ins for Slurm's programs and for `wildtype`: what starts what, in which folder, with which words.
+SRUN = """#!/bin/sh
+while :; do case "$1" in --output|--error) shift 2;; --*) shift;; *) break;; esac; done
+exec "$@"
+"""
+WILDTYPE = """#!/bin/sh
+out="$(dirname "$0")/called"
+pwd > "$out"
+printf '%s\\0' "$@" >> "$out"
+"""
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A login node: its programs in ``bin``, the working directory ``my work``."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (tmp_path / "my work").mkdir()
+    for name, text in {"srun": SRUN, "sbatch": "#!/bin/sh\n", "wildtype": WILDTYPE}.items():
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(sys, "executable", str(programs / "python"))
+    monkeypatch.setitem(sys.modules, "submitit", None)  # not installed
+    monkeypatch.chdir(tmp_path / "my work")
+    return tmp_path
+
+
+def called(cluster: Path) -> tuple[str, list[str]]:
+    folder, _, words = (cluster / "bin" / "called").read_text().partition("\n")
+    return folder, words.split("\0")[:-1]
+
+
+def directives(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith("#SBATCH")]
+
+
+class Executor:
+    """What submitit does with a job, as far as it can be seen; the last one is kept."""
+
+    last: Executor
+    error: Exception | None = None
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.parameters: dict[str, Any] = {}
+        type(self).last = self
+
+    def update_parameters(self, **parameters: Any) -> None:
+        self.parameters.update(parameters)
+
+    def submit(self, function: Callable[..., object], *args: Any, **kwargs: Any) -> SimpleNamespace:
+        if self.error is not None:
+            raise self.error
+        self.run = lambda: function(*args, **kwargs)
+        return SimpleNamespace(job_id="4711")
+
+
+@pytest.fixture
+def submitit(monkeypatch: pytest.MonkeyPatch) -> type[Executor]:
+    class Fresh(Executor):
+        pass
+
+    monkeypatch.setitem(sys.modules, "submitit", SimpleNamespace(SlurmExecutor=Fresh))
+    return Fresh
+
+
+def test_the_whole_script(cluster: Path) -> None:
+    preset = Preset(
+        partition="gpu long", account="yeast", qos="high", constraint="a&b", nodes=2, gpus=3, gpu_type="a100",
+        cpus=6, memory_gib=48, time="1-02:30:01", mail="me@lab.org", extra=("--exclusive", "--comment=a b"),
+        setup=("module load cuda",), prefix="apptainer exec 'my image.sif'",
+    )  # fmt: skip
+    work = cluster / "my work"
+    text = script(["profile", "step", "seed=1"], preset, directory=work, folder=Path("logs"))
+    assert text.splitlines() == [
+        "#!/bin/bash",
+        "#SBATCH --job-name=wildtype-profile-step",
+        "#SBATCH --partition='gpu long'",
+        "#SBATCH --account=yeast",
+        "#SBATCH --qos=high",
+        "#SBATCH --constraint='a&b'",
+        "#SBATCH --time=1591",
+        "#SBATCH --nodes=2",
+        "#SBATCH --ntasks-per-node=3",
+        "#SBATCH --cpus-per-task=6",
+        "#SBATCH --gpus-per-node=a100:3",
+        "#SBATCH --mem=48G",
+        "#SBATCH --mail-user=me@lab.org",
+        "#SBATCH --mail-type=END,FAIL",
+        "#SBATCH --exclusive",
+        "#SBATCH --comment='a b'",
+        f"#SBATCH --output='{work}/logs/%j_0_log.out'",
+        f"#SBATCH --error='{work}/logs/%j_0_log.err'",
+        "#SBATCH --open-mode=append",
+        "",
+        f"cd '{work}' || exit 1",
+        "module load cuda",
+        "",
+        f"srun --unbuffered --output '{work}/logs/%j_%t_log.out' --error '{work}/logs/%j_%t_log.err' "
+        f"--cpus-per-task=6 apptainer exec 'my image.sif' {cluster}/bin/wildtype profile step seed=1",
+    ]
+
+
+def test_a_shell_elsewhere_runs_the_same_words_in_the_folder_of_submission(cluster: Path) -> None:
+    text = submit(STRANGE, Preset(prefix="env -u X"), folder=Path("logs"), dry_run=True)
+    spool = cluster / "spool"
+    spool.mkdir()
+    (spool / "slurm_script").write_text(text, encoding="utf-8")
+    subprocess.run(["bash", "slurm_script"], cwd=spool, check=True)
+    assert called(cluster) == (str(cluster / "my work"), STRANGE)
+
+
+def test_a_folder_that_is_gone_stops_the_job(cluster: Path) -> None:
+    text = script(["train"], Preset(), directory=cluster / "gone", folder=Path("logs"))
+    assert subprocess.run(["bash", "-c", text], capture_output=True).returncode == 1
+    assert not (cluster / "bin" / "called").exists()
+
+
+def test_a_dry_run_needs_no_submitit_and_leaves_nothing(cluster: Path) -> None:
+    text = submit(["train"], Preset(), folder=Path("logs"), dry_run=True)
+    assert text == script(["train"], Preset(), directory=cluster / "my work", folder=Path("logs"))
+    assert list((cluster / "my work").iterdir()) == []
+
+
+WORDS = st.lists(
+    st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8), max_size=4
+)
+
+
+@given(words=WORDS)
+@example(words=STRANGE)
+def test_words_survive_the_shell(words: list[str]) -> None:
+    words = ["train", "--", *words]  # behind -- nothing is taken for an option of the submission
+    text = script(words, Preset(program="wildtype"), directory=Path("/w"), folder=Path("/l"))
+    line = text[text.index("srun --unbuffered") :]
+    assert shlex.split(line)[-len(words) - 1 :] == ["wildtype", *words]
+
+
+@pytest.mark.parametrize(
+    ("gpus", "kind", "asked", "processes"),
+    [(0, "", [], 1), (0, "a100", [], 1), (1, "", ["1"], 1), (4, "h100", ["h100:4"], 4), (7, "", ["7"], 7)],
+)
+def test_any_number_of_gpus(cluster: Path, gpus: int, kind: str, asked: list[str], processes: int) -> None:
+    preset = Preset(gpus=gpus, gpu_type=kind)
+    lines = directives(submit(["train"], preset, folder=Path("logs"), dry_run=True))
+    assert [line.partition("gpus-per-node=")[2] for line in lines if "--gpu" in line] == asked
+    assert f"#SBATCH --ntasks-per-node={processes}" in lines
+
+
+def test_what_is_not_said_is_left_to_the_cluster(cluster: Path) -> None:
+    text = submit(["train"], Preset(), folder=Path("logs"), dry_run=True)
+    for name in ("partition", "account", "qos", "constraint", "mail-user", "mail-type", "signal"):
+        assert f"--{name}" not in text
+
+
+def test_the_prefix_of_the_command_line_takes_the_place_of_the_presets(cluster: Path) -> None:
+    preset = Preset(prefix="nice -n 5", program="wildtype")
+    last = [
+        shlex.split(submit(["train"], preset, folder=Path("l"), prefix=prefix, dry_run=True).splitlines()[-1])
+        for prefix in ("", "apptainer exec --nv 'a b.sif'")
+    ]
+    assert last[0][-5:] == ["nice", "-n", "5", "wildtype", "train"]
+    assert last[1][-6:] == ["apptainer", "exec", "--nv", "a b.sif", "wildtype", "train"]
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        ("train --slurm data=x --preset p.yaml --dry-run", "train data=x"),
+        ("train --preset=p.yaml --prefix='a --b' --json --slurm", "train --json"),
+        ("--debug profile run --prefix 'apptainer exec x' --json", "--debug profile run --json"),
+        ("train --slurm -- --slurm --preset=x", "train -- --slurm --preset=x"),
+        ("train --slurm --preset", "train"),
+        ("train slurm=1 --presets=2", "train slurm=1 --presets=2"),
+    ],
+)
+def test_a_job_does_not_submit_itself(cluster: Path, words: str, kept: str) -> None:
+    assert without_slurm_options(shlex.split(words)) == kept.split()
+    line = submit(shlex.split(words), Preset(), folder=Path("l"), dry_run=True).splitlines()[-1]
+    assert shlex.split(line.partition("bin/wildtype ")[2]) == kept.split()
+
+
+def test_submitting_asks_for_what_the_script_says(cluster: Path, submitit: type[Executor]) -> None:
+    preset = Preset(gpus=2, mail="me", extra=("--exclusive",), setup=("module load cuda",), prefix="env -u X")
+    assert submit([*STRANGE, "--slurm"], preset, folder=Path("logs")) == "4711"
+    text = script(STRANGE, preset, directory=cluster / "my work", folder=Path("logs"))
+    executor = submitit.last
+    assert executor.folder == cluster / "my work" / "logs"
+    given = dict(executor.parameters)
+    further, setup, srun = (given.pop(name) for name in ("additional_parameters", "setup", "srun_args"))
+    assert given.pop("wckey") is None
+    assert further.pop("signal").startswith("CONT@")
+    logs = ("#SBATCH --output", "#SBATCH --error", "#SBATCH --open-mode")  # submitit sets these itself
+    assert sorted(directive(name, value) for name, value in {**given, **further}.items()) == sorted(
+        line for line in directives(text) if not line.startswith(logs)
+    )
+    assert "\n".join(setup) in text
+    assert shlex.join(srun) in text
+    os.chdir(cluster)  # as the job would: somewhere else
+    executor.run()
+    assert called(cluster) == (str(cluster / "my work"), STRANGE)
+
+
+def test_a_signal_of_the_preset_is_kept(cluster: Path, submitit: type[Executor]) -> None:
+    submit(["train"], Preset(extra=("--signal=USR1@30",)), folder=Path("logs"))
+    assert submitit.last.parameters["additional_parameters"] == {"signal": "USR1@30"}
+
+
+def test_without_submitit_the_remedy_is_named(cluster: Path) -> None:
+    with pytest.raises(ConfigError, match=r"pip install 'wildtype\[slurm\]'.*--dry-run"):
+        submit(["train"], Preset(), folder=Path("logs"))
+
+
+@pytest.mark.parametrize("program", ["sbatch", "srun"])
+def test_no_slurm_here(
+    cluster: Path, submitit: type[Executor], monkeypatch: pytest.MonkeyPatch, program: str
+) -> None:
+    (cluster / "bin" / program).unlink()
+    monkeypatch.setenv("PATH", str(cluster / "bin"))
+    with pytest.raises(ConfigError, match=f"no {program} on this machine.*login node"):
+        submit(["train"], Preset(), folder=Path("logs"))
+
+
+def test_a_refusal_says_why(cluster: Path, submitit: type[Executor]) -> None:
+    submitit.error = RuntimeError("sbatch: error: invalid partition specified: gpuu\nand more")
+    with pytest.raises(ConfigError, match=r"not submitted: sbatch: error: invalid partition .*: gpuu$"):
+        submit(["train"], Preset(), folder=Path("logs"))
+
+
+def test_no_program_and_no_place_for_logs(cluster: Path) -> None:
+    with pytest.raises(ConfigError, match="without %"):
+        submit(["train"], Preset(), folder=Path("100%j"), dry_run=True)
+    (cluster / "bin" / "wildtype").unlink()
+    with pytest.raises(ConfigError, match=r"bin/wildtype' for the job to call"):
+        submit(["train"], Preset(), folder=Path("logs"), dry_run=True)
+
+
+@pytest.mark.parametrize(
+    ("time", "expected"),
+    [
+        ("90", 90),
+        ("90:01", 91),
+        ("4:00:00", 240),
+        ("0:00:01", 1),
+        ("2-12", 3600),
+        ("1-0:30", 1470),
+        ("1-02:30:00", 1590),
+        ("36:00:00", 2160),
+    ],
+)
+def test_times(time: str, expected: int, tmp_path: Path) -> None:
+    assert minutes(time) == expected
+    (tmp_path / "p.yaml").write_text(
+        f"time: {time}\n"
+    )  # no quotes: YAML reads some as numbers to the base 60
+    assert minutes(read_preset(tmp_path / "p.yaml").time) == expected
+
+
+@pytest.mark.parametrize("time", ["", "0", "00:00", "-5", "4h", "1:2:3:4", "1-", "1e3", " 5", "UNLIMITED"])
+def test_bad_times(time: str) -> None:
+    with pytest.raises(ConfigError, match=r"time is .*2-12:00:00"):
+        minutes(time)
+
+
+def test_every_field_is_a_key_and_what_is_left_out_keeps_its_default(tmp_path: Path) -> None:
+    path = tmp_path / "p.yaml"
+    path.write_text(
+        "partition: gpu\naccount: on\nqos: '1'\nconstraint:\nnodes: 2\ngpus: 0\ngpu_type: a100\ncpus: 4\n"
+        "memory_gib: 0\ntime: 1:30:00\nmail: ~\nmail_events: [FAIL]\nextra:\n  - --exclusive\n"
+        "setup:\n  - |\n    module load a\n    module load b\n"
+        "prefix: apptainer exec i.sif\nprogram: wildtype\n"
+    )
+    preset = read_preset(path)
+    assert dataclasses.asdict(preset) == {
+        "partition": "gpu", "account": "on", "qos": "1", "constraint": "", "nodes": 2, "gpus": 0,
+        "gpu_type": "a100", "cpus": 4, "memory_gib": 0, "time": "1:30:00", "mail": "",
+        "mail_events": ("FAIL",), "extra": ("--exclusive",), "setup": ("module load a\nmodule load b\n",),
+        "prefix": "apptainer exec i.sif", "program": "wildtype",
+    }  # fmt: skip
+    for text in ("", "# nothing\n", "{}"):
+        path.write_text(text)
+        assert read_preset(path) == Preset()
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        ("gpus: 1\npartitoin: gpu\n", 2, "'partitoin' is not a key of a preset; did you mean partition?"),
+        ("xyz: 1\n", 1, "known: partition, account"),
+        ("gpus: 1\n\ngpus: 2\n", 3, "gpus stands there twice"),
+        ("gpus: many\n", 1, "gpus is 'many': a whole number"),
+        ("gpus: -1\n", 1, "gpus is -1, which is less than 0"),
+        ("nodes: 0\n", 1, "nodes is 0"),
+        ("cpus: 2.5\n", 1, "cpus is '2.5'"),
+        ("partition: [a, b]\n", 1, "partition wants one value"),
+        ("setup: module load x\n", 1, "setup wants a list"),
+        ("setup: [[a]]\n", 1, "setup wants a list"),
+        ("time: soon\n", 1, "time is 'soon'"),
+        ("mail: me\nmail_events: [end]\n", 2, "'end' is unknown; did you mean END?"),
+        ('partition: "a\\nrm -rf x"\n', 1, "partition is 'a\\nrm -rf x': write one line"),
+        ("extra: [exclusive]\n", 1, "'exclusive' is not written as --name"),
+        ("extra: [--time=5]\n", 1, "--time follows from the preset's key time"),
+        ("extra: [--gpus=5]\n", 1, "--gpus follows from the preset's key gpus"),
+        ("extra: [--output=x]\n", 1, "--output is not for a preset to set"),
+        ("gpu_type: a100:2\n", 1, "gpu_type is 'a100:2'"),
+        ("prefix: apptainer exec 'x\n", 1, "the prefix"),
+        ("gpus: 1\n- a\n", 2, "the preset is damaged: expected <block end>"),
+        ("gpus: 1\ncpus: \x01\n", 2, "the preset is damaged: unacceptable character"),
+        ("[" * 600, 1, "the preset is damaged"),
+        ("- gpus\n", 1, "lines of `key: value`"),
+        ("gpus: *there\n", 1, "the preset is damaged"),
+        ("<<: {gpus: 1}\n", 1, "'<<' is not a key"),
+        ("? [a]\n: b\n", 1, "is not a key"),
+    ],
+)
+def test_what_is_wrong_with_a_preset_is_said_with_its_line(
+    tmp_path: Path, text: str, line: int, says: str
+) -> None:
+    path = tmp_path / "p.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        read_preset(path)
+    assert str(caught.value).startswith(f"{path}:{line}: ")
+    assert says in str(caught.value)
+
+
+def test_a_preset_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "latin.yaml").write_bytes(b"mail: \xe9\n")
+    for path, says in {"none.yaml": "No such file", ".": "Is a directory", "latin.yaml": "not UTF-8"}.items():
+        with pytest.raises(ConfigError, match=f"cannot read the preset .*{says}"):
+            read_preset(tmp_path / path)
