@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 # Publishers' files for the tests on real yeast data; tests that need them say so when the folder is not there.
 export WILDTYPE_MIRROR ?= $(abspath ../shared/data/yeast)
 
-.PHONY: help install dev demo test test-slow lint clean
+.PHONY: help install dev browser demo test test-slow lint clean
 .DEFAULT_GOAL := help
 
 help: ## show the targets
@@ -25,6 +25,9 @@ $(VENV)/.dev: $(VENV)/.installed
 install: $(VENV)/.installed ## make .venv and install the package
 
 dev: $(VENV)/.dev ## the same with the developer's tools
+
+browser: ## install Chromium, for the tests that look at pages (Debian; elsewhere any Chromium on the PATH will do)
+	@command -v chromium >/dev/null || { apt-get -q -y update && apt-get -q -y install --no-install-recommends chromium; } >/dev/null
 
 demo: $(VENV)/.installed ## train the cell transformer and every baseline on the in-silico organism, print the table
 	$(BIN)/wildtype train data=ecoli-core-growth run.folder=runs/demo run.overwrite=true

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pytest
+
+from tests.command import wildtype
 
 WORDS = [
     "bench", "pipelines", "--nodes", "60", "--relations", "2", "--edges", "300", "--batch-size", "4",
@@ -17,10 +17,8 @@ WORDS = [
 @pytest.mark.parametrize("json_wanted", [True, False])
 def test_table_and_json(json_wanted: bool) -> None:
     words = [*WORDS, *(["--json"] if json_wanted else ["--no-reference"])]
-    result = subprocess.run(
-        [sys.executable, "-c", "from wildtype.cli.main import main; main()", *words],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    result = wildtype(*words)
+    assert result.returncode == 0, result.stderr
     if json_wanted:
         report = json.loads(result.stdout)
         assert report["equal"] is True

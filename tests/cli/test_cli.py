@@ -9,22 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-
-def wildtype(*words: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", "from wildtype.cli.main import main; main()", *words],
-        capture_output=True, text=True, input=stdin,
-    )  # fmt: skip
-
-
-def assert_one_sentence(result: subprocess.CompletedProcess[str], *needles: str) -> None:
-    assert result.returncode == 1, result.stderr
-    lines = [line for line in result.stderr.splitlines() if line.strip()]
-    assert len(lines) == 1, result.stderr
-    assert lines[0].startswith("wildtype: ")
-    assert "Traceback" not in result.stderr
-    for needle in needles:
-        assert needle in lines[0]
+from tests.command import assert_one_sentence, wildtype
 
 
 def test_predict_from_arguments_file_and_stdin_agree(tiny_run: Path, tmp_path: Path) -> None:
@@ -142,3 +127,13 @@ def test_doctor_finds_this_machine_ready() -> None:
     result = wildtype("doctor", "--json")
     assert result.returncode == 0, result.stdout
     assert json.loads(result.stdout)["problems"] == []
+
+
+def test_a_process_of_its_own_ends_with_one_sentence_and_a_code(tmp_path: Path) -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", "from wildtype.cli.main import main; main()", "evaluate", str(tmp_path)],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith("wildtype: ")
+    assert "no finished run" in result.stderr

@@ -2,46 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
-import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 import pytest
 
+from tests.command import wildtype
 from tests.tiny import tiny_dataset
 from wildtype.cli.data.estimate import human_bytes, human_seconds, load
-from wildtype.cli.main import main
 from wildtype.mutants.cell_graph import CellGraph
 from wildtype.mutants.precomputed import PrecomputedMasks
 from wildtype.organism.storage import save_organism
 from wildtype.phenotypes.storage import save_dataset
 from wildtype.sources.catalogue import dataset_folder, organism_folder
-
-
-@dataclass
-class Said:
-    code: int
-    stdout: str
-    stderr: str
-
-
-def wildtype(*words: str) -> Said:
-    out, err, code = io.StringIO(), io.StringIO(), 0
-    with (
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
-        mock.patch.object(sys, "argv", ["wildtype", *words]),
-    ):
-        try:
-            main()
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-    return Said(code, out.getvalue(), err.getvalue())
 
 
 @pytest.fixture
@@ -60,7 +35,7 @@ def tiny_in_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
 def test_estimate_then_precompute(tiny_in_cache: str, tmp_path: Path) -> None:
     place = ["--output", str(tmp_path / "masks"), "--json"]
     said = wildtype("data", "estimate", tiny_in_cache, "--seconds", "0", *place)
-    assert said.code == 0, said.stderr
+    assert said.returncode == 0, said.stderr
     rows = {row["layout"]: row for row in json.loads(said.stdout)}
     assert list(rows) == ["uint8", "bits", "indices", "nodes"]
     for row in rows.values():
@@ -68,7 +43,7 @@ def test_estimate_then_precompute(tiny_in_cache: str, tmp_path: Path) -> None:
         assert type(row["build_seconds"]) is float
         assert row["fits"] is True
     done = wildtype("data", "precompute", tiny_in_cache, "--layout", "indices", *place)
-    assert done.code == 0, done.stderr
+    assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert report["bytes"] == rows["indices"]["bytes"]
     assert report["bytes"] == sum(path.stat().st_size for path in (tmp_path / "masks").glob("*.npy"))
@@ -77,14 +52,14 @@ def test_estimate_then_precompute(tiny_in_cache: str, tmp_path: Path) -> None:
     masks = PrecomputedMasks.open(tmp_path / "masks", graph, dataset.table)
     masks.check(np.arange(len(masks)))
     again = wildtype("data", "precompute", tiny_in_cache, "--layout", "bits", *place)
-    assert again.code == 1
+    assert again.returncode == 1
     assert "something stands there" in again.stderr.splitlines()[-1]
 
 
 def test_estimate_for_people_and_of_chosen_relations(tiny_in_cache: str, tmp_path: Path) -> None:
     words = ["--relations", " physical ", "--layout", "bits", "--seconds", "0", "-o", str(tmp_path)]
     said = wildtype("data", "estimate", tiny_in_cache, *words)
-    assert said.code == 0, said.stderr
+    assert said.returncode == 0, said.stderr
     assert "576 mutants, 1 relations" in said.stdout
     assert "16 mutants" in said.stdout
     assert "bits" in said.stdout
@@ -104,7 +79,7 @@ def test_estimate_for_people_and_of_chosen_relations(tiny_in_cache: str, tmp_pat
 )
 def test_bad_requests_are_one_sentence(tiny_in_cache: str, words: list[str], needle: str) -> None:
     said = wildtype("data", "estimate", tiny_in_cache, *words)
-    assert said.code == 1
+    assert said.returncode == 1
     (line,) = said.stderr.splitlines()
     assert needle in line
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import html
-import io
 import json
 import os
 import re
@@ -15,13 +14,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rich.console import Console
 
 from wildtype.errors import ConfigError
 from wildtype.files import write_text
 from wildtype.phases import PHASES
-from wildtype.report.profile_page import COLOURS, profile_page
-from wildtype.report.profile_text import Scale, number, print_record
+from wildtype.report.profile_drawing import COLOURS
+from wildtype.report.profile_page import profile_page
 
 FAST = dict(
     zip(PHASES, (0.4, 0.6, 0.5, 0.9, 0.05, 6.1, 2.2, 4.8, 0.7, 13.9, 0.2, 2.1, 0.3, 0.1), strict=True)
@@ -131,13 +129,6 @@ class Page(HTMLParser):
             if "data-seconds" in attrs:
                 bars[-1][str(attrs["class"])] = float(str(attrs["data-seconds"]))
         return bars
-
-
-def printed(record: dict[str, Any], width: int = 100, encoding: str = "utf-8") -> str:
-    raw = io.BytesIO()
-    stream = io.TextIOWrapper(raw, encoding=encoding, write_through=True)
-    print_record(record, Console(file=stream, width=width, color_system=None))
-    return raw.getvalue().decode(encoding)
 
 
 # ------------------------------------------------------------------------------------------------------- page
@@ -274,62 +265,6 @@ def test_colours_differ_for_colour_blind_eyes() -> None:
         distance = np.linalg.norm(point[:, None] - point[None], axis=-1)
         assert distance[~np.eye(len(point), dtype=bool)].min() > 0.07, eyes
         assert np.diagonal(distance, 1).min() > 0.15, f"neighbours, {eyes}"
-
-
-# ------------------------------------------------------------------------------------------------------- text
-
-
-def test_figures_line_up() -> None:
-    assert Scale.of([0.0332, 0.6]).show(0.0332) == "33.20"
-    assert Scale.of([0.6]).show(1e-6) == "<0.01"
-    assert Scale.of([12.0]).show(12.0) == "12.00"
-    assert Scale.of([12.0]).unit == "s"
-    assert Scale.of([]).show(None) == "–"
-    assert [number(v) for v in (None, 0.0, 3.0, 1234.5, 0.01234, 47.81)] == [
-        "–",
-        "0",
-        "3",
-        "1,234",
-        "0.0123",
-        "47.8",
-    ]
-
-
-def test_record_fits_a_terminal() -> None:
-    text = printed(profile("odd [red]name"), width=100)
-    lines = text.splitlines()
-    assert max(map(len, lines)) <= 100
-    assert lines[0] == "odd [red]name: cell_transformer on toy"
-    assert lines[1] == "training, 50 timed steps, batches of 256"
-    names = [line.split("  ")[0] for line in lines]
-    start = names.index("wait for loader")
-    assert names[start : start + len(PHASES) + 1] == [*PHASES, "unattributed"]
-    row = next(line for line in lines if line.startswith("backward "))
-    for cell in ("13.90", "17.38", "41.8 %", "━━━━━", "512"):
-        assert cell in row
-    assert "outside of steps, in all: validation 1.25 s" in text
-    assert "measuring itself takes 0.1 % of a step" in text
-    assert next(line for line in lines if "aten::mm (12)" in line).split()[:4] == ["head", "120", "2", "3.25"]
-    assert next(line for line in lines if line.startswith("batch.py:12")).split()[-2:] == [
-        "aten::item",
-        "256",
-    ]
-
-
-def test_record_of_a_killed_run() -> None:
-    text = printed(killed())
-    assert "stopped early, 0 timed steps" in text
-    assert "outside of steps, in all: nothing" in text
-    assert "machine not known" in text
-    assert "by phase" not in text
-    assert "nan" not in text
-    assert "None" not in text
-
-
-def test_record_in_ascii() -> None:
-    text = printed(profile("naïve"), encoding="ascii")
-    assert text.startswith("na?ve: cell_transformer")
-    assert "a step" in text
 
 
 # ---------------------------------------------------------------------------------------------------- browser

@@ -28,6 +28,7 @@ def run(
     modes: Annotated[
         str, typer.Option(help="Which, with commas: data_only, forward, forward_backward, training.")
     ] = "data_only,forward,forward_backward,training",
+    reference: Annotated[bool, typer.Option("--reference", help="The model as its users had it.")] = False,
     folder: Folder = "", html: Html = "", json: Json = False,
     slurm: Slurm = False, preset: PresetFile = "", prefix: Prefix = "", dry_run: DryRun = False,
 ) -> None:  # fmt: skip
@@ -40,7 +41,12 @@ def run(
     from wildtype.runs.profile import chosen_modes, profile_run
 
     report = profile_run(
-        config, steps=steps, modes=chosen_modes(modes), folder=_room(folder), say=notes().print
+        config,
+        steps=steps,
+        modes=chosen_modes(modes),
+        reference=reference,
+        folder=_room(folder),
+        say=notes().print,
     )
     records = list(report["modes"].values())
     _page(html, records)

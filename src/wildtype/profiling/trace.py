@@ -1,73 +1,29 @@
-"""A few training steps looked at operator by operator: what runs, what is allocated, what waits for a value.
+"""A window of training steps under torch's profiler: when each operator and kernel ran, in which phase.
 
-Two instruments, each for what it is exact at:
-
-* `count_operators` watches one step through torch's dispatcher: every operator of forward, backward and
-  optimiser, the phase it ran in, the storage it made, and the line of Python behind every read, which is
-  what makes the processor wait for a GPU. It works alike on every device, and slows the step it watches.
-* `trace` runs torch's profiler over a window of steps: when each operator and kernel ran. The lines of
-  Python come from the first instrument, which names the line of every read and guesses none.
-
-The first sees the thread that calls the step and its backward passes, neither a loader's worker processes.
+The lines of Python come from the other instrument, `count_operators`, which watches one step of the window
+through torch's dispatcher, names the line of every read and guesses none. The phases of a step also become
+ranges for external profilers: `nvtx_listener`.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
-import sys
 import tempfile
-import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from types import FrameType, TracebackType
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
-from torch.overrides import TorchFunctionMode
 from torch.profiler import ProfilerActivity, profile, record_function, schedule
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from wildtype.errors import ConfigError
 from wildtype.files import writing
 from wildtype.phases import current, listening
-from wildtype.profiling.trace_analysis import (
-    PHASE_MARK,
-    SCALAR_READ,
-    OperatorCounts,
-    OperatorTotal,
-    Read,
-    TraceReport,
-    analyse,
-)
-
-Step = Callable[[], object]
-Phase = Callable[[], "str | None"]
-
-UNATTRIBUTED = "unattributed"
-BACKWARD = "<backward>"
-_TORCH = str(Path(torch.__file__).parent)
-# Operators whose result has a size that only the values tell, or is a value of Python.
-_SIZED_BY_VALUES = frozenset(
-    {
-        "aten::nonzero", "aten::masked_select", "aten::_unique", "aten::_unique2", "aten::unique_dim",
-        "aten::unique_consecutive", "aten::unique_dim_consecutive", "aten::bincount", "aten::equal",
-    }
-)  # fmt: skip
-_INDEXING = frozenset({"aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_"})
-_COPIES = frozenset({"aten::_to_copy", "aten::copy_"})
-# Calls that make no operator on a CPU, where there is nothing to copy.
-_TO_HOST: dict[Any, str] = {
-    torch.Tensor.cpu: "Tensor.cpu",
-    torch.Tensor.numpy: "Tensor.numpy",
-    torch.Tensor.__array__: "Tensor.numpy",
-    torch.Tensor.tolist: "Tensor.tolist",
-}
+from wildtype.profiling.operators import OperatorCounter, Phase, Step
+from wildtype.profiling.trace_analysis import PHASE_MARK, TraceReport, analyse
 
 
 @dataclass(frozen=True)
@@ -111,176 +67,6 @@ class Window:
                 f"active={self.active}), but there are {steps_available}: "
                 "shorten the window or take a smaller batch size"
             )
-
-
-def count_operators(step: Step, phase: Phase = current) -> OperatorCounts:
-    """Run one step and count its operators by phase, and its reads by line.
-
-    Parameters
-    ----------
-    step : callable
-        One training step on the next batch. What a first step does only once is counted as any other, so run
-        one before.
-    phase : callable
-        Returns the name of the current phase, or None, which counts as ``unattributed``.
-    """
-    with OperatorCounter(phase) as counter:
-        step()
-    return counter.counts()
-
-
-class OperatorCounter:
-    """A context that counts the operators of what runs inside it; for steps that somebody else calls.
-
-    Contexts of one counter may follow each other, for example one per step; ``counts`` sums over all.
-    The optimisers' own step counters, which stay on the CPU on every machine, are no reads.
-    """
-
-    def __init__(self, phase: Phase = current) -> None:
-        self.phase = phase
-        self.operators: dict[str, dict[str, OperatorTotal]] = {}
-        self.reads: dict[Read, float] = {}
-
-    def __enter__(self) -> OperatorCounter:
-        self._modes = ExitStack()
-        self._modes.enter_context(_Calls(self))
-        self._modes.enter_context(_Operators(self))
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._modes.__exit__(kind, error, trace)
-
-    def counts(self, steps: int = 1) -> OperatorCounts:
-        """Return what was counted, divided by ``steps``."""
-        return OperatorCounts(
-            {
-                phase: {
-                    name: OperatorTotal(t.calls / steps, t.seconds / steps, t.allocated_mib / steps)
-                    for name, t in totals.items()
-                }
-                for phase, totals in self.operators.items()
-            },
-            {read: calls / steps for read, calls in self.reads.items()},
-        )
-
-    def add(self, name: str, seconds: float, allocated: int) -> None:
-        """Count one call of an operator that took ``allocated`` bytes."""
-        total = self.operators.setdefault(self.phase() or UNATTRIBUTED, {}).setdefault(name, OperatorTotal())
-        total.calls += 1
-        total.seconds += seconds
-        total.allocated_mib += allocated / 2**20
-
-    def add_read(self, what: str, on_device: bool, frame: FrameType) -> None:
-        """Count one read, unless it is an optimiser's look at its own step counter."""
-        where, own_counter = _line(frame)
-        if on_device or not own_counter:
-            read = Read(where, what, self.phase() or UNATTRIBUTED, on_device)
-            self.reads[read] = self.reads.get(read, 0.0) + 1
-
-
-class _Operators(TorchDispatchMode):
-    """Tells the counter of every operator below autograd."""
-
-    def __init__(self, counter: OperatorCounter) -> None:
-        super().__init__()
-        self.counter = counter
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        start = time.perf_counter()
-        made = func(*args, **kwargs)
-        seconds = time.perf_counter() - start
-        if func.namespace == "profiler":  # the mark of a range, not work
-            return made
-        name = func._schema.name
-        given = [x for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
-        # A tensor made of Python's values is announced by lift_fresh: its storage is as new as any.
-        known = set() if name == "aten::lift_fresh" else {key for x in given for key, _ in _storages(x)}
-        new = {key: size for x in tree_leaves(made) for key, size in _storages(x) if key not in known}
-        self.counter.add(name, seconds, sum(new.values()))
-        what = _read_of(name, args, kwargs, made)
-        if what:
-            on_device = any(x.device.type != "cpu" for x in given) or _on_device(made)
-            self.counter.add_read(what, on_device, sys._getframe(1))
-        return made
-
-
-class _Calls(TorchFunctionMode):
-    """Tells the counter of copies to the host that are no operators because the tensor is there already."""
-
-    def __init__(self, counter: OperatorCounter) -> None:
-        super().__init__()
-        self.counter = counter
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        what = _TO_HOST.get(func)
-        if what and not _on_device(args[0]):
-            self.counter.add_read(what, False, sys._getframe(1))
-        return func(*args, **(kwargs or {}))
-
-
-def _on_device(value: object) -> bool:
-    return isinstance(value, torch.Tensor) and value.device.type != "cpu"
-
-
-def _storages(value: object) -> Iterator[tuple[int, int]]:
-    """Yield identity and bytes of the storages behind a tensor; a sparse one has several."""
-    if not isinstance(value, torch.Tensor):
-        return
-    parts = [value]
-    if value.layout == torch.sparse_coo:
-        parts = [value._indices(), value._values()]
-    elif value.layout == torch.sparse_csr:
-        parts = [value.crow_indices(), value.col_indices(), value.values()]
-    for part in parts:
-        storage = part.untyped_storage()
-        yield storage._cdata, storage.nbytes()
-
-
-def _read_of(name: str, args: Any, kwargs: dict[str, Any], made: Any) -> str | None:
-    """Return how a call reads values back to Python, or None if it does not."""
-    if name == "aten::_local_scalar_dense":
-        return SCALAR_READ
-    if name in _SIZED_BY_VALUES:
-        return name
-    if name == "aten::repeat_interleave" and kwargs.get("output_size") is None:
-        return name
-    if name in _INDEXING:
-        masked = any(x is not None and x.dtype in (torch.bool, torch.uint8) for x in args[1])
-        # One value put through a mask is no look-up: torch fills in place.
-        filled = name != "aten::index" and args[2].numel() == 1 and not _on_device(args[2])
-        return f"{name} with a boolean mask" if masked and not filled else None
-    if name in _COPIES and not (kwargs.get("non_blocking") or args[2:3] == (True,)):
-        source = args[1] if name == "aten::copy_" else args[0]
-        return f"{name} between devices" if source.device.type != made.device.type else None
-    return None
-
-
-def _line(frame: FrameType | None) -> tuple[str, bool]:
-    """Return the line of the innermost frame outside torch, and whether an optimiser reads its counter."""
-    own_counter = False
-    while frame is not None:
-        code = frame.f_code
-        if code.co_filename.startswith(_TORCH):
-            if code.co_name == "_engine_run_backward":  # no Python between the engine and the operator
-                break
-            own_counter |= code.co_name == "_get_value"
-        elif code.co_filename != __file__:
-            return f"{_short(code.co_filename)}:{frame.f_lineno} in {code.co_name}", own_counter
-        frame = frame.f_back
-    return BACKWARD, own_counter
-
-
-@cache
-def _short(file: str) -> str:
-    """Return a source file's path from the top of its package on: ``wildtype/nn/sparse.py``."""
-    path = Path(file)
-    top = path.parent
-    while (top / "__init__.py").is_file():
-        top = top.parent
-    return str(path.relative_to(top))
 
 
 def trace(

@@ -1,26 +1,30 @@
 """A page of profiles: where a step's time goes, one run or several side by side, in one HTML file.
 
 The page asks for nothing from outside and runs no script: style and drawings stand in it, and every text that
-comes from a record is escaped. A phase has the same number and the same colour in all drawings and tables.
-Colours go by kind (blue: data; yellow and brown: forward; red: backward; violet: optimizer; green: records),
-and were searched for the largest distance between any two, for common and for colour-blind eyes.
+comes from a record is escaped.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from html import escape
 from typing import Any
 
 from wildtype.errors import ConfigError
 from wildtype.files import finite
-from wildtype.phases import PHASES
+from wildtype.report.profile_drawing import (
+    HATCH,
+    diverging_bar,
+    html_text,
+    page_style,
+    phase_label,
+    stacked_bar,
+    timeline,
+)
 from wildtype.report.profile_text import (
-    UNATTRIBUTED,
     Record,
     Scale,
     in_order,
+    mean_phases,
     mean_step,
     number,
     percent,
@@ -30,19 +34,6 @@ from wildtype.report.profile_text import (
 )
 from wildtype.report.table import NONE
 
-COLOURS = dict(
-    zip(
-        PHASES,
-        ["#648dd9", "#424da1", "#99adee", "#4e78a0", "#6ee5f7", "#c9a55c", "#8e5a24", "#ecd06a", "#ac7400",
-         "#88251c", "#f693b2", "#68386c", "#c3dab0", "#7d8867"],
-        strict=True,
-    )
-)  # fmt: skip
-OTHER = "#777777"
-LANE, HEAD, FOOT = 20, 24, 24
-"""Pixels: the height of a lane of the timeline, and what stands above and below the lanes."""
-WIDTHS = (320, 640, 1000)
-"""Pixels that a drawing has at least in a narrow, a middling and a wide window."""
 MOST_READS = 40
 
 
@@ -65,7 +56,7 @@ def profile_page(records: Sequence[Record]) -> str:
     scale = Scale.of(map(mean_step, records))
     runs = [(_letter(i) if len(records) > 1 else "", record) for i, record in enumerate(records)]
     timed = [run for run in runs if _is_timed(run[1])]
-    names = ", ".join(_text(record.get("name")) for record in records)
+    names = ", ".join(html_text(record.get("name")) for record in records)
     parts = [
         f"<header><h1>Where a step’s time goes</h1>{_cards(runs, scale)}</header>",
         _bars(timed, scale) if timed else "",
@@ -82,7 +73,7 @@ def profile_page(records: Sequence[Record]) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
-        f"<title>Profile: {names}</title>\n<style>{_style()}</style></head>\n<body>{HATCH}<main>\n"
+        f"<title>Profile: {names}</title>\n<style>{page_style()}</style></head>\n<body>{HATCH}<main>\n"
         + "\n".join(part for part in parts if part)
         + "\n</main></body></html>\n"
     )
@@ -93,33 +84,12 @@ def profile_page(records: Sequence[Record]) -> str:
 Runs = Sequence[tuple[str, Record]]
 
 
-def _text(value: object) -> str:
-    """Return a value from a record as text of the page: escaped, and encodable."""
-    return escape(NONE if value is None else str(value).encode("utf-8", "replace").decode())
-
-
 def _is_timed(record: Record) -> bool:
     return mean_step(record) > 0 and bool(phases_of(record))
 
 
 def _letter(i: int) -> str:
     return chr(ord("A") + i) if i < 26 else f"R{i + 1}"
-
-
-def _phase_class(name: str) -> str:
-    return "p0" if name == UNATTRIBUTED else f"p{PHASES.index(name) + 1}" if name in COLOURS else "px"
-
-
-def _phase_number(name: str) -> str:
-    return str(PHASES.index(name) + 1) if name in COLOURS else ""
-
-
-def _label(name: str) -> str:
-    """Return a phase as tables name it: colour, number, name."""
-    return (
-        f'<span class="swatch {_phase_class(name)}"></span><span class="no">{_phase_number(name)}</span> '
-        f"{_text(name)}"
-    )
 
 
 def _table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
@@ -143,7 +113,8 @@ def _table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], kin
 
 def _name(letter: str, record: Record) -> str:
     early = "" if record.get("complete") else ' <span class="early">stopped early</span>'
-    return (f'<span class="letter">{letter}</span> ' if letter else "") + _text(record.get("name")) + early
+    mark = f'<span class="letter">{letter}</span> ' if letter else ""
+    return mark + html_text(record.get("name")) + early
 
 
 def _ratio(value: float) -> str:
@@ -165,20 +136,18 @@ def _cards(runs: Runs, scale: Scale) -> str:
         if _is_timed(record):
             mean, median, p95 = mean_step(record), *_spread(record, "median", "p95")
             big = f'<p class="big">{scale.show(mean)} <small>{scale.unit} per step</small></p>'
-            name, most = max(_means(record).items(), key=lambda item: item[1])
+            name, most = max(mean_phases(record).items(), key=lambda item: item[1])
             lines = [
                 f"median {scale.show(median)}, p95 {scale.show(p95)} {scale.unit}",
-                f"most of it: {_text(name)}, {percent(most, mean)}",
+                f"most of it: {html_text(name)}, {percent(most, mean)}",
             ]
             lines += [f"{number(size / mean)} mutants per second, in batches of {size:,}"] if size else []
             lines += [f"<b>{_ratio(mean / base)} × the step of {first}</b>"] if letter != first else []
-        about = (
-            f"{_text(work.get('model'))} on {_text(work.get('dataset'))}, {_text(record.get('execution'))}"
-        )
+        about = f"{html_text(work.get('model'))} on {html_text(work.get('dataset'))}"
         cards.append(
             f'<article class="card"><h2>{_name(letter, record)}</h2>'
-            f"<p>{about}; {_text(state(record))}</p>{big}"
-            f"<p>{'<br>'.join([*lines, _text(place(record))])}</p></article>"
+            f"<p>{about}, {html_text(record.get('execution'))}; {html_text(state(record))}</p>{big}"
+            f"<p>{'<br>'.join([*lines, html_text(place(record))])}</p></article>"
         )
     return f'<div class="cards">{"".join(cards)}</div>'
 
@@ -190,39 +159,48 @@ def _spread(record: Record, *keys: str) -> list[float | None]:
 
 def _bars(runs: Runs, scale: Scale) -> str:
     """Return stacked bars on one scale, for several runs also as shares, and the legend of all drawings."""
-    sums = {letter: sum(_means(record).values()) or 1.0 for letter, record in runs}
-    parts = [_stack(*run, max(sums.values()), scale) for run in runs]
+    sums = {letter: sum(mean_phases(record).values()) or 1.0 for letter, record in runs}
+    parts = [_run_bar(*run, max(sums.values()), scale) for run in runs]
     if len(runs) > 1:
         parts.append('<h3>The same as shares of each run’s step</h3><div class="shares">')
-        parts += [_stack(*run, sums[run[0]], scale) for run in runs]
+        parts += [_run_bar(*run, sums[run[0]], scale) for run in runs]
         parts.append("</div>")
-    names = in_order({name for _, record in runs for name in _means(record)})
-    legend = "".join(f"<li>{_label(name)}</li>" for name in names)
+    names = in_order({name for _, record in runs for name in mean_phases(record)})
+    legend = "".join(f"<li>{phase_label(name)}</li>" for name in names)
     return (
         '<section aria-labelledby="bars"><h2 id="bars">Mean time of a step, by phase</h2>'
         f'{"".join(parts)}<ul class="legend" aria-label="phases">{legend}</ul></section>'
     )
 
 
+def _run_bar(letter: str, record: Record, longest: float, scale: Scale) -> str:
+    """Return a run's name, its mean step, and its stacked bar, whose full width is ``longest`` seconds."""
+    step = f"{scale.show(mean_step(record))} {scale.unit}"
+    return (
+        f'<div class="run"><p>{_name(letter, record)}<b>{step}</b></p>'
+        f"{stacked_bar(record, longest, scale)}</div>"
+    )
+
+
 def _differences(runs: Runs, scale: Scale) -> str:
     """Return a table of the other runs against the first, with one sentence about each."""
     letter, first = runs[0]
-    base, before = _means(first), mean_step(first)
-    names = in_order({name for _, record in runs for name in _means(record)})
+    base, before = mean_phases(first), mean_step(first)
+    names = in_order({name for _, record in runs for name in mean_phases(record)})
     head = ["phase", f"{letter}, {scale.unit}"]
-    rows = [[_label(name), scale.show(base.get(name))] for name in names]
+    rows = [[phase_label(name), scale.show(base.get(name))] for name in names]
     total, epoch = ["", "a step", scale.show(before)], ["", "an epoch’s steps, s", _epoch(first)]
     sentences = []
     for other, record in runs[1:]:
         head += [f"{other}, {scale.unit}", f"{other} − {letter}", "", "of gap", f"{other} ÷ {letter}"]
-        means, step = _means(record), mean_step(record)
+        means, step = mean_phases(record), mean_step(record)
         whole = step - before if abs(step - before) > 0.01 * before else 0.0  # no shares of nothing
         gaps = {name: means.get(name, 0.0) - base.get(name, 0.0) for name in names}
         most = max(names, key=lambda name: abs(gaps[name]))
         for row, name in zip(rows, names, strict=True):
             old = base.get(name, 0.0)
             row += [scale.show(means.get(name)), _signed(scale, gaps[name]),
-                    _diverging(gaps[name], abs(gaps[most])),
+                    diverging_bar(gaps[name], abs(gaps[most])),
                     percent(gaps[name], whole).replace("-", "−"),
                     _ratio(means.get(name, 0.0) / old) if old else NONE]  # fmt: skip
         total += [scale.show(step), _signed(scale, step - before), "", "", _ratio(step / before)]
@@ -233,7 +211,7 @@ def _differences(runs: Runs, scale: Scale) -> str:
         )
         if gaps[most]:
             gap = _signed(scale, gaps[most])
-            sentence += f" The largest difference is in <b>{_text(most)}</b>: {gap} {scale.unit}."
+            sentence += f" The largest difference is in <b>{html_text(most)}</b>: {gap} {scale.unit}."
         sentences.append(f"<li>{sentence}</li>")
     return (
         f'<section aria-labelledby="differences"><h2 id="differences">Differences to {letter}</h2>'
@@ -241,10 +219,6 @@ def _differences(runs: Runs, scale: Scale) -> str:
         + _table(f"mean {scale.unit} per step, against {letter}", head, [*rows, total, epoch])
         + "</section>"
     )
-
-
-def _means(record: Record) -> dict[str, float]:
-    return {name: phase.get("mean") or 0.0 for name, phase in phases_of(record)}
 
 
 def _epoch(record: Record) -> str:
@@ -266,8 +240,8 @@ def _facts(runs: Runs) -> str:
         for key in dict.fromkeys(key for fact in facts for key in fact):
             values = [fact.get(key) for fact in facts]
             name = key.replace("_gib", ", GiB").replace("_", " ")
-            shown = [f"{v:,}" if isinstance(v, int) else _text(v) for v in values]
-            lines.append([f"<b>{_text(name)} ≠</b>" if len(set(shown)) > 1 else _text(name), *shown])
+            shown = [f"{v:,}" if isinstance(v, int) else html_text(v) for v in values]
+            lines.append([f"<b>{html_text(name)} ≠</b>" if len(set(shown)) > 1 else html_text(name), *shown])
         return lines
 
     def measured(record: Record) -> dict[str, Any]:
@@ -294,7 +268,7 @@ def _facts(runs: Runs) -> str:
 
 
 def _run(letter: str, record: Record) -> str:
-    parts = [_phases(record), _timeline(record), _counters(record), _reads(record)]
+    parts = [_phases(record), timeline(record), _counters(record), _reads(record)]
     heading = f'<h2 id="run-{letter}">{_name(letter, record)}</h2>'
     if not any(parts):
         return ""
@@ -309,7 +283,7 @@ def _phases(record: Record) -> str:
     keys = ("mean", "median", "p95", "cpu")
     head = ["phase", "mean", "median", "p95", "cpu", "share", "peak MiB"]
     rows = [
-        [_label(name), *(scale.show(phase.get(key)) for key in keys), percent(phase.get("mean"), whole),
+        [phase_label(name), *(scale.show(phase.get(key)) for key in keys), percent(phase.get("mean"), whole),
          number(phase.get("peak_mib"))]
         for name, phase in phases_of(record)
     ]  # fmt: skip
@@ -325,11 +299,12 @@ def _counters(record: Record) -> str:
     for name in in_order(counters):
         counted = counters[name]
         top = "<br>".join(
-            f"<code>{_text(one['name'])}</code> {number(one['calls'])} calls, {1e3 * one['seconds']:,.2f} ms"
+            f"<code>{html_text(one['name'])}</code> {number(one['calls'])} calls, "
+            f"{1e3 * one['seconds']:,.2f} ms"
             for one in counted.get("top") or []
         )
         keys = ("operators", "scalar_reads", "allocated_mib")
-        rows.append([_label(name), *(number(counted.get(key)) for key in keys), top or NONE])
+        rows.append([phase_label(name), *(number(counted.get(key)) for key in keys), top or NONE])
     head = ["phase", "operators", "scalar reads", "allocated MiB", "most of the time in"]
     return _table("counted per step, in a short trace", head, rows, "last-words")
 
@@ -339,226 +314,10 @@ def _reads(record: Record) -> str:
     if not reads:
         return ""
     rows = [
-        [f"<code>{_text(read.get('where'))}</code>", number(read.get("calls")), _text(read.get("what"))]
+        [f"<code>{html_text(read.get('where'))}</code>", number(read.get("calls")),
+         html_text(read.get("what"))]
         for read in reads[:MOST_READS]
-    ]
+    ]  # fmt: skip
     rows += [["", f"and {len(reads) - MOST_READS} places more"]] if len(reads) > MOST_READS else []
     caption = "reads of single values, each of which makes a GPU wait"
     return _table(caption, ["where", "calls per step", "what"], rows, "last-words")
-
-
-# --------------------------------------------------------------------------------------------------- drawings
-
-
-def _stack(letter: str, record: Record, longest: float, scale: Scale) -> str:
-    """Return a stacked bar whose full width is ``longest`` seconds."""
-    pieces, at, whole = [], 0.0, mean_step(record)
-    for name, seconds in _means(record).items():
-        share = seconds / longest
-        told = _text(f"{name}: {scale.show(seconds)} {scale.unit}, {percent(seconds, whole)} of a step")
-        pieces.append(
-            f'<g><title>{told}</title><rect class="{_phase_class(name)}" data-seconds="{seconds!r}" '
-            f'x="{100 * at:.4f}%" width="{100 * share:.4f}%" height="100%"/>'
-            f"{_inside(name, at + share / 2, share)}</g>"
-        )
-        at += share
-    step = f"{scale.show(whole)} {scale.unit}"
-    about = _text(f"{record.get('name')}: {step} per step, by phase")
-    return (
-        f'<div class="run"><p>{_name(letter, record)}<b>{step}</b></p>'
-        f'<svg class="bar" role="img" aria-label="{about}" width="100%" height="36">{"".join(pieces)}'
-        "</svg></div>"
-    )
-
-
-def _inside(name: str, centre: float, share: float) -> str:
-    """Return a phase's name and number where they fit: the name, or else the number, or else nothing."""
-
-    def fits(width: float) -> int:
-        return next((i for i, whole in enumerate(WIDTHS) if share * whole >= width), len(WIDTHS))
-
-    by_name, by_number = fits(6.9 * len(name) + 10), fits(18.0)
-    place = f'x="{100 * centre:.4f}%" y="50%"'
-    kind = "" if name == UNATTRIBUTED else " light" if _is_dark(COLOURS.get(name, OTHER)) else " dark"
-    texts = []
-    if by_name < len(WIDTHS):
-        texts.append(f'<text class="s{by_name}{kind}" {place}>{_text(name)}</text>')
-    if by_number < by_name and _phase_number(name):
-        texts.append(f'<text class="s{by_number} u{by_name}{kind}" {place}>{_phase_number(name)}</text>')
-    return "".join(texts)
-
-
-def _is_dark(colour: str) -> bool:
-    """Whether white reads better than black on a colour (by relative luminance)."""
-    red, green, blue = ((int(colour[i : i + 2], 16) / 255) ** 2.2 for i in (1, 3, 5))
-    luminance: float = 0.2126 * red + 0.7152 * green + 0.0722 * blue
-    return luminance < 0.18
-
-
-def _diverging(gap: float, widest: float) -> str:
-    """Return a bar to the right (longer) or to the left (shorter) of the middle."""
-    share = gap / (widest or 1.0)
-    x, width = 50 + min(50 * share, 0), abs(50 * share)
-    return (
-        '<svg class="gap" aria-hidden="true" width="96" height="12">'
-        f'<rect class="{"more" if share > 0 else "less"}" x="{x:.2f}%" width="{width:.2f}%" height="100%"/>'
-        '<line x1="50%" x2="50%" y1="0" y2="100%"/></svg>'
-    )
-
-
-def _timeline(record: Record) -> str:
-    """Return the recorded steps one after the other, a lane per phase."""
-    steps = [step for step in record.get("timeline") or [] if step]
-    lengths = [max(piece["end"] for piece in step) for step in steps]
-    whole = sum(lengths)
-    if not whole:
-        return ""
-    names = in_order({piece["phase"] for step in steps for piece in step})
-    lane = {name: HEAD + LANE * i for i, name in enumerate(names)}
-    foot = HEAD + LANE * len(names)
-    scale = Scale.of([whole / len(steps)])
-    drawn, start = [], 0.0
-    for i, (step, length) in enumerate(zip(steps, lengths, strict=True)):
-        x, width = 100 * start / whole, 100 * length / whole
-        title = f"step {i + 1}" if width > 9 else str(i + 1)
-        title += f": {scale.show(length)} {scale.unit}" if width > 22 else ""
-        drawn.append(
-            f'<rect class="band{i % 2}" x="{x:.4f}%" width="{width:.4f}%" height="{foot}"/>'
-            f'<text x="{x:.4f}%" y="15" dx="4">{title}</text>'
-        )
-        for phase, since, until, pieces in _merged(step, whole / 2000):
-            told = (
-                f"step {i + 1}, {phase}: {scale.show(until - since)} {scale.unit}, from {scale.show(since)}"
-            )
-            told += f", {pieces} pieces" if pieces > 1 else ""
-            drawn.append(
-                f'<rect class="{_phase_class(phase)}" x="{100 * (start + since) / whole:.4f}%" '
-                f'y="{lane[phase] + 3}" width="{100 * (until - since) / whole:.4f}%" height="{LANE - 6}">'
-                f"<title>{_text(told)}</title></rect>"
-            )
-        start += length
-    for tick in _ticks(whole * scale.factor):
-        x = 100 * tick / (whole * scale.factor)
-        anchor = "start" if x < 2 else "end" if x > 96 else "middle"
-        label = f"{tick:,g} {scale.unit}" if x == 0 else f"{tick:,g}"
-        drawn.append(
-            f'<line x1="{x:.4f}%" x2="{x:.4f}%" y1="{HEAD}" y2="{foot + 4}"/>'
-            f'<text x="{x:.4f}%" y="{foot + 18}" text-anchor="{anchor}">{label}</text>'
-        )
-    lanes = "".join(f"<li>{_label(name)}</li>" for name in names)
-    about = _text(f"timeline of {record.get('name')}: {len(steps)} steps, {scale.show(whole)} {scale.unit}")
-    return (
-        f"<figure><figcaption>timeline of the last recorded steps, {scale.unit}</figcaption>"
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{about}"><div class="gantt">'
-        f'<ol aria-hidden="true">{lanes}</ol><svg role="img" aria-label="{about}" width="100%" '
-        f'height="{foot + FOOT}">{"".join(drawn)}</svg></div></div></figure>'
-    )
-
-
-def _merged(step: Sequence[Mapping[str, Any]], gap: float) -> list[tuple[str, float, float, int]]:
-    """Return (phase, start, end, pieces): pieces of a phase no more than ``gap`` apart are drawn as one."""
-    last: dict[str, int] = {}
-    merged: list[tuple[str, float, float, int]] = []
-    for piece in step:
-        phase, start, end = piece["phase"], piece["start"], piece["end"]
-        i = last.get(phase)
-        if i is not None and start - merged[i][2] <= gap:
-            merged[i] = (phase, merged[i][1], max(end, merged[i][2]), merged[i][3] + 1)
-        else:
-            last[phase] = len(merged)
-            merged.append((phase, start, end, 1))
-    return merged
-
-
-def _ticks(end: float) -> list[float]:
-    """Return up to eight round figures from 0 to ``end``."""
-    size = 10.0 ** math.floor(math.log10(end / 8))
-    step = next(size * k for k in (1, 2, 5, 10) if size * k * 8 >= end)
-    return [i * step for i in range(int(end / step) + 1)]
-
-
-# ------------------------------------------------------------------------------------------------------ style
-
-HATCH = (
-    '<svg width="0" height="0" aria-hidden="true" class="defs"><defs><pattern id="hatch" width="6" '
-    'height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="h0" width="6" '
-    'height="6"/><rect class="h1" width="2.2" height="6"/></pattern></defs></svg>'
-)
-
-
-def _style() -> str:
-    """Return the style: colours of phases, then everything else."""
-    phases = [*((f"p{i + 1}", colour) for i, colour in enumerate(COLOURS.values())), ("px", OTHER)]
-    return "".join(f".{n}{{fill:{c};stroke:{c};background:{c}}}" for n, c in phases) + STYLE
-
-
-STYLE = """
-:root{--paper:#fff;--ink:#1c2126;--quiet:#5b6570;--line:#dde1e6;--band:#f5f6f8;--more:#a8442a;
---less:#2c6fa8;--hatch:#aeb5bd;--early:#8a5a00;--early-paper:#fff3d6}
-@media (prefers-color-scheme:dark){:root{--paper:#15181c;--ink:#e4e7ea;--quiet:#9aa4ae;--line:#333a42;
---band:#1c2025;--more:#e58a6f;--less:#7fb6e6;--hatch:#59626b;--early:#ffd98a;--early-paper:#3b2f12}}
-*{box-sizing:border-box}
-body{margin:0;background:var(--paper);color:var(--ink);font:15px/1.5 system-ui,"Segoe UI",Roboto,
-"Helvetica Neue",Arial,sans-serif;font-variant-numeric:tabular-nums}
-main{max-width:1120px;margin:0 auto;padding:32px 24px 48px}
-h1{font-size:28px;font-weight:600;letter-spacing:-.01em;margin:0 0 20px}
-h2{font-size:19px;font-weight:600;margin:0 0 12px;overflow-wrap:anywhere}
-h3{font-size:14px;font-weight:500;color:var(--quiet);margin:20px 0 8px}
-section{margin-top:44px} p{margin:0} svg{display:block} .defs{position:absolute}
-code{font:12.5px ui-monospace,Menlo,Consolas,"DejaVu Sans Mono",monospace;overflow-wrap:anywhere}
-.cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,260px),1fr));gap:16px}
-.card{border:1px solid var(--line);border-radius:8px;padding:16px 18px;min-width:0;overflow-wrap:anywhere}
-.card h2{font-size:15px;margin:0} .card p{color:var(--quiet);font-size:13.5px}
-.card .big{font-size:30px;font-weight:600;color:var(--ink);margin:8px 0 4px;letter-spacing:-.01em;
-line-height:1.2}
-.card .none{font-size:17px;color:var(--ink);margin:8px 0}
-.big small{font-size:14px;font-weight:400;color:var(--quiet);letter-spacing:0} .card b{color:var(--ink)}
-.letter{display:inline-block;min-width:22px;padding:0 6px;border-radius:4px;background:var(--ink);
-color:var(--paper);text-align:center;font-size:.82em;font-weight:600;font-variant-numeric:normal}
-.early{padding:1px 8px;border-radius:4px;background:var(--early-paper);color:var(--early);font-size:12px;
-font-weight:600;white-space:nowrap}
-.run{margin:0 0 14px} .run p{display:flex;flex-wrap:wrap;gap:0 8px;align-items:baseline;margin-bottom:4px;
-overflow-wrap:anywhere} .run b{margin-left:auto;font-weight:600;white-space:nowrap}
-.bar{border-radius:3px;background:var(--band)} .bar rect{stroke:none} .shares .run b{display:none}
-.bar text{display:none;font-size:12px;text-anchor:middle;dominant-baseline:central;fill:var(--ink);
-pointer-events:none} .bar text.light{fill:#fff} .bar text.dark{fill:#14171a} .bar text.s0{display:inline}
-@media (min-width:690px){.bar text.s1{display:inline} .bar text.u1{display:none}}
-@media (min-width:1050px){.bar text.s2{display:inline} .bar text.u2{display:none}}
-.p0{fill:url(#hatch);stroke:none;background:repeating-linear-gradient(45deg,var(--hatch) 0 2px,
-transparent 2px 5px)}
-.h0{fill:var(--band)} .h1{fill:var(--hatch)}
-.swatch{display:inline-block;width:12px;height:12px;border-radius:2px;margin-right:6px;vertical-align:-1px;
-border:1px solid color-mix(in srgb,var(--ink) 18%,transparent)}
-.no{display:inline-block;min-width:17px;color:var(--quiet);font-size:12px;text-align:right;font-weight:400}
-.legend{list-style:none;display:flex;flex-wrap:wrap;gap:4px 20px;margin:14px 0 0;padding:0;font-size:13.5px}
-.sentences{margin:0 0 14px;padding-left:18px}
-.scroll{overflow-x:auto;margin:0 0 24px} .scroll:focus-visible{outline:2px solid var(--less);
-outline-offset:2px}
-table{border-collapse:collapse;width:100%;font-size:13.5px} caption,figcaption{text-align:left;
-color:var(--quiet);font-size:13.5px;margin:0 0 6px} caption{white-space:nowrap}
-th,td{padding:4px 0 4px 20px;text-align:right;white-space:nowrap;border-bottom:1px solid var(--line);
-vertical-align:top} th{font-weight:400} thead th{color:var(--quiet);font-size:12.5px;vertical-align:bottom;
-border-bottom-color:var(--quiet)} th:first-child{text-align:left;padding-left:0} .total>*{font-weight:600;
-border-bottom:0} tr:has(+.total)>*{border-bottom-color:var(--quiet)}
-.scroll th:first-child{position:sticky;left:0;background:var(--paper)}
-.words td,.words th,.last-words td:last-child,.last-words th:last-child{text-align:left;white-space:normal}
-.words td,.words th{overflow-wrap:anywhere;min-width:110px} .last-words td:last-child{min-width:220px}
-.words th:first-child,.last-words td:first-child{color:var(--quiet)} .words th b{color:var(--ink);
-font-weight:600}
-.facts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,440px),1fr));gap:8px 40px;
-align-items:start}
-.gap{display:inline-block} .gap line{stroke:var(--quiet)} .more{fill:var(--more)} .less{fill:var(--less)}
-figure{margin:0} .gantt{display:grid;grid-template-columns:auto minmax(480px,1fr);gap:16px}
-.gantt ol{list-style:none;margin:0;padding:24px 0 0;font-size:12.5px} .gantt li{height:20px;
-line-height:20px;white-space:nowrap} .gantt text{font-size:11.5px;fill:var(--quiet)}
-.gantt line{stroke:var(--quiet);opacity:.25}
-.band0{fill:var(--band)} .band1{fill:none}
-footer{margin-top:44px;border-top:1px solid var(--line);padding-top:14px;color:var(--quiet);font-size:13px}
-@media (max-width:560px){main{padding:20px 14px 32px} h1{font-size:23px} .card .big{font-size:26px}}
-@media print{:root{--paper:#fff;--ink:#000;--quiet:#444;--line:#ccc;--band:#f3f3f3;--hatch:#999;
---more:#a8442a;--less:#2c6fa8;--early:#5c3c00;--early-paper:#fff} *{print-color-adjust:exact;
--webkit-print-color-adjust:exact}
-body{font-size:12px} main{max-width:none;padding:0} section{margin-top:24px} .scroll{overflow:visible}
-.card,.run,figure,tr{break-inside:avoid} h2,h3,caption{break-after:avoid} table{font-size:11px}
-th,td{padding:2px 0 2px 10px} .gantt{grid-template-columns:auto minmax(300px,1fr)}}
-"""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from wildtype.profiling.compare import Gap
@@ -17,7 +18,9 @@ def print_gap(gap: Gap, console: Console) -> None:
     """Print how one run differs from another: in a sentence, by phase, per epoch, and why."""
     console.print(gap.sentence(), markup=False, highlight=False)
     scale = Scale.of([gap.step["base"], gap.step["other"]])
-    table = Table("phase", gap.base, gap.other, f"difference, {scale.unit}", "ratio", "share of the gap")
+    table = Table(
+        "phase", escape(gap.base), escape(gap.other), f"difference, {scale.unit}", "ratio", "share of the gap"
+    )
     for row in [*gap.phases, {"phase": "unattributed", **gap.unexplained}]:
         table.add_row(str(row["phase"]), *_cells(row, scale), f"{row['share']:.1%}")
     table.add_section()
@@ -60,7 +63,7 @@ def estimate_table(estimate: Estimate) -> Table:
     table.add_row("steps per epoch", f"{estimate.steps_per_epoch:,}", "")
     table.add_row("seconds per epoch", f"{estimate.seconds_per_epoch:.4g} ({low:.4g} to {high:.4g})", "")
     epochs = f"seconds, {estimate.epochs} epochs"
-    table.add_row(epochs, f"{estimate.total_seconds:,.4g}", "")
+    table.add_row(epochs, f"{estimate.total_seconds:,.1f}", "")
     mib = 2**20
     rows = (
         ("memory, MiB", estimate.memory_mib, estimate.memory_available_mib),
@@ -75,9 +78,9 @@ def estimate_table(estimate: Estimate) -> Table:
 
 def rows_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     """Return a table of rows that have the same names."""
-    table = Table(*(name.replace("_", " ") for name in rows[0]))
+    table = Table(*(name.replace("_", " ") for name in (rows[0] if rows else ())))
     for row in rows:
-        table.add_row(*(_cell(value) for value in row.values()))
+        table.add_row(*(escape(_cell(value)) for value in row.values()))
     return table
 
 

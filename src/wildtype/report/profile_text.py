@@ -16,7 +16,7 @@ from rich.progress_bar import ProgressBar
 
 from wildtype.files import finite
 from wildtype.phases import PHASES
-from wildtype.report.table import NONE, _table, _text
+from wildtype.report.table import NONE, plain_table, plain_text
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -31,6 +31,11 @@ def phases_of(record: Record) -> list[tuple[str, Mapping[str, Any]]]:
     phases = record.get("phases") or {}
     rest = record.get("unattributed")
     return [(name, phases[name]) for name in in_order(phases)] + ([(UNATTRIBUTED, rest)] if rest else [])
+
+
+def mean_phases(record: Record) -> dict[str, float]:
+    """Return the mean seconds per step of every part that `phases_of` names, 0 where there is no figure."""
+    return {name: phase.get("mean") or 0.0 for name, phase in phases_of(record)}
 
 
 def in_order(names: Iterable[str]) -> list[str]:
@@ -124,19 +129,19 @@ def phase_table(record: Record, console: Console | None = None) -> Table:
     whole = mean_step(record)
     scale = Scale.of([whole])
     columns = ["phase", f"mean {scale.unit}", "median", "p95", "cpu", "share", "", "peak MiB"]
-    table = _table(console, columns, (1, 2, 3, 4, 5, 7), title="time of a step, by phase")
+    table = plain_table(console, columns, (1, 2, 3, 4, 5, 7), title="time of a step, by phase")
     for name, phase in phases_of(record):
         times = [scale.show(phase.get(key)) for key in ("mean", "median", "p95", "cpu")]
         cells = [name, *times, percent(phase.get("mean"), whole)]
-        peak = _text(number(phase.get("peak_mib")), console)
+        peak = plain_text(number(phase.get("peak_mib")), console)
         bar = ProgressBar(total=1.0, completed=(phase.get("mean") or 0.0) / (whole or 1.0), width=12,
                           complete_style="cyan", finished_style="cyan")  # fmt: skip
         style = "dim" if name == UNATTRIBUTED else ""
-        table.add_row(*(_text(cell, console, style) for cell in cells), bar, peak)
+        table.add_row(*(plain_text(cell, console, style) for cell in cells), bar, peak)
     step = record.get("seconds_per_step") or {}
     total = ["a step", *(scale.show(step.get(key)) for key in ("mean", "median", "p95"))]
     table.add_section()
-    table.add_row(*(_text(cell, console, "bold") for cell in total))
+    table.add_row(*(plain_text(cell, console, "bold") for cell in total))
     return table
 
 
@@ -145,16 +150,16 @@ def print_record(record: Record, console: Console | None = None) -> None:
     console, record = console or Console(), finite(record)
     work = record.get("workload") or {}
     title = f"{record.get('name')}: {work.get('model', NONE)} on {work.get('dataset', NONE)}"
-    console.print(_text(title, console, "bold"))
+    console.print(plain_text(title, console, "bold"))
     about = [str(record.get("execution") or NONE), state(record)]
     about += [f"batches of {number(work['batch_size'])}"] if work.get("batch_size") else []
-    console.print(_text(", ".join(about), console, "" if record.get("complete") else "yellow"))
+    console.print(plain_text(", ".join(about), console, "" if record.get("complete") else "yellow"))
     console.print()
     if mean_step(record) > 0:
         console.print(phase_table(record, console))
         console.print()
     for fact in _facts(record):
-        console.print(_text(fact, console, "dim"))
+        console.print(plain_text(fact, console, "dim"))
     if record.get("counters"):
         console.print()
         console.print(_counters(record["counters"], console))
@@ -175,22 +180,22 @@ def _facts(record: Record) -> list[str]:
 
 def _counters(counters: Mapping[str, Mapping[str, Any]], console: Console) -> Table:
     columns = ["phase", "operators", "scalar reads", "allocated MiB", "most of the time in"]
-    table = _table(console, columns, (1, 2, 3), title="counted per step, in a short trace")
+    table = plain_table(console, columns, (1, 2, 3), title="counted per step, in a short trace")
     for name in in_order(counters):
         counted = counters[name]
         cells = [name, *(number(counted.get(k)) for k in ("operators", "scalar_reads", "allocated_mib"))]
         top = ", ".join(f"{one['name']} ({number(one['calls'])})" for one in (counted.get("top") or [])[:3])
-        table.add_row(*(_text(cell, console) for cell in [*cells, top or NONE]))
+        table.add_row(*(plain_text(cell, console) for cell in [*cells, top or NONE]))
     return table
 
 
 def _reads(reads: Sequence[Mapping[str, Any]], console: Console) -> Table:
     title = "reads of single values, which make a GPU wait"
-    table = _table(console, ["where", "what", "calls per step"], (2,), title=title)
+    table = plain_table(console, ["where", "what", "calls per step"], (2,), title=title)
     ordered = sorted(reads, key=lambda read: -(read.get("calls") or 0))
     for read in ordered[:READS_SHOWN]:
         cells = [read.get("where"), read.get("what"), number(read.get("calls"))]
-        table.add_row(*(_text(cell, console) for cell in cells))
+        table.add_row(*(plain_text(cell, console) for cell in cells))
     if len(ordered) > READS_SHOWN:
-        table.add_row(_text(f"and {len(ordered) - READS_SHOWN} places more", console, "dim"))
+        table.add_row(plain_text(f"and {len(ordered) - READS_SHOWN} places more", console, "dim"))
     return table

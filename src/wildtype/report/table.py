@@ -37,7 +37,7 @@ _PLAIN = str.maketrans(
 NONE = "–"
 
 
-def _text(value: object, console: Console, style: str = "") -> Text:
+def plain_text(value: object, console: Console, style: str = "") -> Text:
     """Return text without markup, respelled where the terminal's encoding cannot show it."""
     spelled = str(value)
     try:
@@ -47,10 +47,25 @@ def _text(value: object, console: Console, style: str = "") -> Text:
     return Text(spelled, style=style)
 
 
-def _table(console: Console, columns: Sequence[str], numeric: Iterable[int] = (), title: str = "") -> Table:
+def plain_table(
+    console: Console, columns: Sequence[str], numeric: Iterable[int] = (), title: str = ""
+) -> Table:
+    """Return a table without rows that fits a terminal.
+
+    Parameters
+    ----------
+    console : Console
+        Whose width and encoding the table fits.
+    columns : sequence of str
+        Headings.
+    numeric : iterable of int
+        Columns of figures, by position: set to the right and never wrapped.
+    title : str
+        Above the table; none where it is empty.
+    """
     right = set(numeric)
     table = Table(
-        title=_text(title, console, "bold") if title else None,
+        title=plain_text(title, console, "bold") if title else None,
         title_justify="left",
         box=box.SIMPLE_HEAD,
         padding=(0, 1 if console.width >= 110 else 0, 0, 0),
@@ -59,7 +74,7 @@ def _table(console: Console, columns: Sequence[str], numeric: Iterable[int] = ()
     )
     for i, column in enumerate(columns):
         table.add_column(
-            _text(column, console),
+            plain_text(column, console),
             justify="right" if i in right else "left",
             overflow="fold",
             no_wrap=i in right,
@@ -125,7 +140,7 @@ def print_comparison(comparison: Comparison, console: Console | None = None) -> 
     """Print a comparison as a table of up to 100 columns, then who wins and how the figures were made."""
     console = console or Console()
     columns = ["model", "Pearson [95 %]", "Δ to reference", "ρ", "MSE", "sign", "strong", "s", "MiB"]
-    table = _table(console, columns, range(1, len(columns)))
+    table = plain_table(console, columns, range(1, len(columns)))
     for score in comparison.scores:
         cells = [
             score.model,
@@ -139,13 +154,13 @@ def print_comparison(comparison: Comparison, console: Console | None = None) -> 
             _measured(score.peak_mib),
         ]
         style = "bold" if score is comparison.best else ""
-        table.add_row(*(_text(cell, console, style) for cell in cells))
+        table.add_row(*(plain_text(cell, console, style) for cell in cells))
     console.print(table)
     console.print()
-    console.print(_text(comparison.winner_sentence, console, "bold"))
+    console.print(plain_text(comparison.winner_sentence, console, "bold"))
     legend = "ρ: Spearman; sign, strong: AUROC of sign and of strong interactions; s, MiB: time, peak memory"
     for fact in (legend, *_facts(comparison)):
-        console.print(_text(fact, console, "dim"))
+        console.print(plain_text(fact, console, "dim"))
 
 
 def _cell(value: object) -> str:
@@ -197,8 +212,8 @@ def to_markdown(comparison: Comparison) -> str:
 def print_card(card: Mapping[str, Any], console: Console | None = None) -> None:
     """Print what ``Dataset.card`` returns: counts, exclusions, policies, noise, notes, and every stage."""
     console = console or Console()
-    console.print(_text(card["name"], console, "bold"))
-    facts = _table(console, ["", ""])
+    console.print(plain_text(card["name"], console, "bold"))
+    facts = plain_table(console, ["", ""])
     facts.show_header = False
     description = f": {card['organism_description']}" if card["organism_description"] else ""
     lines: list[tuple[str, object]] = [
@@ -215,22 +230,22 @@ def print_card(card: Mapping[str, Any], console: Console | None = None) -> None:
         ("sha256", card["sha256"]),
     ]
     for name, value in lines:
-        facts.add_row(_text(name, console, "dim"), _text(value, console))
+        facts.add_row(plain_text(name, console, "dim"), plain_text(value, console))
     console.print(facts)
     by_phenotype = card["rows_by_phenotype_and_order"]
     orders = sorted({int(order) for counts in by_phenotype.values() for order in counts})
     columns = ["rows by genes per mutant", *(str(order) for order in orders)]
-    table = _table(console, columns, range(1, len(columns)))
+    table = plain_table(console, columns, range(1, len(columns)))
     for name, counts in by_phenotype.items():
         cells = [name, *(f"{counts.get(str(order), 0):,}" for order in orders)]
-        table.add_row(*(_text(cell, console) for cell in cells))
+        table.add_row(*(plain_text(cell, console) for cell in cells))
     console.print(table)
     if card["stages"]:
         _print_stages(card["stages"], console)
 
 
 def _print_stages(stages: Iterable[Mapping[str, Any]], console: Console) -> None:
-    table = _table(console, ["stage", "step", "policy", "rows in", "rows out", "counts"], (3, 4))
+    table = plain_table(console, ["stage", "step", "policy", "rows in", "rows out", "counts"], (3, 4))
     before = ""
     for report in stages:
         cells = [
@@ -242,7 +257,7 @@ def _print_stages(stages: Iterable[Mapping[str, Any]], console: Console) -> None
             _counts(report["counts"]),
         ]
         before = report["stage"]
-        table.add_row(*(_text(cell, console) for cell in cells))
+        table.add_row(*(plain_text(cell, console) for cell in cells))
     console.print()
     console.print(table)
 
@@ -255,11 +270,13 @@ def print_relations(organism: Organism, console: Console | None = None) -> None:
     """Print the gene graphs of an organism: sizes, direction, what was dropped and why, where from."""
     console = console or Console()
     if not organism.graphs:
-        console.print(_text(f"{organism.name} ({len(organism.genes):,} genes) has no gene graphs", console))
+        console.print(
+            plain_text(f"{organism.name} ({len(organism.genes):,} genes) has no gene graphs", console)
+        )
         return
     columns = ["relation", "nodes", "edges", "rows", "kind", "dropped", "source"]
     title = f"Gene graphs of {organism.name} ({len(organism.genes):,} genes)"
-    table = _table(console, columns, (1, 2, 3), title)
+    table = plain_table(console, columns, (1, 2, 3), title)
     for relation in organism.graphs.values():
         cells = [
             relation.name,
@@ -270,7 +287,7 @@ def print_relations(organism: Organism, console: Console | None = None) -> None:
             _counts(relation.dropped),
             " ".join(part for part in (relation.source, relation.version) if part) or NONE,
         ]
-        table.add_row(*(_text(cell, console) for cell in cells))
+        table.add_row(*(plain_text(cell, console) for cell in cells))
     table.columns[0].min_width = min(max(len(name) for name in organism.graphs), 32)
     console.print(table)
     console.print()
@@ -279,8 +296,8 @@ def print_relations(organism: Organism, console: Console | None = None) -> None:
         if relation.note:
             notes.setdefault(relation.note, []).append(relation.name)
     for note, names in notes.items():
-        console.print(_text(f"{', '.join(names)}: {note}", console))
+        console.print(plain_text(f"{', '.join(names)}: {note}", console))
     legend = (
         "rows: genes with an outgoing edge, on which an attention prior acts; undirected edges count once"
     )
-    console.print(_text(legend, console, "dim"))
+    console.print(plain_text(legend, console, "dim"))

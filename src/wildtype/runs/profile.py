@@ -18,6 +18,7 @@ from wildtype.mutants.cell_graph import CellGraph
 from wildtype.mutants.loader import MutantLoader
 from wildtype.phases import phase
 from wildtype.phenotypes import Dataset
+from wildtype.profiling.as_before import as_before
 from wildtype.profiling.pipelines import measure_pipelines
 from wildtype.profiling.python_lines import LineReport, time_lines
 from wildtype.profiling.record import FILE
@@ -48,6 +49,7 @@ def profile_run(
     *,
     steps: int = 50,
     modes: tuple[str, ...] = MODES,
+    reference: bool = False,
     folder: Path | None = None,
     dataset: Dataset | None = None,
     say: Say = lambda text: None,
@@ -62,6 +64,8 @@ def profile_run(
         Timed steps of each mode, beside those that warm up.
     modes
         Which.
+    reference
+        Run the model as its users had it; see `as_before`.
     folder
         Where the profiles go, one file per mode, and ``profile.json``, that of the last; nothing is kept
         otherwise.
@@ -81,7 +85,8 @@ def profile_run(
     records: dict[str, dict[str, Any]] = {}
     for mode in modes:
         say(f"{mode}: {steps} steps")
-        records[mode] = _steps(replace(config, execution=mode), data, steps, folder, f"profile-{mode}.json")
+        of_mode = replace(config, execution=mode)
+        records[mode] = _steps(of_mode, data, steps, folder, f"profile-{mode}.json", reference=reference)
     last = records[modes[-1]]
     if folder is not None:
         write_json(folder / FILE, last)
@@ -267,8 +272,12 @@ def _steps(
     folder: Path | None,
     name: str,
     loader: Batches | None = None,
+    *,
+    reference: bool = False,
 ) -> dict[str, Any]:
     model, tensors = build(config, data, config.seed)
+    if reference:
+        model = as_before(model)
     warm_up = 5
     per_epoch = -(-len(data.split.train) // config.training.batch_size)
     training = replace(

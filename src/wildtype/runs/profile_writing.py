@@ -10,8 +10,8 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from wildtype.config.schema import TrainConfig
 from wildtype.models.interface import Model, OrganismTensors
 from wildtype.profiling.memory import high_water
+from wildtype.profiling.operators import OperatorCounter
 from wildtype.profiling.record import RecordWriter, Workload
-from wildtype.profiling.trace import OperatorCounter
 from wildtype.runs.data import RunData
 from wildtype.training.fit import accelerator
 from wildtype.training.phase_hooks import recorder_for

@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -231,8 +232,9 @@ def _times(cuts: list[_Cut]) -> StepTimes:
     return times
 
 
+@cache
 def seconds_per_cut(pieces: int = 2000) -> float:
-    """Measure what one cut costs: with a recorder that listens, less without one."""
+    """Measure, once, what one cut costs: with a recorder that listens, less without one."""
     from wildtype.phases import phase
 
     def run() -> float:

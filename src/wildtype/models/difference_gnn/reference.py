@@ -29,6 +29,7 @@ from wildtype.nn.relation_aggregation import (
     pairwise_reference,
 )
 from wildtype.nn.sparse import SparseOperator
+from wildtype.phases import phase
 
 
 class MaskedGINConv(MessagePassing):  # type: ignore[misc]
@@ -72,7 +73,10 @@ class ReferenceDifferenceGNN(nn.Module):
             context = model.condition(mutants.condition)
         scores: dict[str, Tensor] = {}
         if self.pool is not None:
-            batch = Batch.from_data_list([self.sample(edges, genes) for genes in self.removed(mutants)])
+            with phase("representation"):
+                samples = [self.sample(edges, genes) for genes in self.removed(mutants)]
+            with phase("collate"):
+                batch = Batch.from_data_list(samples)
             x, keep, index = self.states(batch), batch["gene"].keep, batch["gene"].batch
             pooled = self.pool(x[keep], index[keep], dim_size=len(mutants))
             whole = self.pool(wild, torch.zeros(len(wild), dtype=torch.int64))

@@ -1,0 +1,190 @@
+"""Profile records, and what a comparison of two says."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wildtype.errors import ConfigError
+from wildtype.phases import phase
+from wildtype.profiling.compare import compare
+from wildtype.profiling.record import FILE, RecordWriter, Workload, load_record, profile_record
+from wildtype.profiling.trace_analysis import OperatorCounts, OperatorTotal, Read
+from wildtype.training.phase_recorder import PhaseRecorder
+
+WORK = Workload("cell_transformer", "tiny", 24, 2, 80, 1000, 64, 4)
+
+
+class Clock:
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def recorded(seconds, cpu=None, *, rest=0.0, steps=3, warm_up=0):
+    """Steps of known seconds per phase."""
+    wall, own = Clock(), Clock()
+    recorder = PhaseRecorder(warm_up=warm_up, clock=wall, cpu_clock=own)
+    with recorder.listening():
+        for _ in range(steps):
+            recorder.begin()
+            for name, spent in seconds.items():
+                with phase(name):
+                    wall.now += spent
+                    own.now += (cpu or seconds)[name]
+            wall.now += rest
+        recorder.finish()
+    return recorder
+
+
+def record(seconds, name="run", *, counts=None, work=WORK, **settings):
+    return profile_record(recorded(seconds, **settings), work, name=name, counts=counts)
+
+
+def counts(phase, operators, reads=0.0, mib=0.0):
+    totals = {name: OperatorTotal(*total) for name, total in operators.items()}
+    if mib:
+        next(iter(totals.values())).allocated_mib = mib
+    found = {Read("model.py:7 in forward", "aten::item", phase, False): reads} if reads else {}
+    return OperatorCounts({phase: totals}, found)
+
+
+def test_a_record_holds_exclusive_means_and_the_rest():
+    found = record({"fetch": 1.0, "head": 2.0, "backward": 4.0}, rest=1.0)
+    assert found["seconds_per_step"] == {"mean": 8.0, "median": 8.0, "p95": 8.0}
+    assert {name: row["mean"] for name, row in found["phases"].items()} == {
+        "fetch": 1.0, "head": 2.0, "backward": 4.0,
+    }  # fmt: skip
+    assert found["unattributed"] == {"mean": 1.0, "share": 0.125}
+    assert (found["steps"], found["complete"], found["counters"]) == (3, True, None)
+    assert [piece["phase"] for piece in found["timeline"][-1] if piece["end"] > piece["start"]] == [
+        "fetch", "head", "backward", "unattributed",
+    ]  # fmt: skip
+    assert 0 <= found["overhead_share"] < 0.01
+
+
+def test_a_run_that_is_killed_leaves_a_record_that_can_be_read(tmp_path):
+    recorder = recorded({"head": 1.0}, steps=2, warm_up=5)
+    writer = RecordWriter(tmp_path / FILE, recorder, WORK, name="killed", execution="training", every=1e9)
+    writer.step()
+    assert not (tmp_path / FILE).exists()
+    writer.every = 0.0
+    writer.step()
+    found = load_record(tmp_path)
+    assert (found["complete"], found["steps"], found["name"]) == (False, 0, "killed")
+    with pytest.raises(ConfigError, match="profile of 'killed' has no timed step"):
+        compare(found, found)
+
+
+def test_files_that_are_no_records(tmp_path):
+    with pytest.raises(ConfigError, match="there is no profile at"):
+        load_record(tmp_path)
+    for text, said in (
+        ("{", "is damaged"),
+        ("[]", "no profile of format 1"),
+        ('{"format": 2}', "no profile"),
+    ):
+        (tmp_path / FILE).write_text(text)
+        with pytest.raises(ConfigError, match=said):
+            load_record(tmp_path / FILE)
+    with pytest.raises(ConfigError, match="one profile only"):
+        compare(record({"head": 1.0}))
+
+
+def test_a_comparison_attributes_the_gap_to_phases_and_states_the_rest():
+    base = record({"fetch": 1.0, "head": 2.0}, "base", rest=1.0)
+    slow = record({"fetch": 1.0, "head": 8.0, "logging": 1.0}, "slow", rest=2.0)
+    gap = compare(base, slow)[0]
+    assert gap.step == {"base": 4.0, "other": 12.0, "ratio": 3.0, "difference": 8.0}
+    shares = {row["phase"]: row["share"] for row in gap.phases}
+    assert shares == {"head": 0.75, "logging": 0.125, "fetch": 0.0}
+    assert gap.unexplained["share"] == 0.125
+    assert gap.epoch["ratio"] == 3.0
+    assert [(cause.phase, cause.share) for cause in gap.causes] == [
+        ("head", pytest.approx(0.75)), ("logging", pytest.approx(0.125)),
+    ]  # fmt: skip
+    assert gap.sentence().startswith(
+        "slow takes 3.00 times as long as base per epoch; 75% of it: head, 8.00 s"
+    )
+    assert json.loads(json.dumps(gap.to_json()))["causes"][0]["phase"] == "head"
+
+
+def test_more_steps_count_against_the_time_of_each():
+    base = record({"head": 4.0}, "base")
+    work = Workload("cell_transformer", "tiny", 24, 2, 80, 1000, 4, 64)
+    small = record({"head": 1.0}, "small", work=work)
+    gap = compare(base, small)[0]
+    assert gap.epoch["ratio"] == 4.0
+    first, last = gap.causes[0], gap.causes[-1]
+    assert (first.phase, first.kind, first.share) == (None, "steps", pytest.approx(2.0))
+    assert first.evidence == "64 steps per epoch instead of 4, of 4 mutants instead of 64"
+    assert (last.phase, last.share) == ("head", pytest.approx(-1.0))
+
+
+@given(
+    st.dictionaries(st.sampled_from(["fetch", "head", "loss", "backward"]), st.floats(0.1, 10), min_size=1),
+    st.dictionaries(st.sampled_from(["fetch", "head", "loss", "backward"]), st.floats(0.1, 10), min_size=1),
+    st.floats(0.0, 1.0),
+)
+def test_shares_of_phases_and_the_rest_sum_to_the_gap(base, other, rest):
+    gap = compare(record(base, rest=rest), record(other))[0]
+    difference = sum(row["difference"] for row in gap.phases) + gap.unexplained["difference"]
+    assert difference == pytest.approx(gap.step["difference"], abs=1e-9)
+    if abs(gap.step["difference"]) > 1e-3:
+        shares = sum(row["share"] for row in gap.phases) + gap.unexplained["share"]
+        assert shares == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "slow", "cpu", "base_counts", "slow_counts", "said"),
+    [
+        ("waiting", 3.0, 1.0, None, None, "stood still for 2.00 s"),
+        ("python", 3.0, 3.0, None, None, "operators were not counted"),
+        (
+            "scalar reads", 3.0, 3.0, counts("head", {"aten::mm": (4.0, 0.5)}),
+            counts("head", {"aten::mm": (4.0, 0.5), "aten::item": (64.0, 0.1)}, reads=64.0),
+            "64 more scalar reads of tensors per step, most at model.py:7 in forward",
+        ),
+        (
+            "repeated", 3.0, 3.0,
+            counts("head", {"aten::mm": (4.0, 0.5), "aten::add": (2.0, 0.1)}, reads=2.0),
+            counts("head", {"aten::mm": (12.0, 1.5), "aten::add": (6.0, 0.3)}, reads=6.0),
+            "the same operators 3 times",
+        ),
+        (
+            "more operators", 3.0, 3.0, counts("head", {"aten::mm": (4.0, 0.5)}),
+            counts("head", {"aten::index": (90.0, 1.0), "aten::mm": (4.0, 0.5)}),
+            "94 operators instead of 4, most of all aten::index",
+        ),
+        (
+            "larger operands", 3.0, 3.0, counts("head", {"aten::mm": (4.0, 0.5)}),
+            counts("head", {"aten::mm": (4.0, 2.5)}, mib=8.0),
+            "aten::mm takes longer, 8.0 MiB more are allocated",
+        ),
+        (
+            "python", 3.0, 3.0, counts("head", {"aten::mm": (4.0, 0.5)}),
+            counts("head", {"aten::mm": (4.0, 0.5)}), "between the operators",
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_slower_phase_does_more_of(kind, slow, cpu, base_counts, slow_counts, said):
+    base = record({"head": 1.0}, "base", counts=base_counts)
+    other = record({"head": slow}, "slow", cpu={"head": cpu}, counts=slow_counts)
+    for gap in (compare(base, other)[0], compare(other, base)[0]):  # also when the slow one comes first
+        assert gap.causes[0].kind == kind
+        assert said in gap.causes[0].evidence
+
+
+def test_runs_that_take_the_same_time_have_no_causes():
+    gap = compare(record({"head": 1.0}), record({"head": 1.01}))[0]
+    assert gap.causes == []
+    assert gap.sentence() == "run and run take the same time."
+
+
+def test_a_record_of_a_folder_and_of_its_file_are_the_same(tmp_path: Path):
+    (tmp_path / FILE).write_text(json.dumps(record({"head": 1.0}), default=float))
+    assert load_record(tmp_path) == load_record(tmp_path / FILE)

@@ -1,0 +1,138 @@
+"""`profile` of a whole configuration: modes, fixed steps, traces, pipelines, estimates."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.runs.test_run import QUICK
+from tests.tiny import tiny_dataset
+from wildtype.config.compose import compose
+from wildtype.errors import CheckpointError, ConfigError
+from wildtype.profiling.estimate import Estimate
+from wildtype.profiling.record import load_record
+from wildtype.profiling.trace import Window
+from wildtype.runs.estimate import estimate_run, refuse
+from wildtype.runs.profile import (
+    MODES,
+    PARTS,
+    chosen_modes,
+    profile_pipelines,
+    profile_python_lines,
+    profile_run,
+    profile_step,
+    profile_trace,
+)
+from wildtype.runs.run import Run, train
+
+
+def config(*words: str):
+    return compose([*QUICK, *words])
+
+
+def test_modes_add_up_and_parts_cover_the_step(tmp_path: Path) -> None:
+    report = profile_run(config(), steps=4, folder=tmp_path, dataset=tiny_dataset())
+    assert list(report["modes"]) == list(MODES)
+    for mode, record in report["modes"].items():
+        assert (record["execution"], record["steps"], record["complete"]) == (mode, 4, True)
+        assert json.loads((tmp_path / f"profile-{mode}.json").read_text())["execution"] == mode
+    assert "encode wild type" not in report["modes"]["data_only"]["phases"]
+    assert "backward" not in report["modes"]["forward"]["phases"]
+    last = report["modes"]["training"]
+    assert load_record(tmp_path)["execution"] == "training"
+    assert sum(part["share"] for part in report["parts"].values()) == pytest.approx(1.0)
+    assert set(PARTS) < set(report["parts"])
+    added = report["added"]
+    assert sum(row.get("added", 0.0) for row in added) == pytest.approx(
+        added[-1]["seconds_per_step"] - added[0]["seconds_per_step"]
+    )
+    assert last["counters"]["backward"]["operators"] > 0
+    assert all(phase["peak_mib"] is None or phase["peak_mib"] > 0 for phase in last["phases"].values())
+
+
+def test_modes_are_chosen_by_name() -> None:
+    assert chosen_modes("training, data_only") == ("data_only", "training")
+    for words in ("backward", ""):
+        with pytest.raises(ConfigError, match="known: data_only, forward"):
+            chosen_modes(words)
+
+
+def test_a_step_on_a_batch_that_stays_the_same(tmp_path: Path) -> None:
+    record = profile_step(config(), steps=3, folder=tmp_path, dataset=tiny_dataset())
+    assert record["steps"] == 3
+    assert record["perturbed_genes"] >= 64
+    assert record["mutants_per_second"] == pytest.approx(64 / record["seconds_per_step"]["mean"])
+    assert "collate" not in record["phases"]
+
+
+def test_a_trace_of_a_configuration(tmp_path: Path) -> None:
+    target = tmp_path / "trace.json"
+    report = profile_trace(config(), Window(0, 1, 1), target=target, dataset=tiny_dataset())
+    assert "aten::" in report.to_text()
+    events = json.loads(target.read_text())["traceEvents"]
+    names = " ".join(str(event.get("name")) for event in events)
+    assert "backward" in names
+    assert "encode wild type" in names
+    with pytest.raises(ConfigError, match="the trace window takes 9 steps"):
+        profile_trace(config("training.steps=5"), Window(), target=target, dataset=tiny_dataset())
+
+
+def test_lines_of_the_data_pipeline() -> None:
+    report = profile_python_lines(config(), batches=7, dataset=tiny_dataset())
+    lines = report.to_json()["lines"]
+    assert any("loader.py" in line["file"] for line in lines)
+
+
+def test_pipelines_feed_every_model() -> None:
+    others = [compose([*QUICK[4:], "model=dango", "model.width=8"])]
+    report = profile_pipelines(config(), others, batches=2, seconds=0.01, dataset=tiny_dataset())
+    assert {(row["path"], row["name"]) for row in report["rows"]} == {
+        (path, name)
+        for path in ("fast", "reference")
+        for name in ("perturbation", "lazy_subgraph", "1-hop", "2-hop", "3-hop")
+    }
+    assert {row["model"] for row in report["models"]} == {"cell_transformer", "dango"}
+    assert all(0 < row["data_share"] < 1 for row in report["models"])
+    plain = next(row for row in report["rows"] if (row["path"], row["name"]) == ("reference", "1-hop"))
+    assert plain["representation_ms"] > 0
+    assert plain["collate_ms"] > 0
+
+
+@pytest.mark.parametrize("execution", ["data_only", "forward"])
+def test_training_cut_short_leaves_a_profile_and_no_model(tmp_path: Path, execution: str) -> None:
+    settings = config(f"execution={execution}", f"run.folder={tmp_path / 'run'}")
+    run = train(settings, dataset=tiny_dataset())
+    assert load_record(run.path)["execution"] == execution
+    assert not (run.path / "checkpoint").exists()
+    with pytest.raises(CheckpointError, match="holds no finished run"):
+        _ = Run(run.path).comparisons
+    with pytest.raises(ConfigError, match="execution='half'"):
+        train(config("execution=half"), dataset=tiny_dataset())
+
+
+def test_an_estimate_is_made_before_and_judged_after(tmp_path: Path) -> None:
+    said: list[str] = []
+    settings = config("run.estimate=true", f"run.folder={tmp_path / 'run'}")
+    train(settings, dataset=tiny_dataset(), say=said.append)
+    outcome = json.loads((tmp_path / "run" / "estimate.json").read_text())
+    assert set(outcome["errors"]) == {"seconds_per_epoch", "memory_mib", "disk_bytes"}
+    for name, error in outcome["errors"].items():
+        assert error == pytest.approx(outcome["predicted"][name] / outcome["measured"][name] - 1)
+    assert abs(outcome["errors"]["memory_mib"]) < 0.5
+    assert said[0].startswith("estimate: ")
+    assert any(line.startswith("estimate against run: seconds_per_epoch") for line in said)
+
+
+def test_a_run_that_will_not_fit_says_so_before_it_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wildtype.runs.estimate.available_memory_mib", lambda: 100.0)
+    settings = config("run.estimate=true", f"run.folder={tmp_path / 'run'}")
+    with pytest.raises(ConfigError, match="MiB of memory and may have 100.0 MiB"):
+        train(settings, dataset=tiny_dataset())
+    assert not (tmp_path / "run").exists()
+    found = estimate_run(settings, dataset=tiny_dataset())
+    assert isinstance(found, Estimate)
+    assert found.steps_per_epoch * 64 >= 150
+    with pytest.raises(ConfigError):
+        refuse(found)
