@@ -166,6 +166,11 @@ def test_shares_of_phases_and_the_rest_sum_to_the_gap(base, other, rest):
             "aten::mm takes longer, 8.0 MiB more are allocated",
         ),
         (
+            "more operators", 3.0, 3.0, counts("head", {"aten::mm": (4.0, 0.5)}, reads=1.0),
+            counts("head", {"aten::index": (900.0, 1.0), "aten::mm": (4.0, 0.5)}, reads=24.0),
+            "904 operators instead of 4",  # the reads are more, too, but not what takes so long
+        ),
+        (
             "python", 3.0, 3.0, counts("head", {"aten::mm": (4.0, 0.5)}),
             counts("head", {"aten::mm": (4.0, 0.5)}), "between the operators",
         ),

@@ -123,7 +123,11 @@ def pipelines(
         mutants=mutants, compared=compared, repeats=repeats, seconds=seconds, budget_gib=budget_gib,
         seed=seed, reference=reference,
     )  # fmt: skip
-    _show_with_rows(report, json)
+    if not json:
+        from wildtype.report.profile_tables import pipeline_tables
+
+        console().print(*pipeline_tables(report.pop("rows")))
+    _show(report, json)
 
 
 @app.command()
@@ -160,15 +164,12 @@ def planted(
     """Ten planted slow-downs, each of which `profile compare` must name as the strongest cause."""
     from wildtype.profiling.planted import bench_planted
 
-    _show_with_rows(bench_planted(names or (), seed=seed), json)
-
-
-def _show_with_rows(report: dict[str, Any], json: bool) -> None:
-    """Print a report of which ``rows`` are a table of their own."""
+    report = bench_planted(names or (), seed=seed)
     if not json:
         from wildtype.report.profile_tables import rows_table
 
-        console().print(rows_table(report.pop("rows")))
+        columns = ("planted", "ratio", "phase", "kind", "share", "unexplained", "found")
+        console().print(rows_table(report.pop("rows"), columns))
     _show(report, json)
 
 

@@ -158,10 +158,9 @@ def pipelines(
     if json:
         print_json(report)
         return
-    from wildtype.report.profile_tables import rows_table
+    from wildtype.report.profile_tables import pipeline_tables, rows_table
 
-    console().print(rows_table(report["rows"]))
-    console().print(rows_table(report["models"]))
+    console().print(*pipeline_tables(report["rows"]), rows_table(report["models"]))
 
 
 @app.command()

@@ -17,6 +17,8 @@ SAME = 0.02
 """Ratios closer to one than this are no gap."""
 SMALL = 0.05
 """Share of a gap below which a cause is not named."""
+MANY_READS = 0.1
+"""Scalar reads per further operator from which on the reads are the reason."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,7 @@ def _cause(base: dict[str, Any], other: dict[str, Any], row: dict[str, Any], sha
         else f"{phase}, {_seconds(row['other'])} per step"
     )
     kind, why = _kind(slow, fast, phase, gap)
-    return Cause(phase, kind, share, f"{head}: {why}")
+    return Cause(phase, kind, share, f"{head}: {why}" if slow is other else f"{head}, where {why}")
 
 
 def _kind(slow: dict[str, Any], fast: dict[str, Any], phase: str, gap: float) -> tuple[str, str]:
@@ -175,18 +177,20 @@ def _kind(slow: dict[str, Any], fast: dict[str, Any], phase: str, gap: float) ->
     if times >= 2:
         return "repeated", f"the same operators {times} times"
     reads = mine["scalar_reads"] - theirs["scalar_reads"]
-    if reads >= 1 and reads >= theirs["scalar_reads"]:
+    more = mine["operators"] - theirs["operators"]
+    if reads >= 1 and reads >= theirs["scalar_reads"] and reads >= MANY_READS * more:
         return "scalar reads", f"{reads:,.0f} more scalar reads of tensors per step{_where(slow)}"
     ratio = mine["operators"] / max(theirs["operators"], 1)
-    if ratio >= 1.5 and mine["operators"] - theirs["operators"] >= 8:
+    if ratio >= 1.5 and more >= 8:
         first = mine["top"][0]["name"] if mine["top"] else "none"
         return "more operators", (
             f"{mine['operators']:,.0f} operators instead of {theirs['operators']:,.0f}, most of all {first}"
         )
-    more = mine["allocated_mib"] - theirs["allocated_mib"]
+    mib = mine["allocated_mib"] - theirs["allocated_mib"]
     slower = _slower(mine, theirs)
-    if slower and (more > 1 or slower[1] >= gap / 2):
-        return "larger operands", f"{slower[0]} takes longer, {more:,.1f} MiB more are allocated"
+    if slower and (mib > 1 or slower[1] >= gap / 2):
+        beside = f", {mib:,.1f} MiB more are allocated" if mib > 0 else ""
+        return "larger operands", f"{slower[0]} takes longer{beside}"
     return "python", "what is between the operators takes longer"
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -205,6 +206,14 @@ class _SlowRows:
         return row
 
 
+@contextmanager
+def _crowded() -> Iterator[None]:
+    """Say nothing of more processes than processors: they sleep most of the time."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="This DataLoader will create")
+        yield
+
+
 class WorkerLoader:
     """Batches that worker processes put together.
 
@@ -218,22 +227,21 @@ class WorkerLoader:
 
     def __init__(self, table: MutantTable, batch_size: int, workers: int) -> None:
         rows = MutantBatch.from_table(table)
-        self._loader: DataLoader[Any] = DataLoader(
-            _SlowRows(len(table)),  # type: ignore[arg-type]
-            batch_size=batch_size,
-            num_workers=workers,
-            collate_fn=lambda picked: rows.take(torch.tensor(picked)),
-            persistent_workers=True,
-            multiprocessing_context="fork",
-        )
+        with _crowded():
+            self._loader: DataLoader[Any] = DataLoader(
+                _SlowRows(len(table)),  # type: ignore[arg-type]
+                batch_size=batch_size,
+                num_workers=workers,
+                collate_fn=lambda picked: rows.take(torch.tensor(picked)),
+                persistent_workers=True,
+                multiprocessing_context="fork",
+            )
 
     def __len__(self) -> int:
         return len(self._loader)
 
     def __iter__(self) -> Iterator[MutantBatch]:
-        with warnings.catch_warnings():
-            # They sleep most of the time: there may be more of them than processors.
-            warnings.filterwarnings("ignore", message="This DataLoader will create")
+        with _crowded():
             return iter(self._loader)
 
     def set_epoch(self, epoch: int) -> None:

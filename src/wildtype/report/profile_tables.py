@@ -76,12 +76,24 @@ def estimate_table(estimate: Estimate) -> Table:
     return table
 
 
-def rows_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Return a table of rows that have the same names."""
-    table = Table(*(name.replace("_", " ") for name in (rows[0] if rows else ())))
+def rows_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> Table:
+    """Return a table of rows that have the same names, or of some of their columns."""
+    names = columns or list(rows[0] if rows else ())
+    table = Table(*(name.replace("_", " ") for name in names))
     for row in rows:
-        table.add_row(*(escape(_cell(value)) for value in row.values()))
+        table.add_row(*(escape(_cell(row[name])) for name in names))
     return table
+
+
+def pipeline_tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
+    """Return the rows of the pipelines as two tables: how fast, and how large and why."""
+    key = ["name", "path", "batch_size"]
+    fast = ["iterations_per_second", "mutants_per_second", "ratio_to_perturbation"]
+    large = ["nodes_per_mutant", "edges_per_mutant", "mib_per_batch", "largest_batch", "largest_batch_built"]
+    return [
+        rows_table(rows, [*key, *fast, "fetch_ms", "representation_ms", "collate_ms"]),
+        rows_table(rows, [*key, *large]),
+    ]
 
 
 def _cell(value: Any) -> str:
