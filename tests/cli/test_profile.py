@@ -26,6 +26,7 @@ def test_run_step_compare_and_page(tmp_path: Path) -> None:
     assert step.returncode == 0, step.stderr
     assert "backward" in step.stdout
     assert "unattributed" in step.stdout
+    assert "24 genes, 2 relations" in step.stdout
     assert page.read_text().startswith("<!DOCTYPE html>")
     both = wildtype("profile", "compare", str(tmp_path / "a"), str(tmp_path / "b" / FILE))
     assert both.returncode == 0, both.stderr

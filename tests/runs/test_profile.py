@@ -77,6 +77,20 @@ def test_a_trace_of_a_configuration(tmp_path: Path) -> None:
         profile_trace(config("training.steps=5"), Window(), target=target, dataset=tiny_dataset())
 
 
+def test_phases_are_ranges_for_external_profilers_where_there_is_a_gpu(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    heard: list[str | None] = []
+
+    class Ranges:
+        def change(self, phase: str | None) -> None:
+            heard.append(phase)
+
+    monkeypatch.setattr("wildtype.runs.profile.nvtx_listener", Ranges)
+    profile_step(config("training.warmup=0"), steps=1, dataset=tiny_dataset())  # a rate that does not rise
+    assert {"encode wild type", "head", "backward", "optimizer"} <= set(heard)
+
+
 def test_lines_of_the_data_pipeline() -> None:
     report = profile_python_lines(config(), batches=7, dataset=tiny_dataset())
     lines = report.to_json()["lines"]

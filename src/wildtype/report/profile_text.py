@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 Record = Mapping[str, Any]
 UNATTRIBUTED = "unattributed"
 READS_SHOWN = 10
+SIZES = ("genes", "relations", "edges", "parameters")
+"""Of a workload, in the order in which they are told."""
 
 
 def phases_of(record: Record) -> list[tuple[str, Mapping[str, Any]]]:
@@ -171,7 +173,12 @@ def print_record(record: Record, console: Console | None = None) -> None:
 def _facts(record: Record) -> list[str]:
     outside = "; ".join(f"{name} {seconds:,.3g} s" for name, seconds in (record.get("outside") or {}).items())
     overhead = record.get("overhead_share")
+    work = record.get("workload") or {}
+    sizes = [f"{number(work[name])} {name}" for name in SIZES if work.get(name) is not None]
+    seconds = mean_step(record)
+    rate = number(round(work["batch_size"] / seconds)) if seconds and work.get("batch_size") else NONE
     return [
+        f"{', '.join(sizes) or 'sizes not known'}; {rate} mutants/s",
         f"outside of steps, in all: {outside or 'nothing'}",
         f"measuring itself takes {percent(overhead, 1.0)} of a step",
         place(record),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,13 +17,13 @@ from wildtype.files import write_json
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.cell_graph import CellGraph
 from wildtype.mutants.loader import MutantLoader
-from wildtype.phases import phase
+from wildtype.phases import listening, phase
 from wildtype.phenotypes import Dataset
 from wildtype.profiling.as_before import as_before
 from wildtype.profiling.pipelines import measure_pipelines
 from wildtype.profiling.python_lines import LineReport, time_lines
 from wildtype.profiling.record import FILE
-from wildtype.profiling.trace import Window, trace
+from wildtype.profiling.trace import Window, nvtx_listener, trace
 from wildtype.profiling.trace_analysis import TraceReport
 from wildtype.runs.data import RunData, prepare
 from wildtype.runs.profile_writing import ProfileWriting
@@ -284,7 +285,8 @@ def _steps(
         config.training, steps=steps + warm_up, epochs=-(-(steps + warm_up) // per_epoch), patience=0
     )
     config = replace(config, training=training)
-    with TemporaryDirectory() as room:
+    ranges = nvtx_listener()  # for external profilers, where there is a GPU
+    with TemporaryDirectory() as room, listening(ranges) if ranges else nullcontext():
         target = Path(room) / name if folder is None else folder / name
         writing = ProfileWriting(config, data, model, tensors, target, watch=True, warm_up=warm_up)
         fit_model(
