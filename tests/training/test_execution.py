@@ -60,6 +60,13 @@ def test_an_unknown_mode_is_an_error(tmp_path: Path) -> None:
         fit(tmp_path, execution="backward")
 
 
+def test_several_processes_of_srun_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "3")
+    with pytest.raises(ConfigError, match="srun started 3 processes, and a run trains in one"):
+        fit(tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 def test_steps_are_limited_in_the_middle_of_an_epoch(tmp_path: Path) -> None:
     _, report = fit(tmp_path, TrainingConfig(epochs=4, batch_size=64, steps=6, patience=0, device="cpu"))
     assert report.steps == 6

@@ -47,7 +47,7 @@ from wildtype.runs.profile_writing import ProfileWriting
 from wildtype.runs.record import environment
 from wildtype.runs.setup import build, relations
 from wildtype.seeds import derive
-from wildtype.training.fit import FitReport, fit_model
+from wildtype.training.fit import FitReport, accelerator, fit_model
 from wildtype.training.task import EXECUTIONS
 
 MARK = "settings.json"
@@ -113,6 +113,7 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
         In one sentence each.
     """
     config.training.check()
+    accelerator(config.training)  # what is not there must be found out before anything is written
     check(config.model)
     if config.execution not in EXECUTIONS:
         raise ConfigError(f"execution={config.execution!r}; known: {', '.join(EXECUTIONS)}")

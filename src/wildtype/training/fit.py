@@ -79,6 +79,10 @@ class _NextEpoch(Callback):
 
 def accelerator(config: TrainingConfig) -> str:
     """Return where training takes place, ``gpu`` or ``cpu``; raises ``ConfigError`` if it cannot."""
+    if (started := int(os.environ.get("SLURM_STEP_NUM_TASKS", "1"))) > 1:
+        raise ConfigError(
+            f"srun started {started} processes, and a run trains in one: ask for one node and at most one GPU"
+        )
     if config.device == "cuda" and not torch.cuda.is_available():
         raise ConfigError(
             "training.device=cuda, but no CUDA device is visible: use device=cpu or device=auto"
