@@ -20,7 +20,7 @@ from wildtype.mutants import Kind, MutantTable
 from wildtype.mutants.batch import MutantBatch
 from wildtype.nn.graph_prior import graph_prior_kl_reference
 from wildtype.nn.sparse import SparseOperator
-from wildtype.profiling.step import plain_formulations
+from wildtype.profiling.benches.step import plain_formulations
 from wildtype.training.objective import objective
 
 SETS = MutantTable.from_sets([[1, 2], [3], [4, 5, 6], [0, 23], []], value=np.arange(5.0), kind=Kind.ABSENT)

@@ -20,7 +20,7 @@ def attention(
     repeats: int = 5, seed: int = 0, reference: Reference = True, json: Json = False,
 ) -> None:  # fmt: skip
     """Graph-regularised attention, forward and backward, against plain attention and explicit maps."""
-    from wildtype.profiling.attention import bench_attention
+    from wildtype.profiling.benches.attention import bench_attention
 
     _show(
         bench_attention(
@@ -37,7 +37,7 @@ def step(
     batch_size: int = 4096, repeats: int = 3, seed: int = 0, reference: Reference = True, json: Json = False,
 ) -> None:  # fmt: skip
     """A training step of the cell transformer with all priors, without, and in the plain formulation."""
-    from wildtype.profiling.step import bench_step
+    from wildtype.profiling.benches.step import bench_step
 
     _show(
         bench_step(
@@ -53,7 +53,7 @@ def dango(
     batch_size: int = 64, repeats: int = 3, seed: int = 0, reference: Reference = True, json: Json = False,
 ) -> None:  # fmt: skip
     """A training step of DANGO, against dense targets, global attention maps and torch_geometric."""
-    from wildtype.profiling.dango import bench_dango
+    from wildtype.profiling.benches.dango import bench_dango
 
     _show(
         bench_dango(
@@ -70,7 +70,7 @@ def difference_gnn(
     reference: Reference = True, json: Json = False,
 ) -> None:  # fmt: skip
     """A training step of the difference GNN on one shared graph, against one masked graph per mutant."""
-    from wildtype.profiling.difference_gnn import bench_difference_gnn
+    from wildtype.profiling.benches.difference_gnn import bench_difference_gnn
 
     _show(
         bench_difference_gnn(
@@ -86,7 +86,7 @@ def mask_vs_filter(
     repeats: int = 3, seed: int = 0, json: Json = False,
 ) -> None:  # fmt: skip
     """Generating edge masks in five ways; masking all messages against filtering the edges first."""
-    from wildtype.profiling.edge_masks import bench_edge_masks
+    from wildtype.profiling.benches.edge_masks import bench_edge_masks
 
     _show(
         bench_edge_masks(
@@ -102,7 +102,7 @@ def loader(
     json: Json = False,
 ) -> None:  # fmt: skip
     """Serving shuffled batches of mutants: slices of arrays against one record per mutant."""
-    from wildtype.profiling.loader import bench_loader
+    from wildtype.profiling.benches.loader import bench_loader
 
     _show(bench_loader(mutants=mutants, genes=genes, batch_size=batch_size, repeats=repeats, seed=seed), json)
 
@@ -116,7 +116,7 @@ def pipelines(
     seed: int = 0, reference: Reference = True, json: Json = False,
 ) -> None:  # fmt: skip
     """Five representations of a mutant, from the table to a batch: node masks against torch_geometric."""
-    from wildtype.profiling.pipelines import bench_pipelines
+    from wildtype.profiling.benches.pipelines import bench_pipelines
 
     report = bench_pipelines(
         nodes=nodes, relations=relations, edges=edges, batch_size=batch_size, large_batch=large_batch,
@@ -133,7 +133,7 @@ def pipelines(
 @app.command()
 def store(rows: int = 1_000_000, genes: int = 6607, seed: int = 0, json: Json = False) -> None:
     """Measurements into the store of all experiments, and queried out of it."""
-    from wildtype.profiling.store import bench_store
+    from wildtype.profiling.benches.store import bench_store
 
     _show(bench_store(rows=rows, genes=genes, seed=seed), json)
 
@@ -144,7 +144,7 @@ def masked_gin(
     batch_size: int = 8, repeats: int = 3, seed: int = 0, reference: Reference = True, json: Json = False,
 ) -> None:  # fmt: skip
     """A graph layer of many mutants as node masks on one graph, against one masked graph per mutant."""
-    from wildtype.profiling.message_passing import bench_masked_gin
+    from wildtype.profiling.benches.message_passing import bench_masked_gin
 
     _show(
         bench_masked_gin(
@@ -162,7 +162,7 @@ def planted(
     seed: int = 0, json: Json = False,
 ) -> None:  # fmt: skip
     """Ten planted slow-downs, each of which `profile compare` must name as the strongest cause."""
-    from wildtype.profiling.planted import bench_planted
+    from wildtype.profiling.benches.planted import bench_planted
 
     report = bench_planted(names or (), seed=seed)
     if not json:

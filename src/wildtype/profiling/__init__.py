@@ -1,1 +1,1 @@
-"""Where the time goes: benches that compare a fast formulation with its plain definition in one run."""
+"""Where the time goes: records of phases, comparisons, traces, scaling, estimates; benches below."""

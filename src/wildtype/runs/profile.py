@@ -20,7 +20,7 @@ from wildtype.mutants.loader import MutantLoader
 from wildtype.phases import listening, phase
 from wildtype.phenotypes import Dataset
 from wildtype.profiling.as_before import as_before
-from wildtype.profiling.pipelines import measure_pipelines
+from wildtype.profiling.benches.pipelines import measure_pipelines
 from wildtype.profiling.python_lines import LineReport, time_lines
 from wildtype.profiling.record import FILE
 from wildtype.profiling.trace import Window, nvtx_listener, trace

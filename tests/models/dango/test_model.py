@@ -14,7 +14,7 @@ from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
 from wildtype.nn.reconstruction import reconstruction_loss_reference
 from wildtype.nn.sparse import SparseOperator
-from wildtype.profiling.dango import largest_array
+from wildtype.profiling.benches.dango import largest_array
 
 ORGANISM = tiny_tensors()
 

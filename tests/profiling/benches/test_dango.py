@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from wildtype.profiling.dango import REFERENCES, bench_dango, largest_array
+from wildtype.profiling.benches.dango import REFERENCES, bench_dango, largest_array
 
 
 def test_fast_and_reference_steps_agree_and_only_one_makes_dense_arrays() -> None:

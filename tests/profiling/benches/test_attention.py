@@ -2,7 +2,7 @@
 
 import json
 
-from wildtype.profiling.attention import bench_attention
+from wildtype.profiling.benches.attention import bench_attention
 
 SMALL = {"nodes": 60, "heads": 3, "width": 4, "relations": 4, "edges": 500, "repeats": 2}
 

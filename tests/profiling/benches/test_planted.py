@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from wildtype.profiling import planted
-from wildtype.profiling.planted import PLANTS, bench_planted
+from wildtype.profiling.benches import planted
+from wildtype.profiling.benches.planted import PLANTS, bench_planted
 
 
 def test_tiny_batches_are_named():

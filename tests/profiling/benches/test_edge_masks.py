@@ -7,7 +7,7 @@ import json
 import pytest
 import torch
 
-from wildtype.profiling.edge_masks import (
+from wildtype.profiling.benches.edge_masks import (
     bench_edge_masks,
     crossover,
     masked_messages,

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from wildtype.errors import ConfigError
-from wildtype.profiling import pipelines
-from wildtype.profiling.pipelines import PIPELINES, Row, bench_pipelines
+from wildtype.profiling.benches import pipelines
+from wildtype.profiling.benches.pipelines import PIPELINES, Row, bench_pipelines
 
 SMALL: dict[str, Any] = {
     "nodes": 90, "relations": 4, "edges": 900, "batch_size": 8, "large_batch": 16, "mutants": 200,

@@ -5,7 +5,7 @@ import json
 from typer.testing import CliRunner
 
 from wildtype.cli.bench import app
-from wildtype.profiling.message_passing import bench_masked_gin
+from wildtype.profiling.benches.message_passing import bench_masked_gin
 
 SMALL = {
     "nodes": 40,
