@@ -3,7 +3,7 @@
 import pytest
 
 from wildtype.errors import ConfigError
-from wildtype.phases import PHASES, current, listening, phase
+from wildtype.phases import PHASES, current, listening, no_phase, phase
 
 
 class Heard:
@@ -35,6 +35,23 @@ def test_a_phase_ends_where_an_error_leaves_it():
         raise ValueError("inside")
     assert current() is None
     assert heard.changes == ["backward", None]
+
+
+def test_a_listener_that_fails_leaves_no_phase_open():
+    class Deaf:
+        def change(self, phase):
+            raise OSError("no event")
+
+    with pytest.raises(OSError, match="no event"), listening(Deaf()), phase("head"):
+        pass
+    assert current() is None
+
+
+def test_what_is_no_phase_interrupts_one():
+    heard = Heard()
+    with listening(heard), phase("optimizer"), no_phase, phase("backward"):
+        pass
+    assert heard.changes == ["optimizer", None, "backward", None, "optimizer", None]
 
 
 def test_an_unknown_phase_is_an_error_whether_anybody_listens_or_not():

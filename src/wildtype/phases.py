@@ -43,20 +43,24 @@ class Listener(Protocol):
         """Take note that ``phase`` begins, or goes on; None: no phase."""
 
 
-_stack: list[str] = []
+_stack: list[str | None] = []
 _listeners: list[Listener] = []
 
 
 class _Phase:
     __slots__ = ("name",)
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str | None) -> None:
         self.name = name
 
     def __enter__(self) -> None:
         _stack.append(self.name)
-        for listener in _listeners:
-            listener.change(self.name)
+        try:
+            for listener in _listeners:
+                listener.change(self.name)
+        except BaseException:
+            _stack.pop()
+            raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -67,6 +71,8 @@ class _Phase:
 
 
 _PHASES = {name: _Phase(name) for name in PHASES}
+no_phase = _Phase(None)
+"""Context of work that is part of no phase, although it is done inside of one."""
 
 
 def phase(name: str) -> _Phase:
@@ -90,9 +96,11 @@ def current() -> str | None:
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Tell ``listener`` of all changes meanwhile."""
+    """Tell ``listener`` of all changes meanwhile; phases that an error left open are closed."""
+    depth = len(_stack)
     _listeners.append(listener)
     try:
         yield
     finally:
         _listeners.remove(listener)
+        del _stack[depth:]

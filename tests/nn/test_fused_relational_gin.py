@@ -138,6 +138,17 @@ def test_which_modules_are_linear_maps_with_relus():
         assert linear_maps(other) == []
 
 
+def test_parts_of_different_widths_are_summed_all_the_same(monkeypatch):
+    ops, _, x, keep = problem(2, 3, 5)
+    parts = [
+        MaskedGIN(nn.Sequential(nn.Linear(4, hidden), nn.ReLU(), nn.Linear(hidden, 3))).double()
+        for hidden in (4, 2)
+    ]
+    ours = MaskedRelationalGIN(parts)(ops, x, keep)
+    plain = sum(part(op, x, keep) for part, op in zip(parts, ops, strict=True))
+    torch.testing.assert_close(ours, plain)
+
+
 def test_parts_of_different_depth_and_halves_go_the_plain_way(monkeypatch):
     monkeypatch.setattr(masked_layers, "fused_relational_gin", lambda *a: pytest.fail("fused"))
     ops, _, x, keep = problem(1, 2, 4)

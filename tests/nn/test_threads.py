@@ -57,6 +57,24 @@ def test_shares_cover_everything_in_ranges_that_depend_on_numbers_alone():
 
 
 @pytest.mark.parametrize("run", [each, loops])
+def test_nothing_goes_on_after_an_error(run):
+    begun, failed = [], Event()
+
+    def work(i: int) -> None:
+        begun.append(i)
+        if i == 0:
+            failed.set()
+            raise ValueError("piece 0")
+        assert failed.wait(10)
+
+    with pytest.raises(ValueError, match="piece 0"):
+        run(1000, work)
+    after = len(begun)
+    run(3, lambda i: None)  # whoever still worked would have come to it by now
+    assert len(begun) == after
+
+
+@pytest.mark.parametrize("run", [each, loops])
 def test_an_error_in_another_thread_is_raised(run):
     here, failed = get_ident(), Event()
 

@@ -184,6 +184,17 @@ def test_what_a_slower_phase_does_more_of(kind, slow, cpu, base_counts, slow_cou
         assert said in gap.causes[0].evidence
 
 
+def test_fewer_busy_threads_and_a_gpu_are_no_waiting():
+    base = record({"head": 1.0}, "base", cpu={"head": 2.0})
+    slow = record({"head": 1.8}, "slow", cpu={"head": 1.8})
+    assert compare(base, slow)[0].causes[0].kind == "python"
+    base, slow = record({"head": 1.0}, cpu={"head": 0.1}), record({"head": 5.0}, cpu={"head": 0.1})
+    assert compare(base, slow)[0].causes[0].kind == "waiting"
+    for each in (base, slow):
+        each["clock"] = "gpu"
+    assert compare(base, slow)[0].causes[0].kind == "python"
+
+
 def test_runs_that_take_the_same_time_have_no_causes():
     gap = compare(record({"head": 1.0}), record({"head": 1.01}))[0]
     assert gap.causes == []

@@ -7,17 +7,22 @@ import numpy as np
 import pytest
 import torch
 from lightning.pytorch import Callback
+from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 from tests.tiny import tiny_dataset
-from tests.training.test_fit import CONFIG, fit, tables
+from tests.training.test_fit import CONFIG, Killed, fit, kill_after, tables
 from wildtype.errors import ConfigError
 from wildtype.models.cell_transformer.config import CellTransformerConfig
 from wildtype.models.cell_transformer.model import CellTransformer
 from wildtype.models.interface import OrganismTensors
 from wildtype.mutants import MutantTable
+from wildtype.phases import current
+from wildtype.profiling.operators import OperatorCounter
+from wildtype.profiling.record import RecordWriter, Workload
 from wildtype.training.config import TrainingConfig
 from wildtype.training.fit import fit_model
-from wildtype.training.phase_recorder import NONE, PhaseRecorder
+from wildtype.training.phase_recorder import NONE, PhaseRecorder, seconds_per_cut
+from wildtype.training.task import FitTask
 
 LOADING = {"wait for loader", "fetch", "collate", "host to device", "logging", "callbacks", NONE}
 FORWARD = LOADING | {"encode wild type", "graph prior", "head", "loss"}
@@ -36,7 +41,6 @@ def test_every_mode_reports_its_phases_and_does_no_more_than_it_says(tmp_path: P
     model, report = fit(tmp_path, CONFIG, execution=execution, recorder=recorder)
     assert set(recorder.totals()) == EXPECTED[execution]
     assert recorder.steps == report.steps == 16
-    assert recorder.totals()[NONE] < sum(recorder.totals().values())
     same = all(
         torch.equal(a, b)
         for a, b in zip(before.state_dict().values(), model.state_dict().values(), strict=True)
@@ -72,6 +76,90 @@ def test_steps_are_limited_in_the_middle_of_an_epoch(tmp_path: Path) -> None:
     assert report.steps == 6
     with pytest.raises(ConfigError, match="training.steps=-1"):
         fit(tmp_path, TrainingConfig(steps=-1))
+
+
+def test_a_run_that_its_steps_ended_is_finished(tmp_path: Path) -> None:
+    config = TrainingConfig(epochs=4, batch_size=64, steps=6, patience=0, device="cpu")
+    _, report = fit(tmp_path, config)
+    _, again = fit(tmp_path, config, resume=True)
+    assert (again.steps, again.epochs) == (report.steps, report.epochs) == (6, 2)
+
+
+def rows_of(folder: Path) -> list[dict[str, str]]:
+    with open(folder / "logs" / "metrics.csv") as handle:
+        return list(csv.DictReader(handle))
+
+
+class Dies(Callback):
+    def on_train_batch_end(self, trainer, pl_module, *arguments):  # type: ignore[no-untyped-def]
+        if pl_module.step == 6:
+            raise ValueError("step 6")
+
+
+def test_the_steps_before_an_error_are_logged_and_nothing_is_left_behind(tmp_path: Path) -> None:
+    counter = OperatorCounter()
+    recorder = PhaseRecorder(warm_up=8, inside=counter)  # counts in the sixth step
+    with pytest.raises(ValueError, match="step 6"):
+        fit(tmp_path, CONFIG, callbacks=[Dies()], recorder=recorder)
+    assert [int(row["step"]) for row in rows_of(tmp_path) if row["loss"]] == [0, 1, 2, 3, 4, 5]
+    assert not _get_current_dispatch_mode_stack()
+    assert current() is None
+
+
+def test_validation_is_logged_at_the_last_step_of_its_epoch_also_after_a_resume(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        kill_after(patch, 2)
+        fit(tmp_path)
+    fit(tmp_path, resume=True)
+    rows = rows_of(tmp_path)
+    assert [(row["epoch"], row["step"]) for row in rows if row["validation/pearson"]] == [
+        ("2", "11"),
+        ("3", "15"),
+    ]
+    assert [int(row["step"]) for row in rows if row["loss"]] == list(range(8, 16))
+
+
+def test_what_lies_in_no_phase_is_unattributed_also_within_the_optimisers_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    real = FitTask.training_step
+
+    def slow(self: FitTask, *arguments: object) -> object:
+        now[0] += 1.0
+        return real(self, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(FitTask, "training_step", slow)
+    recorder = PhaseRecorder(warm_up=0, clock=lambda: now[0], cpu_clock=lambda: 0.0)
+    fit(tmp_path, CONFIG, recorder=recorder)
+    assert recorder.totals()[NONE] == 16.0
+    assert sum(recorder.totals().values()) == 16.0
+
+
+def test_a_wild_type_encoded_once_per_epoch_is_accounted_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(CellTransformer, "encode_per_epoch", True)
+    recorder = PhaseRecorder(warm_up=0)
+    fit(tmp_path, CONFIG, recorder=recorder)
+    assert recorder.outside["start of epoch"] > 0
+    assert "encode wild type" not in recorder.totals()
+
+
+def test_a_record_written_within_a_step_leaves_it_as_it_is(tmp_path: Path) -> None:
+    seconds_per_cut.cache_clear()
+    recorder = PhaseRecorder(warm_up=0)
+    work = Workload("cell_transformer", "tiny", 24, 2, 80, 1000, 64, 4)
+    writer = RecordWriter(tmp_path / "p.json", recorder, work, every=0.0, name="a", execution="training")
+
+    class Write(Callback):
+        def on_train_batch_end(self, *arguments: object) -> None:
+            writer.step()
+
+    fit(tmp_path, CONFIG, recorder=recorder, callbacks=[Write()])
+    assert recorder.cuts_per_step() < 60
 
 
 def test_epochs_of_one_batch(tmp_path: Path) -> None:

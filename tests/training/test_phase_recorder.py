@@ -158,5 +158,20 @@ def test_an_empty_recorder_says_nothing(clocks):
     assert (found.totals(), found.steps, found.cuts_per_step()) == ({}, 0, 0.0)
 
 
-def test_what_a_cut_costs_is_measured():
-    assert 0 <= seconds_per_cut(200) < 1
+def test_what_a_cut_costs_is_measured_without_a_word_to_others(clocks):
+    seconds_per_cut.cache_clear()
+    found = recorder(clocks)
+    with found.listening():
+        found.begin()
+        assert 0 < seconds_per_cut(200) < 0.01
+        found.finish()
+    assert found.cuts_per_step() == 1.0
+
+
+def test_only_the_last_steps_keep_the_order_of_their_phases(clocks):
+    found = recorder(clocks)
+    with found.listening():
+        for _ in range(9):
+            found.begin()
+        found.finish()
+    assert [len(times.pieces) for times in found._kept] == [0] * 6 + [1] * 3

@@ -58,7 +58,7 @@ class MaskedRelationalGIN(nn.Module):
     """Σ_r MLP_r((1 + ε_r) h + A_r h) in every mutant's induced subgraph: a `MaskedGIN` per relation, summed.
 
     Equal to the sum of its parts, but states and result are masked once, not once per relation. Parts of
-    linear maps and ReLUs of one depth go by `fused_relational_gin`, the others by the plain formula.
+    linear maps and ReLUs of the same shapes go by `fused_relational_gin`, the others by the plain formula.
 
     Parameters
     ----------
@@ -96,10 +96,10 @@ class MaskedRelationalGIN(nn.Module):
         return reduce(torch.add, results).masked_fill(gone, 0.0).transpose(0, 1)
 
     def _fused_maps(self, x: Tensor) -> list[list[nn.Linear]]:
-        """The linear maps of every part, if all have the same number and the dtype of x; else none."""
+        """The linear maps of every part, if all have the same shapes and the dtype of x; else none."""
         maps = [linear_maps(part.mlp) for part in self.parts if isinstance(part, MaskedGIN)]
         alike = (
-            len({len(each) for each in maps}) == 1
+            len({tuple(linear.weight.shape for linear in each) for each in maps}) == 1
             and all(p.dtype == x.dtype for p in self.parameters())
             and x.dtype in (torch.float32, torch.float64)
             and not torch.is_autocast_enabled(x.device.type)

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from functools import cache
 from threading import Barrier, Lock
 
 import torch
 
-_one_at_a_time = Lock()
+_one_at_a_time, _making = Lock(), Lock()
+_pools: dict[int, tuple[int, ThreadPoolExecutor]] = {}
 
 
 def loops(count: int, work: Callable[[int], None]) -> None:
@@ -31,10 +31,13 @@ def loops(count: int, work: Callable[[int], None]) -> None:
         for i in todo:  # the iterator hands out each number once, whoever asks
             work(i)
 
-    others = [_pool(threads, os.getpid()).submit(take) for _ in range(threads - 1)]
-    take()
-    for other in others:
-        other.result()
+    others = [_pool(os.getpid()).submit(take) for _ in range(threads - 1)] if threads > 1 else []
+    try:
+        take()
+        for other in others:
+            other.result()
+    finally:
+        _stop(todo, others)
 
 
 def each(count: int, work: Callable[[int], None], *, together: bool = True) -> None:
@@ -62,10 +65,14 @@ def each(count: int, work: Callable[[int], None], *, together: bool = True) -> N
             for i in todo:
                 work(i)
 
-    pool = _pool(threads, os.getpid())
+    pool = _pool(os.getpid())
     with _single_threaded():
-        for done in [pool.submit(take) for _ in range(threads)]:
-            done.result()  # raises what the thread raised
+        parts = [pool.submit(take) for _ in range(threads)]
+        try:
+            for done in parts:
+                done.result()  # raises what the thread raised
+        finally:
+            _stop(todo, parts)
 
 
 def shares(count: int, work: Callable[[int, int], None], *, together: bool = True) -> None:
@@ -83,6 +90,13 @@ def shares(count: int, work: Callable[[int, int], None], *, together: bool = Tru
     each(ranges, one)
 
 
+def _stop(todo: Iterator[int], parts: list[Future[None]]) -> None:
+    """Let no piece begin any more, and wait for those that have: callers own what they write to."""
+    for _ in todo:
+        pass
+    wait(parts)
+
+
 @contextmanager
 def _single_threaded() -> Iterator[None]:
     """Give every operation one thread: MKL's number is the process's own, OpenMP's is each thread's."""
@@ -95,9 +109,19 @@ def _single_threaded() -> Iterator[None]:
             torch.set_num_threads(before)
 
 
-@cache
-def _pool(threads: int, process: int) -> ThreadPoolExecutor:
-    """One pool per process, since threads do not survive a fork; all its threads are started here."""
+def _pool(process: int) -> ThreadPoolExecutor:
+    """Return the pool of a process, since threads do not survive a fork, as large as torch's or larger."""
+    wanted = torch.get_num_threads()
+    with _making:
+        size, pool = _pools.get(process, (0, None))
+        if pool is None or size < wanted:
+            pool = _started(wanted)
+            _pools[process] = (wanted, pool)
+    return pool
+
+
+def _started(threads: int) -> ThreadPoolExecutor:
+    """All threads are started here, each of them with one thread of torch's."""
     pool = ThreadPoolExecutor(threads, thread_name_prefix="wildtype")
     met = Barrier(threads)
 

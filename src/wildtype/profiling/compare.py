@@ -167,7 +167,7 @@ def _cause(base: dict[str, Any], other: dict[str, Any], row: dict[str, Any], sha
 
 
 def _kind(slow: dict[str, Any], fast: dict[str, Any], phase: str, gap: float) -> tuple[str, str]:
-    idle = (_mean(slow, phase) - _mean(slow, phase, "cpu")) - (_mean(fast, phase) - _mean(fast, phase, "cpu"))
+    idle = _idle(slow, phase) - _idle(fast, phase)
     if idle >= gap / 2:
         return "waiting", f"the process stood still for {_seconds(idle)} of it (sleep, disk, other processes)"
     if slow["counters"] is None or fast["counters"] is None:
@@ -192,6 +192,13 @@ def _kind(slow: dict[str, Any], fast: dict[str, Any], phase: str, gap: float) ->
         beside = f", {mib:,.1f} MiB more are allocated" if mib > 0 else ""
         return "larger operands", f"{slower[0]} takes longer{beside}"
     return "python", "what is between the operators takes longer"
+
+
+def _idle(record: dict[str, Any], phase: str) -> float:
+    """Seconds that no thread of the process worked; a GPU's stream says nothing of that."""
+    if record.get("clock") == "gpu":
+        return 0.0
+    return max(_mean(record, phase) - _mean(record, phase, "cpu"), 0.0)
 
 
 _NOTHING: dict[str, Any] = {"operators": 0.0, "scalar_reads": 0.0, "allocated_mib": 0.0, "top": []}

@@ -84,6 +84,7 @@ def profile_record(
         "name": name,
         "complete": complete,
         "execution": execution,
+        "clock": "wall" if recorder.event is None else "gpu",
         "machine": machine(),
         "workload": asdict(workload),
         "steps": steps,

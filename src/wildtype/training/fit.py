@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import time
@@ -64,6 +65,14 @@ class _Restore(Callback):
 
     def on_train_start(self, trainer: Trainer, pl_module: FitTask) -> None:
         restore_optimizer(trainer.optimizers[0], self.tensors)
+
+
+class _LastWords(Callback):
+    """Hands on what was logged before an error: the last steps tell why."""
+
+    def on_exception(self, trainer: Trainer, pl_module: FitTask, exception: BaseException) -> None:
+        with contextlib.suppress(Exception):  # the first error is the one to show
+            pl_module.flush_log()
 
 
 class _NextEpoch(Callback):
@@ -150,8 +159,11 @@ def fit_model(
         recorder = recorder_for("cuda" if place == "gpu" else "cpu")
     keeper = Keeper(folder / "resume", config.patience if whole else 0, fingerprint)
     weight = mean_weight(train) if config.weighting == "p" else 0.0
-    task = FitTask(model, organism, config, config.epochs * len(loader), seed, weight, execution)
+    steps = config.epochs * len(loader)
+    steps = min(steps, config.steps or steps)
+    task = FitTask(model, organism, config, steps, seed, weight, execution)
     hooks: list[Callback] = [PhaseHooks(recorder, config.steps), keeper, _NextEpoch(loader, keeper)]
+    hooks.append(_LastWords())
     if resume:
         hooks.append(_Restore(keeper.resume(task)))
         loader.set_epoch(keeper.epoch)

@@ -97,6 +97,8 @@ class Keeper(Callback):
         if self.patience and self.epoch - self.best_epoch >= self.patience:
             self.stopped = True
             trainer.should_stop = True
+        if pl_module.config.steps and pl_module.step >= pl_module.config.steps:
+            self.stopped = True
         self._save(pl_module, trainer.optimizers[0])
 
     def _save(self, task: FitTask, optimizer: torch.optim.Optimizer) -> None:

@@ -21,13 +21,14 @@ PARTS = (
     (NEXT_BATCH, "wait for loader"),
     ("batch_to_device", "host to device"),
     ("Strategy.backward", "backward"),
-    (".optimizer_step", "optimizer"),
     (".optimizer_zero_grad", "optimizer"),
     (".configure_gradient_clipping", "optimizer"),
 )
 """How the names of actions end, and their phase."""
 BETWEEN = {"on_before_optimizer_step": "optimizer", "on_before_zero_grad": "optimizer"}
 """Hooks of callbacks that take part in another phase than ``callbacks``."""
+BEGINS = "FitTask.on_train_epoch_start"
+"""The wild type may be encoded here, for a whole epoch."""
 ENDS = ".on_validation_model_zero_grad"
 """The first action after an epoch's last step, if validation follows."""
 
@@ -50,8 +51,8 @@ class PhaseProfiler(Profiler):
         self._phases: dict[str, str | None] = {
             f"[Callback]{callback.state_key}.{hook}": BETWEEN.get(hook, "callbacks")
             for callback in callbacks
-            for hook in vars(type(callback))
-            if hook.startswith("on_")
+            for hook in dir(callback)
+            if hook.startswith("on_") and getattr(type(callback), hook) is not getattr(Callback, hook, None)
         }
 
     def start(self, action_name: str) -> None:
@@ -61,6 +62,9 @@ class PhaseProfiler(Profiler):
             self.recorder.begin()
         elif action_name.endswith(ENDS):
             self.recorder.end()
+        elif action_name.endswith(BEGINS):
+            self._apart = self.recorder.apart("start of epoch")
+            self._apart.__enter__()
         if name is not None:
             phase(name).__enter__()
 
@@ -69,6 +73,8 @@ class PhaseProfiler(Profiler):
         name = self._phase(action_name)
         if name is not None:
             phase(name).__exit__(None, None, None)
+        elif action_name.endswith(BEGINS):
+            self._apart.__exit__(None, None, None)
 
     def _phase(self, action: str) -> str | None:
         try:
@@ -87,7 +93,7 @@ class PhaseHooks(Callback):
     recorder : PhaseRecorder
         Told where steps end.
     limit : int
-        Steps after which training stops; 0: none.
+        Steps of the whole run after which training stops; 0: none.
     """
 
     def __init__(self, recorder: PhaseRecorder, limit: int = 0) -> None:
@@ -97,7 +103,7 @@ class PhaseHooks(Callback):
 
     def on_train_batch_end(self, trainer: Trainer, pl_module: LightningModule, *args: Any) -> None:
         """Stop if it is enough."""
-        if self.limit and self.recorder.begun >= self.limit:
+        if self.limit and pl_module.step >= self.limit:
             trainer.should_stop = True
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:

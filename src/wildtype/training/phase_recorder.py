@@ -108,6 +108,7 @@ class PhaseRecorder:
 
     def __post_init__(self) -> None:
         self._cuts: list[_Cut] = []
+        self._pieces = 0
         self._watching = self._entered = False
         self._waiting: deque[list[_Cut]] = deque()
         self._sums: dict[str, float] = {}
@@ -133,15 +134,18 @@ class PhaseRecorder:
         if not self._cuts:
             return
         self._cut(None)
-        if self._entered and self.inside is not None:
-            self._entered = False
-            self.inside.__exit__(None, None, None)
+        self._leave(None)
         cuts, self._cuts = self._cuts, []
         if self.begun <= self.warm_up:
             return
         self._waiting.append(cuts)
         while self._waiting and self._passed(self._waiting[0]):
             self._add(self._waiting.popleft())
+
+    def _leave(self, error: BaseException | None) -> None:
+        if self._entered and self.inside is not None:
+            self._entered = False
+            self.inside.__exit__(None if error is None else type(error), error, None)
 
     def change(self, phase: str | None) -> None:
         """Cut the step: another phase is the innermost now."""
@@ -167,9 +171,14 @@ class PhaseRecorder:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Listen to the phases of this process."""
-        with listening(self):
-            yield
+        """Listen to the phases of this process; a step that ends in an error does not count."""
+        try:
+            with listening(self):
+                yield
+        except BaseException as error:
+            self._leave(error)
+            self._cuts = []
+            raise
 
     # -------------------------------------------------------------------------------------------- results
 
@@ -180,7 +189,10 @@ class PhaseRecorder:
     def _add(self, cuts: list[_Cut]) -> None:
         times = _times(cuts)
         self.steps += 1
+        self._pieces += len(times.pieces)
         self._kept.append(times)
+        if len(self._kept) > TIMELINES:
+            self._kept[-TIMELINES - 1].pieces.clear()
         for sums, values in ((self._sums, times.seconds), (self._cpu_sums, times.cpu)):
             for name, value in values.items():
                 sums[name] = sums.get(name, 0.0) + value
@@ -215,7 +227,7 @@ class PhaseRecorder:
 
     def cuts_per_step(self) -> float:
         """Return the mean number of pieces of a step."""
-        return float(np.mean([len(times.pieces) for times in self._kept])) if self._kept else 0.0
+        return self._pieces / self.steps if self.steps else 0.0
 
 
 def _times(cuts: list[_Cut]) -> StepTimes:
@@ -233,20 +245,15 @@ def _times(cuts: list[_Cut]) -> StepTimes:
 
 
 @cache
-def seconds_per_cut(pieces: int = 2000) -> float:
-    """Measure, once, what one cut costs: with a recorder that listens, less without one."""
-    from wildtype.phases import phase
+def seconds_per_cut(cuts: int = 4000) -> float:
+    """Measure, once, what one cut costs on a CPU; no phase of this process is entered for it."""
+    recorder = PhaseRecorder(warm_up=0)
 
     def run() -> float:
+        recorder.begin()
         start = time.perf_counter()
-        for _ in range(pieces):
-            with phase("head"):
-                pass
+        for _ in range(cuts):
+            recorder.change("head")
         return time.perf_counter() - start
 
-    alone = min(run() for _ in range(3))
-    recorder = PhaseRecorder(warm_up=0)
-    with recorder.listening():
-        recorder.begin()
-        heard = min(run() for _ in range(3))
-    return max(heard - alone, 0.0) / (2 * pieces)
+    return min(run() for _ in range(3)) / cuts

@@ -37,12 +37,13 @@ class StepLog:
 
     def flush(self) -> None:
         """Hand on what has gathered, read in one go."""
-        if not self._rows:
-            return
-        tensors = [value.detach().float() for _, _, record in self._rows for value in record.values()]
+        rows, self._rows = self._rows, []
+        tensors = [value.detach().float() for _, _, record in rows for value in record.values()]
         values = iter(torch.stack(tensors).tolist() if tensors else [])
-        for step, epoch, record in self._rows:
-            row = {name: next(values) for name in record}
-            for logger in self.loggers:
-                logger.log_metrics({"epoch": epoch, **row}, step=step)
-        self._rows = []
+        for step, epoch, record in rows:
+            self.write(step, epoch, {name: next(values) for name in record})
+
+    def write(self, step: int, epoch: int, row: dict[str, float]) -> None:
+        """Hand on numbers at once; what has gathered before goes first, by `flush`."""
+        for logger in self.loggers:
+            logger.log_metrics({"epoch": epoch, **row}, step=step)

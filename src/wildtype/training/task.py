@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from wildtype.models.interface import Model, OrganismTensors, WildType
 from wildtype.mutants.batch import MutantBatch
-from wildtype.phases import phase
+from wildtype.phases import no_phase, phase
 from wildtype.seeds import derive
 from wildtype.training.config import TrainingConfig
 from wildtype.training.objective import learning_rate, objective
@@ -129,10 +129,16 @@ class FitTask(LightningModule):
         self, epoch: int, batch_idx: int, optimizer: Any, optimizer_closure: Any = None
     ) -> None:
         """Step, after the closure has computed loss and gradients; or only compute them."""
+
+        def closure() -> Any:
+            with no_phase:
+                return optimizer_closure()
+
         if self.execution == "forward_backward":
             optimizer_closure()
         else:
-            optimizer.step(closure=optimizer_closure)
+            with phase("optimizer"):
+                optimizer.step(closure=closure)
 
     def configure_gradient_clipping(
         self,
@@ -146,6 +152,10 @@ class FitTask(LightningModule):
 
     def on_train_epoch_end(self) -> None:
         """Hand on what the last steps logged."""
+        self.flush_log()
+
+    def flush_log(self) -> None:
+        """Hand on what has been logged so far."""
         self._log.flush()
 
     def on_validation_epoch_start(self) -> None:
@@ -173,9 +183,9 @@ class FitTask(LightningModule):
                 scores.append(float(torch.corrcoef(torch.stack([a, b]))[0, 1]))
         self.validation_score = float(np.mean(scores)) if scores else 0.0
         error = torch.mean((predicted - measured) ** 2)
-        self.log_dict(
-            {"validation/pearson": self.validation_score, "validation/error": error}, batch_size=len(measured)
-        )
+        self._log.flush()
+        record = {"validation/pearson": self.validation_score, "validation/error": float(error)}
+        self._log.write(self.step - 1, self.epoch, record)
         self._wild_type = None
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
