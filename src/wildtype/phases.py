@@ -55,12 +55,8 @@ class _Phase:
 
     def __enter__(self) -> None:
         _stack.append(self.name)
-        try:
-            for listener in _listeners:
-                listener.change(self.name)
-        except BaseException:
-            _stack.pop()
-            raise
+        for listener in _listeners:
+            listener.change(self.name)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

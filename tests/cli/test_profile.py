@@ -35,7 +35,9 @@ def test_run_step_compare_and_page(tmp_path: Path) -> None:
     assert json.loads(both.stdout)[0]["base"] == "a"
     assert_one_sentence(wildtype("profile", "compare", str(tmp_path / "a")), "one profile only")
     assert_one_sentence(wildtype("profile", "compare", str(tmp_path)), "there is no profile")
-    assert_one_sentence(wildtype("profile", "run", *SMALL, "--modes", "half"), "known: data_only")
+    for dry in ([], ["--slurm", "--dry-run"]):
+        assert_one_sentence(wildtype("profile", "run", *SMALL, "--modes", "half", *dry), "known: data_only")
+        assert_one_sentence(wildtype("profile", "step", *SMALL, "--steps", "0", *dry), "steps=0")
 
 
 @pytest.mark.usefixtures("tiny_in_cache")
@@ -71,7 +73,9 @@ def test_scaling_of_a_model() -> None:
     said = wildtype("profile", "scaling", *SMALL[:2], *words, "--repeats", "1", "--json")
     assert said.returncode == 0, said.stderr
     assert set(json.loads(said.stdout)["axes"]) == {"batch_size", "genes", "edges", "perturbed"}
-    assert_one_sentence(wildtype("profile", "scaling", "--factors", "1,x"), "--factors='1,x'")
+    for factors in ("1,x", "1,nan", "1,inf", "0,1"):
+        assert_one_sentence(wildtype("profile", "scaling", "--factors", factors), f"--factors={factors!r}")
+    assert_one_sentence(wildtype("bench", "planted", "nope"), "nothing called 'nope'")
 
 
 @pytest.mark.parametrize(

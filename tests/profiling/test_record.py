@@ -86,7 +86,7 @@ def test_files_that_are_no_records(tmp_path):
     for text, said in (
         ("{", "is damaged"),
         ("[]", "no profile of format 1"),
-        ('{"format": 2}', "no profile"),
+        ('{"format": 1}', "no profile"),
     ):
         (tmp_path / FILE).write_text(text)
         with pytest.raises(ConfigError, match=said):

@@ -17,6 +17,7 @@ from wildtype.runs.profile import (
     MODES,
     PARTS,
     chosen_modes,
+    profile_folder,
     profile_pipelines,
     profile_python_lines,
     profile_run,
@@ -35,6 +36,7 @@ def test_modes_add_up_and_parts_cover_the_step(tmp_path: Path) -> None:
     assert list(report["modes"]) == list(MODES)
     for mode, record in report["modes"].items():
         assert (record["execution"], record["steps"], record["complete"]) == (mode, 4, True)
+        assert record["name"] == tmp_path.name + ("" if mode == "training" else f" ({mode})")
         assert json.loads((tmp_path / f"profile-{mode}.json").read_text())["execution"] == mode
     assert "encode wild type" not in report["modes"]["data_only"]["phases"]
     assert "backward" not in report["modes"]["forward"]["phases"]
@@ -48,6 +50,37 @@ def test_modes_add_up_and_parts_cover_the_step(tmp_path: Path) -> None:
     )
     assert last["counters"]["backward"]["operators"] > 0
     assert all(phase["peak_mib"] is None or phase["peak_mib"] > 0 for phase in last["phases"].values())
+
+
+def test_numbers_and_folders_that_make_no_profile(tmp_path: Path, tiny_run: Path) -> None:
+    for steps in (0, -3):
+        with pytest.raises(ConfigError, match=f"steps={steps}: give more than none"):
+            profile_run(config(), steps=steps, dataset=tiny_dataset())
+    with pytest.raises(ConfigError, match="seconds=0"):
+        profile_pipelines(config(), [], seconds=0, dataset=tiny_dataset())
+    with pytest.raises(ConfigError, match="holds a training run"):
+        profile_folder(str(tiny_run))
+    assert profile_folder("") is None
+    assert profile_folder(str(tmp_path)) == tmp_path
+
+
+def test_a_finished_run_that_is_resumed_keeps_its_profile(tmp_path: Path) -> None:
+    words = ["training.epochs=3", f"run.folder={tmp_path / 'run'}"]
+    train(config(*words), dataset=tiny_dataset())
+    before = (tmp_path / "run" / "profile.json").read_text()
+    said: list[str] = []
+    train(config(*words, "run.resume=true"), dataset=tiny_dataset(), say=said.append)
+    assert (tmp_path / "run" / "profile.json").read_text() == before
+    assert not any("nan" in line for line in said)
+
+
+def test_an_estimate_knows_of_a_limit_of_steps() -> None:
+    found = estimate_run(config("training.steps=2", "training.epochs=9"), dataset=tiny_dataset())
+    assert (found.steps_per_epoch, found.epochs) == (2, 1)
+    with pytest.raises(ConfigError, match="leave out execution=forward"):
+        estimate_run(config("execution=forward"), dataset=tiny_dataset())
+    with pytest.raises(ConfigError, match="which execution=forward is not"):
+        train(config("execution=forward", "run.estimate=true"), dataset=tiny_dataset())
 
 
 def test_modes_are_chosen_by_name() -> None:

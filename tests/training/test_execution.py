@@ -1,12 +1,14 @@
 """Execution modes and phases of a real training loop."""
 
 import csv
+import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from lightning.pytorch import Callback
+from lightning.pytorch.utilities.exceptions import SIGTERMException
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 from tests.tiny import tiny_dataset
@@ -104,6 +106,26 @@ def test_the_steps_before_an_error_are_logged_and_nothing_is_left_behind(tmp_pat
     assert [int(row["step"]) for row in rows_of(tmp_path) if row["loss"]] == [0, 1, 2, 3, 4, 5]
     assert not _get_current_dispatch_mode_stack()
     assert current() is None
+
+
+@pytest.mark.parametrize(
+    ("raised", "seen", "code"),
+    [(KeyboardInterrupt, KeyboardInterrupt, ()), (SIGTERMException, SystemExit, (143,))],
+)
+def test_a_stop_is_not_taken_for_success(
+    tmp_path: Path, raised: type[BaseException], seen: type[BaseException], code: tuple[int, ...]
+) -> None:
+    class Stop(Callback):
+        def on_train_batch_end(self, *arguments: object) -> None:
+            raise raised
+
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        with pytest.raises(seen) as stop:
+            fit(tmp_path, CONFIG, callbacks=[Stop()])
+    finally:
+        signal.signal(signal.SIGINT, before)  # Lightning ignores it from the first interrupt on
+    assert stop.value.args == code
 
 
 def test_validation_is_logged_at_the_last_step_of_its_epoch_also_after_a_resume(

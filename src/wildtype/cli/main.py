@@ -64,6 +64,10 @@ def main() -> None:
             traceback.print_exc()
         print(f"wildtype: {_sentence(error)}", file=sys.stderr)
         sys.exit(130 if isinstance(error, KeyboardInterrupt) else 1)
+    except SystemExit as end:
+        if end.code == 143:
+            print("wildtype: stopped, as the system asked", file=sys.stderr)
+        raise
 
 
 def _sentence(error: BaseException) -> str:

@@ -36,16 +36,18 @@ def run(
     from wildtype.config.compose import compose
 
     config = compose(settings or [])
+    from wildtype.runs.profile import check_counts, chosen_modes, profile_folder, profile_run
+
+    chosen, room = chosen_modes(modes), profile_folder(folder)
+    check_counts(steps=steps)
     if submitted(slurm, preset, prefix, dry_run):
         return
-    from wildtype.runs.profile import chosen_modes, profile_run
-
     report = profile_run(
         config,
         steps=steps,
-        modes=chosen_modes(modes),
+        modes=chosen,
         reference=reference,
-        folder=_room(folder),
+        folder=room,
         say=notes().print,
     )
     records = list(report["modes"].values())
@@ -71,11 +73,13 @@ def step(
     from wildtype.config.compose import compose
 
     config = compose(settings or [])
+    from wildtype.runs.profile import check_counts, profile_folder, profile_step
+
+    room = profile_folder(folder)
+    check_counts(steps=steps)
     if submitted(slurm, preset, prefix, dry_run):
         return
-    from wildtype.runs.profile import profile_step
-
-    record = profile_step(config, steps=steps, folder=_room(folder))
+    record = profile_step(config, steps=steps, folder=room)
     _page(html, [record])
     show_record(record, json)
 
@@ -184,6 +188,8 @@ def scaling(
 
     try:
         multiples = tuple(float(factor) for factor in factors.split(","))
+        if not all(0 < factor < float("inf") for factor in multiples):
+            raise ValueError
     except ValueError:
         raise ConfigError(f"--factors={factors!r}: give numbers with commas, as in 1,2,4") from None
     report = measure(
@@ -232,10 +238,6 @@ def show_record(record: dict[str, Any], json: bool) -> None:
     from wildtype.report.profile_text import print_record
 
     print_record(record, console())
-
-
-def _room(folder: str) -> Path | None:
-    return Path(folder) if folder else None
 
 
 def _page(target: str, records: list[dict[str, Any]]) -> None:

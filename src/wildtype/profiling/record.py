@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 FILE = "profile.json"
+NEEDED = {"name", "steps", "seconds_per_step", "phases", "unattributed", "workload", "counters", "reads"}
 
 
 @dataclass(frozen=True)
@@ -174,10 +175,10 @@ def load_record(path: str | Path) -> dict[str, Any]:
         record = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigError(
-            f"there is no profile at {str(file)!r}: make one with wildtype profile run run.folder={place}"
+            f"there is no profile at {str(file)!r}: make one with wildtype profile run --folder {place}"
         ) from None
     except ValueError as error:
         raise ConfigError(f"{str(file)!r} is damaged ({error}): profile the run again") from error
-    if not isinstance(record, dict) or record.get("format") != FORMAT or "phases" not in record:
+    if not isinstance(record, dict) or record.get("format") != FORMAT or not set(record) >= NEEDED:
         raise ConfigError(f"{str(file)!r} is no profile of format {FORMAT}: profile the run again")
     return record

@@ -52,10 +52,14 @@ def estimate_run(
         Instead of the one that the settings name.
     """
     config.training.check()
+    if config.execution != "training":
+        raise ConfigError(f"an estimate is about whole training: leave out execution={config.execution}")
     data = prepare(config, dataset) if data is None else data
     model, tensors = build(config, data, config.seed)
     train, validation = data.scaled("train"), data.scaled("validation")
     per_epoch = -(-len(train) // config.training.batch_size)
+    limit = config.training.steps
+    epochs = -(-limit // per_epoch) if limit else config.training.epochs
     training = replace(config.training, steps=STEPS, epochs=-(-STEPS // per_epoch), patience=0, wandb=False)
     gpu = accelerator(training) == "gpu"
     recorder = PhaseRecorder(warm_up=0)
@@ -75,7 +79,7 @@ def estimate_run(
     return Estimate.from_probe(
         Probe(
             step_seconds=recorder.step_seconds().tolist(),
-            steps_per_epoch=per_epoch,
+            steps_per_epoch=min(per_epoch, limit or per_epoch),
             memory_mib=memory.peak,
             held_mib=after.before,
             checkpoint_bytes=checkpoint,
@@ -87,7 +91,7 @@ def estimate_run(
             data_bytes=data_bytes(tensors, data.known().table),
             device_mib=torch.cuda.max_memory_allocated() / 2**20 if gpu else None,
         ),
-        epochs=config.training.epochs,
+        epochs=min(epochs, config.training.epochs),
         members=config.training.members,
         memory_available_mib=available_memory_mib(),
         disk_free_bytes=free_disk(config.run.folder or "runs"),

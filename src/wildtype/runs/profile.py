@@ -27,7 +27,7 @@ from wildtype.profiling.trace import Window, nvtx_listener, trace
 from wildtype.profiling.trace_analysis import TraceReport
 from wildtype.runs.data import RunData, prepare
 from wildtype.runs.profile_writing import ProfileWriting
-from wildtype.runs.run import Say
+from wildtype.runs.run import MARK, Say
 from wildtype.runs.setup import build
 from wildtype.training.fit import accelerator, fit_model
 from wildtype.training.objective import objective
@@ -82,7 +82,11 @@ def profile_run(
         before it, and by phase. ``parts``: seconds per step of the last mode spent on data, transfer, model,
         sync, and logging and callbacks, and their shares; ``unattributed`` among them.
     """
+    check_counts(steps=steps)
     data = prepare(config, dataset)
+    if folder is not None:
+        # Should this run be killed, an older profile must not pass for it.
+        (folder / FILE).unlink(missing_ok=True)
     records: dict[str, dict[str, Any]] = {}
     for mode in modes:
         say(f"{mode}: {steps} steps")
@@ -105,6 +109,7 @@ def profile_step(
 
     Besides, ``mutants_per_second`` and ``perturbed_genes`` of the batch.
     """
+    check_counts(steps=steps)
     data = prepare(config, dataset)
     loader = _Fixed(MutantLoader(data.scaled("train"), config.training.batch_size))
     record = _steps(config, data, steps, folder, FILE, loader)
@@ -166,6 +171,7 @@ def profile_pipelines(
         As `bench_pipelines`, and ``models``: per model and pipeline, seconds of a training step without its
         data, of the data, and the share of the data in both.
     """
+    check_counts(batches=batches, seconds=seconds)
     data = prepare(config, dataset)
     size = min(config.training.batch_size, len(data.split.train))
     graph = CellGraph.of(data.dataset.organism, metabolism=False)
@@ -237,6 +243,23 @@ class TrainingLoop:
             self.optimizer.step()
 
 
+def check_counts(**counts: float) -> None:
+    """Refuse numbers of steps, batches or seconds that are not positive; raises ``ConfigError``."""
+    for name, value in counts.items():
+        if value <= 0:
+            raise ConfigError(f"{name}={value}: give more than none")
+
+
+def profile_folder(name: str) -> Path | None:
+    """Return where profiles are to be kept, or None; raises ``ConfigError`` if a training run is there."""
+    folder = Path(name) if name else None
+    if folder is not None and (folder / MARK).is_file():
+        raise ConfigError(
+            f"{name!r} holds a training run, with a profile of its own: choose another --folder"
+        )
+    return folder
+
+
 def chosen_modes(words: str) -> tuple[str, ...]:
     """Return modes named with commas, in the order of ``MODES``; raises ``ConfigError``."""
     named = [word.strip() for word in words.split(",") if word.strip()]
@@ -288,7 +311,11 @@ def _steps(
     ranges = nvtx_listener()  # for external profilers, where there is a GPU
     with TemporaryDirectory() as room, listening(ranges) if ranges else nullcontext():
         target = Path(room) / name if folder is None else folder / name
-        writing = ProfileWriting(config, data, model, tensors, target, watch=True, warm_up=warm_up)
+        label = (config.model.name if folder is None else folder.name) + (", as before" if reference else "")
+        label += "" if config.execution == "training" else f" ({config.execution})"
+        writing = ProfileWriting(
+            config, data, model, tensors, target, watch=True, warm_up=warm_up, name=label
+        )
         fit_model(
             model,
             tensors,

@@ -33,6 +33,8 @@ class ProfileWriting(Callback):
         Also watch memory by phase and count operators, in the steps that warm up.
     warm_up : int, optional
         Steps that do not count; `WARM_UP` of a run that is long enough otherwise.
+    name : str
+        Of the profile; that of its folder otherwise.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class ProfileWriting(Callback):
         *,
         watch: bool = False,
         warm_up: int | None = None,
+        name: str = "",
     ) -> None:
         rows, size = len(data.split.train), config.training.batch_size
         per_epoch = -(-rows // size)
@@ -72,7 +75,7 @@ class ProfileWriting(Callback):
                 batch_size=min(size, rows),
                 steps_per_epoch=per_epoch,
             ),
-            name=target.parent.name,
+            name=name or target.parent.name,
             execution=config.execution,
         )
 

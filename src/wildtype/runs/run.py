@@ -115,6 +115,10 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
     config.training.check()
     accelerator(config.training)  # what is not there must be found out before anything is written
     check(config.model)
+    if config.run.estimate and config.execution != "training":
+        raise ConfigError(
+            f"run.estimate=true is about whole training, which execution={config.execution} is not"
+        )
     if config.execution not in EXECUTIONS:
         raise ConfigError(f"execution={config.execution!r}; known: {', '.join(EXECUTIONS)}")
     baselines = list(BASELINES) if config.baselines == ["all"] else config.baselines
@@ -142,7 +146,7 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
         predicted = {config.model.name: checkpoint.predict_measured(data.part("test"))}
     seconds = {config.model.name: sum(r.seconds for r in reports) + time.perf_counter() - start}
     peak = {config.model.name: memory.peak}
-    for report in reports:
+    for report in (report for report in reports if report.mutants_per_second == report.mutants_per_second):
         say(
             f"{config.model.name}: best validation r {report.best_score:.4f} at epoch {report.best_epoch} of "
             f"{report.epochs}, {report.mutants_per_second:,.0f} mutants/s, "
@@ -272,7 +276,8 @@ def _fit(
             recorder=writing.recorder,
             callbacks=[writing],
         )
-        writing.done()
+        if writing.recorder.begun:  # a finished run that is resumed keeps its profile
+            writing.done()
         reports.append(report)
     return (model if len(members) == 1 else Ensemble(members).eval()), reports
 

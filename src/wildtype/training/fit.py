@@ -7,7 +7,7 @@ import logging
 import os
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import torch
 from lightning.pytorch import Trainer
 from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.loggers import CSVLogger, Logger, TensorBoardLogger
+from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from wildtype.errors import ConfigError
 from wildtype.models.interface import Model, OrganismTensors
@@ -27,6 +28,9 @@ from wildtype.training.phase_hooks import PhaseHooks, PhaseProfiler, recorder_fo
 from wildtype.training.phase_recorder import PhaseRecorder
 from wildtype.training.progress import Batches, Progress, TimedLoader
 from wildtype.training.task import EXECUTIONS, FitTask
+
+TERMINATED = 128 + 15
+"""Exit code of a process that was asked to end."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +197,8 @@ def fit_model(
                 enable_model_summary=False,
                 use_distributed_sampler=False,
             )
-            trainer.fit(task, timed, MutantLoader(validation, config.batch_size))
+            with _stops(trainer):
+                trainer.fit(task, timed, MutantLoader(validation, config.batch_size))
     recorder.finish()
     if whole:
         model.load_state_dict(keeper.best)
@@ -208,6 +213,19 @@ def fit_model(
         loading_share=progress.loading_share,
         scores=tuple(keeper.scores) if whole else (),
     )
+
+
+@contextlib.contextmanager
+def _stops(trainer: Trainer) -> Iterator[None]:
+    """Let a stop be told by the exit code: Lightning turns Ctrl-C into 1 and a termination into success."""
+    try:
+        yield
+    except SIGTERMException:
+        raise SystemExit(TERMINATED) from None
+    except SystemExit:
+        if trainer.interrupted:
+            raise KeyboardInterrupt from None
+        raise
 
 
 def _bf16(config: TrainingConfig, accelerator: str) -> bool:

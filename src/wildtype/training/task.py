@@ -134,7 +134,7 @@ class FitTask(LightningModule):
             with no_phase:
                 return optimizer_closure()
 
-        if self.execution == "forward_backward":
+        if self.execution in ("forward", "forward_backward"):
             optimizer_closure()
         else:
             with phase("optimizer"):

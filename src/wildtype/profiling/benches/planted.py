@@ -22,6 +22,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from torch import Tensor
 from torch.utils.data import DataLoader
 
+from wildtype.errors import ConfigError
 from wildtype.models.cell_transformer.config import CellTransformerConfig
 from wildtype.models.difference_gnn.config import DifferenceGNNConfig
 from wildtype.models.interface import Model, OrganismTensors, Prediction, WildType
@@ -114,6 +115,8 @@ def bench_planted(names: Sequence[str] = (), *, seed: int = 0) -> dict[str, Any]
         ``rows``: per plant, how much longer an epoch takes, the strongest cause, its share, and whether it is
         the one that was planted. ``found``: how many are.
     """
+    if unknown := [name for name in names if name not in PLANTS]:
+        raise ConfigError(f"nothing called {unknown[0]!r} can be planted; known: {', '.join(PLANTS)}")
     rows = []
     for name in names or PLANTS:
         plant = PLANTS[name]
