@@ -9,13 +9,16 @@ from tests.runs.test_run import QUICK
 from tests.tiny import tiny_dataset
 from wildtype.config.compose import compose
 from wildtype.errors import CheckpointError, ConfigError
+from wildtype.models.cell_transformer.model import CellTransformer
 from wildtype.profiling.estimate import Estimate
 from wildtype.profiling.record import load_record
 from wildtype.profiling.trace import Window
+from wildtype.runs.data import prepare
 from wildtype.runs.estimate import estimate_run, refuse
 from wildtype.runs.profile import (
     MODES,
     PARTS,
+    TrainingLoop,
     chosen_modes,
     profile_folder,
     profile_pipelines,
@@ -183,3 +186,18 @@ def test_a_run_that_will_not_fit_says_so_before_it_starts(
     assert found.steps_per_epoch * 64 >= 150
     with pytest.raises(ConfigError):
         refuse(found)
+
+
+def test_the_plain_loop_encodes_once_per_epoch_where_training_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    real = CellTransformer.encode
+    monkeypatch.setattr(CellTransformer, "encode", lambda *a: calls.append(1) or real(*a))
+    for once, expected in ((True, 1), (False, 3)):
+        monkeypatch.setattr(CellTransformer, "encode_per_epoch", once)
+        calls.clear()
+        settings = config()
+        loop = TrainingLoop(settings, prepare(settings, tiny_dataset()))
+        for _ in range(3):
+            loop.step()
+        assert len(calls) == expected
+        assert loop.task.step == 3

@@ -29,7 +29,7 @@ from wildtype.profiling.memory import PeakMemory
 from wildtype.runs.data import RunData, prepare
 from wildtype.runs.setup import build
 from wildtype.training.fit import FitReport, accelerator, fit_model
-from wildtype.training.phase_recorder import PhaseRecorder
+from wildtype.training.phase_hooks import recorder_for
 
 STEPS = 20
 FILE = "estimate.json"
@@ -62,7 +62,7 @@ def estimate_run(
     epochs = -(-limit // per_epoch) if limit else config.training.epochs
     training = replace(config.training, steps=STEPS, epochs=-(-STEPS // per_epoch), patience=0, wandb=False)
     gpu = accelerator(training) == "gpu"
-    recorder = PhaseRecorder(warm_up=0)
+    recorder = recorder_for("cuda" if gpu else "cpu", warm_up=0)
     checkpoint, resume = state_bytes(model)
     if gpu:
         torch.cuda.reset_peak_memory_stats()

@@ -29,8 +29,8 @@ from wildtype.runs.data import RunData, prepare
 from wildtype.runs.profile_writing import ProfileWriting
 from wildtype.runs.run import MARK, Say
 from wildtype.runs.setup import build
-from wildtype.training.fit import accelerator, fit_model
-from wildtype.training.objective import objective
+from wildtype.training.fit import accelerator, fit_model, in_bfloat16
+from wildtype.training.objective import mean_weight
 from wildtype.training.progress import Batches
 from wildtype.training.task import FitTask
 
@@ -208,11 +208,15 @@ class TrainingLoop:
     """
 
     def __init__(self, config: TrainConfig, data: RunData) -> None:
-        training = config.training
-        self.device = torch.device("cuda" if accelerator(training) == "gpu" else "cpu")
+        training, train, place = config.training, data.scaled("train"), accelerator(config.training)
+        self.device = torch.device("cuda" if place == "gpu" else "cpu")
+        self.bfloat16 = in_bfloat16(training, place)
         model, tensors = build(config, data, config.seed)
-        self.loader = MutantLoader(data.scaled("train"), training.batch_size, shuffle=True, seed=config.seed)
-        self.task = FitTask(model.to(self.device).train(), tensors.to(self.device), training, 1, config.seed)
+        self.loader = MutantLoader(train, training.batch_size, shuffle=True, seed=config.seed)
+        weight = mean_weight(train) if training.weighting == "p" else 0.0
+        model, tensors = model.to(self.device).train(), tensors.to(self.device)
+        self.task = FitTask(model, tensors, training, 1, config.seed, weight)
+        self.task.on_train_epoch_start()
         self.optimizer = self.task.configure_optimizers()
         self._batches: Iterator[MutantBatch] = iter(())
 
@@ -227,12 +231,8 @@ class TrainingLoop:
                 batch = next(self._batches)
         with phase("host to device"):
             batch = batch.to(self.device, non_blocking=True)
-        with phase("encode wild type"):
-            wild_type = task.model.encode(task.organism)
-        with phase("head"):
-            prediction = task.model(wild_type, batch)
-        with phase("loss"):
-            total = objective(prediction, wild_type, batch, loss=training.loss).total
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bfloat16):
+            total = task.objective(batch).total
         with phase("optimizer"):
             self.optimizer.zero_grad()
         with phase("backward"):
@@ -241,6 +241,7 @@ class TrainingLoop:
             if training.clip:
                 torch.nn.utils.clip_grad_norm_(task.model.parameters(), training.clip)
             self.optimizer.step()
+        task.step += 1
 
 
 def check_counts(**counts: float) -> None:

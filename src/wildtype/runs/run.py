@@ -42,6 +42,7 @@ from wildtype.profiling.memory import PeakMemory
 from wildtype.profiling.record import FILE
 from wildtype.report.table import to_markdown
 from wildtype.runs.data import RunData, prepare
+from wildtype.runs.estimate import FILE as ESTIMATE
 from wildtype.runs.estimate import estimate_run, refuse, write_outcome
 from wildtype.runs.profile_writing import ProfileWriting
 from wildtype.runs.record import environment
@@ -146,7 +147,9 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
         predicted = {config.model.name: checkpoint.predict_measured(data.part("test"))}
     seconds = {config.model.name: sum(r.seconds for r in reports) + time.perf_counter() - start}
     peak = {config.model.name: memory.peak}
-    for report in (report for report in reports if report.mutants_per_second == report.mutants_per_second):
+    for report in reports:
+        if not report.mutants_per_second > 0:  # resumed when there was nothing left to do
+            continue
         say(
             f"{config.model.name}: best validation r {report.best_score:.4f} at epoch {report.best_epoch} of "
             f"{report.epochs}, {report.mutants_per_second:,.0f} mutants/s, "
@@ -227,7 +230,7 @@ def _clear(folder: Path) -> None:
         "comparison.md",
         "predictions.parquet",
         FILE,
-        "estimate.json",
+        ESTIMATE,
         "card.json",
         "split.json",
         "record.json",

@@ -166,8 +166,7 @@ def fit_model(
     steps = config.epochs * len(loader)
     steps = min(steps, config.steps or steps)
     task = FitTask(model, organism, config, steps, seed, weight, execution)
-    hooks: list[Callback] = [PhaseHooks(recorder, config.steps), keeper, _NextEpoch(loader, keeper)]
-    hooks.append(_LastWords())
+    hooks: list[Callback] = [PhaseHooks(recorder), keeper, _NextEpoch(loader, keeper), _LastWords()]
     if resume:
         hooks.append(_Restore(keeper.resume(task)))
         loader.set_epoch(keeper.epoch)
@@ -182,7 +181,7 @@ def fit_model(
             trainer = Trainer(
                 accelerator=place,
                 devices=1,
-                precision="bf16-mixed" if _bf16(config, place) else "32-true",
+                precision="bf16-mixed" if in_bfloat16(config, place) else "32-true",
                 max_epochs=config.epochs - keeper.epoch,
                 gradient_clip_val=config.clip or None,
                 callbacks=hooks,
@@ -228,8 +227,9 @@ def _stops(trainer: Trainer) -> Iterator[None]:
         raise
 
 
-def _bf16(config: TrainingConfig, accelerator: str) -> bool:
-    return config.precision == "bf16" or (config.precision == "auto" and accelerator == "gpu")
+def in_bfloat16(config: TrainingConfig, place: str) -> bool:
+    """Whether training computes in bfloat16 where it takes place."""
+    return config.precision == "bf16" or (config.precision == "auto" and place == "gpu")
 
 
 class _threads:

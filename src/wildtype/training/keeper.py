@@ -84,6 +84,12 @@ class Keeper(Callback):
             ) from error
         return parts["optimizer"]
 
+    def on_train_batch_end(self, trainer: Trainer, pl_module: LightningModule, *args: Any) -> None:
+        """Stop where the settings limit the steps of the whole run."""
+        assert isinstance(pl_module, FitTask)
+        if pl_module.config.steps and pl_module.step >= pl_module.config.steps:
+            self.stopped = trainer.should_stop = True
+
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Judge the epoch (validation has run), keep its weights if best, save the state."""
         assert isinstance(pl_module, FitTask)
@@ -97,8 +103,6 @@ class Keeper(Callback):
         if self.patience and self.epoch - self.best_epoch >= self.patience:
             self.stopped = True
             trainer.should_stop = True
-        if pl_module.config.steps and pl_module.step >= pl_module.config.steps:
-            self.stopped = True
         self._save(pl_module, trainer.optimizers[0])
 
     def _save(self, task: FitTask, optimizer: torch.optim.Optimizer) -> None:

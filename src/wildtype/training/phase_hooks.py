@@ -6,7 +6,7 @@ inside these marks its own phases.
 
 from __future__ import annotations
 
-import time
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -86,25 +86,17 @@ class PhaseProfiler(Profiler):
 
 
 class PhaseHooks(Callback):
-    """Accounts for what happens between the last step of an epoch and the first of the next, and stops early.
+    """Accounts for what happens between the last step of an epoch and the first of the next.
 
     Parameters
     ----------
     recorder : PhaseRecorder
         Told where steps end.
-    limit : int
-        Steps of the whole run after which training stops; 0: none.
     """
 
-    def __init__(self, recorder: PhaseRecorder, limit: int = 0) -> None:
+    def __init__(self, recorder: PhaseRecorder) -> None:
         self.recorder = recorder
-        self.limit = limit
-        self._since: dict[str, float] = {}
-
-    def on_train_batch_end(self, trainer: Trainer, pl_module: LightningModule, *args: Any) -> None:
-        """Stop if it is enough."""
-        if self.limit and pl_module.step >= self.limit:
-            trainer.should_stop = True
+        self._open: dict[str, AbstractContextManager[None]] = {}
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Validation is no step."""
@@ -127,13 +119,12 @@ class PhaseHooks(Callback):
         self._stop("end of epoch")
 
     def _start(self, name: str) -> None:
-        self.recorder.end()
-        self._since[name] = time.perf_counter()
+        self._open[name] = self.recorder.apart(name)
+        self._open[name].__enter__()
 
     def _stop(self, name: str) -> None:
-        if name in self._since:
-            seconds = time.perf_counter() - self._since.pop(name)
-            self.recorder.outside[name] = self.recorder.outside.get(name, 0.0) + seconds
+        if name in self._open:
+            self._open.pop(name).__exit__(None, None, None)
 
 
 def recorder_for(device: torch.device | str, **settings: Any) -> PhaseRecorder:

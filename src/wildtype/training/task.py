@@ -18,7 +18,7 @@ from wildtype.mutants.batch import MutantBatch
 from wildtype.phases import no_phase, phase
 from wildtype.seeds import derive
 from wildtype.training.config import TrainingConfig
-from wildtype.training.objective import learning_rate, objective
+from wildtype.training.objective import Objective, learning_rate, objective
 from wildtype.training.step_log import StepLog
 
 EXECUTIONS = ("training", "forward_backward", "forward", "data_only")
@@ -110,20 +110,25 @@ class FitTask(LightningModule):
                 total = self.trivial * batch.value.mean()
                 record = {"loss": total.detach()}
         else:
-            wild_type = self._wild_type
-            if wild_type is None:
-                with phase("encode wild type"):
-                    stream = torch.Generator().manual_seed(derive(self.seed, "prior", self.step))
-                    wild_type = self.model.encode(self.organism, stream)
-            with phase("head"):
-                prediction = self.model(wild_type, batch)
+            result = self.objective(batch)
             with phase("loss"):
-                result = objective(prediction, wild_type, batch, loss=self.config.loss, mean=self.mean_weight)
                 total, record = result.total, result.log_record()
         with phase("logging"):
             self._log.add(self.step, self.epoch, record)
         self.step += 1
         return None if self.execution == "forward" else total
+
+    def objective(self, batch: MutantBatch) -> Objective:
+        """Encode the wild type, unless that is done once per epoch, and return the batch's objective."""
+        wild_type = self._wild_type
+        if wild_type is None:
+            with phase("encode wild type"):
+                stream = torch.Generator().manual_seed(derive(self.seed, "prior", self.step))
+                wild_type = self.model.encode(self.organism, stream)
+        with phase("head"):
+            prediction = self.model(wild_type, batch)
+        with phase("loss"):
+            return objective(prediction, wild_type, batch, loss=self.config.loss, mean=self.mean_weight)
 
     def optimizer_step(
         self, epoch: int, batch_idx: int, optimizer: Any, optimizer_closure: Any = None
