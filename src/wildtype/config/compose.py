@@ -24,7 +24,11 @@ from wildtype.models.registry import MODELS, config_class
 
 SETTINGS = Path(__file__).parent / "settings"
 GROUPS = {"data": "dataset", "model": "model", "experiment": "experiment"}
-MAPS = ("model.prior.heads", "model.zeros")  # settings whose keys are names of the user's data
+MAPS = (
+    "model.prior.heads",
+    "model.evidence.imitate",
+    "model.zeros",
+)  # settings whose keys are names of the user's data
 
 
 def compose(overrides: Sequence[str] = ()) -> TrainConfig:

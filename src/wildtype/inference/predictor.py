@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from wildtype.errors import ConfigError
 from wildtype.inference.expected_fitness import expected_fitness
 from wildtype.inference.sets import default_kinds, to_table
-from wildtype.models.checkpoint import PARTS, Checkpoint, load_checkpoint
+from wildtype.models.checkpoint import Checkpoint, load_checkpoint
+from wildtype.models.known import PARTS
 from wildtype.mutants import Kind, MutantTable
 from wildtype.mutants.index import SetIndex
 

@@ -7,10 +7,11 @@
     scaling.json           mean and standard deviation of each phenotype's training labels
     metrics.json           what the run measured
     known.npz              measured mutants, and the part of the split that each was in
-    format_version         2
+    format_version         3
 
-A checkpoint of the cell transformer holds no graph: it encodes the wild type from features and weights alone.
-Format 1 (the cell transformer alone) is still read.
+A checkpoint of the cell transformer encodes the wild type from features and weights alone; of the graphs it
+holds what looking up evidence takes. Formats 1 (the cell transformer alone) and 2 (without evidence) are
+still read.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from __future__ import annotations
 import json
 import zipfile
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -33,46 +35,21 @@ from wildtype.errors import CheckpointError, ConfigError, GeneSetError
 from wildtype.files import sha256_of_file, write_json, write_text, writing_folder
 from wildtype.models.ensemble import Ensemble
 from wildtype.models.interface import Model, OrganismTensors, WildType
+from wildtype.models.known import Known, evidence_index
 from wildtype.models.organism_storage import from_tensors, to_tensors
 from wildtype.models.registry import config_class, make_model
 from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
+from wildtype.mutants.evidence.lookup import EvidenceIndex
 from wildtype.mutants.storage import read_table, save_table
 from wildtype.organism import GeneIndex
 
-FORMAT = 2
-READABLE = (1, 2)
-PARTS = ("train", "validation", "test", "unused")
+FORMAT = 3
+READABLE = (1, 2, 3)
 BESIDE = ("part", "single_fitness", "single_fitness_sd", "essential")
 """What stands beside the table of known mutants in ``known.npz``."""
+EVIDENCE_SINCE = 3
 BATCH = 8192
-
-
-@dataclass(eq=False)
-class Known:
-    """What was measured when the model was trained.
-
-    Attributes
-    ----------
-    phenotypes : tuple of str
-        Names of all phenotypes of the dataset; ``table.phenotype`` refers to this order, which need not be
-        the order of the model's outputs.
-    table : MutantTable
-        Measured mutants, all phenotypes of the dataset.
-    part : uint8 [M]
-        Position in ``PARTS`` of each row: the part of the split it was in, or not used.
-    single_fitness, single_fitness_sd : float32 [n]
-        Fitness of single mutants (NaN: not known).
-    essential : bool [n]
-        Genes whose deletion is lethal, where known.
-    """
-
-    phenotypes: tuple[str, ...]
-    table: MutantTable
-    part: NDArray[np.uint8]
-    single_fitness: NDArray[np.float32]
-    single_fitness_sd: NDArray[np.float32]
-    essential: NDArray[np.bool_]
 
 
 @dataclass(eq=False)
@@ -121,6 +98,16 @@ class Checkpoint:
         self.model.eval()
         return self.model.encode(self.organism)
 
+    @cached_property
+    def evidence(self) -> EvidenceIndex | None:
+        """Where evidence is looked up: among training measurements."""
+        return evidence_index(self.model.config, self.organism, self.known, self.names, self.mean, self.sd)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the outputs."""
+        return [p["name"] for p in self.phenotypes]
+
     @torch.no_grad()
     def predict(self, table: MutantTable, wild_type: WildType | None = None) -> NDArray[np.float64]:
         """Predict every phenotype of M mutants: [M, p], in the phenotypes' units; O(M d) memory beyond the
@@ -131,7 +118,10 @@ class Checkpoint:
         out = np.empty((len(table), len(self.phenotypes)))
         for start in range(0, len(table), BATCH):
             stop = min(start + BATCH, len(table))
-            out[start:stop] = self.model(wild_type, batch.slice(start, stop)).mean.double().numpy()
+            part = batch.slice(start, stop)
+            if self.evidence is not None:
+                part.evidence = self.evidence.tokens_of(part)
+            out[start:stop] = self.model(wild_type, part).mean.double().numpy()
         return self.mean + self.sd * out
 
     def predict_measured(self, table: MutantTable) -> NDArray[np.float64]:
@@ -236,7 +226,8 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
             **{name: beside[name] for name in BESIDE},
         )
         organism = from_tensors(load_file(folder / "organism.safetensors"), record.get("operators", {}))
-        model = _model(record, len(genes), organism.features.shape[1])
+        channels = 0 if organism.similarity is None else len(organism.similarity.channels)
+        model = _model(record, len(genes), organism.features.shape[1], channels)
         model.load_state_dict(load_file(folder / "model.safetensors"))
         phenotypes = record["phenotypes"]
     except CheckpointError:
@@ -265,8 +256,11 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     )
 
 
-def _model(record: dict[str, Any], genes: int, features: int) -> Model:
+def _model(record: dict[str, Any], genes: int, features: int, channels: int) -> Model:
     """Return the model that a record describes, with weights of no meaning."""
+    if record["format_version"] < EVIDENCE_SINCE and record["model"] == "cell_transformer":
+        record["settings"]["evidence"] = {"tokens": 0}
+        record["settings"]["head"] |= {"relations": False, "additive": False}
     settings = OmegaConf.structured(config_class(record["model"]))
     config = OmegaConf.to_object(OmegaConf.merge(settings, record["settings"]))
     members = [
@@ -277,6 +271,7 @@ def _model(record: dict[str, Any], genes: int, features: int) -> Model:
             phenotypes=len(record["phenotypes"]),
             conditions=len(record["conditions"]),
             relations=record["relations"],
+            channels=channels,
         )
         for _ in range(record.get("members", 1))
     ]

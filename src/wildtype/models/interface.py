@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from wildtype.errors import ConfigError
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.cell_graph import CellGraph
+from wildtype.mutants.evidence.similarity import GeneSimilarity
 from wildtype.nn.sparse import SparseOperator
 from wildtype.organism import GeneGraphs, Organism
 
@@ -101,6 +102,8 @@ class OrganismTensors:
         where a model needs them.
     metabolism : MetabolismTensors or None
         Only where a model needs it.
+    similarity : GeneSimilarity or None
+        How alike genes are, for looking up evidence; in memory of the CPU.
 
     Raises
     ------
@@ -114,6 +117,7 @@ class OrganismTensors:
     valid: dict[str, Tensor] = field(default_factory=dict)
     relations: dict[str, SparseOperator] = field(default_factory=dict)
     metabolism: MetabolismTensors | None = None
+    similarity: GeneSimilarity | None = None
 
     def __post_init__(self) -> None:
         if not len(self.outside):
@@ -144,6 +148,7 @@ class OrganismTensors:
             {name: pairs.to(device) for name, pairs in self.valid.items()},
             {name: op.to(device) for name, op in self.relations.items()},
             None if self.metabolism is None else self.metabolism.to(device),
+            self.similarity,
         )
 
     def without_priors(self) -> OrganismTensors:
@@ -174,8 +179,10 @@ def message_operator(graphs: GeneGraphs, relation: str) -> SparseOperator:
     return SparseOperator.from_edges(cols, rows, graphs[relation].n, name=relation)
 
 
-def organism_tensors(model: Model, organism: Organism, features: Tensor) -> OrganismTensors:
-    """Return what ``model`` needs of an organism, with its gene features [n, f].
+def organism_tensors(
+    model: Model, organism: Organism, features: Tensor, similarity: GeneSimilarity | None = None
+) -> OrganismTensors:
+    """Return what ``model`` needs of an organism, with its gene features [n, f] and their similarity.
 
     Raises
     ------
@@ -190,6 +197,7 @@ def organism_tensors(model: Model, organism: Organism, features: Tensor) -> Orga
         priors=model.priors(graphs) if "priors" in needs else {},
         relations={name: message_operator(graphs, name) for name in relations},
         metabolism=None if whole is None else MetabolismTensors.of(whole),
+        similarity=similarity,
     )
 
 
@@ -208,12 +216,16 @@ class WildType:
     weights : dict of str to float
         Weight of each auxiliary loss in the training objective; ``data`` is that of the phenotypes (1 where
         it is not given).
+    regularised : (Tensor, Tensor) or None
+        Queries and keys [n, r, d_h] of the r attention heads that follow a relation, scaled so that their
+        inner products are logits; where a head reads them out.
     """
 
     cls: Tensor
     genes: Tensor
     losses: dict[str, Tensor] = field(default_factory=dict)
     weights: Mapping[str, float] = field(default_factory=dict)
+    regularised: tuple[Tensor, Tensor] | None = None
 
 
 @dataclass(slots=True)

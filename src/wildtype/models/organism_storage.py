@@ -3,12 +3,14 @@
     features                        float32 [n, f]
     relation/NAME/{rows,cols}       int32 [e]
     metabolism/PART/{rows,cols}     int32 [e], and values float32 [e]
+    similarity/FIELD                the arrays of `GeneSimilarity`; its names as JSON in uint8 [bytes]
 
 Priors are left out: only training needs them. Shapes stand beside, in the checkpoint's record.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import fields
 
@@ -16,8 +18,11 @@ import torch
 from torch import Tensor
 
 from wildtype.models.interface import MetabolismTensors, OrganismTensors
+from wildtype.mutants.evidence.similarity import GeneSimilarity
 from wildtype.nn.sparse import SparseOperator
 
+SIMILARITY = "similarity/"
+ARRAYS = ("unit", "cuts", "indptr", "indices", "data", "scale")
 PARTS = tuple(part.name for part in fields(MetabolismTensors))
 
 
@@ -34,6 +39,8 @@ def to_tensors(organism: OrganismTensors) -> tuple[dict[str, Tensor], dict[str, 
         if name.startswith("metabolism/"):
             tensors[f"{name}/values"] = op.values.float().clone()
         shapes[name] = op.shape
+    if organism.similarity is not None:
+        tensors |= _similarity_tensors(organism.similarity)
     return tensors, shapes
 
 
@@ -56,4 +63,21 @@ def from_tensors(tensors: Mapping[str, Tensor], shapes: Mapping[str, tuple[int, 
             if metabolic
             else None
         ),
+        similarity=_similarity(tensors) if f"{SIMILARITY}names" in tensors else None,
+    )
+
+
+def _similarity_tensors(similarity: GeneSimilarity) -> dict[str, Tensor]:
+    names = json.dumps({"relations": similarity.relations, "parts": similarity.parts}).encode()
+    out = {"names": torch.frombuffer(bytearray(names), dtype=torch.uint8)}
+    out |= {name: torch.from_numpy(getattr(similarity, name)) for name in ARRAYS}
+    return {f"{SIMILARITY}{name}": tensor for name, tensor in out.items()}
+
+
+def _similarity(tensors: Mapping[str, Tensor]) -> GeneSimilarity:
+    names = json.loads(bytes(tensors[f"{SIMILARITY}names"].tolist()))
+    return GeneSimilarity(
+        relations=tuple(names["relations"]),
+        parts=tuple(names["parts"]),
+        **{name: tensors[f"{SIMILARITY}{name}"].numpy() for name in ARRAYS},
     )

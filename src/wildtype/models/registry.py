@@ -48,6 +48,7 @@ def make_model(
     phenotypes: int,
     conditions: int = 1,
     relations: Sequence[str] = (),
+    channels: int = 0,
 ) -> Model:
     """Return a model with initial weights drawn from torch's stream.
 
@@ -61,6 +62,8 @@ def make_model(
         Number of outputs p and of conditions.
     relations : sequence of str
         Relations of the organism that have edges, in order.
+    channels : int
+        Channels of similarity of genes, for models that look up evidence (0: none is looked up).
 
     Raises
     ------
@@ -76,5 +79,6 @@ def make_model(
         phenotypes=phenotypes,
         conditions=conditions,
         relations=relations,
+        **({"channels": channels} if channels else {}),
     )
     return model

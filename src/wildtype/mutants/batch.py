@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from wildtype.mutants.table import MutantTable
+
+if TYPE_CHECKING:
+    from wildtype.mutants.evidence.tokens import EvidenceTokens
 
 
 @dataclass(slots=True)
@@ -37,6 +40,8 @@ class MutantBatch:
         Dose of each perturbation.
     p : float32 [B] or None
         Two-sided p-value of the measured effect (NaN: not known).
+    evidence : EvidenceTokens or None
+        What was measured of similar mutants, where it has been looked up; slices do not have it.
     """
 
     gene: Tensor
@@ -48,6 +53,7 @@ class MutantBatch:
     sd: Tensor
     dose: Tensor | None = None
     p: Tensor | None = None
+    evidence: EvidenceTokens | None = None
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -58,9 +64,9 @@ class MutantBatch:
 
     def pin_memory(self) -> MutantBatch:
         """Return the batch in page-locked memory, for asynchronous copies to a GPU."""
-        return self._map(Tensor.pin_memory)
+        return self._map(lambda x: x.pin_memory())
 
-    def _map(self, change: Callable[[Tensor], Tensor]) -> MutantBatch:
+    def _map(self, change: Callable[[Any], Any]) -> MutantBatch:
         columns: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
         changed: dict[str, Any] = {name: None if x is None else change(x) for name, x in columns.items()}
         return MutantBatch(**changed)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from wildtype.config.schema import TrainConfig
 from wildtype.errors import ConfigError, SplitError
-from wildtype.models.checkpoint import PARTS, Known
+from wildtype.models.known import PARTS, Known
 from wildtype.mutants import MutantTable
 from wildtype.organism import FeatureBlock, GeneFeatures, Organism
 from wildtype.phenotypes import Dataset, Split
@@ -58,16 +58,24 @@ class RunData:
 
     def features(self, leave_out: list[str]) -> torch.Tensor:
         """Return the encoder's input [n, f]: the organism's blocks and the visible single-mutant fitness."""
+        organism = self.organism_without(leave_out)
+        blocks = list(organism.features.values())
+        if self.single_fitness is not None and "single_fitness" not in leave_out:
+            blocks.append(FeatureBlock("single_fitness", self.single_fitness[:, None], ("fitness",)))
+        matrix, _ = GeneFeatures(blocks).matrix(len(organism.genes))
+        return torch.from_numpy(matrix)
+
+    def organism_without(self, leave_out: list[str]) -> Organism:
+        """Return the organism without some feature blocks; raises ``ConfigError`` if there is none of a
+        name.
+        """
         organism = self.dataset.organism
         for name in leave_out:
             if name not in organism.features and name != "single_fitness":
                 known = ", ".join([*organism.features, "single_fitness"])
                 raise ConfigError(f"model.leave_out names {name!r}; known feature blocks: {known}")
-        blocks = [block for name, block in organism.features.items() if name not in leave_out]
-        if self.single_fitness is not None and "single_fitness" not in leave_out:
-            blocks.append(FeatureBlock("single_fitness", self.single_fitness[:, None], ("fitness",)))
-        matrix, _ = GeneFeatures(blocks).matrix(len(organism.genes))
-        return torch.from_numpy(matrix)
+        kept = [block for name, block in organism.features.items() if name not in leave_out]
+        return replace(organism, features=GeneFeatures(kept))
 
     def known(self) -> Known:
         """Return what a checkpoint remembers of the measurements."""

@@ -27,7 +27,7 @@ from wildtype.profiling.estimate import (
 )
 from wildtype.profiling.memory import PeakMemory
 from wildtype.runs.data import RunData, prepare
-from wildtype.runs.setup import build
+from wildtype.runs.setup import build, loaders
 from wildtype.training.fit import FitReport, accelerator, fit_model
 from wildtype.training.phase_hooks import recorder_for
 
@@ -66,10 +66,11 @@ def estimate_run(
     checkpoint, resume = state_bytes(model)
     if gpu:
         torch.cuda.reset_peak_memory_stats()
+    batches_of = loaders(config, data, tensors, config.seed)
     with TemporaryDirectory() as room, PeakMemory() as memory:
         fit_model(
             model, tensors, train, validation, training, folder=Path(room), seed=config.seed, show=False,
-            recorder=recorder,
+            recorder=recorder, loader=batches_of.train, validation_loader=batches_of.validation,
         )  # fmt: skip
         scalars = _logged(Path(room) / "logs" / "metrics.csv")
     with PeakMemory() as after:

@@ -16,7 +16,6 @@ from wildtype.errors import ConfigError
 from wildtype.files import write_json
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.cell_graph import CellGraph
-from wildtype.mutants.loader import MutantLoader
 from wildtype.phases import listening, phase
 from wildtype.phenotypes import Dataset
 from wildtype.profiling.as_before import as_before
@@ -28,7 +27,7 @@ from wildtype.profiling.trace_analysis import TraceReport
 from wildtype.runs.data import RunData, prepare
 from wildtype.runs.profile_writing import ProfileWriting
 from wildtype.runs.run import MARK, Say
-from wildtype.runs.setup import build
+from wildtype.runs.setup import build, loaders
 from wildtype.training.fit import accelerator, fit_model, in_bfloat16
 from wildtype.training.objective import mean_weight
 from wildtype.training.progress import Batches
@@ -111,7 +110,8 @@ def profile_step(
     """
     check_counts(steps=steps)
     data = prepare(config, dataset)
-    loader = _Fixed(MutantLoader(data.scaled("train"), config.training.batch_size))
+    _, tensors = build(config, data, config.seed)
+    loader = _Fixed(loaders(config, data, tensors, config.seed, shuffle=False).train)
     record = _steps(config, data, steps, folder, FILE, loader)
     return record | {
         "mutants_per_second": len(loader.batch) / record["seconds_per_step"]["mean"],
@@ -140,12 +140,14 @@ def profile_python_lines(
 ) -> LineReport:
     """Time the Python lines of the data pipeline, over some batches."""
     data = prepare(config, dataset)
-    loader = MutantLoader(data.scaled("train"), config.training.batch_size, shuffle=True, seed=config.seed)
+    _, tensors = build(config, data, config.seed)
+    loader = loaders(config, data, tensors, config.seed).train
 
     def run() -> None:
-        served = 0
+        served = epoch = 0
         while served < batches:
-            loader.set_epoch(loader.epoch + 1)
+            epoch += 1
+            loader.set_epoch(epoch)
             for _ in loader:
                 served += 1
                 if served == batches:
@@ -212,7 +214,7 @@ class TrainingLoop:
         self.device = torch.device("cuda" if place == "gpu" else "cpu")
         self.bfloat16 = in_bfloat16(training, place)
         model, tensors = build(config, data, config.seed)
-        self.loader = MutantLoader(train, training.batch_size, shuffle=True, seed=config.seed)
+        self.loader, self.epoch = loaders(config, data, tensors, config.seed).train, 0
         weight = mean_weight(train) if training.weighting == "p" else 0.0
         model, tensors = model.to(self.device).train(), tensors.to(self.device)
         self.task = FitTask(model, tensors, training, 1, config.seed, weight)
@@ -226,7 +228,8 @@ class TrainingLoop:
         with phase("wait for loader"):
             batch = next(self._batches, None)
             if batch is None:
-                self.loader.set_epoch(self.loader.epoch + 1)
+                self.epoch += 1
+                self.loader.set_epoch(self.epoch)
                 self._batches = iter(self.loader)
                 batch = next(self._batches)
         with phase("host to device"):
@@ -273,7 +276,7 @@ def chosen_modes(words: str) -> tuple[str, ...]:
 class _Fixed:
     """Serves the first batch again and again."""
 
-    def __init__(self, loader: MutantLoader) -> None:
+    def __init__(self, loader: Batches) -> None:
         self.batch: MutantBatch = next(iter(loader))
         self.steps = len(loader)
 
@@ -317,6 +320,7 @@ def _steps(
         writing = ProfileWriting(
             config, data, model, tensors, target, watch=True, warm_up=warm_up, name=label
         )
+        batches = loaders(config, data, tensors, config.seed)
         fit_model(
             model,
             tensors,
@@ -329,7 +333,8 @@ def _steps(
             execution=config.execution,
             recorder=writing.recorder,
             callbacks=[writing],
-            loader=loader,
+            loader=loader or batches.train,
+            validation_loader=batches.validation,
         )
         return writing.done()
 

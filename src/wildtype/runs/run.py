@@ -46,7 +46,7 @@ from wildtype.runs.estimate import FILE as ESTIMATE
 from wildtype.runs.estimate import estimate_run, refuse, write_outcome
 from wildtype.runs.profile_writing import ProfileWriting
 from wildtype.runs.record import environment
-from wildtype.runs.setup import build, relations
+from wildtype.runs.setup import build, loaders, relations
 from wildtype.seeds import derive
 from wildtype.training.fit import FitReport, accelerator, fit_model
 from wildtype.training.task import EXECUTIONS
@@ -264,6 +264,7 @@ def _fit(
             seed, room = derive(config.seed, "member", number), folder / f"{MEMBER}{number + 1}"
             members.append(build(config, data, seed)[0])
         writing = ProfileWriting(config, data, members[number], tensors, room / FILE)
+        batches = loaders(config, data, tensors, seed)
         report = fit_model(
             members[number],
             tensors,
@@ -278,6 +279,8 @@ def _fit(
             execution=config.execution,
             recorder=writing.recorder,
             callbacks=[writing],
+            loader=batches.train,
+            validation_loader=batches.validation,
         )
         if writing.recorder.begun:  # a finished run that is resumed keeps its profile
             writing.done()

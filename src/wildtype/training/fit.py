@@ -119,6 +119,7 @@ def fit_model(
     recorder: PhaseRecorder | None = None,
     callbacks: Sequence[Callback] = (),
     loader: Batches | None = None,
+    validation_loader: Batches | None = None,
 ) -> FitReport:
     """Fit ``model`` in place to scaled labels; it ends with the weights that scored best on ``validation``.
 
@@ -139,8 +140,8 @@ def fit_model(
         Listens to the phases of every step; one is made otherwise.
     callbacks : sequence of Callback
         Further ones.
-    loader : Batches, optional
-        Serves the training rows instead of a `MutantLoader`.
+    loader, validation_loader : Batches, optional
+        Serve the training and validation rows instead of a `MutantLoader`.
 
     Raises
     ------
@@ -197,7 +198,7 @@ def fit_model(
                 use_distributed_sampler=False,
             )
             with _stops(trainer):
-                trainer.fit(task, timed, MutantLoader(validation, config.batch_size))
+                trainer.fit(task, timed, validation_loader or MutantLoader(validation, config.batch_size))
     recorder.finish()
     if whole:
         model.load_state_dict(keeper.best)

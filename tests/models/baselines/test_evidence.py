@@ -5,8 +5,9 @@ import pytest
 from scipy import sparse
 
 from wildtype.models.baselines.evidence import SHRINK, Evidence
-from wildtype.models.baselines.similarity import nearest, profile_graph, similarity_graphs
+from wildtype.models.baselines.similarity import profile_graph, similarity_graphs
 from wildtype.mutants import MutantTable
+from wildtype.organism.similarity import nearest
 
 
 def graph(edges, n=8):

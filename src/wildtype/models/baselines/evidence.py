@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from wildtype.models.baselines.products import entries, row_products
-from wildtype.models.baselines.rows import Codes, pairs_of, segment, set_keys
 from wildtype.models.baselines.similarity import profile_graph
 from wildtype.mutants import MutantTable
+from wildtype.mutants.rows import Codes, pairs_of, segment, set_keys
 
 SHRINK = 5.0  # a mean over c labels counts c / (c + SHRINK)
 

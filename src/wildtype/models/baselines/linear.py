@@ -14,8 +14,8 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, lsqr
 
 from wildtype.models.baselines.base import Baseline, squared_error
-from wildtype.models.baselines.rows import Codes, pairs_of
 from wildtype.mutants import Kind, MutantTable
+from wildtype.mutants.rows import Codes, pairs_of
 from wildtype.organism import Organism
 
 ALPHAS = tuple(10.0 ** (step / 2) for step in range(-3, 6))

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.models.baselines.base import Baseline
-from wildtype.models.baselines.rows import Codes
 from wildtype.mutants import Kind, MutantTable
+from wildtype.mutants.rows import Codes
 from wildtype.organism import Organism
 from wildtype.seeds import derive, generator
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from wildtype.models.baselines.products import entries, row_products
-from wildtype.models.baselines.rows import Codes, pairs_of, segment
 from wildtype.mutants import Kind, MutantTable
+from wildtype.mutants.rows import Codes, pairs_of, segment
 from wildtype.organism import GeneFeatures, Organism, Relation
 
 COMPACT = 3  # feature blocks of up to so many columns also enter column by column

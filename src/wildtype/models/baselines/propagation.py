@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from wildtype.models.baselines.base import Baseline
 from wildtype.models.baselines.boosting import BAGS, BoostedTrees
 from wildtype.models.baselines.evidence import Evidence
-from wildtype.models.baselines.imitation import folds, regime
 from wildtype.models.baselines.pair_features import PairFeatures
 from wildtype.models.baselines.similarity import similarity_graphs
 from wildtype.mutants import MutantTable
+from wildtype.mutants.evidence.imitation import folds, regime
 from wildtype.organism import Organism
 
 

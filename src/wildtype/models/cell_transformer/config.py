@@ -51,6 +51,40 @@ class PriorConfig:
 
 
 @dataclass
+class EvidenceConfig:
+    """What was measured of similar mutants, as an input.
+
+    Attributes
+    ----------
+    tokens : int
+        Measured mutants one edit away that a mutant attends to; 0 switches all evidence off.
+    two : int
+        Measured mutants two edits away.
+    neighbours : int
+        Neighbours of each gene whose own statistics are read.
+    heads, value, hidden : int
+        Heads of the attention over them, width of a head's value, and hidden width.
+    dropout : float
+        Share of tokens left out in training.
+    imitate : dict of str to float
+        How training mutants are asked about: shares of ``seen``, ``one`` (one gene unseen), ``none`` (no gene
+        seen) and ``pair`` (the leading pair unseen). Empty: as validation mutants are, judged by their genes.
+    also : list of str
+        Further phenotypes of the dataset whose measurements are evidence.
+    """
+
+    tokens: int = 32
+    two: int = 16
+    neighbours: int = 8
+    heads: int = 4
+    value: int = 12
+    hidden: int = 40
+    dropout: float = 0.1
+    imitate: dict[str, float] = field(default_factory=dict)
+    also: list[str] = field(default_factory=list)
+
+
+@dataclass
 class HeadConfig:
     """The perturbation head.
 
@@ -66,6 +100,11 @@ class HeadConfig:
         Initial scale of the cross-attention logits (standard deviation of a logit at the start, about).
     hidden : int
         Width of the output MLP; 0: twice the model's width.
+    relations : bool
+        Whether the relations between the genes of S are read out: edge weights, similarity of features and of
+        positions in the graphs, and the logits of the regularised attention heads.
+    additive : bool
+        Whether the additive model, fitted to what may be seen, is added to the output; it needs evidence.
     """
 
     summary: str = "sum"
@@ -73,6 +112,8 @@ class HeadConfig:
     heads: int = 4
     sharpness: float = 4.0
     hidden: int = 0
+    relations: bool = True
+    additive: bool = True
 
 
 @dataclass
@@ -109,6 +150,12 @@ class CellTransformerConfig:
     leave_out: list[str] = field(default_factory=list)
     prior: PriorConfig = field(default_factory=PriorConfig)
     head: HeadConfig = field(default_factory=HeadConfig)
+    evidence: EvidenceConfig = field(default_factory=EvidenceConfig)
+
+    @property
+    def needs_similarity(self) -> bool:
+        """Whether the model reads how alike genes are."""
+        return self.evidence.tokens > 0 or self.head.relations
 
 
 SUMMARIES = ("mean", "sum", "product", "set_attention")
@@ -141,10 +188,21 @@ def check(config: CellTransformerConfig) -> None:
         for name in names:
             if name not in SUMMARIES:
                 raise ConfigError(f"{setting} names {name!r}; known summaries: {', '.join(SUMMARIES)}")
-    if not config.head.direct and not config.head.heads:
+    if not (config.head.direct or config.head.heads or config.head.relations or config.evidence.tokens):
         raise ConfigError(
-            "model.head.direct=[] and model.head.heads=0 leave the head without S: set one of them"
+            "model.head.direct=[], model.head.heads=0, model.head.relations=false and "
+            "model.evidence.tokens=0 leave the head without S: set one of them"
         )
+    evidence = config.evidence
+    if evidence.tokens < 0 or evidence.two < 0 or evidence.neighbours < 0:
+        raise ConfigError(
+            f"model.evidence.tokens={evidence.tokens}, two={evidence.two}, neighbours={evidence.neighbours}: "
+            f"none may be negative"
+        )
+    if evidence.tokens and min(evidence.heads, evidence.value, evidence.hidden) < 1:
+        raise ConfigError("model.evidence.heads, .value and .hidden must be at least 1")
+    if not 0 <= evidence.dropout < 1:
+        raise ConfigError(f"model.evidence.dropout={evidence.dropout}: a share from 0 to below 1")
     if config.prior.loss not in ("kl", "bce"):
         raise ConfigError(f"model.prior.loss={config.prior.loss!r}; known losses: kl, bce")
 

@@ -46,8 +46,10 @@ class EncoderLayer(nn.Module):
 
     def forward(
         self, x: Tensor, organism: OrganismTensors, stream: torch.Generator | None
-    ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Map tokens [t, d] to tokens [t, d], and give the loss of each wanted prior of this layer."""
+    ) -> tuple[Tensor, dict[str, Tensor], list[tuple[Tensor, Tensor]]]:
+        """Map tokens [t, d] to tokens [t, d]; give the loss of each wanted prior of this layer, and queries
+        and keys [t, d / h] of every head that follows a relation.
+        """
         t, d = x.shape
         q, k, v = (
             self.qkv(self.attention_norm(x)).view(1, t, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)
@@ -62,7 +64,8 @@ class EncoderLayer(nn.Module):
                 if name in organism.priors
             }
         x = x + self.dropout(self.merge(out.transpose(1, 2).reshape(t, d)))
-        return x + self.dropout(self.feedforward(x)), losses
+        followed = [heads[place.head][:2] for place in self.priors.values()]
+        return x + self.dropout(self.feedforward(x)), losses, followed
 
     def _prior(
         self,
@@ -115,8 +118,10 @@ class Encoder(nn.Module):
 
     def forward(
         self, organism: OrganismTensors, stream: torch.Generator | None = None
-    ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
-        """Return h_CLS [d], gene states [n, d], and the loss of every graph prior (mean KL per row, nats)."""
+    ) -> tuple[Tensor, Tensor, dict[str, Tensor], tuple[Tensor, Tensor] | None]:
+        """Return h_CLS [d], gene states [n, d], the loss of every graph prior (mean KL per row, nats), and
+        the genes' queries and keys [n, r, d_h] in the r heads that follow a relation.
+        """
         x = torch.zeros(organism.genes, self.cls.shape[0], device=self.cls.device)
         if self.table is not None:
             x = x + self.table
@@ -124,8 +129,14 @@ class Encoder(nn.Module):
             x = x + self.project(organism.features)
         x = torch.cat([self.cls[None], x])
         losses: dict[str, Tensor] = {}
+        followed: list[tuple[Tensor, Tensor]] = []
         for layer in self.layers:
-            x, of_layer = layer(x, organism, stream)
+            x, of_layer, pairs = layer(x, organism, stream)
             losses |= of_layer
+            followed += pairs
         x = self.norm(x)
-        return x[CLS], x[CLS + 1 :], losses
+        regularised = None
+        if followed:
+            q, k = (torch.stack(side, dim=1)[CLS + 1 :] for side in zip(*followed, strict=True))
+            regularised = q * q.shape[-1] ** -0.5, k
+        return x[CLS], x[CLS + 1 :], losses, regularised

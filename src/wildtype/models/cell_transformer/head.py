@@ -2,7 +2,8 @@
 
 Legend: b mutants · k perturbed per mutant · Σk their sum · n genes · d width · p phenotypes.
 
-    z_S = Σ_i β_i(S) φ(h_i, m_i(S)),   y = MLP([h_CLS ‖ z_S ‖ direct summaries of S])
+    z_S = Σ_i β_i(S) φ(h_i, m_i(S)),
+    y = MLP([h_CLS ‖ z_S ‖ direct summaries of S ‖ relations within S ‖ evidence]) + additive model
 
 φ depends on what was done to a gene; it differs from its value in the wild type only on S, so that z_S is one
 attention over n shared keys plus a correction of k rows per mutant. With the first two terms alone the
@@ -16,7 +17,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from wildtype.errors import ConfigError
 from wildtype.models.cell_transformer.config import CellTransformerConfig
+from wildtype.models.cell_transformer.evidence import EvidenceReadout
+from wildtype.models.cell_transformer.readouts import RelationReadout
 from wildtype.models.interface import WildType
 from wildtype.mutants import Kind
 from wildtype.mutants.batch import MutantBatch
@@ -63,9 +67,17 @@ class SetSummary(nn.Module):
 class PerturbationHead(nn.Module):
     """From the encoded wild type and a batch of mutants to phenotypes [b, p]."""
 
-    def __init__(self, config: CellTransformerConfig, phenotypes: int, conditions: int) -> None:
+    def __init__(
+        self,
+        config: CellTransformerConfig,
+        phenotypes: int,
+        conditions: int,
+        channels: int = 0,
+        regularised: int = 0,
+    ) -> None:
         super().__init__()
         d, head = config.width, config.head
+        self.phenotypes = phenotypes
         self.heads = head.heads
         self.kind = nn.Embedding(len(Kind), d)
         self.dose = nn.Linear(1, d, bias=False)
@@ -79,10 +91,26 @@ class PerturbationHead(nn.Module):
             self.value_out = nn.Linear(d, d)
             self.log_scale = nn.Parameter(torch.full((head.heads, 1, 1), head.sharpness).log())
         self.direct = nn.ModuleList(SetSummary(how, d) for how in head.direct)
-        parts = 2 + bool(head.heads) + len(head.direct) + (conditions > 1)
+        width = (2 + bool(head.heads) + len(head.direct) + (conditions > 1)) * d
+        evidence = config.evidence
+        self.relations = RelationReadout(d, channels, regularised) if channels and head.relations else None
+        self.evidence = None
+        if channels and evidence.tokens:
+            self.evidence = EvidenceReadout(
+                d,
+                channels,
+                phenotypes + len(evidence.also),
+                heads=evidence.heads,
+                value=evidence.value,
+                hidden=evidence.hidden,
+                dropout=config.dropout,
+                token_dropout=evidence.dropout,
+            )
+        self.additive = nn.Parameter(torch.ones(phenotypes)) if self.evidence and head.additive else None
+        width += sum(part.width_out for part in (self.relations, self.evidence) if part is not None)
         hidden = head.hidden or 2 * d
         self.out = nn.Sequential(
-            nn.Linear(parts * d, hidden),
+            nn.Linear(width, hidden),
             nn.GELU(),
             nn.Dropout(config.dropout),
             nn.Linear(hidden, hidden),
@@ -104,7 +132,19 @@ class PerturbationHead(nn.Module):
         parts += [summary(u, mutants.offsets) for summary in self.direct]
         if self.condition is not None:
             parts.append(self.condition(mutants.condition))
+        tokens = mutants.evidence
+        if tokens is None and (self.relations or self.evidence):
+            raise ConfigError(
+                "these mutants have no evidence looked up: attach an EvidenceIndex's tokens to the batch"
+            )
+        if self.relations is not None and tokens is not None:
+            parts.append(self.relations(wild_type, b, tokens))
+        if self.evidence is not None and tokens is not None:
+            parts.append(self.evidence(h, mutants, tokens))
         out: Tensor = self.out(torch.cat(parts, dim=-1))
+        if self.additive is not None and tokens is not None:
+            effects = tokens.own_effect[:, : self.phenotypes]
+            out = out + self.additive * segment_sum(effects, mutants.offsets)
         return out
 
     def _state(self, mutants: MutantBatch) -> Tensor:

@@ -29,6 +29,8 @@ class CellTransformer(Model):
         Number of outputs p and of conditions.
     relations : sequence of str
         Relations of the organism that have edges, in order; the config's rule gives heads to them.
+    channels : int
+        Channels of similarity of genes; with 0, neither evidence nor relations within S are read.
 
     Raises
     ------
@@ -47,6 +49,7 @@ class CellTransformer(Model):
         phenotypes: int,
         conditions: int = 1,
         relations: Sequence[str] = (),
+        channels: int = 0,
     ) -> None:
         super().__init__()
         check(config)
@@ -55,7 +58,7 @@ class CellTransformer(Model):
         self.genes = genes
         self.features = features
         self.encoder = Encoder(config, genes, features, self.prior_heads)
-        self.head = PerturbationHead(config, phenotypes, conditions)
+        self.head = PerturbationHead(config, phenotypes, conditions, channels, len(self.prior_heads))
 
     def priors(self, graphs: GeneGraphs) -> dict[str, SparseOperator]:
         """Return the operator over tokens of every relation that a head follows."""
@@ -80,9 +83,9 @@ class CellTransformer(Model):
                 f"the organism has operators for {sorted(organism.priors)}, the model's priors are "
                 f"{sorted(self.prior_heads)}: build them with CellTransformer.priors"
             )
-        cls, genes, losses = self.encoder(organism, stream)
+        cls, genes, losses, regularised = self.encoder(organism, stream)
         weights = {name: self.prior_heads[name].weight for name in losses}
-        return WildType(cls, genes, losses, weights)
+        return WildType(cls, genes, losses, weights, regularised)
 
     def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
         """Predict the phenotypes [b, p] of a batch of mutants, in units of the scaled labels."""

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wildtype.models.baselines.rows import Codes, pairs_of, segment, set_keys
 from wildtype.mutants import MutantTable
+from wildtype.mutants.rows import Codes, pairs_of, segment, set_keys
 
 SETS = st.lists(st.lists(st.integers(0, 11), max_size=5, unique=True), min_size=1, max_size=12)
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from wildtype.models.baselines.imitation import folds, leading_pairs, regime
 from wildtype.mutants import MutantTable
+from wildtype.mutants.evidence.imitation import folds, leading_pairs, regime
 
 
 def random_table(seed, orders, rows=200, genes=25):

@@ -22,8 +22,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.models.baselines.rows import Codes, pairs_of
 from wildtype.mutants import MutantTable
+from wildtype.mutants.rows import Codes, pairs_of
 from wildtype.seeds import generator
 
 ROW_FOLDS = 10

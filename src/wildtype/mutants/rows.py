@@ -42,12 +42,20 @@ class Codes:
 
 def pairs_of(table: MutantTable) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return row, smaller and larger gene of every unordered pair [p] within a row, sorted by row."""
+    return pairs_in(table.gene, table.offsets)
+
+
+def pairs_in(
+    gene: NDArray[np.int64], offsets: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return `pairs_of` ragged rows given as arrays."""
     rows, lefts, rights = [], [], []
-    for k in np.unique(table.order):
+    order = np.diff(offsets)
+    for k in np.unique(order):
         if k < 2:
             continue
-        at = np.flatnonzero(table.order == k)
-        genes = table.gene[table.offsets[at][:, None] + np.arange(k)]
+        at = np.flatnonzero(order == k)
+        genes = gene[offsets[at][:, None] + np.arange(k)]
         i, j = np.triu_indices(int(k), 1)
         rows.append(np.repeat(at, len(i)))
         lefts.append(genes[:, i].reshape(-1))

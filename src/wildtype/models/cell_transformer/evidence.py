@@ -1,0 +1,100 @@
+"""What was measured of mutants like the ones asked about, as vectors for the output of the head.
+
+Legend: b mutants · Σk their genes · n genes · t tokens · c channels of similarity · d width · p phenotypes.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from wildtype.mutants.batch import MutantBatch
+from wildtype.mutants.evidence.kernels import EDITS
+from wildtype.mutants.evidence.tokens import EvidenceTokens
+from wildtype.nn.evidence_attention import EvidenceAttention
+from wildtype.nn.ragged import segment_sum
+
+
+class EvidenceReadout(nn.Module):
+    """Pools the evidence of a batch: tokens one edit away, two edits away, and neighbours of each gene.
+
+    Parameters
+    ----------
+    width, channels, phenotypes : int
+        d, c and p.
+    heads, value, hidden : int
+        Heads, width of a head's value, hidden width of each attention.
+    token_dropout : float
+        Share of tokens that are left out in training.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        channels: int,
+        phenotypes: int,
+        *,
+        heads: int = 4,
+        value: int = 12,
+        hidden: int = 40,
+        dropout: float = 0.1,
+        token_dropout: float = 0.1,
+    ) -> None:
+        super().__init__()
+        p = phenotypes
+        self.token_dropout = token_dropout
+        self.edits = len(EDITS)
+
+        def attention(features: int) -> EvidenceAttention:
+            return EvidenceAttention(features, p, heads=heads, width=value, hidden=hidden, dropout=dropout)
+
+        self.one = attention(channels + 5 * p + 1 + self.edits)
+        self.two = attention(2 * channels + 2 * p + 1)
+        self.near = attention(channels + 3 * p)
+        self.content = nn.Linear(width, hidden, bias=False)
+        self.gene = nn.Sequential(nn.Linear(3 * p + self.near.width_out, hidden), nn.GELU())
+        self.width_out = self.one.width_out + self.two.width_out + 2 * hidden + 5 * p
+
+    def forward(self, h: Tensor, mutants: MutantBatch, tokens: EvidenceTokens) -> Tensor:
+        """Return the pooled evidence [b, width_out] of mutants over gene states h [n, d]."""
+        c = self.content(h)
+        new, old = tokens.one_new.clamp(min=0), tokens.one_old.clamp(min=0)
+        content = nn.functional.embedding(new, c) * nn.functional.embedding(old, c)
+        content = content * (tokens.one_edit == 0).unsqueeze(-1)
+        kind = nn.functional.one_hot(tokens.one_edit, self.edits).to(h.dtype)
+        same = tokens.one_same.unsqueeze(-1)
+        features = torch.cat(
+            [tokens.one, tokens.one_value, tokens.one_known.to(h.dtype), tokens.one_statistics, same, kind],
+            dim=-1,
+        )
+        one = self.one(features, tokens.one_value, self._dropped(tokens.one_mask), content)
+        left, right = tokens.two.unbind(-2)
+        features = torch.cat(
+            [
+                left + right,
+                left * right,
+                tokens.two_value,
+                tokens.two_known.to(h.dtype),
+                tokens.two_same.unsqueeze(-1),
+            ],
+            dim=-1,
+        )
+        two = self.two(features, tokens.two_value, self._dropped(tokens.two_mask))
+        p = tokens.one_value.shape[-1]
+        near = self.near(
+            torch.cat([tokens.near, tokens.near_statistics], dim=-1),
+            tokens.near_statistics[..., :p],
+            self._dropped(tokens.near_mask),
+        )
+        gene = self.gene(torch.cat([tokens.own, near], dim=-1))
+        total = segment_sum(gene, mutants.offsets)
+        count = (mutants.offsets[1:] - mutants.offsets[:-1]).to(h.dtype)[:, None]
+        pairs = (total**2 - segment_sum(gene**2, mutants.offsets)) / (count * (count - 1)).clamp(min=1)
+        return torch.cat(
+            [one, two, tokens.two_all, total, pairs, segment_sum(tokens.own, mutants.offsets)], dim=-1
+        )
+
+    def _dropped(self, mask: Tensor) -> Tensor:
+        if not (self.training and self.token_dropout):
+            return mask
+        return mask & (torch.rand(mask.shape, device=mask.device) >= self.token_dropout)

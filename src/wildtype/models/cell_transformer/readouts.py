@@ -1,0 +1,63 @@
+"""What the relations among the genes of S say, as a vector for the output of the head.
+
+Legend: b mutants · s pairs of genes within them · n genes · d width · c channels of similarity · r
+regularised heads.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from wildtype.models.interface import WildType
+from wildtype.mutants.evidence.tokens import EvidenceTokens
+
+
+class RelationReadout(nn.Module):
+    """Reads every pair of genes of S: weights and similarities, logits of regularised heads, and the
+    states' product.
+
+    Pairs are summed and averaged, so that a set of any order has one vector.
+
+    Parameters
+    ----------
+    width, channels, regularised : int
+        d, c and r.
+    width_out : int
+        Of each of the two halves of the result.
+    """
+
+    def __init__(
+        self, width: int, channels: int, regularised: int, *, width_out: int = 32, dropout: float = 0.1
+    ) -> None:
+        super().__init__()
+        self.project = nn.Linear(width, width, bias=False)
+        self.pair = nn.Sequential(
+            nn.Linear(channels + width + 2 * regularised, 64),
+            nn.GELU(),
+            nn.Dropout(dropout),
+            nn.Linear(64, width_out),
+        )
+        self.width_out = 2 * width_out
+
+    def forward(self, wild_type: WildType, mutants: int, tokens: EvidenceTokens) -> Tensor:
+        """Return the readout [b, width_out] of ``mutants`` = b sets; zero for a set without pairs."""
+        left, right = tokens.pair_left, tokens.pair_right
+        g = self.project(wild_type.genes)
+        parts = [tokens.pair, nn.functional.embedding(left, g) * nn.functional.embedding(right, g)]
+        if wild_type.regularised is not None:
+            # Both directions, in an order that does not depend on which gene stands first.
+            q, k = wild_type.regularised
+            forth, back = _logits(q, k, left, right), _logits(q, k, right, left)
+            parts += [forth + back, (forth - back).abs()]
+        out = self.pair(torch.cat(parts, dim=-1))
+        total = out.new_zeros(mutants, out.shape[-1]).index_add(0, tokens.pair_row, out)
+        count = torch.bincount(tokens.pair_row, minlength=mutants).clamp(min=1).to(out.dtype)[:, None]
+        return torch.cat([total / count, total / count.sqrt()], dim=-1)
+
+
+def _logits(q: Tensor, k: Tensor, row: Tensor, column: Tensor) -> Tensor:
+    """Return attention logits [s, r] of genes ``row`` for genes ``column``."""
+    shape = (len(row), *q.shape[1:])
+    chosen = nn.functional.embedding(row, q.flatten(1)).view(shape)
+    return (chosen * nn.functional.embedding(column, k.flatten(1)).view(shape)).sum(-1)

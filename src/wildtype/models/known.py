@@ -1,0 +1,113 @@
+"""`Known`: what was measured when a model was trained; and the part of it that is evidence.
+
+Legend: M rows · n genes · p outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wildtype.errors import ConfigError
+from wildtype.models.cell_transformer.config import CellTransformerConfig
+from wildtype.models.interface import OrganismTensors
+from wildtype.mutants import MutantTable
+from wildtype.mutants.evidence.lookup import EvidenceIndex, EvidenceSizes
+from wildtype.nn.threads import loops
+
+PARTS = ("train", "validation", "test", "unused")
+TRAIN, UNUSED = PARTS.index("train"), PARTS.index("unused")
+
+
+@dataclass(eq=False)
+class Known:
+    """What was measured when the model was trained.
+
+    Attributes
+    ----------
+    phenotypes : tuple of str
+        Names of all phenotypes of the dataset; ``table.phenotype`` refers to this order, which need not be
+        the order of the model's outputs.
+    table : MutantTable
+        Measured mutants, all phenotypes of the dataset.
+    part : uint8 [M]
+        Position in ``PARTS`` of each row: the part of the split it was in, or not used.
+    single_fitness, single_fitness_sd : float32 [n]
+        Fitness of single mutants (NaN: not known).
+    essential : bool [n]
+        Genes whose deletion is lethal, where known.
+    """
+
+    phenotypes: tuple[str, ...]
+    table: MutantTable
+    part: NDArray[np.uint8]
+    single_fitness: NDArray[np.float32]
+    single_fitness_sd: NDArray[np.float32]
+    essential: NDArray[np.bool_]
+
+    def evidence(
+        self, outputs: Sequence[str], also: Sequence[str], mean: NDArray[np.float64], sd: NDArray[np.float64]
+    ) -> MutantTable:
+        """Return what may be looked up: training rows of the outputs, and rows of further phenotypes.
+
+        Rows of ``also`` whose gene set stands among the validation or test rows are left out: no
+        measurement of a held-out mutant is evidence. Phenotypes are renumbered, outputs first, and values
+        scaled:
+        interactions and others that scatter around 0 by the sd alone, so that 0 keeps its meaning; the rest
+        to mean 0 as well.
+
+        Raises
+        ------
+        ConfigError
+            If there is no phenotype of a name.
+        """
+        for name in also:
+            if name not in self.phenotypes:
+                raise ConfigError(
+                    f"model.evidence.also names {name!r}; known phenotypes: {', '.join(self.phenotypes)}"
+                )
+        names = [*outputs, *(name for name in also if name not in outputs)]
+        number = np.full(len(self.phenotypes), -1, np.int64)
+        number[[self.phenotypes.index(name) for name in names]] = np.arange(len(names))
+        phenotype = number[self.table.phenotype]
+        held = np.unique(self.table.set_id[(self.part != TRAIN) & (self.part != UNUSED)])
+        free = (self.part == UNUSED) & (phenotype >= len(outputs)) & ~np.isin(self.table.set_id, held)
+        rows = np.flatnonzero((phenotype >= 0) & ((self.part == TRAIN) | free))
+        table = self.table.take(rows)
+        phenotype, value = phenotype[rows], table.value.astype(np.float64)
+        for p in range(len(names)):
+            own = phenotype == p
+            centre, scale = (mean[p], sd[p]) if p < len(outputs) else _mean_and_sd(value[own])
+            value[own] = (value[own] - (centre if abs(centre) > 2 * abs(scale) else 0.0)) / scale
+        return replace(table, phenotype=phenotype, value=value.astype(np.float32))
+
+
+def _mean_and_sd(values: NDArray[np.float64]) -> tuple[float, float]:
+    return (float(values.mean()), float(values.std()) or 1.0) if values.size else (0.0, 1.0)
+
+
+def evidence_index(
+    config: Any,
+    organism: OrganismTensors,
+    known: Known,
+    outputs: Sequence[str],
+    mean: NDArray[np.float64],
+    sd: NDArray[np.float64],
+) -> EvidenceIndex | None:
+    """Return where a model of these settings looks up evidence; None for a model that reads none.
+
+    ``outputs``, ``mean`` and ``sd`` [p] are the names and the scaling of its outputs; errors as in
+    `Known.evidence`.
+    """
+    if organism.similarity is None or not isinstance(config, CellTransformerConfig):
+        return None
+    settings = config.evidence
+    table = known.evidence(outputs, settings.also, mean, sd)
+    sizes = EvidenceSizes(settings.tokens, settings.two, settings.neighbours)
+    if not settings.tokens:
+        table, sizes = table.take([]), EvidenceSizes(0, 0, 0, 0)
+    return EvidenceIndex(organism.similarity, table, len(outputs) + len(settings.also), sizes, loops)

@@ -1,0 +1,280 @@
+"""`EvidenceIndex`: what was measured of mutants like the ones asked about, as arrays of tokens.
+
+Legend: n genes · q queries · Σk their genes · t tokens per query · c channels of similarity · p phenotypes
+· s pairs of genes within queries.
+
+A measured mutant is one edit away from a query if one gene is replaced by another, removed, or added. Tokens
+along two edits (two genes replaced by neighbours) and the statistics of neighbouring genes are all there is
+for unseen genes. A record of a query's own gene set is never a token, nor does it enter any statistic: a
+query
+whose set was measured is answered by an index without the tenth of the sets that holds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from wildtype.mutants.batch import MutantBatch
+from wildtype.mutants.evidence import kernels
+from wildtype.mutants.evidence.measured import MeasuredSets, additive_effects, gene_words, keys_of, set_keys
+from wildtype.mutants.evidence.similarity import GeneSimilarity
+from wildtype.mutants.evidence.tokens import EvidenceTokens, joined
+from wildtype.mutants.rows import pairs_in
+from wildtype.mutants.table import MutantTable
+
+FOLDS = np.uint64(10)
+PAIRS = 10  # of a large set, pairs of genes of which both are replaced
+TWO_PRIOR = 0.01  # products of two likenesses: that of one fair pair
+CHUNK = 512  # queries per piece of work
+
+
+@dataclass(frozen=True)
+class EvidenceSizes:
+    """How much is looked up.
+
+    Attributes
+    ----------
+    tokens, two : int
+        Tokens per query one edit and two edits away.
+    neighbours : int
+        Neighbours per gene whose statistics are read.
+    replacements : int
+        Neighbours per gene that replace it where two genes are replaced.
+    """
+
+    tokens: int = 32
+    two: int = 16
+    neighbours: int = 8
+    replacements: int = 32
+
+
+class EvidenceIndex:
+    """Looks up evidence among given measurements.
+
+    Parameters
+    ----------
+    similarity : GeneSimilarity
+        Of the n genes.
+    table : MutantTable
+        What may be looked at, values scaled so that 0 stands for no effect and 1 for a typical one.
+    phenotypes : int
+        Number of phenotypes p.
+    sizes : EvidenceSizes
+        How much is looked up.
+    run : callable
+        Runs work(0) … work(count - 1), perhaps beside each other.
+    """
+
+    def __init__(
+        self,
+        similarity: GeneSimilarity,
+        table: MutantTable,
+        phenotypes: int,
+        sizes: EvidenceSizes | None = None,
+        run: Callable[[int, Callable[[int], None]], None] | None = None,
+    ) -> None:
+        self.similarity, self.table, self.phenotypes = similarity, table, phenotypes
+        self.sizes = sizes or EvidenceSizes()
+        self.run = run or _one_after_the_other
+        self.words = gene_words(similarity.genes)
+        self.keys = set_keys(table, self.words)
+        self.near = similarity.near()
+        self._measured = np.unique(self.keys)
+        self._parts: dict[int, EvidencePart] = {}
+
+    def part(self, hidden: NDArray[np.bool_] | None = None) -> EvidencePart:
+        """Return the evidence without the rows ``hidden`` of the table."""
+        table = self.table if hidden is None else self.table.take(~hidden)
+        return EvidencePart(self, MeasuredSets(table, len(self.words), self.phenotypes))
+
+    def tokens_of(self, asked: Asked) -> EvidenceTokens:
+        """Return the evidence of every mutant asked about; measured values in it are not read.
+
+        A mutant whose gene set was measured is answered without the records of the tenth of the sets it is
+        in.
+        """
+        gene, offsets, condition = arrays(asked)
+        keys = keys_of(gene, offsets, self.words)
+        at = np.minimum(np.searchsorted(self._measured, keys), max(len(self._measured) - 1, 0))
+        measured = self._measured[at] == keys if len(self._measured) else np.zeros(len(keys), bool)
+        return answer(
+            self._fold, np.where(measured, (keys % FOLDS).astype(np.int64), -1), gene, offsets, condition
+        )
+
+    def _fold(self, fold: int) -> EvidencePart:
+        if fold not in self._parts:
+            self._parts[fold] = self.part(None if fold < 0 else self.keys % FOLDS == fold)
+        return self._parts[fold]
+
+
+Asked = MutantTable | MutantBatch
+
+
+def arrays(asked: Asked) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return genes, offsets and conditions of what is asked about, as arrays."""
+    gene, offsets, condition = (
+        x if isinstance(x, np.ndarray) else x.numpy() for x in (asked.gene, asked.offsets, asked.condition)
+    )
+    return gene, offsets, condition
+
+
+def answer(
+    part: Callable[[int], EvidencePart],
+    number: NDArray[np.int64],
+    gene: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    condition: NDArray[np.int64],
+) -> EvidenceTokens:
+    """Return the evidence of queries, each answered by the part of its ``number`` [q]."""
+    found = np.unique(number)
+    if len(found) == 1:
+        return part(int(found[0])).tokens_of(gene, offsets, condition)
+    sizes = np.diff(offsets)
+    row = np.repeat(np.arange(len(number)), sizes)
+    rows = [np.flatnonzero(number == i) for i in found]
+    parts = []
+    for i, chosen in zip(found, rows, strict=True):
+        ends = np.concatenate([[0], np.cumsum(sizes[chosen])]).astype(np.int64)
+        inside = gene[np.isin(row, chosen)]
+        parts.append(part(int(i)).tokens_of(inside, ends, condition[chosen]))
+    return joined(parts, rows, row)
+
+
+class EvidencePart:
+    """Lookup in one set of measurements; made by `EvidenceIndex.part`."""
+
+    def __init__(self, index: EvidenceIndex, measured: MeasuredSets) -> None:
+        self.index, self.measured = index, measured
+        self.profiles = measured.profiles
+        n = index.similarity.genes
+        transpose = self.profiles.T.tocsr()
+        self.neighbour = np.full((n, index.sizes.replacements), -1, np.int64)
+        self.near = np.zeros((n, index.sizes.replacements), np.float32)
+        known = measured.statistics[:, : measured.phenotypes].sum(axis=1) > 0
+        near, profiles = index.near, self.profiles
+        pieces = -(-n // CHUNK)
+
+        def work(i: int) -> None:
+            score = np.zeros(n, np.float32)
+            best = np.zeros(index.sizes.replacements, np.float32)
+            kernels.neighbours(
+                i * CHUNK, min((i + 1) * CHUNK, n), known, near.indptr, near.indices, near.data,
+                profiles.indptr, profiles.indices, profiles.data,
+                transpose.indptr, transpose.indices, transpose.data, score, best, self.neighbour, self.near,
+            )  # fmt: skip
+
+        index.run(pieces, work)
+        self.known = np.isfinite(measured.value).astype(np.float32)
+        self.filled = np.where(self.known > 0, measured.value, 0).astype(np.float32)
+        self.effects = additive_effects(measured)
+        p = measured.phenotypes
+        count, total, positive = (measured.statistics[:, i * p : (i + 1) * p] for i in range(3))
+        self.statistics = np.concatenate(
+            [total / (count + 4), np.log1p(count) / 3, positive / (count + 4)], axis=1
+        ).astype(np.float32)
+
+    def similar(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the similarity of genes [any] in every channel [any, c]."""
+        s, profiles = self.index.similarity, self.profiles
+        shape, size = left.shape, left.size
+        i, j = np.ascontiguousarray(left).reshape(-1), np.ascontiguousarray(right).reshape(-1)
+        out = np.empty((size, len(s.channels)), np.float32)
+        piece = CHUNK * 16
+
+        def work(at: int) -> None:
+            kernels.similar(
+                at * piece, min((at + 1) * piece, size), i, j, s.unit, s.cuts, s.indptr, s.indices, s.data,
+                profiles.indptr, profiles.indices, profiles.data, s.scale, out,
+            )  # fmt: skip
+
+        self.index.run(-(-size // piece), work)
+        return out.reshape(*shape, -1)
+
+    def tokens_of(
+        self, gene: NDArray[np.int64], offsets: NDArray[np.int64], condition: NDArray[np.int64]
+    ) -> EvidenceTokens:
+        """Return the evidence of mutants; their own gene sets must not be among the measurements."""
+        index, measured, profiles = self.index, self.measured, self.profiles
+        q, t, u = len(offsets) - 1, index.sizes.tokens, index.sizes.two
+        row, edit, old, new = (np.full((q, t), -1, np.int64) for _ in range(4))
+        row2 = np.full((q, u), -1, np.int64)
+        old2, new2 = (np.full((q, u, 2), -1, np.int64) for _ in range(2))
+        less, whole, nearest = measured.less, measured.whole, index.near
+        total, weight = (np.zeros((q, measured.phenotypes), np.float32) for _ in range(2))
+
+        def work(i: int) -> None:
+            first, last = i * CHUNK, min((i + 1) * CHUNK, q)
+            if t:
+                kernels.one_edit(
+                    first, last, index.words, gene, offsets, condition,
+                    less.keys, less.slots, less.start, measured.entry_row, measured.entry_gene,
+                    whole.keys, whole.slots, whole.start, whole.order, measured.condition,
+                    nearest.indptr, nearest.indices, nearest.data,
+                    profiles.indptr, profiles.indices, profiles.data,
+                    np.zeros(t, np.float32), row, edit, old, new,
+                )  # fmt: skip
+            if u:
+                kernels.two_edits(
+                    first, last, index.words, gene, offsets, condition,
+                    whole.keys, whole.slots, whole.start, whole.order, measured.condition,
+                    self.neighbour, self.near, PAIRS, self.filled, self.known,
+                    np.zeros(u, np.float32), row2, old2, new2, total, weight,
+                )  # fmt: skip
+
+        index.run(-(-q // CHUNK), work)
+        value, known, same = self._values(row, condition)
+        value2, known2, same2 = self._values(row2, condition)
+        near = self.neighbour[gene, : index.sizes.neighbours]
+        of, left, right = pairs_in(gene, offsets)
+        arrays = {
+            "one": self.similar(old, new),
+            "one_edit": np.maximum(edit, 0),
+            "one_old": old,
+            "one_new": new,
+            "one_mask": row >= 0,
+            "one_value": value,
+            "one_known": known,
+            "one_same": same,
+            "one_statistics": self.statistics[new] * (new >= 0)[..., None],
+            "two": self.similar(old2, new2),
+            "two_mask": row2 >= 0,
+            "two_value": value2,
+            "two_known": known2,
+            "two_same": same2,
+            "two_all": np.concatenate([total / (weight + TWO_PRIOR), np.log1p(weight / TWO_PRIOR)], axis=1),
+            "near": self.similar(np.broadcast_to(gene[:, None], near.shape), near),
+            "near_gene": near,
+            "near_mask": near >= 0,
+            "near_statistics": self.statistics[near] * (near >= 0)[..., None],
+            "own": self.statistics[gene],
+            "own_effect": self.effects[gene],
+            "pair": self.similar(left, right),
+            "pair_row": of,
+            "pair_left": left,
+            "pair_right": right,
+        }
+        return EvidenceTokens(
+            **{name: torch.from_numpy(np.ascontiguousarray(a)) for name, a in arrays.items()}
+        )
+
+    def _values(
+        self, row: NDArray[np.int64], condition: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.float32]]:
+        there = row >= 0
+        if not len(self.measured):
+            shape = (*row.shape, self.measured.phenotypes)
+            return np.zeros(shape, np.float32), np.zeros(shape, bool), np.zeros(row.shape, np.float32)
+        value = self.measured.value[row]
+        known = np.isfinite(value) & there[..., None]
+        same = (self.measured.condition[row] == condition[:, None]) & there
+        return np.where(known, value, 0).astype(np.float32), known, same.astype(np.float32)
+
+
+def _one_after_the_other(count: int, work: Callable[[int], None]) -> None:
+    for i in range(count):
+        work(i)

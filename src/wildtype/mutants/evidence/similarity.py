@@ -1,0 +1,118 @@
+"""`GeneSimilarity`: how alike any two genes are, channel by channel, without an n × n matrix.
+
+Legend: n genes · d width of the embedding · r relations · e edges.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from wildtype.organism import GeneFeatures, Organism
+from wildtype.organism.similarity import embedding_parts, nearest
+
+SPECTRAL = 24
+GRAPH_BLOCKS = ("spectral.", "degrees")
+NEAREST = 40
+PROFILE_SCALE = 5.0
+"""Genes that are looked at as replacements of a gene, before labels have their say."""
+
+
+@dataclass(frozen=True, eq=False)
+class GeneSimilarity:
+    """What is known of the likeness of genes before a label is seen.
+
+    Attributes
+    ----------
+    relations : tuple of str
+        Names of the r relations.
+    parts : tuple of str
+        Names of the parts of the embedding.
+    unit : float32 [n, d]
+        The embedding; rows of all parts together have unit length, so that an inner product is the mean
+        cosine over what is known of both genes.
+    cuts : int64 [parts + 1]
+        Columns of each part.
+    indptr, indices, data : int64 [r, n + 1], int64 [e], float32 [e]
+        The relations, symmetric, as sparse rows one after the other; the largest weight of each is 1.
+    """
+
+    relations: tuple[str, ...]
+    parts: tuple[str, ...]
+    unit: NDArray[np.float32]
+    cuts: NDArray[np.int64]
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int64]
+    data: NDArray[np.float32]
+    scale: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, organism: Organism, seed: int = 0) -> GeneSimilarity:
+        """Return the likeness of an organism's genes by its relations and feature blocks."""
+        n = len(organism.genes)
+        # Spectral features of genes say again what the relations' own parts say.
+        blocks = [block for name, block in organism.features.items() if not name.startswith(GRAPH_BLOCKS)]
+        parts = embedding_parts(replace(organism, features=GeneFeatures(blocks)), seed, SPECTRAL)
+        joined = np.concatenate([*parts.values(), np.zeros((n, 0), np.float32)], axis=1, dtype=np.float32)
+        length = np.linalg.norm(joined, axis=1, keepdims=True)
+        indptr, indices, data, start = [], [], [], 0
+        names = []
+        for relation in organism.graphs.values():
+            both = relation.adjacency
+            if relation.directed:
+                both = sparse.csr_array(both + relation.transpose)
+            if not both.nnz:
+                continue
+            both.sort_indices()
+            names.append(relation.name)
+            indptr.append(both.indptr.astype(np.int64) + start)
+            indices.append(both.indices.astype(np.int64))
+            data.append((both.data / both.data.max()).astype(np.float32))
+            start += both.nnz
+        made = cls(
+            relations=tuple(names),
+            parts=tuple(parts),
+            unit=np.ascontiguousarray(joined / np.maximum(length, 1e-9)),
+            cuts=np.cumsum([0, *(part.shape[1] for part in parts.values())]).astype(np.int64),
+            indptr=np.stack(indptr) if indptr else np.zeros((0, n + 1), np.int64),
+            indices=np.concatenate([*indices, np.zeros(0, np.int64)]),
+            data=np.concatenate([*data, np.zeros(0, np.float32)]),
+            scale=np.ones(len(names) + len(parts) + 2, np.float32),
+        )
+        return replace(made, scale=made._scale())
+
+    def _scale(self) -> NDArray[np.float32]:
+        """Return factors that bring every channel to unit mean square among similar genes."""
+        from wildtype.mutants.evidence import kernels
+
+        near = self.near().tocoo()
+        left, right = (x.astype(np.int64) for x in near.coords)
+        empty = np.zeros(self.genes + 1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32)
+        out = np.zeros((len(left), len(self.channels)), np.float32)
+        kernels.similar(
+            0, len(left), left, right, self.unit, self.cuts, self.indptr, self.indices, self.data, *empty,
+            np.ones(len(self.channels), np.float32), out,
+        )  # fmt: skip
+        size = np.sqrt(np.mean(out**2, axis=0)) if len(left) else np.ones(len(self.channels))
+        factor = 1 / np.maximum(size, 0.01)
+        factor[-1] = PROFILE_SCALE
+        return factor.astype(np.float32)
+
+    @property
+    def genes(self) -> int:
+        """Number of genes n."""
+        return len(self.unit)
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """Names of the channels of a pair of genes, in order; the last one is known where labels are."""
+        return (*self.relations, *self.parts, "joint", "label profiles")
+
+    def near(self) -> sparse.csr_array:
+        """Return [n, n]: for every gene the most similar ones, weight = cosine³."""
+        found = nearest(self.unit, np.arange(self.genes), NEAREST, 0.05)
+        found.data = (found.data**3).astype(np.float32)
+        return found

@@ -1,0 +1,76 @@
+"""Attention of a query over what was measured of others like it, with graph-biased logits and a null key.
+
+Legend: ... any leading dimensions · t tokens · f features of a token · c content width · h heads · w width
+of a head's value · p phenotypes.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from wildtype.errors import ShapeError
+
+
+class EvidenceAttention(nn.Module):
+    """Pools tokens by attention whose logits come from their features: how alike, along which relation, how
+    sure.
+
+    o_t = W_2 gelu(W_1 f_t + c_t), of which the first h entries are logits and the others values v_t. A null
+    key of learned logit takes the weight that no token deserves, so that the weights tell how much evidence
+    there
+    is. The result holds Σ_t a_t v_t, the measured values Σ_t a_t y_t themselves, and Σ_t a_t, head by head.
+
+    Parameters
+    ----------
+    features, phenotypes : int
+        f and p.
+    heads, width, hidden : int
+        h, w and the width of the hidden layer, which is also that of content.
+    dropout : float
+        In the hidden layer.
+    """
+
+    def __init__(
+        self, features: int, phenotypes: int, *, heads: int, width: int, hidden: int, dropout: float
+    ) -> None:
+        super().__init__()
+        self.heads, self.width = heads, width
+        self.into = nn.Linear(features, hidden)
+        self.out = nn.Sequential(nn.GELU(), nn.Dropout(dropout), nn.Linear(hidden, heads * (1 + width)))
+        self.null = nn.Parameter(torch.zeros(heads))
+        self.width_out = heads * (width + phenotypes + 1)
+
+    def forward(self, features: Tensor, value: Tensor, mask: Tensor, content: Tensor | None = None) -> Tensor:
+        """Pool tokens [..., t, f] with measured values [..., t, p] to [..., h (w + p + 1)].
+
+        Parameters
+        ----------
+        features, value : Tensor
+            Of every token; values are 0 where nothing is known.
+        mask : bool [..., t]
+            True = a token; without any, the result is zero.
+        content : Tensor, optional
+            Added to the hidden layer [..., t, hidden]: what the genes exchanged have to say.
+
+        Raises
+        ------
+        ShapeError
+            If the shapes do not fit each other.
+        """
+        if features.shape[:-1] != mask.shape or value.shape[:-1] != mask.shape:
+            raise ShapeError(
+                f"features {list(features.shape)}, value {list(value.shape)} and mask {list(mask.shape)} "
+                f"must agree in all but the last dimension"
+            )
+        inner = self.into(features)
+        if content is not None:
+            inner = inner + content
+        out = self.out(inner)
+        logits = out[..., : self.heads].masked_fill(~mask.unsqueeze(-1), torch.finfo(out.dtype).min)
+        null = self.null.expand(*logits.shape[:-2], 1, self.heads)
+        weights = torch.cat([null.to(logits.dtype), logits], dim=-2).softmax(dim=-2)[..., 1:, :]
+        values = out[..., self.heads :].unflatten(-1, (self.heads, self.width))
+        pooled = torch.einsum("...th,...thw->...hw", weights, values).flatten(-2)
+        measured = torch.einsum("...th,...tp->...hp", weights, value.to(weights.dtype)).flatten(-2)
+        return torch.cat([pooled, measured, weights.sum(-2)], dim=-1)

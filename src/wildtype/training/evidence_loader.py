@@ -1,0 +1,62 @@
+"""`EvidenceLoader`: batches of a loader, with evidence looked up as they are served."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from wildtype.mutants.batch import MutantBatch
+from wildtype.mutants.evidence.tokens import EvidenceTokens
+from wildtype.phases import phase
+from wildtype.training.progress import Batches
+
+KEPT = 20_000
+"""Mutants up to which the evidence of a loader that never changes is kept: some 10 kB each."""
+
+
+class Evidence(Protocol):
+    """Answers what is known of the mutants of a batch."""
+
+    def tokens_of(self, asked: MutantBatch) -> EvidenceTokens:
+        """Return their evidence."""
+
+
+class EvidenceLoader:
+    """Adds evidence to the batches of another loader.
+
+    Parameters
+    ----------
+    loader : Batches
+        Serves the mutants.
+    evidence : Evidence
+        Is asked about each batch; told which epoch begins if it has ``set_epoch``.
+    keep : bool
+        Whether every epoch is the same, so that evidence of few mutants need be looked up but once.
+    """
+
+    def __init__(self, loader: Batches, evidence: Evidence, *, keep: bool = False) -> None:
+        self.loader, self.evidence, self.keep = loader, evidence, keep
+        self._kept: list[MutantBatch] = []
+
+    def __len__(self) -> int:
+        return len(self.loader)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Choose the epoch that is served next."""
+        self.loader.set_epoch(epoch)
+        if hasattr(self.evidence, "set_epoch"):
+            self.evidence.set_epoch(epoch)
+
+    def __iter__(self) -> Iterator[MutantBatch]:
+        if self._kept:
+            yield from self._kept
+            return
+        served: list[MutantBatch] = []
+        for batch in self.loader:
+            with phase("representation"):
+                batch.evidence = self.evidence.tokens_of(batch)
+            if self.keep:
+                served.append(batch)
+            yield batch
+        if self.keep and sum(len(batch) for batch in served) <= KEPT:
+            self._kept = served
