@@ -81,7 +81,7 @@ class Dosage:
         self._column = metabolism.gene_columns(genes)
         native = np.ones(len(metabolism.reactions), bool)
         native[list(foreign)] = False
-        listed: Ints = metabolism.reaction_gene[np.flatnonzero(native)].indices
+        listed = metabolism.reaction_gene[np.flatnonzero(native)].indices
         self._foreign_gene = np.ones(len(metabolism.genes), bool)
         self._foreign_gene[listed] = False
         members = metabolism.complex_gene
@@ -90,7 +90,7 @@ class Dosage:
         self._complexes_of = sparse.csr_array(members.T)
         self._reactions_of = sparse.csr_array(metabolism.reaction_complex.T)
         whole = (self._strangers == 0).astype(np.float64)
-        self._natives = np.asarray(metabolism.reaction_complex @ whole)
+        self._natives: Floats = np.asarray(metabolism.reaction_complex @ whole, np.float64)
 
     def amounts(self, table: MutantTable) -> Floats:
         """Return the amount of every perturbed gene, float64 [Σk].
@@ -98,8 +98,8 @@ class Dosage:
         Raises
         ------
         DatasetError
-            If a reduced or overexpressed gene has no fitting dose, a gene of another kind has one, or a native
-            gene is added or a foreign one perturbed in any other way.
+            If a reduced or overexpressed gene has no fitting dose, a gene of another kind has one, a native
+            gene is added, or a foreign one perturbed in any other way.
         """
         kind = table.kind
         dose = np.full(kind.size, np.nan) if table.dose is None else table.dose.astype(np.float64)
@@ -149,10 +149,10 @@ class Dosage:
         key, inverse = np.unique(row[entry] * len(self._natives) + reaction, return_inverse=True)
         of_row, of_reaction = np.divmod(key, len(self._natives))
         natives = self._natives[of_reaction]
-        capacity = natives + np.bincount(inverse, weights=gained, minlength=key.size)
+        capacity: Floats = natives + np.bincount(inverse, weights=gained, minlength=key.size)
         own = np.bincount(inverse, weights=gained * native[entry], minlength=key.size)
-        drive = 1.0 + own / np.maximum(natives, 1.0)
-        return of_row, of_reaction, capacity, drive
+        drive: Floats = 1.0 + own / np.maximum(natives, 1.0)
+        return of_row.astype(np.int64), of_reaction.astype(np.int64), capacity, drive
 
     def limits(self, table: MutantTable) -> Limits:
         """Return the bounds in which mutants differ from the wild type. Errors as in ``amounts``."""
@@ -179,7 +179,7 @@ class Dosage:
 
 
 def _expand(matrix: sparse.csr_array, rows: Ints) -> tuple[Ints, Ints]:
-    """Return, for each row number in ``rows`` [e], its columns: position in ``rows`` and column, both flat."""
+    """Return the columns of the rows ``rows`` [e], flat: position in ``rows``, and column."""
     counts = np.diff(matrix.indptr)[rows]
     entry = np.repeat(np.arange(rows.size), counts)
     first = np.repeat(matrix.indptr[rows] - np.concatenate([[0], np.cumsum(counts)])[:-1], counts)

@@ -85,8 +85,12 @@ FOREIGN = (
         "g3p_c + nadp_c + pi_c <=> 13dpg_c + nadph_c + h_c",
         "NADP-dependent glyceraldehyde 3-phosphate dehydrogenase, Clostridium acetobutylicum",
     ),
-    ForeignReaction("PDC", "pdc", "pyr_c + h_c -> acald_c + co2_c", "pyruvate decarboxylase, Zymomonas mobilis"),
-    ForeignReaction("FDHN", "fdh", "for_c + nad_c -> co2_c + nadh_c", "formate dehydrogenase, Candida boidinii"),
+    ForeignReaction(
+        "PDC", "pdc", "pyr_c + h_c -> acald_c + co2_c", "pyruvate decarboxylase, Zymomonas mobilis"
+    ),
+    ForeignReaction(
+        "FDHN", "fdh", "for_c + nad_c -> co2_c + nadh_c", "formate dehydrogenase, Candida boidinii"
+    ),
     ForeignReaction(
         "NOX",
         "noxE",
@@ -142,7 +146,9 @@ def extend(metabolism: Metabolism, *, closed: bool) -> Metabolism:
     entries = []
     for column, reaction in enumerate(FOREIGN):
         if reaction.name in metabolism.reactions:
-            raise DatasetError(f"the metabolism has a reaction {reaction.name!r} of its own: it is no core model")
+            raise DatasetError(
+                f"the metabolism has a reaction {reaction.name!r} of its own: it is no core model"
+            )
         for metabolite, coefficient in reaction.coefficients().items():
             if metabolite not in row:
                 raise DatasetError(

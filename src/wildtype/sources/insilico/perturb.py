@@ -26,9 +26,9 @@ Floats = NDArray[np.float64]
 class Fluxes(NamedTuple):
     """Numbers of M mutants, one column per name.
 
-    ``table`` has the mutants, without values; ``values`` float32 [M, names]: NaN throughout the row of a mutant
-    that has no steady state (it cannot pay its maintenance, or cannot carry what is forced); ``names`` are
-    reactions or genes; ``unit`` that of the values.
+    ``table`` has the mutants, without values; ``values`` float32 [M, names]: NaN throughout the row of a
+    mutant that has no steady state (it cannot pay its maintenance, or cannot carry what is forced); ``names``
+    are reactions or genes; ``unit`` that of the values.
     """
 
     table: MutantTable
@@ -51,7 +51,6 @@ class Fluxes(NamedTuple):
             condition=parts.condition,
             phenotype=np.tile(np.arange(count), len(kept)),
             value=self.values[there].reshape(-1),
-            sd=np.zeros(len(parts)),
             dose=parts.dose,
         )
         return table, int((~there).sum())
