@@ -189,8 +189,8 @@ def build_media_dataset(
             f"single-mutant fitness beside the table is that in {names[0]}.",
             f"Growth of the wild type: {growth}.",
             f"Doubles: the same {len(doubles):,} in every medium, {1 - wanted.random_share:.0%} of them "
-            f"enriched (pairs in one reaction's rule, or both with flux in the wild type in any of the media), the "
-            f"others uniform; of genes that are viable singly in {names[0]}.",
+            f"enriched (pairs in one reaction's rule, or both with flux in the wild type in any of the "
+            f"media), the others uniform; of genes that are viable singly in {names[0]}.",
         ),
         **simulated(name, organism),
     )

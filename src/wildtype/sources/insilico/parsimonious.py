@@ -1,6 +1,7 @@
 """Parsimonious flux balance: of all fluxes with the largest growth, one with the smallest total flux.
 
 minimise Σ|v| subject to S v = 0, the bounds, and c·v at its maximum (Lewis et al. 2010, Mol Syst Biol 6:390).
+Some mutants have several such fluxes; GLPK takes one, always the same.
 Every reaction is split into a forward and a backward part, and one more column carries the growth that has to
 be reached, so that a mutant differs from the wild type in bounds only.
 
@@ -19,6 +20,8 @@ from wildtype.sources.insilico.fba import Change, GrowthProgram, LinearProgram, 
 
 SLACK = 1e-9
 """Share of the largest growth that may be missing: the solver's own error."""
+ROUND_OFF = 1e-6
+"""Fluxes below this are 0: the second program's own error."""
 
 
 class ParsimoniousProgram:
@@ -71,7 +74,8 @@ class ParsimoniousProgram:
 
     def _joined(self, grown: Solution, total: Solution) -> Solution:
         forward, backward = np.split(total.flux[: 2 * self._reactions], 2)
-        return Solution(grown.value, total.status, forward - backward)
+        flux = forward - backward
+        return Solution(grown.value, total.status, np.where(np.abs(flux) < ROUND_OFF, 0.0, flux))
 
 
 def _split(lower: Any, upper: Any) -> tuple[Any, Any]:

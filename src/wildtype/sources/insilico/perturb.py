@@ -15,7 +15,7 @@ from wildtype.mutants import MutantTable
 from wildtype.organism import GeneIndex, Metabolism
 from wildtype.sources.insilico.chunks import ChunkSolver
 from wildtype.sources.insilico.dosage import Dosage
-from wildtype.sources.insilico.fba import ZERO_FLUX, Change, Status
+from wildtype.sources.insilico.fba import Change, Status
 from wildtype.sources.insilico.heterologous import foreign_bounds
 from wildtype.sources.insilico.parsimonious import ParsimoniousProgram
 from wildtype.sources.insilico.simulate import rounded
@@ -147,7 +147,7 @@ class PerturbationSimulator:
         solution = self._program.solve(change)
         if solution.status is not Status.OPTIMAL:
             return np.full(len(self.metabolism.reactions), np.nan)
-        return np.where(np.abs(solution.flux) > ZERO_FLUX, solution.flux, 0.0)
+        return solution.flux
 
     def gene_fluxes(self, table: MutantTable) -> Fluxes:
         """Return the flux of every gene, [M, n]: Σ|v| of the reactions whose rules list it.

@@ -113,8 +113,8 @@ def build_triple_dataset(
             "SIMULATED, not measured: growth by flux balance analysis.",
             viable_note(viable),
             f"Doubles: all {len(pairs):,} pairs of viable genes that stand in one reaction's rule or both "
-            f"carry flux in one optimum of the wild type; {len(growth.doubles) - len(pairs):,} more because a "
-            f"triple needs them. Not 0: {np.mean(growth.epsilon != 0):.1%} of epsilon.",
+            f"carry flux in one optimum of the wild type; {len(growth.doubles) - len(pairs):,} more because "
+            f"a triple needs them. Not 0: {np.mean(growth.epsilon != 0):.1%} of epsilon.",
             *_triple_notes(growth, drawn),
             solved_note(simulator),
         ),

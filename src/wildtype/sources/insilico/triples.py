@@ -72,7 +72,7 @@ class DrawnTriples:
 
 
 def rule_triples(metabolism: Metabolism, columns: Ints, viable: Bools) -> Ints:
-    """Return all triples of viable genes that one reaction's rule lists, int64 [T, 3], ascending.
+    """Return all triples of viable genes that the complexes of one reaction hold, int64 [T, 3], ascending.
 
     ``columns`` [n] is ``metabolism.gene_columns``.
     """
