@@ -12,13 +12,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.insilico import in_silico
 from wildtype.errors import ConfigError, DatasetError
 from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import Organism
 from wildtype.organism.gene_rules import minimal_complexes, parse_rule
 from wildtype.phenotypes.interactions import epsilon
 from wildtype.phenotypes.storage import read_dataset, save_dataset
-from wildtype.sources.insilico import build_dose_dataset, build_organism
+from wildtype.sources.insilico import build_dose_dataset
 from wildtype.sources.insilico.fba import Change, Status
 from wildtype.sources.insilico.heterologous import FOREIGN, extend, foreign_bounds
 from wildtype.sources.insilico.models import model_file
@@ -27,6 +28,7 @@ from wildtype.sources.insilico.perturb import PerturbationSimulator, exchanges
 from wildtype.sources.insilico.simulate import GrowthSimulator
 
 NATIVE, FOREIGN_GENES = 137, len({reaction.gene for reaction in FOREIGN})
+FEW = {"reduced": (0.2, 0.5), "overexpressed": (1.5, 2.0)}
 AMBIGUOUS = "b3919"
 """A mutant with several fluxes of the smallest total, of which any may be returned."""
 STATES = [
@@ -41,7 +43,7 @@ STATES = [
 
 @pytest.fixture(scope="module")
 def organism() -> Organism:
-    return build_organism("ecoli-core-foreign")
+    return in_silico("ecoli-core-foreign")
 
 
 @pytest.fixture(scope="module")
@@ -303,10 +305,10 @@ def test_secretion_as_rows_leaves_out_and_counts_mutants_without_a_steady_state(
 def test_dataset_of_doses(organism: Organism, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WILDTYPE_CACHE", str(tmp_path))
     name = "ecoli-core-doses"
-    d = build_dose_dataset(name, organism, progress=False, processes=1, doubles=900)
+    d = build_dose_dataset(name, organism, progress=False, processes=1, doubles=900, **FEW)
     t = d.table
     assert d.card()["rows_by_phenotype_and_order"] == {
-        "fitness": {"1": NATIVE * 7 + FOREIGN_GENES, "2": 900},
+        "fitness": {"1": NATIVE * 5 + FOREIGN_GENES, "2": 900},
         "epsilon": {"2": 900},
     }
     assert set(np.unique(t.kind)) == {Kind.ABSENT, Kind.REDUCED, Kind.ADDED, Kind.OVEREXPRESSED}
@@ -314,7 +316,7 @@ def test_dataset_of_doses(organism: Organism, tmp_path: Path, monkeypatch: pytes
     state = list(zip(t.gene.tolist(), t.kind.tolist(), np.nan_to_num(t.dose).tolist(), strict=True))
     rows = [tuple(state[a:b]) for a, b in zip(t.offsets[:-1], t.offsets[1:], strict=True)]
     fitness = {row: v for row, v, p in zip(rows, t.value.tolist(), t.phenotype, strict=True) if p == 0}
-    assert len(fitness) == NATIVE * 7 + FOREIGN_GENES + 900
+    assert len(fitness) == NATIVE * 5 + FOREIGN_GENES + 900
     pairs = [(row, v) for row, v, p in zip(rows, t.value.tolist(), t.phenotype, strict=True) if p == 1]
     expected = [epsilon(fitness[r], fitness[r[:1]], fitness[r[1:]]) for r, _ in pairs]
     np.testing.assert_allclose([v for _, v in pairs], expected, atol=2e-6)
@@ -331,7 +333,7 @@ def test_dataset_of_doses(organism: Organism, tmp_path: Path, monkeypatch: pytes
         assert fact in notes
     save_dataset(d, tmp_path / "kept")
     assert read_dataset(tmp_path / "kept", organism).sha256 == d.sha256
-    again = build_dose_dataset(name, organism, progress=False, processes=1, doubles=900)
+    again = build_dose_dataset(name, organism, progress=False, processes=1, doubles=900, **FEW)
     assert again.sha256 == d.sha256
     split = d.split("random", seed=0)
     assert split.test.size > 0
@@ -347,4 +349,12 @@ def test_wrong_dose_sizes_are_refused(organism: Organism) -> None:
         with pytest.raises(ConfigError, match=message):
             build_dose_dataset("ecoli-core-doses", organism, progress=False, **sizes)  # type: ignore[arg-type]
     with pytest.raises(DatasetError, match="cannot be drawn from"):
-        build_dose_dataset("ecoli-core-doses", organism, progress=False, processes=1, doubles=10_000_000)
+        build_dose_dataset(
+            "ecoli-core-doses",
+            organism,
+            progress=False,
+            processes=1,
+            doubles=90_000,
+            reduced=(),
+            overexpressed=(),
+        )

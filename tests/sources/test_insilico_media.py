@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.insilico import in_silico
 from wildtype.errors import ConfigError, DatasetError
 from wildtype.mutants import MutantTable
 from wildtype.organism import Organism
 from wildtype.phenotypes.interactions import epsilon
-from wildtype.sources.insilico import build_media_dataset, build_organism
+from wildtype.sources.insilico import build_media_dataset
 from wildtype.sources.insilico.conditions import CARBON, MEDIA, Medium, in_medium, simulator_in
 from wildtype.sources.insilico.models import model_file
 
@@ -20,7 +21,7 @@ NAME = "ecoli-core-media"
 
 @pytest.fixture(scope="module")
 def organism() -> Organism:
-    return build_organism("ecoli-core")
+    return in_silico("ecoli-core")
 
 
 @pytest.fixture(scope="module")

@@ -7,12 +7,13 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from tests.insilico import in_silico
 from wildtype.errors import ConfigError, DatasetError
 from wildtype.mutants import MutantTable
 from wildtype.organism import Organism
 from wildtype.organism.gene_rules import minimal_complexes, parse_rule
 from wildtype.phenotypes.interactions import epsilon, tau
-from wildtype.sources.insilico import build_dataset, build_organism, build_triple_dataset
+from wildtype.sources.insilico import build_dataset, build_triple_dataset
 from wildtype.sources.insilico.simulate import simulate_growth
 from wildtype.sources.insilico.triples import (
     STRATA,
@@ -29,7 +30,7 @@ SMALL = {"rule": 60, "neighbours": 80, "rerouted": 40, "query": 60, "uniform": 4
 
 @pytest.fixture(scope="module")
 def organism() -> Organism:
-    return build_organism("ecoli-core")
+    return in_silico("ecoli-core")
 
 
 def test_rule_triples_equal_their_definition(organism: Organism) -> None:
@@ -120,7 +121,7 @@ def test_wrong_sizes_and_names_are_refused(organism: Organism) -> None:
 
 @pytest.mark.slow
 def test_genome_scale_triples_are_enriched() -> None:
-    organism = build_organism("ecoli-ijo1366")
+    organism = in_silico("ecoli-ijo1366")
     d = build_dataset("ecoli-ijo1366-triples", organism, progress=False)
     taus = d.table.value[d.table.phenotype == 2]
     assert len(taus) == 6_000
