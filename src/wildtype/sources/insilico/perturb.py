@@ -162,7 +162,7 @@ class PerturbationSimulator:
     def secretion(self, table: MutantTable) -> Fluxes:
         """Return the flux of every exchange reaction, [M, X]: positive out of the cell, negative into it.
 
-        Exchange reactions are those of one metabolite without a partner. Errors as in ``fitness``.
+        Exchange reactions are those that ``exchanges`` finds. Errors as in ``fitness``.
         """
         found = self.fluxes(table)
         at = exchanges(self.metabolism)
@@ -171,7 +171,11 @@ class PerturbationSimulator:
 
 
 def exchanges(metabolism: Metabolism) -> NDArray[np.int64]:
-    """Return the positions of the reactions that take one metabolite out of the network or bring it in."""
+    """Return the positions of the reactions that take one metabolite out of the medium or bring it in.
+
+    Those of one metabolite alone whose names begin with ``EX_``, as in models of the BiGG database; demands
+    and sinks inside the cell are no exchanges.
+    """
     s = sparse.csc_array(metabolism.stoichiometry)
     touched = np.diff(s.indptr)
     named = np.array([name.startswith("EX_") for name in metabolism.reactions], dtype=bool)
