@@ -18,7 +18,7 @@ from wildtype.organism import GeneIndex, Metabolism
 from wildtype.organism.metabolism import read_metabolism
 from wildtype.sources.insilico import chunks
 from wildtype.sources.insilico.chunks import ChunkSolver
-from wildtype.sources.insilico.fba import GrowthProgram, Status, solve_all
+from wildtype.sources.insilico.fba import Change, GrowthProgram, Status, solve_all
 from wildtype.sources.insilico.models import model_file
 from wildtype.sources.insilico.simulate import GrowthSimulator, simulate_growth
 
@@ -51,9 +51,10 @@ def plain(metabolism: Metabolism, genes: GeneIndex, program: GrowthProgram, tabl
     """Every mutant solved by itself."""
     dead = metabolism.dead_reactions(genes, table)
     rows = [
-        dead.indices[a:b].astype(np.int64) for a, b in zip(dead.indptr[:-1], dead.indptr[1:], strict=True)
+        Change.closing(dead.indices[a:b].astype(np.int64))
+        for a, b in zip(dead.indptr[:-1], dead.indptr[1:], strict=True)
     ]
-    return solve_all(program, rows).growth / program.wild_type.growth
+    return solve_all(program, rows).growth / program.wild_type.value
 
 
 def test_single_deletions_equal_cobra(metabolism: Metabolism, genes: GeneIndex, model: Any) -> None:
@@ -120,7 +121,10 @@ def test_shortcuts_equal_plain_solves_around_interactions(
 
 def test_answers_do_not_depend_on_order(metabolism: Metabolism, program: GrowthProgram) -> None:
     rng = np.random.default_rng(2)
-    dead = [np.sort(rng.choice(len(metabolism.reactions), k, replace=False)) for k in (1, 2, 3, 4) * 10]
+    dead = [
+        Change.closing(np.sort(rng.choice(len(metabolism.reactions), k, replace=False)))
+        for k in (1, 2, 3, 4) * 10
+    ]
     first, last = solve_all(program, dead), solve_all(GrowthProgram(metabolism), dead[::-1])
     np.testing.assert_array_equal(first.growth, last.growth[::-1])
     np.testing.assert_array_equal(first.active, last.active[::-1])
@@ -140,9 +144,10 @@ def test_only_absent_genes_count(metabolism: Metabolism, genes: GeneIndex) -> No
 
 def test_infeasible_programs_grow_nothing(metabolism: Metabolism, program: GrowthProgram) -> None:
     everything = np.arange(len(metabolism.reactions))
-    assert program.solve(everything[metabolism.lower <= 0]).status is Status.INFEASIBLE
-    assert program.solve(everything[metabolism.lower <= 0]).growth == 0
-    assert program.solve(np.zeros(0, np.int64)).growth == pytest.approx(0.8739215, abs=1e-6)
+    closed = program.solve(Change.closing(everything[metabolism.lower <= 0]))
+    assert closed.status is Status.INFEASIBLE
+    assert closed.value == 0
+    assert program.solve(Change.closing(everything[:0])).value == pytest.approx(0.8739215, abs=1e-6)
 
 
 def test_a_wild_type_that_does_not_grow_is_refused(metabolism: Metabolism) -> None:
@@ -158,7 +163,9 @@ def test_processes_chunks_and_resuming_give_the_same(
     monkeypatch.setattr(chunks, "CHUNK", 8)
     monkeypatch.setenv("WILDTYPE_CACHE", str(tmp_path))
     rng = np.random.default_rng(3)
-    dead = [np.sort(rng.choice(len(metabolism.reactions), 3, replace=False)) for _ in range(30)]
+    dead = [
+        Change.closing(np.sort(rng.choice(len(metabolism.reactions), 3, replace=False))) for _ in range(30)
+    ]
     one = ChunkSolver(metabolism, processes=1).solve(dead)
     assert not (tmp_path / "fba").exists()
     two = ChunkSolver(metabolism, processes=2, keep=True).solve(dead)
@@ -179,7 +186,7 @@ def test_processes_chunks_and_resuming_give_the_same(
 def test_a_process_that_dies_is_an_error(metabolism: Metabolism, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks.sys, "executable", "/bin/true")
     with pytest.raises(DatasetError, match=r"process died \(exit code 0\)"):
-        ChunkSolver(metabolism, processes=2).solve([np.array([1])])
+        ChunkSolver(metabolism, processes=2).solve([Change.closing(np.array([1]))])
 
 
 def test_a_process_that_is_dead_before_it_is_asked_is_an_error(
@@ -194,7 +201,7 @@ def test_a_process_that_is_dead_before_it_is_asked_is_an_error(
     monkeypatch.setattr(chunks.sys, "executable", "/bin/true")
     monkeypatch.setattr(chunks, "_send", late)
     with pytest.raises(DatasetError, match=r"process died \(exit code 0\)"):
-        ChunkSolver(metabolism, processes=2).solve([np.array([1])])
+        ChunkSolver(metabolism, processes=2).solve([Change.closing(np.array([1]))])
 
 
 def test_unknown_models_are_never_downloaded(monkeypatch: pytest.MonkeyPatch) -> None:

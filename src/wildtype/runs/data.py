@@ -14,7 +14,9 @@ from wildtype.models.known import PARTS, Known
 from wildtype.mutants import MutantTable
 from wildtype.organism import FeatureBlock, GeneFeatures, Organism
 from wildtype.phenotypes import Dataset, Split
+from wildtype.phenotypes.draws import count_genes
 from wildtype.phenotypes.pinned import read_pinned
+from wildtype.phenotypes.query_pairs import contains_pair
 from wildtype.phenotypes.scaling import LabelScaler
 from wildtype.phenotypes.subsets import subset
 from wildtype.sources.catalogue import load_dataset
@@ -76,6 +78,33 @@ class RunData:
                 raise ConfigError(f"model.leave_out names {name!r}; known feature blocks: {known}")
         kept = [block for name, block in organism.features.items() if name not in leave_out]
         return replace(organism, features=GeneFeatures(kept))
+
+    def measured_fitness(self) -> MutantTable:
+        """Return the measured fitness of single and double mutants that closed forms may look at.
+
+        Training rows where fitness is predicted. Where it is not: rows of gene sets that stand in no other
+        row than training ones, without held-out genes and query pairs; none where whole screens are held out.
+        """
+        if "fitness" in (names := [p.name for p in self.dataset.phenotypes]):
+            train = self.part("train")
+            return train.take((train.phenotype == names.index("fitness")) & (train.order < 3))
+        t, split = self.whole.table, self.split
+        if split.held_out_screens or "fitness" not in [p.name for p in self.whole.phenotypes]:
+            return t.take([])
+        chosen = [self.whole.phenotype_index(name) for name in names]
+        rows = np.flatnonzero(np.isin(t.phenotype, chosen))
+        hidden = np.ones(rows.size, bool)
+        hidden[split.train] = False
+        seen = (t.phenotype == self.whole.phenotype_index("fitness")) & (t.order < 3)
+        seen &= ~np.isin(t.set_id, t.set_id[rows[hidden]])
+        genes = self.whole.organism.genes
+        held = np.zeros(len(genes), bool)
+        held[[genes.find(name) for part in split.held_out_genes.values() for name in part]] = True
+        seen &= count_genes(t, held) == 0
+        pairs = [[genes.find(g) for g in pair] for part in split.held_out_pairs.values() for pair in part]
+        if pairs:
+            seen &= ~contains_pair(t, np.sort(np.array(pairs, dtype=np.int64), axis=1), len(genes))
+        return t.take(seen)
 
     def known(self) -> Known:
         """Return what a checkpoint remembers of the measurements."""

@@ -38,6 +38,7 @@ from wildtype.models.ensemble import Ensemble
 from wildtype.models.interface import Model, OrganismTensors
 from wildtype.models.registry import check
 from wildtype.phenotypes import Dataset
+from wildtype.phenotypes.closed_forms import CLOSED_FORMS, applies, closed_form, parts_of
 from wildtype.profiling.memory import PeakMemory
 from wildtype.profiling.record import FILE
 from wildtype.report.table import to_markdown
@@ -124,8 +125,16 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
         raise ConfigError(f"execution={config.execution!r}; known: {', '.join(EXECUTIONS)}")
     baselines = list(BASELINES) if config.baselines == ["all"] else config.baselines
     for name in baselines:
-        make_baseline(name)  # an unknown name must not be found out after an hour of training
+        if name not in CLOSED_FORMS:
+            make_baseline(name)  # an unknown name must not be found out after an hour of training
     data = prepare(config, dataset)
+    if config.baselines == ["all"] and _triples(data):
+        baselines += CLOSED_FORMS
+    elif (asked := [name for name in baselines if name in CLOSED_FORMS]) and not _triples(data):
+        raise ConfigError(
+            f"baseline {asked[0]!r} is for triple mutants: it needs test rows of fitness or tau that all "
+            f"perturb three genes; leave it out, or test triples (split.name=order)"
+        )
     estimate = estimate_run(config, data=data) if config.run.estimate else None
     if estimate is not None:
         say(f"estimate: {estimate.seconds_per_epoch:,.2f} s per epoch, {estimate.memory_mib:,.0f} MiB")
@@ -158,7 +167,10 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
     for name in baselines:
         start = time.perf_counter()
         with PeakMemory() as memory:
-            predicted[name] = _baseline(name, data, config.seed)
+            if name in CLOSED_FORMS:
+                predicted[name] = _closed_form(name, data, say)
+            else:
+                predicted[name] = _baseline(name, data, config.seed)
         seconds[name], peak[name] = time.perf_counter() - start, memory.peak
         say(f"{name}: {seconds[name]:.1f} s")
     comparisons = _compare(config, data, predicted, seconds, peak)
@@ -341,6 +353,32 @@ def _baseline(name: str, data: RunData, seed: int) -> NDArray[np.float64]:
     return out
 
 
+def _triples(data: RunData) -> list[int]:
+    """Return the phenotypes for which closed forms give predictions."""
+    test = data.part("test")
+    return [
+        p
+        for p, phenotype in enumerate(data.dataset.phenotypes)
+        if applies(phenotype.name, test.take(test.phenotype == p))
+    ]
+
+
+def _closed_form(name: str, data: RunData, say: Say) -> NDArray[np.float64]:
+    """Predict test rows of triple mutants from measured pairs and singles; NaN where it does not apply."""
+    test, measured = data.part("test"), data.measured_fitness()
+    out = np.full(len(test), np.nan)
+    for p in _triples(data):
+        rows = test.phenotype == p
+        parts = parts_of(test.take(rows), measured, data.single_fitness)
+        out[rows] = closed_form(name, data.dataset.phenotypes[p].name, parts)
+        say(
+            f"{name} of {data.dataset.phenotypes[p].name}: {parts.missing_pairs:,} of {parts.pairs.size:,} "
+            f"pairs are not measured in what may be seen (product of the singles instead), "
+            f"{parts.missing_singles:,} singles (1 instead)"
+        )
+    return out
+
+
 def _compare(
     config: TrainConfig,
     data: RunData,
@@ -349,15 +387,20 @@ def _compare(
     peak: dict[str, float],
 ) -> dict[str, Comparison]:
     phenotype = data.dataset.table.phenotype[data.split.test]
+    triples = _triples(data)
+
+    def shown(values: dict[str, Any], i: int) -> dict[str, Any]:
+        return {name: value for name, value in values.items() if i in triples or name not in CLOSED_FORMS}
+
     return {
         p.name: evaluate_predictions(
             data.dataset,
             data.split.test[phenotype == i],
-            {name: values[phenotype == i] for name, values in predicted.items()},
+            {name: values[phenotype == i] for name, values in shown(predicted, i).items()},
             phenotype=p.name,
             split=data.split.name,
-            seconds=seconds,
-            peak_mib=peak,
+            seconds=shown(seconds, i),
+            peak_mib=shown(peak, i),
             replicates=config.run.replicates,
             seed=config.seed,
         )

@@ -21,7 +21,11 @@ from wildtype.phenotypes.storage import read_dataset, save_dataset
 # publishers' files.
 DATASETS = {
     "ecoli-core-growth": "ecoli-core",
+    "ecoli-core-triples": "ecoli-core",
+    "ecoli-core-media": "ecoli-core",
+    "ecoli-core-doses": "ecoli-core-foreign",
     "ecoli-ijo1366-growth": "ecoli-ijo1366",
+    "ecoli-ijo1366-triples": "ecoli-ijo1366",
     "yeast-digenic-costanzo2010": "yeast",
     "yeast-digenic-costanzo2016": "yeast",
     "yeast-fitness-costanzo2016": "yeast",
@@ -29,7 +33,7 @@ DATASETS = {
     "yeast-trigenic-kuzmin": "yeast",
 }
 ORGANISMS = tuple(dict.fromkeys(DATASETS.values()))
-IN_SILICO = ("ecoli-core", "ecoli-ijo1366")
+IN_SILICO = ("ecoli-core", "ecoli-core-foreign", "ecoli-ijo1366")
 
 
 def organism_folder(name: str) -> Path:
@@ -119,7 +123,7 @@ def load_dataset(name: str, *, progress: bool = True) -> Dataset:
         return read_dataset(dataset_folder(name), organism)
     from wildtype.sources import insilico
 
-    dataset = insilico.build_growth_dataset(name, organism, progress=progress)
+    dataset = insilico.build_dataset(name, organism, progress=progress)
     save_dataset(dataset, dataset_folder(name))
     return dataset
 
@@ -165,7 +169,7 @@ def build(
         save_organism(organism, organism_folder(name))
         report(organism)
         for dataset_name in datasets:
-            dataset = insilico.build_growth_dataset(dataset_name, organism)
+            dataset = insilico.build_dataset(dataset_name, organism)
             save_dataset(dataset, dataset_folder(dataset_name))
             report(dataset)
         return

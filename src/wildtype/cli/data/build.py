@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def build(
-    organism: Annotated[str, typer.Argument(help="yeast, ecoli-core or ecoli-ijo1366.")],
+    organism: Annotated[str, typer.Argument(help="yeast, ecoli-core, ecoli-core-foreign or ecoli-ijo1366.")],
     source: Annotated[Path | None, typer.Option("--from", help="Folder of publishers' files.")] = None,
     alleles: Annotated[
         str, typer.Option(help="averaged: alleles of a gene pair give one row; apart: one row each.")

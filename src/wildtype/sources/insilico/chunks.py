@@ -1,6 +1,6 @@
 """Many linear programs in chunks, on one or more processes; each chunk is kept, so that a build can resume.
 
-A chunk's file is named by the content of its question (metabolism, solver and dead reactions), so it is found
+A chunk's file is named by the content of its question (metabolism, solver and bounds), so it is found
 again by any later build that asks the same, and an interrupted build goes on where it stopped.
 """
 
@@ -20,20 +20,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wildtype.errors import DatasetError
 from wildtype.files import cache_dir, content_hash, writing
 from wildtype.organism import Metabolism
-from wildtype.sources.insilico.fba import GrowthProgram, Growths, solve_all
+from wildtype.sources.insilico.fba import Change, GrowthProgram, Growths, solve_all
 
-VERSION = 1
-"""Raised whenever ``fba`` changes what it answers: older chunk files are then not found."""
+VERSION = 2
+"""Raised whenever ``fba`` changes what it is asked or answers: older chunk files are then not found."""
 CHUNK = 256
 WORTH_WORKERS = 5.0
 """Seconds of work left from which further processes are started."""
 
-Dead = list[NDArray[np.int64]]
+Changes = list[Change]
 
 
 def write_chunk(path: Path, answer: Growths) -> None:
@@ -53,7 +52,7 @@ def read_chunk(path: Path, size: int) -> Growths | None:
 
 
 class ChunkSolver:
-    """Solves lists of dead reactions for one metabolism.
+    """Solves the growth of many mutants of one metabolism.
 
     Parameters
     ----------
@@ -89,9 +88,9 @@ class ChunkSolver:
         self._key = content_hash(version, metabolism.sha256)
         self.folder = cache_dir() / "fba" / self._key[:16] if keep else None
 
-    def solve(self, dead: Dead, label: str = "flux balance") -> Growths:
-        """Return the optima of u lists of dead reactions, in their order."""
-        chunks = [dead[start : start + CHUNK] for start in range(0, len(dead), CHUNK)]
+    def solve(self, changes: Changes, label: str = "flux balance") -> Growths:
+        """Return the growth of u mutants, in their order."""
+        chunks = [changes[start : start + CHUNK] for start in range(0, len(changes), CHUNK)]
         with ExitStack() as stack:
             folder = self.folder
             if folder is None:
@@ -127,16 +126,17 @@ class ChunkSolver:
             np.concatenate([np.zeros((0, width), np.uint8)] + [a.active for a in whole]),
         )
 
-    def _name(self, chunk: Dead) -> str:
-        sizes = np.array([one.size for one in chunk], dtype=np.int64)
-        return content_hash(self._key, sizes, np.concatenate(chunk).astype(np.int64))[:32]
+    def _name(self, chunk: Changes) -> str:
+        sizes = np.array([one.reaction.size for one in chunk], dtype=np.int64)
+        columns = [np.concatenate(column) for column in zip(*chunk, strict=True)]
+        return content_hash(self._key, sizes, *columns)[:32]
 
     def _wants_workers(self, left: int, done: int, seconds: float) -> bool:
         if self.processes is not None:
             return self.processes > 1
         return done > 0 and left > 1 and _cores() > 1 and seconds / done * left > WORTH_WORKERS
 
-    def _on_workers(self, folder: Path, jobs: list[tuple[Path, Dead]], advance: Any) -> None:
+    def _on_workers(self, folder: Path, jobs: list[tuple[Path, Changes]], advance: Any) -> None:
         """Hand jobs to worker processes one at a time; each writes its chunk file and then says so.
 
         Workers are fresh interpreters, not forks: they share no threads or locks with this process, and do
@@ -198,11 +198,12 @@ class ChunkSolver:
             yield lambda count: bar.advance(task, count)
 
 
-def _send(worker: subprocess.Popen[str], job: tuple[Path, Dead]) -> int:
+def _send(worker: subprocess.Popen[str], job: tuple[Path, Changes]) -> int:
     path, chunk = job
     assert worker.stdin is not None
+    changes = [[column.tolist() for column in one] for one in chunk]
     with suppress(BrokenPipeError):  # it died: its end is found when its answer is read
-        worker.stdin.write(json.dumps({"path": str(path), "dead": [one.tolist() for one in chunk]}) + "\n")
+        worker.stdin.write(json.dumps({"path": str(path), "changes": changes}) + "\n")
         worker.stdin.flush()
     return len(chunk)
 

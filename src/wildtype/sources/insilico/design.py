@@ -77,12 +77,23 @@ def genes_with_flux(metabolism: Metabolism, columns: Ints, flux: NDArray[np.floa
     return np.asarray((columns >= 0) & listed[columns])
 
 
+def enriched_pool(graphs: GeneGraphs, viable: Bools, with_flux: Bools) -> Ints:
+    """Return the codes of pairs of viable genes that may well interact, ascending.
+
+    Pairs that stand in one reaction's rule, and pairs that both carry flux in the wild type.
+    """
+    n = len(viable)
+    a, b, _ = graphs["reaction"].endpoints()
+    chosen = (a < b) & viable[a] & viable[b]
+    return np.union1d(a[chosen] * n + b[chosen], all_pairs(np.flatnonzero(viable & with_flux), n))
+
+
 def draw_doubles(sizes: Sizes, graphs: GeneGraphs, viable: Bools, with_flux: Bools, seed: int) -> Ints:
     """Return the pairs to simulate, int64 [P, 2], ascending.
 
     All pairs of the n genes if ``sizes.doubles`` is None. Else only viable genes, and ``1 - random_share`` of
-    the pairs is drawn from an enriched pool: pairs that share a reaction's rule, and pairs in which both
-    genes carry flux in the wild type. The rest is drawn uniformly from all other pairs of viable genes.
+    the pairs is drawn from ``enriched_pool``. The rest is drawn uniformly from all other pairs of viable
+    genes.
 
     Raises
     ------
@@ -92,9 +103,7 @@ def draw_doubles(sizes: Sizes, graphs: GeneGraphs, viable: Bools, with_flux: Boo
     n = len(viable)
     if sizes.doubles is None:
         return pairs_of(all_pairs(np.arange(n), n), n)
-    a, b, _ = graphs["reaction"].endpoints()
-    chosen = (a < b) & viable[a] & viable[b]
-    pool = np.union1d(a[chosen] * n + b[chosen], all_pairs(np.flatnonzero(viable & with_flux), n))
+    pool = enriched_pool(graphs, viable, with_flux)
     count = round(sizes.doubles * (1.0 - sizes.random_share))
     rng = generator(seed, "in-silico doubles")
     enriched = rng.permutation(pool)[:count]

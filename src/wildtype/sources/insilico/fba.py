@@ -1,9 +1,10 @@
 """Flux balance analysis: growth is the largest biomass flux that a mutant's steady-state network carries.
 
-maximise c·v subject to S v = 0, lower ≤ v ≤ upper, and v = 0 for the reactions a mutant has lost
-(Varma & Palsson 1994, Appl Environ Microbiol 60:3724). The linear program is handed to GLPK as arrays.
+maximise c·v subject to S v = 0 and lower ≤ v ≤ upper, with bounds of a mutant's own for some reactions: 0 for
+those it has lost (Varma & Palsson 1994, Appl Environ Microbiol 60:3724). The linear program is handed to
+GLPK as arrays.
 
-Legend: r reactions · u lists of dead reactions.
+Legend: r reactions · c reactions with bounds of a mutant's own · u mutants.
 """
 
 from __future__ import annotations
@@ -13,12 +14,31 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from wildtype.errors import DatasetError
 from wildtype.organism import Metabolism
 
 ZERO_FLUX = 1e-9
 """A reaction with less flux than this carries none (mmol per gram dry weight and hour)."""
+
+
+class Change(NamedTuple):
+    """Bounds in which a mutant differs from the wild type.
+
+    ``reaction`` int64 [C], each once; ``lower`` and ``upper`` float64 [C] in mmol per gram dry weight and
+    hour.
+    """
+
+    reaction: NDArray[np.int64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+
+    @classmethod
+    def closing(cls, dead: NDArray[np.int64]) -> Change:
+        """Return the change of a mutant that has lost the reactions ``dead``."""
+        zero = np.zeros(dead.size)
+        return cls(dead.astype(np.int64), zero, zero)
 
 
 class Status(IntEnum):
@@ -32,39 +52,41 @@ class Status(IntEnum):
 class Solution(NamedTuple):
     """The optimum of one linear program.
 
-    ``growth`` is in 1/h and 0 unless optimal; ``flux`` float64 [R] is one optimal flux (zeros unless
-    optimal).
+    ``value`` is 0 unless optimal; ``flux`` float64 [R] is one optimal flux (zeros unless optimal).
     """
 
-    growth: float
+    value: float
     status: Status
     flux: NDArray[np.float64]
 
 
-class GrowthProgram:
-    """The linear program of one metabolism, solved for any lists of dead reactions.
+class LinearProgram:
+    """maximise c·v subject to S v = 0 and lower ≤ v ≤ upper, solved for any changes of bounds.
 
-    Every solve starts from the optimal basis of the wild type, which stays dual feasible when bounds are
-    tightened: a few dual simplex steps suffice, and a result depends neither on the order of the solves nor
-    on the process they run in.
+    Every solve starts from the optimal basis of the unchanged program, which stays dual feasible when bounds
+    are tightened: a few dual simplex steps suffice, and a result depends neither on the order of the solves
+    nor on the process they run in.
 
     Parameters
     ----------
-    metabolism : Metabolism
-        The wild type.
-
-    Raises
-    ------
-    DatasetError
-        If the wild type does not grow.
+    stoichiometry : csr [rows, R]
+        S.
+    lower, upper, objective : float64 [R]
+        Bounds, and c.
     """
 
-    def __init__(self, metabolism: Metabolism) -> None:
+    def __init__(
+        self,
+        stoichiometry: sparse.csr_array,
+        lower: NDArray[np.float64],
+        upper: NDArray[np.float64],
+        objective: NDArray[np.float64],
+    ) -> None:
         import swiglpk as glpk
 
         self.glpk: Any = glpk
         glpk.glp_term_out(glpk.GLP_OFF)
-        rows, columns = metabolism.stoichiometry.shape
+        rows, columns = stoichiometry.shape
         self.columns = columns
         self._problem = glpk.glp_create_prob()
         glpk.glp_set_obj_dir(self._problem, glpk.GLP_MAX)
@@ -73,27 +95,22 @@ class GrowthProgram:
         for i in range(rows):
             glpk.glp_set_row_bnds(self._problem, i + 1, glpk.GLP_FX, 0.0, 0.0)
         for j in range(columns):
-            lower, upper = float(metabolism.lower[j]), float(metabolism.upper[j])
-            self._bound(self._problem, j, lower, upper)
-            glpk.glp_set_obj_coef(self._problem, j + 1, float(metabolism.objective[j]))
-        self._load(metabolism)
+            self._bound(self._problem, j, float(lower[j]), float(upper[j]))
+            glpk.glp_set_obj_coef(self._problem, j + 1, float(objective[j]))
+        self._load(stoichiometry)
         self._settings = glpk.glp_smcp()
         glpk.glp_init_smcp(self._settings)
         self._settings.msg_lev = glpk.GLP_MSG_OFF
         glpk.glp_adv_basis(self._problem, 0)
-        self.wild_type = self._optimise(self._problem)
-        if self.wild_type.growth <= 0:
-            raise DatasetError(
-                "the wild type of this metabolism does not grow: check its bounds and objective"
-            )
+        self.unchanged = self._optimise(self._problem)
         self._settings.meth = glpk.GLP_DUALP
 
     def __del__(self) -> None:
         if hasattr(self, "_problem"):
             self.glpk.glp_delete_prob(self._problem)
 
-    def _load(self, metabolism: Metabolism) -> None:
-        matrix = metabolism.stoichiometry.tocoo()
+    def _load(self, stoichiometry: sparse.csr_array) -> None:
+        matrix = stoichiometry.tocoo()
         row, column, value = (self.glpk.intArray(matrix.nnz + 1), self.glpk.intArray(matrix.nnz + 1),
                               self.glpk.doubleArray(matrix.nnz + 1))  # fmt: skip
         for k, (i, j, s) in enumerate(zip(*matrix.coords, matrix.data, strict=True)):
@@ -117,26 +134,52 @@ class GrowthProgram:
         status = glpk.glp_get_status(problem)
         if code == 0 and status == glpk.GLP_NOFEAS:
             return Solution(0.0, Status.INFEASIBLE, nothing)
-        growth = glpk.glp_get_obj_val(problem)
-        if code != 0 or status != glpk.GLP_OPT or not np.isfinite(growth):
+        value = glpk.glp_get_obj_val(problem)
+        if code != 0 or status != glpk.GLP_OPT or not np.isfinite(value):
             return Solution(0.0, Status.FAILED, nothing)
         flux = np.array([glpk.glp_get_col_prim(problem, j + 1) for j in range(self.columns)])
-        return Solution(max(growth, 0.0), Status.OPTIMAL, flux)
+        return Solution(value, Status.OPTIMAL, flux)
 
-    def solve(self, dead: NDArray[np.int64]) -> Solution:
-        """Return the optimum when the reactions at ``dead`` carry no flux."""
+    def solve(self, change: Change) -> Solution:
+        """Return the optimum under a mutant's bounds; a lower bound above the upper one is infeasible."""
+        if (change.lower > change.upper).any():  # GLPK would refuse the program instead
+            return Solution(0.0, Status.INFEASIBLE, np.zeros(self.columns))
         copy = self.glpk.glp_create_prob()
         try:
             self.glpk.glp_copy_prob(copy, self._problem, self.glpk.GLP_OFF)
-            for j in dead.tolist():
-                self.glpk.glp_set_col_bnds(copy, j + 1, self.glpk.GLP_FX, 0.0, 0.0)
+            bounds = (change.reaction.tolist(), change.lower.tolist(), change.upper.tolist())
+            for j, lower, upper in zip(*bounds, strict=True):
+                self._bound(copy, j, lower, upper)
             return self._optimise(copy)
         finally:
             self.glpk.glp_delete_prob(copy)
 
 
+class GrowthProgram(LinearProgram):
+    """The linear program of one metabolism's growth, in 1/h; ``wild_type`` is its solution.
+
+    Parameters
+    ----------
+    metabolism : Metabolism
+        The wild type.
+
+    Raises
+    ------
+    DatasetError
+        If the wild type does not grow.
+    """
+
+    def __init__(self, metabolism: Metabolism) -> None:
+        super().__init__(metabolism.stoichiometry, metabolism.lower, metabolism.upper, metabolism.objective)
+        self.wild_type = self.unchanged
+        if self.wild_type.value <= 0:
+            raise DatasetError(
+                "the wild type of this metabolism does not grow: check its bounds and objective"
+            )
+
+
 class Growths(NamedTuple):
-    """Optima of u lists of dead reactions.
+    """Largest growth of u mutants.
 
     ``growth`` float64 [U] in 1/h; ``status`` uint8 [U]; ``active`` uint8 [U, ⌈R/8⌉], bit-packed: the
     reactions that carry flux in one optimum of each.
@@ -147,14 +190,14 @@ class Growths(NamedTuple):
     active: NDArray[np.uint8]
 
 
-def solve_all(program: GrowthProgram, dead: list[NDArray[np.int64]]) -> Growths:
+def solve_all(program: GrowthProgram, changes: list[Change]) -> Growths:
     """Solve u linear programs one after the other."""
-    solutions = [program.solve(one) for one in dead]
-    active = np.zeros((len(dead), program.columns), bool)
+    solutions = [program.solve(one) for one in changes]
+    active = np.zeros((len(changes), program.columns), bool)
     for row, solution in zip(active, solutions, strict=True):
         row[:] = np.abs(solution.flux) > ZERO_FLUX
     return Growths(
-        np.array([s.growth for s in solutions], np.float64),
+        np.array([max(s.value, 0.0) for s in solutions], np.float64),
         np.array([s.status for s in solutions], np.uint8),
         np.packbits(active, axis=1),
     )

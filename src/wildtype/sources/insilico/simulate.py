@@ -22,13 +22,19 @@ from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import GeneIndex, Metabolism, Organism
 from wildtype.organism.metabolism import read_metabolism
 from wildtype.sources.insilico.chunks import ChunkSolver
-from wildtype.sources.insilico.fba import Status
+from wildtype.sources.insilico.fba import Change, Status
 from wildtype.sources.insilico.models import model_file
 
 ROUND_OFF = 1e-6
 """Growth relative to the wild type within this of 0 or 1 is 0 or 1; the solver's own error is some 1e-10."""
 NO_GROWTH = 1e-9
 """Growth (1/h) below this is the solver's error around 0."""
+
+
+def rounded(fitness: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return fitness [M] in which what is within round-off of 0 or 1 is 0 or 1."""
+    near_one = np.abs(fitness - 1.0) < ROUND_OFF
+    return np.where(near_one, 1.0, np.where(np.abs(fitness) < ROUND_OFF, 0.0, fitness))
 
 
 class GrowthSimulator:
@@ -71,7 +77,7 @@ class GrowthSimulator:
         self.metabolism = metabolism
         self.genes = genes
         self.solver = ChunkSolver(metabolism, processes=processes, keep=keep, progress=progress)
-        wild = self.solver.solve([np.zeros(0, np.int64)], "wild type")
+        wild = self.solver.solve([Change.closing(np.zeros(0, np.int64))], "wild type")
         self.wild_type_growth = float(wild.growth[0])
         self._growth: list[float] = [self.wild_type_growth]
         self._active: list[NDArray[np.uint8]] = [wild.active[0]]
@@ -96,10 +102,16 @@ class GrowthSimulator:
         for order in np.unique(lost.order[lost.order > 0]):
             self._wave(lost.take(lost.order == order))
         growth = np.array(self._growth)[[self._by_genes[genes] for genes in lost.sets()]]
-        fitness = np.asarray(growth / self.wild_type_growth, dtype=np.float64).reshape(len(table))
-        fitness[np.abs(fitness) < ROUND_OFF] = 0.0
-        fitness[np.abs(fitness - 1.0) < ROUND_OFF] = 1.0
-        return fitness
+        return rounded(np.asarray(growth / self.wild_type_growth, dtype=np.float64).reshape(len(table)))
+
+    def active(self, table: MutantTable) -> NDArray[np.bool_]:
+        """Return the reactions that carry flux in one optimum of each mutant, bool [M, R].
+
+        ``fitness`` has settled these mutants, of absent genes only; a mutant that does not grow may have a
+        parent's.
+        """
+        packed = np.stack([self._active[self._by_genes[genes]] for genes in table.sets()])
+        return np.unpackbits(packed, axis=1, count=len(self.metabolism.reactions)).astype(bool)
 
     def _wave(self, table: MutantTable) -> None:
         """Settle all mutants of one order; those of lower orders are settled as far as they were asked."""
@@ -123,8 +135,9 @@ class GrowthSimulator:
                 self._by_dead[key] = parent
                 self.counts["inferred"] += 1
         if pending:
+            changes = [Change.closing(one) for one in pending.values()]
             label = {1: "single", 2: "double", 3: "triple"}.get(int(table.order[0]), "higher-order")
-            found = self.solver.solve(list(pending.values()), f"{label} mutants")
+            found = self.solver.solve(changes, f"{label} mutants")
             for key, growth, active in zip(pending, found.growth.tolist(), found.active, strict=True):
                 self._by_dead[key] = len(self._growth)
                 self._growth.append(growth)

@@ -11,7 +11,7 @@ import numpy as np
 
 from wildtype.organism import Metabolism
 from wildtype.sources.insilico.chunks import write_chunk
-from wildtype.sources.insilico.fba import GrowthProgram, solve_all
+from wildtype.sources.insilico.fba import Change, GrowthProgram, solve_all
 
 
 def main(problem: str) -> None:
@@ -23,7 +23,11 @@ def main(problem: str) -> None:
         program = GrowthProgram(Metabolism.from_arrays(arrays))
     for line in sys.stdin:
         job = json.loads(line)
-        write_chunk(Path(job["path"]), solve_all(program, [np.array(d, dtype=np.int64) for d in job["dead"]]))
+        changes = [
+            Change(np.array(reaction, dtype=np.int64), np.array(lower), np.array(upper))
+            for reaction, lower, upper in job["changes"]
+        ]
+        write_chunk(Path(job["path"]), solve_all(program, changes))
         try:
             print("done", flush=True)
         except BrokenPipeError:  # the parent is gone; what was solved is kept for its next build
