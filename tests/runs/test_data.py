@@ -10,6 +10,7 @@ import pytest
 
 from tests.tiny import tiny_dataset
 from wildtype.config.compose import compose
+from wildtype.config.schema import TrainConfig
 from wildtype.errors import ConfigError, DatasetError, SplitError
 from wildtype.runs.data import prepare
 
@@ -39,15 +40,18 @@ def test_an_option_of_another_split_is_refused() -> None:
         prepare(compose([*BASE, "split.order=2"]), tiny_dataset())
 
 
+def graphs_chosen(seed: int = 0, **settings: object) -> TrainConfig:
+    config = compose(BASE)
+    return replace(config, data=replace(config.data, **settings), seed=seed)  # type: ignore[arg-type]
+
+
 def test_chosen_and_rewired_graphs_are_what_models_see() -> None:
     dataset = tiny_dataset()
-    whole = prepare(compose(BASE), dataset)
-    only = prepare(compose([*BASE, "data.graphs=[regulatory]"]), dataset)
-    assert list(only.dataset.organism.graphs) == ["regulatory"]
-    assert prepare(compose([*BASE, "data.without=[physical]"]), dataset).dataset.organism.graphs.sha256 == (
-        only.dataset.organism.graphs.sha256
-    )
-    rewired = [prepare(compose([*BASE, "data.rewired=true", f"seed={seed}"]), dataset) for seed in (0, 1)]
+    whole = prepare(graphs_chosen(), dataset)
+    only = prepare(graphs_chosen(graphs=["regulatory"]), dataset).dataset.organism.graphs
+    assert list(only) == ["regulatory"]
+    assert prepare(graphs_chosen(without=["physical"]), dataset).dataset.organism.graphs.sha256 == only.sha256
+    rewired = [prepare(graphs_chosen(seed, rewired=True), dataset) for seed in (0, 1)]
     assert len({data.dataset.organism.graphs.sha256 for data in (whole, *rewired)}) == 3
     assert rewired[0].whole.organism.graphs.sha256 == rewired[0].dataset.organism.graphs.sha256
     for name, relation in rewired[0].dataset.organism.graphs.items():
@@ -56,23 +60,19 @@ def test_chosen_and_rewired_graphs_are_what_models_see() -> None:
     for part in ("train", "validation", "test"):  # the rows are the same, so that runs can be compared
         assert np.array_equal(getattr(rewired[0].split, part), getattr(whole.split, part))
     with pytest.raises(ConfigError, match=r"data\.graphs names 'ppi'"):
-        prepare(compose([*BASE, "data.graphs=[ppi]"]), dataset)
+        prepare(graphs_chosen(graphs=["ppi"]), dataset)
 
 
 def test_rewiring_keeps_the_degrees_among_the_measured_genes() -> None:
     dataset = tiny_dataset()
-    part = replace(dataset, table=dataset.table.take((dataset.table.gene < 15)[dataset.table.offsets[:-1]]))
-    rows = np.bincount(part.table.row, weights=part.table.gene >= 15) == 0
-    part = replace(part, table=part.table.take(rows))
+    far = np.bincount(dataset.table.row, weights=dataset.table.gene >= 15) > 0
+    part = replace(dataset, table=dataset.table.take(~far))
     seen, rewired = (
-        prepare(compose([*BASE, "data.tokens=measured", f"data.rewired={on}"]), part).dataset.organism
-        for on in ("false", "true")
+        prepare(graphs_chosen(tokens="measured", rewired=on), part).dataset.organism for on in (False, True)
     )
     assert len(seen.genes) == len(rewired.genes) == 15
     for name, relation in rewired.graphs.items():
-        assert np.array_equal(
-            np.diff(relation.adjacency.indptr), np.diff(seen.graphs[name].adjacency.indptr)
-        )
+        assert np.array_equal(np.diff(relation.adjacency.indptr), np.diff(seen.graphs[name].adjacency.indptr))
 
 
 def test_a_variant_of_the_organism_that_is_not_built_is_named() -> None:

@@ -145,8 +145,8 @@ def _variant(name: str, variant: str) -> Organism:
     if variant not in variants(name):
         known = ", ".join(variants(name)) or "none yet"
         raise DatasetError(
-            f"data.organism={variant!r} is no variant of {name!r} that is built; built: {known}; make one with "
-            f"`wildtype data build yeast --from FOLDER --string VERSION`"
+            f"data.organism={variant!r} is no variant of {name!r} that is built; built: {known}; make one "
+            f"with `wildtype data build yeast --from FOLDER --string VERSION`"
         )
     return read_organism(organism_folder(variant))
 
