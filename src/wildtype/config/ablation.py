@@ -180,6 +180,17 @@ def read_ablation(what: str, words: Sequence[str] = ()) -> Ablation:
     return Ablation(path.stem, base, splits, levels, configs)
 
 
+def duration(text: str) -> float:
+    """Return seconds of a time as people write it: ``90s``, ``45m``, ``2h``, ``1h30m``; raises
+    ``ConfigError``.
+    """
+    found = re.fullmatch(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?", text.strip())
+    parts = [float(part or 0) for part in found.groups()] if found else []
+    if not sum(parts):
+        raise ConfigError(f"{text!r} is no time: write 90s, 45m, 2h or 1h30m")
+    return 3600 * parts[0] + 60 * parts[1] + parts[2]
+
+
 class _Once(yaml.SafeLoader):
     """A safe loader that refuses a key that stands twice, and takes every key as it is written."""
 
