@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.tiny import tiny_organism
@@ -30,6 +30,7 @@ def edges(relation: Relation) -> set[tuple[int, int]]:
     return set(zip(rows.tolist(), cols.tolist(), strict=True))
 
 
+@settings(max_examples=40)
 @given(n=st.integers(1, 30), m=st.integers(0, 200), directed=st.booleans(), seed=st.integers(0, 1000))
 def test_degrees_and_weights_are_kept(n: int, m: int, directed: bool, seed: int) -> None:
     relation = random_relation(n, m, directed=directed, seed=seed)
@@ -69,11 +70,11 @@ def test_swaps_reach_every_graph_of_these_degrees_about_equally_often() -> None:
     """Six genes of one partner each have 15 matchings; each must come up about as often as the others."""
     relation = Relation.from_edges("matching", [0, 2, 4], [1, 3, 5], 6, directed=False)
     found: dict[frozenset[tuple[int, int]], int] = {}
-    for seed in range(300):
+    for seed in range(225):
         key = frozenset(edges(rewire(relation, seed)))
         found[key] = found.get(key, 0) + 1
     assert len(found) == 15
-    chi_squared = sum((count - 20) ** 2 / 20 for count in found.values())
+    chi_squared = sum((count - 15) ** 2 / 15 for count in found.values())
     assert chi_squared < 36.1  # 14 degrees of freedom, p = 0.001; the seeds are fixed
 
 

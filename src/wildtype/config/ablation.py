@@ -165,18 +165,27 @@ def read_ablation(what: str, words: Sequence[str] = ()) -> Ablation:
         for word in given:
             if not word.startswith("split."):
                 raise ConfigError(f"{where}, split {split!r}: {word!r} is no setting of split; use a factor")
-    configs: dict[tuple[str, str, str], TrainConfig] = {}
-    of_split = {s: _composed((*base, *given), f"{where}, split {s!r}").split for s, given in splits.items()}
-    for factor, level, given in [
-        (BASE, "", ()),
-        *((f, n, w) for f, ls in levels.items() for n, w in ls.items()),
-    ]:
-        place = f"{where}, base" if factor == BASE else f"{where}, factor {factor!r}, level {level!r}"
-        if moved := [word for word in given if word.startswith("split.")]:
-            raise ConfigError(f"{place}: {moved[0]!r} changes the rows that are compared; make it a split")
-        config = _composed((*base, *given), place)
-        for split, settings in of_split.items():
-            configs[factor, level, split] = replace(config, split=settings)
+    places: dict[tuple[str, str], tuple[str, Words]] = {(BASE, ""): (f"{where}, base", ())}
+    for factor, named in levels.items():
+        for level, given in named.items():
+            place = f"{where}, factor {factor!r}, level {level!r}"
+            places[factor, level] = place, given
+            if moved := [word for word in given if word.startswith("split.")]:
+                raise ConfigError(
+                    f"{place}: {moved[0]!r} changes the rows that are compared; make it a split"
+                )
+    made = {key: _composed((*base, *given), place) for key, (place, given) in places.items()}
+    of_split = {
+        split: _composed((*base, *given), f"{where}, split {split!r}").split
+        if given
+        else made[BASE, ""].split
+        for split, given in splits.items()
+    }
+    configs = {
+        (*key, split): replace(config, split=settings)
+        for key, config in made.items()
+        for split, settings in of_split.items()
+    }
     return Ablation(path.stem, base, splits, levels, configs)
 
 

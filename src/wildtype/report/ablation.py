@@ -22,11 +22,17 @@ LEGEND = (
 def print_ablation(tables: Sequence[AblationTable], notes: Sequence[str], console: Console) -> None:
     """Print all tables, and what a reader must know."""
     for ablation in tables:
-        header = _header(ablation)
-        table = plain_table(console, header, numeric=range(2, len(header) - 1), title=_title(ablation))
+        header = ["", *_header(ablation)[2:-1]]
+        table = plain_table(console, header, numeric=range(2, len(header)), title=_title(ablation))
+        remarks = []
         for row in ablation.rows:
-            table.add_row(*(plain_text(cell, console) for cell in _cells(row)))
+            factor, level, *figures, remark = _cells(row)
+            name = factor if level == NONE else f"{factor}: {level}"
+            table.add_row(*(plain_text(cell, console) for cell in (name, *figures)))
+            remarks += [f"{name}: {remark}"] if remark else []
         console.print(table)
+        for remark in remarks:  # long ones would leave no room for figures
+            console.print(plain_text(remark, console))
         console.print()
     if tables:
         console.print(plain_text(_legend(tables), console))

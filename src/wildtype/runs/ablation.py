@@ -110,7 +110,7 @@ def ablate(
     for run in runs:
         check_settings(run, folder)
     record, held = Record(folder), _Held(dataset)
-    trainer = trainer or (lambda config, data: train(config, dataset=data, say=say))
+    trainer = trainer or (lambda config, data: _train(config, data, say))
     estimator = estimator or (lambda config, data: estimate_run(config, dataset=data).total_seconds)
     for number, run in enumerate(runs, 1):
         state = record[run.room]
@@ -139,7 +139,6 @@ def ablate(
             say(f"{place}: failed: {state.why}")
         finally:
             record.write()
-            _forget()
         write_tables(tables_of(plan, runs, folder, record, replicates))
     report = tables_of(plan, runs, folder, record, replicates)
     record.write()
@@ -199,13 +198,14 @@ def _one(
     state.seconds = None if resume else clock() - begin
 
 
-def _forget() -> None:
-    """Give back what a run held, of a GPU too: the next one must not fail of it."""
+def _train(config: TrainConfig, dataset: Dataset, say: Say) -> None:
+    """Train after giving back what the run before held: it must not count as this one's memory."""
     import torch
 
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
+    train(config, dataset=dataset, say=say)
 
 
 def _sentence(error: Exception) -> str:
