@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from wildtype.cli import bench, data, doctor, evaluate, predict, profile, train
+from wildtype.cli import ablate, bench, data, doctor, evaluate, predict, profile, train
 from wildtype.errors import WildtypeError
 
 app = typer.Typer(
@@ -26,6 +26,7 @@ app.add_typer(
     data.app, name="data", help="Organisms and datasets: list, fetch, build, ingest, query, import, verify."
 )
 app.command("train")(train.command)
+app.command("ablate")(ablate.command)
 app.command("evaluate")(evaluate.command)
 app.command("predict")(predict.command)
 app.add_typer(bench.app, name="bench", help="Measure the fast formulations against their plain definitions.")

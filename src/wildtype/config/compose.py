@@ -8,6 +8,7 @@ import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
+from functools import cache
 from pathlib import Path
 
 from hydra import compose as hydra_compose
@@ -47,7 +48,7 @@ def compose(overrides: Sequence[str] = ()) -> TrainConfig:
     """
     given = [_taken_apart(word) for word in overrides]
     groups = [f"{key}={value}" for key, value in (_chosen(*pair) for pair in given) if key in GROUPS]
-    keys = known_keys(_compose(groups, []))  # of the model that was chosen
+    keys = _keys_of(tuple(groups))
     checked = [_checked(*_chosen(*pair), keys) for pair in given]
     # Hydra cannot add entries to a map by their dotted names; OmegaConf can.
     entries = [word for word in checked if word.startswith(tuple(f"{name}." for name in MAPS))]
@@ -55,6 +56,12 @@ def compose(overrides: Sequence[str] = ()) -> TrainConfig:
     if any(word.startswith("data.name=") for word in words) and not any(w.startswith("data=") for w in words):
         words.insert(0, "data=other")
     return _compose(words, entries)
+
+
+@cache
+def _keys_of(groups: tuple[str, ...]) -> list[str]:
+    """Return the names of all settings of the model that these groups choose."""
+    return known_keys(_compose(groups, []))
 
 
 def _compose(words: Sequence[str], entries: Sequence[str]) -> TrainConfig:

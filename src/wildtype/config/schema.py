@@ -25,6 +25,15 @@ class DataConfig:
         Use so many rows of these phenotypes alone, the same ones whatever the seed; None: all.
     flip : bool
         Train on the labels times -1, as DANGO's published protocol does; predictions are turned back.
+    organism : str
+        A variant of the organism instead of the one that the dataset was built with (`wildtype data build
+        yeast --string 9.1`); empty: that one.
+    graphs : list of str
+        Only these gene graphs, for every model and baseline, with the features read off them; empty: all.
+    without : list of str
+        Gene graphs to leave out.
+    rewired : bool
+        A control: every gene graph is replaced by a random one of the same degrees, drawn by ``seed``.
     """
 
     name: str = "ecoli-core-growth"
@@ -32,6 +41,10 @@ class DataConfig:
     tokens: str = "all"
     rows: int | None = None
     flip: bool = False
+    organism: str = ""
+    graphs: list[str] = field(default_factory=list)
+    without: list[str] = field(default_factory=list)
+    rewired: bool = False
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -105,7 +105,7 @@ def _summary(group: list[Comparison]) -> Summary:
     for name in names:
         scores = [score for comparison in group for score in comparison.scores if score.model == name]
         metrics = dict.fromkeys((first.headline, *METRICS))
-        models[name] = {m: _spread([score.estimate(m).value for score in scores]) for m in metrics}
+        models[name] = {m: spread([score.estimate(m).value for score in scores]) for m in metrics}
         timed = [score.seconds for score in scores if score.seconds is not None]
         seconds[name] = float(np.mean(timed)) if timed else float("nan")
     best = [comparison.best.model for comparison in group]
@@ -127,7 +127,8 @@ def _summary(group: list[Comparison]) -> Summary:
     )
 
 
-def _spread(values: list[float]) -> Spread:
+def spread(values: Sequence[float]) -> Spread:
+    """Return mean and spread of those values that are defined."""
     known = np.array([value for value in values if not np.isnan(value)])
     if not known.size:
         return Spread(float("nan"), float("nan"), 0)

@@ -16,6 +16,9 @@ from scipy.sparse.linalg import eigsh
 from wildtype.organism.features import FeatureBlock
 from wildtype.organism.relations import GeneGraphs, Relation
 
+DEGREES = "degrees"
+SPECTRAL = "spectral."
+"""Names of the blocks: of degrees, and what goes before the relation's in those of spectral positions."""
 DENSE = 256
 """Below this many nodes all eigenvectors are computed at once: faster, and it cannot fail to converge."""
 
@@ -49,7 +52,7 @@ def graph_features(
                 columns.append(np.log1p(np.diff(relation.transpose.indptr)))
                 names.append(f"{relation.name}.in")
         values = np.stack(columns, axis=1).astype(np.float32)
-        blocks.append(FeatureBlock("degrees", values, tuple(names), source="gene graphs"))
+        blocks.append(FeatureBlock(DEGREES, values, tuple(names), source="gene graphs"))
     for relation in graphs.values():
         inside = relation.restrict(_largest_part(relation))
         if inside.edges < max(minimum_edges, 1):
@@ -57,7 +60,7 @@ def graph_features(
         vectors = spectral_components(relation, components)
         blocks.append(
             FeatureBlock(
-                f"spectral.{relation.name}",
+                f"{SPECTRAL}{relation.name}",
                 vectors,
                 tuple(f"c{i + 1}" for i in range(vectors.shape[1])),
                 source=f"gene graph {relation.name} ({relation.source})",

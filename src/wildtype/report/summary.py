@@ -51,8 +51,8 @@ def _cells(summary: Summary) -> tuple[list[str], list[list[str]]]:
     header = ["model", HEADLINES[summary.headline], *COLUMNS.values(), "best in", "seconds"]
     rows = []
     for name, metrics in summary.models.items():
-        cells = [name, _spread(metrics[summary.headline])]
-        cells += [_spread(metrics[metric]) for metric in COLUMNS]
+        cells = [name, spread_text(metrics[summary.headline])]
+        cells += [spread_text(metrics[metric]) for metric in COLUMNS]
         seconds = summary.seconds[name]
         cells += [
             f"{summary.wins[name]} of {len(summary.seeds)}",
@@ -62,7 +62,8 @@ def _cells(summary: Summary) -> tuple[list[str], list[list[str]]]:
     return header, rows
 
 
-def _spread(value: Spread) -> str:
+def spread_text(value: Spread) -> str:
+    """Return mean ± SD; a dash where there is no mean."""
     if math.isnan(value.mean):
         return "–"
     digits = 3 if abs(value.mean) >= 0.05 or value.mean == 0 else 4

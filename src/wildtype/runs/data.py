@@ -13,6 +13,7 @@ from wildtype.errors import ConfigError, SplitError
 from wildtype.models.known import PARTS, Known
 from wildtype.mutants import MutantTable
 from wildtype.organism import FeatureBlock, GeneFeatures, Organism
+from wildtype.organism.controls import choose_relations, rewire_relations
 from wildtype.phenotypes import Dataset, Split
 from wildtype.phenotypes.draws import count_genes
 from wildtype.phenotypes.pinned import read_pinned
@@ -134,7 +135,7 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
     DatasetError, SplitError, ConfigError
         Where names do not exist or a part stays empty.
     """
-    whole = load_dataset(config.data.name, progress=config.run.progress) if dataset is None else dataset
+    whole = load_for(config) if dataset is None else dataset
     targets = config.data.phenotypes or list(whole.targets)
     if config.data.rows is not None:
         whole = _fewer(whole, targets, config.data.rows)
@@ -144,9 +145,10 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
         rows = np.isin(whole.table.gene, genes)
         whole_rows = np.bincount(whole.table.row, weights=~rows, minlength=len(whole)) == 0
         whole = replace(whole, table=whole.table.take(whole_rows)).restrict_genes(genes)
-        chosen = whole.select([p.name for p in chosen.phenotypes])
     elif config.data.tokens != "all":
         raise ConfigError(f"data.tokens={config.data.tokens!r} is not known; known: all, measured")
+    whole = _with_chosen_graphs(config, whole)
+    chosen = whole.select([p.name for p in chosen.phenotypes])
     split = _split(config, chosen)
     sources = [source for p in chosen.phenotypes for source in p.sources]
     organism: Organism = replace(chosen.organism, features=chosen.organism.features.allowed_for(sources))
@@ -160,6 +162,22 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
         scaler=LabelScaler.fit(train.value, train.phenotype, len(chosen.phenotypes), flip=config.data.flip),
         single_fitness=_visible_single_fitness(chosen, split, sources),
     )
+
+
+def load_for(config: TrainConfig) -> Dataset:
+    """Return the dataset that the settings name, on the variant of the organism that they name."""
+    return load_dataset(config.data.name, organism=config.data.organism, progress=config.run.progress)
+
+
+def _with_chosen_graphs(config: TrainConfig, dataset: Dataset) -> Dataset:
+    """Return the dataset on an organism of which models and baselines see the chosen gene graphs only.
+
+    Rewiring comes last, on the run's genes alone: the degrees kept are those of the graphs that models see.
+    """
+    organism = choose_relations(dataset.organism, config.data.graphs, config.data.without)
+    if config.data.rewired:
+        organism = rewire_relations(organism, config.seed)
+    return dataset if organism is dataset.organism else replace(dataset, organism=organism)
 
 
 def _fewer(dataset: Dataset, targets: list[str], rows: int) -> Dataset:

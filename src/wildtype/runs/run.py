@@ -140,7 +140,7 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
         say(f"estimate: {estimate.seconds_per_epoch:,.2f} s per epoch, {estimate.memory_mib:,.0f} MiB")
         refuse(estimate)
     model, tensors = build(config, data, config.seed)
-    fingerprint = content_hash(_settings(config, resumable=True), data.dataset.sha256, data.split.to_json())
+    fingerprint = content_hash(resumable(settings_of(config)), data.dataset.sha256, data.split.to_json())
     folder = _claim(config, fingerprint)
     write_json(folder / "card.json", data.whole.card())
     write_json(folder / "split.json", data.split.to_json())
@@ -188,15 +188,16 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
     return Run(folder)
 
 
-def _settings(config: TrainConfig, *, resumable: bool = False) -> dict[str, Any]:
-    """Return the settings as plain values; ``resumable`` leaves out what may change when a run is resumed."""
-    settings = asdict(config)
-    if resumable:
-        del settings["run"], settings["baselines"]
-        settings["training"] = {
-            k: v for k, v in settings["training"].items() if k not in ("threads", "wandb")
-        }
-    return settings
+def settings_of(config: TrainConfig) -> dict[str, Any]:
+    """Return the settings as plain values, as ``settings.json`` holds them."""
+    return asdict(config)
+
+
+def resumable(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return what of settings must stay the same when a run is resumed."""
+    kept = {k: v for k, v in settings.items() if k not in ("run", "baselines")}
+    kept["training"] = {k: v for k, v in kept["training"].items() if k not in ("threads", "wandb")}
+    return kept
 
 
 def _claim(config: TrainConfig, fingerprint: str) -> Path:
@@ -228,7 +229,7 @@ def _claim(config: TrainConfig, fingerprint: str) -> Path:
                 f"or run.resume=true"
             )
         _clear(folder)
-    write_json(folder / MARK, {"fingerprint": fingerprint, "settings": _settings(config)})
+    write_json(folder / MARK, {"fingerprint": fingerprint, "settings": settings_of(config)})
     return folder
 
 

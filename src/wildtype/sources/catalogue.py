@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -101,31 +101,81 @@ def load_organism(name: str) -> Organism:
     return read_organism(folder)
 
 
-def load_dataset(name: str, *, progress: bool = True) -> Dataset:
+def load_dataset(name: str, *, organism: str = "", progress: bool = True) -> Dataset:
     """Load a dataset by name; in-silico ones are simulated on first use.
+
+    Parameters
+    ----------
+    name : str
+        One of ``known_datasets``.
+    organism : str
+        A variant of its organism to put it on (see ``build_variant``); empty: the organism itself.
+    progress : bool
+        Whether a simulation draws a bar.
 
     Raises
     ------
     DatasetError
-        If there is no such dataset, or if it must first be built from publishers' files.
+        If there is no such dataset, or if it or the variant must first be built from publishers' files.
     """
     known = known_datasets()
     if name not in known:
         raise DatasetError(f"there is no dataset {name!r}; known datasets: {', '.join(known)}")
     organism_name = known[name]
+    variant = _variant(organism_name, organism) if organism else None
     if not is_built(name) and organism_name not in IN_SILICO:
         raise DatasetError(
             f"dataset {name!r} is not built yet: run `wildtype data build {organism_name} --from FOLDER` "
             f"with a folder of publishers' files"
         )
-    organism = load_organism(organism_name)
+    whole = load_organism(organism_name) if variant is None else variant
     if is_built(name):
-        return read_dataset(dataset_folder(name), organism)
+        return read_dataset(dataset_folder(name), whole)
     from wildtype.sources import insilico
 
-    dataset = insilico.build_dataset(name, organism, progress=progress)
+    dataset = insilico.build_dataset(name, whole, progress=progress)
     save_dataset(dataset, dataset_folder(name))
     return dataset
+
+
+def variants(name: str) -> list[str]:
+    """Return the names of an organism's variants that are built."""
+    found = (cache_dir() / "organisms").glob(f"{name}-*/organism.json")
+    return sorted(path.parent.name for path in found if path.parent.name not in ORGANISMS)
+
+
+def _variant(name: str, variant: str) -> Organism:
+    """Read a variant of the organism ``name``."""
+    if variant not in variants(name):
+        known = ", ".join(variants(name)) or "none yet"
+        raise DatasetError(
+            f"data.organism={variant!r} is no variant of {name!r} that is built; built: {known}; make one "
+            f"with `wildtype data build yeast --from FOLDER --string VERSION`"
+        )
+    return read_organism(organism_folder(variant))
+
+
+def build_variant(name: str, folder: Path, *, string: str) -> Organism:
+    """Build an organism with the gene graphs of another version of STRING, keep it, and return it.
+
+    It is kept beside the organism as ``<name>-string<version>``; every dataset of the organism can be put on
+    it with ``data.organism``. Versions are never mixed.
+
+    Raises
+    ------
+    DatasetError
+        If the organism has no variants.
+    ConfigError, SourceError
+        If the version is unknown, or its files are not in the folder or damaged.
+    """
+    _known_organism(name)
+    if name != "yeast":
+        raise DatasetError(f"organism {name!r} has no graphs of STRING: leave out --string")
+    from wildtype.sources import yeast
+
+    organism = replace(yeast.build_organism(folder, string=string), name=f"{name}-string{string}")
+    save_organism(organism, organism_folder(organism.name))
+    return organism
 
 
 @dataclass(frozen=True)

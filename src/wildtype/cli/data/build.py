@@ -19,9 +19,16 @@ def build(
     alleles: Annotated[
         str, typer.Option(help="averaged: alleles of a gene pair give one row; apart: one row each.")
     ] = "averaged",
+    string: Annotated[
+        str,
+        typer.Option(
+            help="Only the organism, with this version of STRING, beside the usual one: for data.organism."
+        ),
+    ] = "",
     json: Json = False,
 ) -> None:
     """Build an organism and the datasets whose files are there; print what was kept and what was dropped."""
+    from wildtype.errors import DatasetError
     from wildtype.organism import Organism
     from wildtype.report.table import print_card, print_relations
     from wildtype.sources import catalogue
@@ -40,6 +47,13 @@ def build(
             if not json:
                 print_card(cards[-1], console())
 
-    catalogue.build(organism, source, alleles=alleles, report=report)
+    if string:
+        if source is None:
+            raise DatasetError("--string needs a folder of publishers' files: say where with --from FOLDER")
+        built = catalogue.build_variant(organism, source, string=string)
+        report(built)
+        cards.append({"name": built.name, "relations": list(built.graphs)})
+    else:
+        catalogue.build(organism, source, alleles=alleles, report=report)
     if json:
         print_json(cards)

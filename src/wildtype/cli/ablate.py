@@ -1,0 +1,73 @@
+"""`wildtype ablate`: what each part of a configuration is worth, one factor at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wildtype.cli.output import Json, console, notes, print_json
+
+
+def command(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FILE or NAME] [KEY=VALUE]...",
+            help="A YAML file of factors, or one that comes along; settings for the base.",
+        ),
+    ] = None,
+    budget: Annotated[str, typer.Option(help="Time for this call, as in 45m or 2h; none: no limit.")] = "",
+    seeds: Annotated[str, typer.Option(help="With commas; the first one counts most.")] = "0,1,2",
+    folder: Annotated[Path, typer.Option(help="Holds the runs and the tables.")] = Path("runs/ablation"),
+    replicates: Annotated[int, typer.Option(help="Bootstrap replicates behind the intervals.")] = 1000,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown, for documents.")] = False,
+    json: Json = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check everything, list the runs, stop.")
+    ] = False,
+) -> None:
+    """Change one factor of a base configuration at a time; finished runs are kept, killed ones resumed.
+
+    The exit code is 0 only if no run failed. What did not fit the budget is listed, and runs the next time.
+    """
+    from wildtype.config.ablation import duration, read_ablation
+    from wildtype.errors import ConfigError
+
+    given = list(words or [])
+    what = given.pop(0) if given and "=" not in given[0] else "ecoli-core"
+    try:
+        chosen = [int(seed) for seed in seeds.split(",")]
+    except ValueError:
+        raise ConfigError(f"--seeds={seeds!r}: give numbers with commas, as in 0,1,2") from None
+    seconds = duration(budget) if budget else None
+    plan = read_ablation(what, given)
+    from wildtype.runs.ablation import ablate, preview
+
+    if dry_run:
+        steps = preview(plan, chosen, folder)
+        if json:
+            print_json([vars(step) for step in steps])
+        for step in [] if json else steps:
+            took = "" if step.seconds is None else f", about {step.seconds:,.0f} s"
+            typer.echo(f"{step.room}: {step.state}{took}")
+        return
+    report = ablate(plan, chosen, folder=folder, budget=seconds, replicates=replicates, say=notes().print)
+    if json:
+        print_json(report.to_json())
+    elif markdown:
+        from wildtype.report.ablation import tables_to_markdown
+
+        typer.echo(tables_to_markdown(report.tables, report.notes), nl=False)
+    else:
+        from wildtype.report.ablation import print_ablation
+
+        print_ablation(report.tables, report.notes, console())
+    notes().print(f"tables: {folder / 'ablation.md'}", soft_wrap=True)
+    if report.failed:
+        notes().print(
+            f"wildtype: {len(report.failed)} runs failed, {report.failed[0]} first: see their remarks",
+            markup=False, soft_wrap=True,
+        )  # fmt: skip
+        raise typer.Exit(1)

@@ -1,0 +1,69 @@
+"""`wildtype ablate` as a person meets it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.command import assert_one_sentence, wildtype
+
+PLAN = """
+base: [data=ecoli-core-growth, data.rows=400, training.epochs=1, model.width=16, model.heads=4,
+       model.layers=0, model.head.heads=2, run.replicates=20, run.progress=false]
+factors:
+  graphs:
+    rewired: [data.rewired=true, model.layers=1, "model.prior.relations=[complex]"]
+    unknown: ["data.graphs=[ppi]"]
+"""
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> str:
+    path = tmp_path / "plan.yaml"
+    path.write_text(PLAN)
+    return str(path)
+
+
+def test_a_dry_run_lists_the_runs_and_writes_nothing(plan: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    said = wildtype("ablate", plan, "--dry-run", "--json", "--seeds", "3,4", "--folder", str(out))
+    assert said.returncode == 0, said.stderr
+    steps = json.loads(said.stdout)
+    assert [step["room"] for step in steps[:3]] == [
+        "base/as-base/seed-3",
+        "base/as-base/seed-4",
+        "graphs/rewired/as-base/seed-3",
+    ]
+    assert {step["state"] for step in steps} == {"planned"}
+    assert not out.exists()
+
+
+def test_wrong_words_are_one_sentence(plan: str) -> None:
+    assert_one_sentence(wildtype("ablate", plan, "model.layer=2"), "base: 'model.layer' is not a setting")
+    assert_one_sentence(wildtype("ablate", plan, "seed=2"), "given words", "'seed=2' is for the ablation")
+    assert_one_sentence(wildtype("ablate", plan, "--budget", "2"), "'2' is no time")
+    assert_one_sentence(wildtype("ablate", plan, "--seeds", "a"), "--seeds='a'")
+    assert_one_sentence(wildtype("ablate", "fly"), "no ablation 'fly'", "ecoli-core")
+
+
+@pytest.mark.slow
+def test_from_words_to_tables(plan: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ("ablate", plan, "--seeds", "0", "--folder", str(out), "--replicates", "50", "--budget", "10m")
+    said = wildtype(*words, "--json")
+    assert said.returncode == 1  # one level fails
+    assert "1 runs failed, graphs/unknown/as-base/seed-0 first" in " ".join(said.stderr.split())
+    report = json.loads(said.stdout)
+    rows = {row["level"]: row for row in report["tables"][0]["rows"]}
+    assert rows["rewired"]["seeds"] == [0]
+    assert rows["rewired"]["seconds_per_epoch"] > 0
+    assert rows["rewired"]["test_difference"]["low"] is not None
+    assert "data.graphs names 'ppi'" in rows["unknown"]["remarks"][0]
+    assert (out / "ablation.md").read_text() == wildtype(*words, "--markdown").stdout
+    printed = wildtype(*words)
+    assert "graphs: rewired" in printed.stdout
+    assert "Choose by validation" in printed.stdout
+    card = json.loads((out / "graphs/rewired/as-base/seed-0/card.json").read_text())
+    assert "every gene graph rewired at random" in card["organism_description"]
