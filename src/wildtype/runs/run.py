@@ -35,7 +35,7 @@ from wildtype.inference.predictor import Predictor, load
 from wildtype.models.baselines import BASELINES, make_baseline
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.ensemble import Ensemble
-from wildtype.models.interface import Model, OrganismTensors
+from wildtype.models.interface import Model, OrganismTensors, Output
 from wildtype.models.registry import check
 from wildtype.phenotypes import Dataset
 from wildtype.profiling.memory import PeakMemory
@@ -278,6 +278,7 @@ def _fit(
             execution=config.execution,
             recorder=writing.recorder,
             callbacks=[writing],
+            outputs=Output.of([asdict(p) for p in data.dataset.phenotypes]),
         )
         if writing.recorder.begun:  # a finished run that is resumed keeps its profile
             writing.done()

@@ -66,6 +66,9 @@ class HeadConfig:
         Initial scale of the cross-attention logits (standard deviation of a logit at the start, about).
     hidden : int
         Width of the output MLP; 0: twice the model's width.
+    rank : int
+        Width that the members of a group of phenotypes share, and of mutants and genes where a phenotype has
+        a number per gene.
     """
 
     summary: str = "sum"
@@ -73,6 +76,7 @@ class HeadConfig:
     heads: int = 4
     sharpness: float = 4.0
     hidden: int = 0
+    rank: int = 32
 
 
 @dataclass
@@ -145,6 +149,8 @@ def check(config: CellTransformerConfig) -> None:
         raise ConfigError(
             "model.head.direct=[] and model.head.heads=0 leave the head without S: set one of them"
         )
+    if config.head.rank < 1:
+        raise ConfigError(f"model.head.rank={config.head.rank} must be at least 1")
     if config.prior.loss not in ("kl", "bce"):
         raise ConfigError(f"model.prior.loss={config.prior.loss!r}; known losses: kl, bce")
 

@@ -13,11 +13,14 @@ and the sharp initial scale.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
 from wildtype.models.cell_transformer.config import CellTransformerConfig
-from wildtype.models.interface import WildType
+from wildtype.models.cell_transformer.outputs import Outputs
+from wildtype.models.interface import Output, Prediction, WildType
 from wildtype.mutants import Kind
 from wildtype.mutants.batch import MutantBatch
 from wildtype.nn.perturbation_head import perturbation_attention
@@ -63,7 +66,7 @@ class SetSummary(nn.Module):
 class PerturbationHead(nn.Module):
     """From the encoded wild type and a batch of mutants to phenotypes [b, p]."""
 
-    def __init__(self, config: CellTransformerConfig, phenotypes: int, conditions: int) -> None:
+    def __init__(self, config: CellTransformerConfig, outputs: Sequence[Output], conditions: int) -> None:
         super().__init__()
         d, head = config.width, config.head
         self.heads = head.heads
@@ -88,11 +91,11 @@ class PerturbationHead(nn.Module):
             nn.Linear(hidden, hidden),
             nn.GELU(),
             nn.Dropout(config.dropout),
-            nn.Linear(hidden, phenotypes),
+            Outputs(hidden, outputs, gene_width=d, rank=head.rank),
         )
 
-    def forward(self, wild_type: WildType, mutants: MutantBatch) -> Tensor:
-        """Return predicted phenotypes [b, p], in units of the scaled labels."""
+    def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
+        """Return predicted phenotypes, in units of the scaled labels."""
         h = wild_type.genes
         state = self._state(mutants)
         u = nn.functional.embedding(mutants.gene, h) + state
@@ -104,7 +107,7 @@ class PerturbationHead(nn.Module):
         parts += [summary(u, mutants.offsets) for summary in self.direct]
         if self.condition is not None:
             parts.append(self.condition(mutants.condition))
-        out: Tensor = self.out(torch.cat(parts, dim=-1))
+        out: Prediction = self.out[-1](self.out[:-1](torch.cat(parts, dim=-1)), wild_type, mutants)
         return out
 
     def _state(self, mutants: MutantBatch) -> Tensor:
