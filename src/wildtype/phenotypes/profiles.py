@@ -6,6 +6,7 @@ Legend: m measurements · b mutants · n genes.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wildtype.errors import DatasetError
 from wildtype.mutants import MutantTable
@@ -57,11 +58,13 @@ def profile_dataset(measurements: Measurements, organism: Organism, *, name: str
     unknown, suppressed = np.zeros(len(order), bool), np.zeros(len(order), bool)
     unknown[row[position[m.gene] < 0]] = True
     suppressed[row[m.kind == PerturbationKind.SUPPRESSOR]] = True
-    left, excluded = np.ones(len(order), bool), {}
-    for reason, wrong in (
+    left = np.ones(len(order), bool)
+    excluded: dict[str, int] = {}
+    reasons: tuple[tuple[str, NDArray[np.bool_]], ...] = (
         (OTHER, m.phenotype != used[0]), (WILD_TYPE, order == 0), (SUPPRESSOR, suppressed),
         (UNKNOWN, unknown), (NO_TARGET, target < 0),
-    ):  # fmt: skip
+    )  # fmt: skip
+    for reason, wrong in reasons:
         if count := int((left & wrong).sum()):
             excluded[reason] = count
         left &= ~wrong
@@ -86,13 +89,13 @@ def profile_dataset(measurements: Measurements, organism: Organism, *, name: str
     mutant = np.arange(len(each)) if found is None else found.mutant
     n = len(organism.genes)
     cell = mutant * n + target[kept]
-    count = np.bincount(cell, minlength=len(first) * n)
+    strains = np.bincount(cell, minlength=len(first) * n)
     total = np.bincount(cell, weights=m.value[kept], minlength=len(first) * n)
-    mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    mean = np.where(strains > 0, total / np.maximum(strains, 1), np.nan)
     mutants = each.take(first)
     definition = m.phenotypes[used[0]]
     studies = sorted({m.studies[s].name for s in np.unique(m.study[kept])})
-    merged = int((count > 1).sum())
+    merged = int((strains > 1).sum())
     return Dataset(
         name=name,
         organism=organism,

@@ -73,9 +73,8 @@ class LabelScaler:
         if table.profile is None or table.profiles is None:
             return replace(table, value=value)
         of = table.phenotype[table.profile >= 0]
-        profiles = (table.profiles - self.mean[of, None].astype(np.float32)) / self.sd[of, None].astype(
-            np.float32
-        )
+        mean, sd = (np.asarray(column[of, None], dtype=np.float32) for column in (self.mean, self.sd))
+        profiles = np.asarray((table.profiles - mean) / sd, dtype=np.float32)
         return replace(table, value=value, profiles=profiles)
 
     @classmethod

@@ -35,6 +35,8 @@ from wildtype.mutants.batch import MutantBatch
 Floats = NDArray[np.float64]
 
 SMALLEST_P = 1e-10
+TINY = 1e-15
+"""A typical sd under this is none: float32 cannot square it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +49,8 @@ class TargetWeights:
         Phenotypes whose output is a logit.
     weighting : str
         ``none``, ``p`` or ``sd``.
-    floor : float32 [p]
-        Added to sd², in the phenotype's unit squared.
+    noise : float32 [p]
+        Root of the floor, in the phenotype's unit; 0 where rows are not weighed.
     factor : float32 [p]
         What the weight of a target is multiplied by: normalisation and balance.
     mean : float
@@ -59,7 +61,7 @@ class TargetWeights:
 
     classes: Tensor
     weighting: str
-    floor: Tensor
+    noise: Tensor
     factor: Tensor
     mean: float = 1.0
     any_class: bool = False
@@ -69,7 +71,7 @@ class TargetWeights:
         return replace(
             self,
             classes=self.classes.to(device),
-            floor=self.floor.to(device),
+            noise=self.noise.to(device),
             factor=self.factor.to(device),
         )
 
@@ -80,7 +82,7 @@ class TargetWeights:
             assert mutants.p is not None
             return evidence_weights(mutants.p) / self.mean * factor
         if self.weighting == "sd":
-            return precision_weights(mutants.sd, self.floor.index_select(0, mutants.phenotype)) * factor
+            return precision_weights(mutants.sd, self.noise.index_select(0, mutants.phenotype)) * factor
         return factor
 
     @classmethod
@@ -100,10 +102,10 @@ class TargetWeights:
             own = table.profile >= 0
             known = np.isfinite(table.profiles).sum(1)[table.profile[own]]
             counts += np.bincount(table.phenotype[own], weights=known - 1.0, minlength=p)
-        floor, factor = np.zeros(p), np.ones(p)
+        noise, factor = np.zeros(p), np.ones(p)
         mean = mean_weight(table) if weighting == "p" else 1.0
         if weighting == "sd":
-            floor, factor = _precision(table, p)
+            noise, factor = _precision(table, p)
         if balance != "rows":
             heads = [output.head if balance == "heads" else ("alone", output.name) for output in outputs]
             there = np.flatnonzero(counts > 0)
@@ -113,37 +115,32 @@ class TargetWeights:
         return cls(
             torch.tensor([output.form == "class" for output in outputs], dtype=torch.bool),
             weighting,
-            torch.tensor(floor, dtype=torch.float32),
+            torch.tensor(noise, dtype=torch.float32),
             torch.tensor(factor, dtype=torch.float32),
             mean,
             any(output.form == "class" for output in outputs),
         )
 
 
-def precision_weights(sd: Tensor, floor: Tensor) -> Tensor:
-    """Return 1 / (sd² + floor) [t]; where sd is not known it is taken as the root of the floor, and where
-    there is no noise at all, 1.
-    """
-    total = torch.where(sd.isnan(), floor, sd.square()) + floor
-    return torch.where(total > 0, 1 / total, 1.0)
+def precision_weights(sd: Tensor, noise: Tensor) -> Tensor:
+    """Return noise² / (sd² + noise²) [t], which is 1/2 where sd is not known, and 1 where noise is 0."""
+    relative = torch.where(sd.isnan(), 1.0, sd / torch.where(noise > 0, noise, 1.0))
+    return torch.where(noise > 0, 1 / (1 + relative.square()), 1.0)
 
 
 def _precision(table: MutantTable, count: int) -> tuple[Floats, Floats]:
-    """Return the floor [p] and one over the mean weight [p] of every phenotype."""
-    floor, factor = np.zeros(count), np.ones(count)
+    """Return the noise [p] and one over the mean weight [p] of every phenotype."""
+    noise, factor = np.zeros(count), np.ones(count)
     if np.isnan(table.sd).all():
         raise DatasetError("training.weighting=sd needs sd, and no training row has one: take none")
     for p in np.unique(table.phenotype):
-        sd = table.sd[table.phenotype == p].astype(np.float64)
-        known = sd[~np.isnan(sd)]
-        if not known.size:
+        sd = torch.from_numpy(table.sd[table.phenotype == p])
+        known = sd[~sd.isnan()].numpy()
+        if not known.size or (typical := float(np.sqrt(np.median(known.astype(np.float64) ** 2)))) < TINY:
             continue
-        floor[p] = np.median(known**2)
-        if floor[p] == 0:  # half of the rows claim to be exact: there is no scale to weigh by
-            floor[p] = np.mean(known**2)
-        weights = precision_weights(torch.from_numpy(sd), torch.tensor(floor[p], dtype=torch.float64))
-        factor[p] = 1 / float(weights.mean())
-    return floor, factor
+        noise[p] = typical
+        factor[p] = 1 / float(precision_weights(sd, torch.tensor(typical)).mean(dtype=torch.float64))
+    return noise, factor
 
 
 def evidence_weights(p: Tensor) -> Tensor:
