@@ -13,6 +13,7 @@ import pytest
 import wildtype as wt
 from tests.tiny import tiny_organism
 from wildtype.config.compose import compose
+from wildtype.config.schema import TrainConfig
 from wildtype.errors import ConfigError, DatasetError
 from wildtype.mutants import MutantTable
 from wildtype.phenotypes import Dataset, Phenotype
@@ -128,3 +129,30 @@ def test_labels_of_another_form_are_refused() -> None:
         Phenotype("x", form="vector")
     with pytest.raises(DatasetError, match="leave the group out"):
         Phenotype("x", form="gene", group="g")
+
+
+@pytest.mark.slow
+def test_a_killed_run_of_many_targets_resumes_to_the_same_bits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from wildtype.training.keeper import Keeper
+
+    def settings(name: str, *words: str) -> TrainConfig:
+        return compose([*WORDS, "training.deterministic=true", f"run.folder={tmp_path / name}", *words])
+
+    whole = train(settings("whole"), dataset=mixed_dataset())
+    save = Keeper._save
+
+    def save_and_die(self: Keeper, *arguments: object) -> None:
+        save(self, *arguments)  # type: ignore[arg-type]
+        if self.epoch == 1:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Keeper, "_save", save_and_die)
+        with pytest.raises(BaseException):  # noqa: B017 (an interrupt ends the process)
+            train(settings("killed"), dataset=mixed_dataset())
+    resumed = train(settings("killed", "run.resume=true"), dataset=mixed_dataset())
+    for name in ("model.safetensors", "scaling.json"):
+        a, b = ((run.path / "checkpoint" / name).read_bytes() for run in (whole, resumed))
+        assert a == b

@@ -120,3 +120,15 @@ def test_score_is_the_mean_over_heads() -> None:
     score = ValidationScore(outputs)
     score.add(Prediction(mean), MutantBatch.from_table(table))
     assert score.result()[0] == pytest.approx((1 + (-1 + 1) / 2 + 0.5) / 3)  # the call stands second: AP 1/2
+
+
+@pytest.mark.parametrize("weights", [False, True])
+def test_one_phenotype_has_the_plain_mean_to_the_last_bit(weights: bool) -> None:
+    table = singles([0] * 37, value=np.random.default_rng(0).normal(size=37))
+    batch, mean = MutantBatch.grouped(table), torch.randn(37, 1, requires_grad=True)
+    rules = TargetWeights.fit(table, Output.of(1)) if weights else None
+    found = objective(Prediction(mean), WILD_TYPE, batch, weights=rules).total
+    plain = torch.square(mean[:, 0] - batch.value).mean()
+    assert torch.equal(found, plain)
+    ours, theirs = (torch.autograd.grad(loss, mean)[0] for loss in (found, plain))
+    assert torch.equal(ours, theirs)
