@@ -96,8 +96,8 @@ def test_p_values_are_stored_as_format_3(tmp_path: Path) -> None:
 def test_a_later_format_is_refused(tmp_path: Path) -> None:
     save_dataset(small(), tmp_path / "d")
     path = tmp_path / "d" / "dataset.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"format_version": 4}))
-    with pytest.raises(DatasetError, match="has format 4, .* reads up to 3: update wildtype"):
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"format_version": 5}))
+    with pytest.raises(DatasetError, match="has format 5, .* reads up to 4: update wildtype"):
         read_dataset(tmp_path / "d", small().organism)
 
 

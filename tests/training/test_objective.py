@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wildtype.errors import DatasetError
-from wildtype.models.interface import Prediction, WildType
+from wildtype.models.interface import Output, Prediction, WildType
 from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
-from wildtype.training.objective import evidence_weights, log_cosh, mean_weight, objective
+from wildtype.training.objective import log_cosh, objective
+from wildtype.training.weights import TargetWeights, evidence_weights, mean_weight
 
 
 def wild_type(losses: dict[str, float], weights: dict[str, float]) -> WildType:
@@ -63,7 +64,8 @@ def test_rows_count_as_their_evidence() -> None:
     mean = mean_weight(rows)
     assert mean == pytest.approx(5 / 3)
     prediction = Prediction(torch.tensor([[1.0], [1.0], [0.0]]))
-    result = objective(prediction, wild_type({}, {}), MutantBatch.from_table(rows), mean=mean)
+    weights = TargetWeights.fit(rows, [Output("tau")], weighting="p")
+    result = objective(prediction, wild_type({}, {}), MutantBatch.from_table(rows), weights=weights)
     assert float(result.total) == pytest.approx((3 * 1 + 1 * 0 + 1 * 4) / 5)
 
 

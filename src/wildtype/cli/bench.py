@@ -138,6 +138,22 @@ def store(rows: int = 1_000_000, genes: int = 6607, seed: int = 0, json: Json = 
     _show(bench_store(rows=rows, genes=genes, seed=seed), json)
 
 
+@app.command()
+def phenotypes(
+    mutants: int = 1484, traits: int = 281, genes: int = 6000, width: int = 64, batch_size: int = 256,
+    repeats: int = 5, seed: int = 0, reference: Reference = True, json: Json = False,
+) -> None:  # fmt: skip
+    """A training step with a vector of traits and one number per gene; against one row at a time."""
+    from wildtype.profiling.benches.phenotypes import bench_phenotypes
+
+    _show(
+        bench_phenotypes(
+            mutants=mutants, traits=traits, genes=genes, width=width, batch_size=batch_size,
+            repeats=repeats, seed=seed, reference=reference,
+        ), json,
+    )  # fmt: skip
+
+
 @app.command("masked-gin")
 def masked_gin(
     nodes: int = 6607, relations: int = 9, edges: int = 2_530_000, width: int = 64, mlp_layers: int = 1,

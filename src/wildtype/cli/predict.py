@@ -31,6 +31,9 @@ def command(
         str, typer.Option("--as", help="phenotype, or fitness: also what it implies for fitness.")
     ] = "phenotype",
     condition: Annotated[str | None, typer.Option(help="One of the dataset's conditions.")] = None,
+    genes: Annotated[
+        str, typer.Option("--genes", help="Instead: this phenotype's number for every gene, a column each.")
+    ] = "",
     json: Json = False,
 ) -> None:
     """Predict mutants by gene name; every column beside the prediction says how far to trust it."""
@@ -46,7 +49,12 @@ def command(
         raise GeneSetError("there is nothing to predict: name genes with --set A,B or give --file")
     from wildtype.inference.predictor import load
 
-    frame = load(run).predict(wanted, as_=as_, condition=condition)  # type: ignore[arg-type]
+    model = load(run)
+    frame = (
+        model.predict_genes(wanted, genes, condition=condition)
+        if genes
+        else model.predict(wanted, as_=as_, condition=condition)  # type: ignore[arg-type]
+    )
     if output is not None:
         _write(frame, output)
     elif json:

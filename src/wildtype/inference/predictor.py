@@ -124,9 +124,12 @@ class Predictor:
             values[too_small, p] = np.nan
             for row in np.flatnonzero(too_small).tolist():
                 notes[row].append(f"{phenotype['name']} needs at least {minimum} genes")
+            if phenotype.get("form") == "gene":
+                continue  # a frame of its own: `genes`
             columns[phenotype["name"]] = values[:, p]
-        for phenotype in self.phenotypes:
-            columns[f"{phenotype}_measured"] = self._measured(table, phenotype)
+        for p, output in enumerate(checkpoint.outputs):
+            if output.form != "gene":
+                columns[f"{output.name}_measured"] = self._measured(table, self.phenotypes[p])
         if as_ == "fitness":
             expected = expected_fitness(self.checkpoint, table, values)
             columns["fitness_expected"], columns["fitness_expected_sd"] = expected.fitness, expected.sd
@@ -146,6 +149,46 @@ class Predictor:
         ]
         columns["note"] = ["; ".join(reasons) for reasons in notes]
         return pd.DataFrame(columns)
+
+    def predict_genes(
+        self, sets: Sequence[Sequence[str]], phenotype: str = "", *, condition: str | None = None
+    ) -> pd.DataFrame:
+        """Predict a phenotype that has a number per gene: one row per set, one column per gene of the cell.
+
+        Parameters
+        ----------
+        sets, condition
+            As for ``predict``.
+        phenotype : str
+            Its name; may be left out where there is only one.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``genes`` (what is perturbed), then one float32 column per gene of the index, in its order.
+
+        Raises
+        ------
+        ConfigError
+            If the model has no such phenotype, or several and none is named.
+        """
+        import pandas as pd
+
+        outputs = self.checkpoint.outputs
+        having = [p for p, output in enumerate(outputs) if output.form == "gene"]
+        chosen = [p for p in having if phenotype in ("", outputs[p].name)]
+        if len(chosen) != 1:
+            known = ", ".join(outputs[p].name for p in having) or "none"
+            raise ConfigError(
+                f"genes={phenotype!r}: name one phenotype with a number per gene; known: {known}"
+            )
+        table = self.table(sets, condition=condition)
+        values = self.checkpoint.predict_profiles(table, chosen[0], self._wild_type)
+        names = self.genes.names
+        frame = pd.DataFrame(values, columns=list(names))
+        texts = [",".join(names[g] for g in perturbed) for perturbed in table.sets()]
+        frame.insert(0, "genes", texts)
+        return frame
 
     def _measured(self, table: MutantTable, phenotype: str) -> NDArray[np.float64]:
         """Return the known value of each row's gene set (mean over kinds), NaN where there is none."""

@@ -30,17 +30,19 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
+from scipy.special import expit
 
 from wildtype.errors import CheckpointError, ConfigError, GeneSetError
 from wildtype.files import sha256_of_file, write_json, write_text, writing_folder
 from wildtype.models.ensemble import Ensemble
-from wildtype.models.interface import Model, OrganismTensors, WildType
+from wildtype.models.interface import Model, OrganismTensors, Output, WildType
 from wildtype.models.known import Known, evidence_index
 from wildtype.models.organism_storage import from_tensors, to_tensors
 from wildtype.models.registry import config_class, make_model
 from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.evidence.lookup import EvidenceIndex
+from wildtype.mutants.identity import grouping
 from wildtype.mutants.storage import read_table, save_table
 from wildtype.organism import GeneIndex
 
@@ -111,22 +113,66 @@ class Checkpoint:
     @torch.no_grad()
     def predict(self, table: MutantTable, wild_type: WildType | None = None) -> NDArray[np.float64]:
         """Predict every phenotype of M mutants: [M, p], in the phenotypes' units; O(M d) memory beyond the
-        result.
+        result. Of a class it is the probability, and NaN of a phenotype that has a number per gene.
         """
         wild_type = wild_type or self.encode()
         batch = MutantBatch.from_table(table)
         out = np.empty((len(table), len(self.phenotypes)))
         for start in range(0, len(table), BATCH):
             stop = min(start + BATCH, len(table))
-            part = batch.slice(start, stop)
-            if self.evidence is not None:
-                part.evidence = self.evidence.tokens_of(part)
+            part = self._with_evidence(batch.slice(start, stop))
             out[start:stop] = self.model(wild_type, part).mean.double().numpy()
-        return self.mean + self.sd * out
+        out = self.mean + self.sd * out
+        for p, output in enumerate(self.outputs):
+            if output.form == "class":
+                out[:, p] = expit(out[:, p])
+            elif output.form == "gene":
+                out[:, p] = np.nan
+        return out
+
+    def _with_evidence(self, batch: MutantBatch) -> MutantBatch:
+        if self.evidence is not None:
+            batch.evidence = self.evidence.tokens_of(batch)
+        return batch
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """The phenotypes as the model's head sees them."""
+        return Output.of(self.phenotypes)
+
+    @torch.no_grad()
+    def predict_profiles(
+        self, table: MutantTable, phenotype: int, wild_type: WildType | None = None
+    ) -> NDArray[np.float32]:
+        """Predict one number per gene of M mutants: [M, n], in the phenotype's unit; 4 n bytes per mutant.
+
+        Raises
+        ------
+        ConfigError
+            If the phenotype, by position, has no number per gene.
+        """
+        if self.outputs[phenotype].form != "gene":
+            raise ConfigError(
+                f"{self.outputs[phenotype].name!r} has no number per gene: predict it as a column"
+            )
+        wild_type = wild_type or self.encode()
+        batch = MutantBatch.from_table(table)
+        out = np.empty((len(table), len(self.genes)), np.float32)
+        step = max((1 << 24) // len(self.genes), 1)
+        for start in range(0, len(table), step):
+            stop = min(start + step, len(table))
+            profile = self.model(wild_type, self._with_evidence(batch.slice(start, stop))).profiles[phenotype]
+            out[start:stop] = profile.dense().numpy()
+        return out * np.float32(self.sd[phenotype]) + np.float32(self.mean[phenotype])
 
     def predict_measured(self, table: MutantTable) -> NDArray[np.float64]:
-        """Predict, for every row, the phenotype that the row measured: [M]."""
-        return self.predict(table)[np.arange(len(table)), table.phenotype]
+        """Predict, for every row, the phenotype that the row measured: [M]; a mutant of many rows passes the
+        model once.
+        """
+        found = grouping(table)
+        if found is None:
+            return self.predict(table)[np.arange(len(table)), table.phenotype]
+        return self.predict(table.take(found.first))[found.mutant, table.phenotype]
 
     def save(self, folder: str | Path) -> None:
         """Write the checkpoint, whole or not at all; raises ``OutputError``."""
@@ -268,7 +314,7 @@ def _model(record: dict[str, Any], genes: int, features: int, channels: int) -> 
             config,
             genes=genes,
             features=features,
-            phenotypes=len(record["phenotypes"]),
+            phenotypes=Output.of(record["phenotypes"]),
             conditions=len(record["conditions"]),
             relations=record["relations"],
             channels=channels,

@@ -12,7 +12,7 @@ from typing import cast
 import torch
 from torch import nn
 
-from wildtype.models.interface import Model, OrganismTensors, Prediction, WildType
+from wildtype.models.interface import GeneProfile, Model, OrganismTensors, Prediction, WildType
 from wildtype.mutants.batch import MutantBatch
 
 
@@ -47,4 +47,6 @@ class Ensemble(Model):
         """Return the members' mean prediction [b, p]."""
         assert isinstance(wild_type, EnsembleWildType)
         pairs = zip(self.members, wild_type.members, strict=True)
-        return Prediction(torch.stack([member(own, mutants).mean for member, own in pairs]).mean(0))
+        found: list[Prediction] = [member(own, mutants) for member, own in pairs]
+        profiles = {p: GeneProfile.mean([one.profiles[p] for one in found]) for p in found[0].profiles}
+        return Prediction(torch.stack([one.mean for one in found]).mean(0), profiles)

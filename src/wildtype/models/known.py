@@ -76,7 +76,9 @@ class Known:
         phenotype = number[self.table.phenotype]
         held = np.unique(self.table.set_id[(self.part != TRAIN) & (self.part != UNUSED)])
         free = (self.part == UNUSED) & (phenotype >= len(outputs)) & ~np.isin(self.table.set_id, held)
-        rows = np.flatnonzero((phenotype >= 0) & ((self.part == TRAIN) | free))
+        rows = np.flatnonzero(
+            (phenotype >= 0) & ((self.part == TRAIN) | free) & np.isfinite(self.table.value)
+        )
         table = self.table.take(rows)
         phenotype, value = phenotype[rows], table.value.astype(np.float64)
         for p in range(len(names)):

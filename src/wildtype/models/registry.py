@@ -10,7 +10,7 @@ from wildtype.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from wildtype.models.interface import Model
+    from wildtype.models.interface import Model, Output
 
 MODELS: dict[str, tuple[str, str]] = {
     "cell_transformer": ("CellTransformerConfig", "CellTransformer"),
@@ -45,7 +45,7 @@ def make_model(
     *,
     genes: int,
     features: int,
-    phenotypes: int,
+    phenotypes: int | Sequence[Output],
     conditions: int = 1,
     relations: Sequence[str] = (),
     channels: int = 0,
@@ -58,8 +58,10 @@ def make_model(
         Settings; ``config.name`` says of which model.
     genes, features : int
         Number of genes n and of features per gene f.
-    phenotypes, conditions : int
-        Number of outputs p and of conditions.
+    phenotypes : int or sequence of Output
+        The p outputs; a number stands for so many scalars.
+    conditions : int
+        Number of conditions.
     relations : sequence of str
         Relations of the organism that have edges, in order.
     channels : int
@@ -68,9 +70,17 @@ def make_model(
     Raises
     ------
     ConfigError
-        If settings do not fit each other or the relations.
+        If settings do not fit each other or the relations, or the model cannot give a number per gene.
     """
     check(config)
+    if config.name != "cell_transformer" and not isinstance(phenotypes, int):
+        for output in phenotypes:
+            if output.form == "gene":
+                raise ConfigError(
+                    f"model {config.name!r} gives no number per gene, which {output.name!r} has: choose "
+                    f"model=cell_transformer or other phenotypes"
+                )
+        phenotypes = len(phenotypes)
     room = importlib.import_module(f"wildtype.models.{config.name}.model")
     model: Model = getattr(room, MODELS[config.name][1])(
         config,

@@ -1,7 +1,9 @@
 """`MutantLoader`: shuffled batches at memory speed, for a table that fits in memory.
 
-Rows are permuted once per epoch and gathered in blocks of a few hundred thousand; batches are views of a
-block. Cost: O(Σk) copies per epoch, O(block) extra memory, no per-sample Python.
+Rows of one mutant are served together, so that it passes the model once with all its targets. Mutants are
+permuted once per epoch and gathered in blocks of a few hundred thousand targets; batches are views of a
+block, and copies of measured profiles. Cost: O(Σk) copies per epoch, O(block) extra memory, no per-sample
+Python.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ BLOCK = 1 << 18
 
 
 class MutantLoader:
-    """Iterates over batches of a table, in an order that depends on (seed, epoch) alone.
+    """Iterates over the mutants of a table, in an order that depends on (seed, epoch) alone.
 
     Parameters
     ----------
@@ -29,7 +31,7 @@ class MutantLoader:
     batch_size : int
         Mutants per batch; the last batch may be smaller, no mutant is dropped.
     shuffle : bool
-        Whether to permute the rows anew every epoch.
+        Whether to permute the mutants anew every epoch.
     seed : int
         Seed of the permutation.
 
@@ -44,12 +46,13 @@ class MutantLoader:
             raise DatasetError("there are no mutants to load: the split or the filter left none")
         if batch_size < 1:
             raise DatasetError(f"batch size {batch_size} must be at least 1")
-        self.rows = MutantBatch.from_table(table)
+        self.rows = MutantBatch.grouped(table)
         self.batch_size = batch_size
         self.shuffle = shuffle
         self.seed = seed
         self.epoch = 0
-        self.block = max(BLOCK // batch_size, 1) * batch_size
+        mutants = BLOCK * len(self.rows) // len(table)
+        self.block = max(mutants // batch_size, 1) * batch_size
 
     def __len__(self) -> int:
         return -(-len(self.rows) // self.batch_size)
@@ -74,5 +77,5 @@ class MutantLoader:
                 )
             for at in range(0, len(block), self.batch_size):
                 with phase("collate"):
-                    batch = block.slice(at, min(at + self.batch_size, len(block)))
+                    batch = block.slice(at, min(at + self.batch_size, len(block))).with_own_profiles()
                 yield batch

@@ -13,7 +13,7 @@ from wildtype.files import writing
 from wildtype.mutants.table import MutantTable
 
 COLUMNS = ("gene", "offsets", "kind", "condition", "phenotype", "value", "sd")
-OPTIONAL = ("dose", "p")
+OPTIONAL = ("dose", "p", "profile", "profiles")
 """Columns that a file has where its table has them."""
 
 
@@ -24,6 +24,7 @@ def save_table(
 
     The file is whole or not there; raises ``OutputError``.
     """
+    table = table.with_own_profiles()
     arrays: dict[str, Any] = {name: getattr(table, name) for name in (*COLUMNS, *OPTIONAL)}
     arrays = {name: column for name, column in arrays.items() if column is not None}
     arrays |= beside or {}

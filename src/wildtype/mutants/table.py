@@ -1,12 +1,12 @@
 """`MutantTable`: M mutants as ragged NumPy arrays, one row per measured (or asked-for) mutant.
 
-Legend: m rows · k perturbed genes per row · Σk their sum.
+Legend: m rows · k perturbed genes per row · Σk their sum · r profiles · n genes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -39,6 +39,12 @@ class MutantTable:
     p : float32 [M] or None
         Two-sided p-value of the measured effect as its study reports it (NaN: not known); below 1e-45 it is
         0.
+    profile : int64 [M] or None
+        Where a row measured a number for every gene (expression): its row in ``profiles``, and ``value`` is
+        NaN; -1 for a row whose ``value`` is the measurement. None: no row has a profile.
+    profiles : float32 [r, n] or None
+        One number per gene of the gene index (NaN: not measured). Tables cut from one another share it: 1,484
+        mutants by 6,607 genes take 37 MiB once, against some 450 MiB as one row per number.
 
     Raises
     ------
@@ -55,6 +61,8 @@ class MutantTable:
     sd: NDArray[np.float32]
     dose: NDArray[np.float32] | None = None
     p: NDArray[np.float32] | None = None
+    profile: NDArray[np.int64] | None = None
+    profiles: NDArray[np.float32] | None = None
 
     def __post_init__(self) -> None:
         rows, total = len(self.offsets) - 1, len(self.gene)
@@ -73,6 +81,16 @@ class MutantTable:
             raise ShapeError(f"dose has length {len(self.dose)}, expected {total}")
         if self.p is not None and len(self.p) != rows:
             raise ShapeError(f"p has length {len(self.p)}, expected {rows}")
+        if (self.profile is None) != (self.profiles is None):
+            raise ShapeError("profile and profiles belong together: give both or none")
+        if self.profile is not None and self.profiles is not None:
+            if len(self.profile) != rows:
+                raise ShapeError(f"profile has length {len(self.profile)}, expected {rows}")
+            if self.profiles.ndim != 2 or self.profile.max(initial=-1) >= len(self.profiles):
+                raise ShapeError(
+                    f"profiles has shape {self.profiles.shape}, expected [r, n] with r over "
+                    f"{self.profile.max(initial=-1)}"
+                )
 
     @classmethod
     def build(
@@ -87,6 +105,8 @@ class MutantTable:
         sd: ArrayLike | None = None,
         dose: ArrayLike | None = None,
         p: ArrayLike | None = None,
+        profile: ArrayLike | None = None,
+        profiles: ArrayLike | None = None,
     ) -> MutantTable:
         """Build a table from ragged arrays; sorts genes within rows and refuses a gene that stands twice in
         a row.
@@ -131,6 +151,8 @@ class MutantTable:
             sd=column(sd, np.nan, np.float32),  # type: ignore[arg-type]
             dose=None if doses is None else doses[order],
             p=None if p is None else np.asarray(p, dtype=np.float32),
+            profile=None if profile is None else np.asarray(profile, dtype=np.int64),
+            profiles=None if profiles is None else np.asarray(profiles, dtype=np.float32),
         )
 
     @classmethod
@@ -155,6 +177,7 @@ class MutantTable:
         """Return the rows of several tables, one after the other."""
         starts = np.cumsum([0] + [len(t.gene) for t in tables])
         offsets = [np.zeros(1, np.int64)] + [t.offsets[1:] + s for t, s in zip(tables, starts, strict=False)]
+        profile, profiles = _joined_profiles(tables)
         return cls(
             gene=np.concatenate([t.gene for t in tables]),
             offsets=np.concatenate(offsets),
@@ -165,6 +188,8 @@ class MutantTable:
             sd=np.concatenate([t.sd for t in tables]),
             dose=_joined([(t.dose, len(t.gene)) for t in tables]),
             p=_joined([(t.p, len(t)) for t in tables]),
+            profile=profile,
+            profiles=profiles,
         )
 
     def __len__(self) -> int:
@@ -200,11 +225,25 @@ class MutantTable:
             sd=self.sd[index],
             dose=None if self.dose is None else self.dose[at],
             p=None if self.p is None else self.p[index],
+            profile=None if self.profile is None else self.profile[index],
+            profiles=self.profiles,
         )
 
-    def remap(self, mapping: NDArray[np.int64]) -> MutantTable:
+    def with_own_profiles(self) -> MutantTable:
+        """Return the table with a copy of those profiles only that its rows have, numbered as they come."""
+        if self.profile is None or self.profiles is None:
+            return self
+        own = self.profile >= 0
+        return replace(
+            self, profile=np.where(own, np.cumsum(own) - 1, -1), profiles=self.profiles[self.profile[own]]
+        )
+
+    def remap(self, mapping: NDArray[np.int64], genes: int | None = None) -> MutantTable:
         """Return the table on another gene index; ``mapping`` [n] gives new positions, -1 where there is
         none.
+
+        Profiles keep the genes that the other index has; they need its number of ``genes``, and are NaN
+        where it has others.
 
         Raises
         ------
@@ -217,6 +256,12 @@ class MutantTable:
             raise GeneSetError(
                 f"{lost} perturbed genes are not in the other gene index; drop those rows first"
             )
+        profiles = None
+        if self.profiles is not None:
+            if genes is None:
+                raise ShapeError("profiles need the number of genes of the other gene index: give genes")
+            profiles = np.full((len(self.profiles), genes), np.nan, np.float32)
+            profiles[:, mapping[mapping >= 0]] = self.profiles[:, mapping >= 0]
         return MutantTable.build(
             gene,
             self.offsets,
@@ -227,6 +272,8 @@ class MutantTable:
             sd=self.sd,
             dose=self.dose,
             p=self.p,
+            profile=self.profile,
+            profiles=profiles,
         )
 
     def matrix(self, order: int) -> NDArray[np.int64]:
@@ -270,3 +317,21 @@ def _joined(parts: Sequence[tuple[NDArray[np.float32] | None, int]]) -> NDArray[
     return np.concatenate(
         [np.full(length, np.nan, np.float32) if column is None else column for column, length in parts]
     )
+
+
+def _joined_profiles(
+    tables: Sequence[MutantTable],
+) -> tuple[NDArray[np.int64] | None, NDArray[np.float32] | None]:
+    """Return the profiles of several tables and where every row's are; None if none has any."""
+    having = [t.profiles for t in tables if t.profiles is not None]
+    if not having:
+        return None, None
+    shared = all(profiles is having[0] for profiles in having)
+    start, parts = 0, []
+    for t in tables:
+        if t.profile is None or t.profiles is None:
+            parts.append(np.full(len(t), -1, np.int64))
+            continue
+        parts.append(np.where(t.profile >= 0, t.profile + start, -1))
+        start += 0 if shared else len(t.profiles)
+    return np.concatenate(parts), having[0] if shared else np.concatenate(having)

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from wildtype.phenotypes.splits import Split
 
 
+FORMS = ("scalar", "class", "gene")
+"""What a measurement of a phenotype can be."""
+
+
 @dataclass(frozen=True)
 class Phenotype:
     """What one column of numbers means.
@@ -44,6 +48,17 @@ class Phenotype:
         Absolute value from which an interaction counts as strong (AUROC of strong interactions).
     description : str
         One line.
+    form : str
+        What a measurement is: a ``scalar``; a ``class``, 0 or 1, of which models give the probability; or one
+        number per ``gene``, which stands in the table's ``profiles``.
+    group : str
+        Name of the vector that a scalar or class is a member of (morphology, metabolome, 16 drugs), which
+        models read off a head of its own; empty: it stands alone.
+
+    Raises
+    ------
+    DatasetError
+        If the form is not known, or a phenotype per gene is in a group.
     """
 
     name: str
@@ -52,6 +67,17 @@ class Phenotype:
     min_order: int = 1
     strong: float = 0.08
     description: str = ""
+    form: str = "scalar"
+    group: str = ""
+
+    def __post_init__(self) -> None:
+        if self.form not in FORMS:
+            raise DatasetError(f"phenotype {self.name!r} has form {self.form!r}; known: {', '.join(FORMS)}")
+        if self.form == "gene" and self.group:
+            raise DatasetError(
+                f"phenotype {self.name!r} has a number per gene and cannot be in group {self.group!r}: "
+                f"leave the group out"
+            )
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -116,16 +142,49 @@ class Dataset:
             raise DatasetError(f"dataset {self.name!r} has no rows: check the source files and the filters")
         if self.table.gene.size and self.table.gene.max() >= len(self.organism.genes):
             raise DatasetError(f"dataset {self.name!r} was built on another gene index than its organism's")
-        if not np.isfinite(self.table.value).all():
-            at = int(np.flatnonzero(~np.isfinite(self.table.value))[0])
+        t = self.table
+        labelled = np.isfinite(t.value)
+        if t.profile is not None and t.profiles is not None:
+            labelled |= t.profile >= 0
+            if t.profiles.shape[1] != len(self.organism.genes):
+                raise DatasetError(
+                    f"dataset {self.name!r} has profiles of {t.profiles.shape[1]:,} genes, expected "
+                    f"{len(self.organism.genes):,}: build it again"
+                )
+        if not labelled.all():
+            at = int(np.flatnonzero(~labelled)[0])
             raise DatasetError(
                 f"dataset {self.name!r}: row {at} has a label that is not a number; drop or mend it"
             )
+        self._check_forms()
         names = [p.name for p in self.phenotypes]
         for target in self.targets:
             if target not in names:
                 raise DatasetError(
                     f"dataset {self.name!r} has no phenotype {target!r}; it has {', '.join(names)}"
+                )
+
+    def _check_forms(self) -> None:
+        """Refuse labels that are not of their phenotype's form; raises ``DatasetError``."""
+        t = self.table
+        for p, phenotype in enumerate(self.phenotypes):
+            if phenotype.form == "scalar" and t.profile is None:
+                continue
+            rows = t.phenotype == p
+            if t.profile is not None and ((t.profile[rows] >= 0) != (phenotype.form == "gene")).any():
+                raise DatasetError(
+                    f"dataset {self.name!r}: phenotype {phenotype.name!r} is a {phenotype.form}, and some of "
+                    f"its rows {'have no profile' if phenotype.form == 'gene' else 'have a profile'}"
+                )
+            if phenotype.form == "class" and not np.isin(t.value[rows], (0, 1)).all():
+                raise DatasetError(
+                    f"dataset {self.name!r}: phenotype {phenotype.name!r} is a class, and some of its labels "
+                    f"are neither 0 nor 1"
+                )
+            if phenotype.form == "gene" and t.profile is None and rows.any():
+                raise DatasetError(
+                    f"dataset {self.name!r}: phenotype {phenotype.name!r} has a number per gene, and the "
+                    f"table has no profiles"
                 )
 
     def __len__(self) -> int:
@@ -146,6 +205,13 @@ class Dataset:
         """
         t = self.table
         p = () if t.p is None or np.isnan(t.p).all() else (t.p,)
+        if t.profile is not None and t.profiles is not None:
+            # Number them by content, so that neither the order of profiles nor that of rows matters.
+            own = t.profile >= 0
+            kept, at = np.unique(t.profiles[t.profile[own]] + np.float32(0), axis=0, return_inverse=True)
+            profile = np.full(len(t), -1, np.int64)
+            profile[own] = at.reshape(-1)
+            t = replace(t, profile=profile, profiles=kept)
         position = np.arange(t.gene.size) - t.offsets[t.row]
         kinds = np.zeros(len(t), np.int64)  # one number per row; where it overflows, value and sd decide
         np.add.at(kinds, t.row, t.kind.astype(np.int64) << (3 * position % 63))
@@ -154,14 +220,15 @@ class Dataset:
             by_size = np.unique(t.dose, return_inverse=True)[1].reshape(-1)
             doses = ragged_ranks([by_size.astype(np.int64)], t.offsets)
         sets = ragged_ranks([t.gene], t.offsets)
-        order = np.lexsort((*p, doses, t.sd, t.value, kinds, t.condition, t.phenotype, sets))
+        numbered = () if t.profile is None else (t.profile,)
+        order = np.lexsort((*numbered, *p, doses, t.sd, t.value, kinds, t.condition, t.phenotype, sets))
         t = t.take(order)
         dose = np.zeros(0, np.float32) if t.dose is None else t.dose
         names = [p.name for p in self.phenotypes]
         return content_hash(
             self.organism.genes.sha256, names, list(self.conditions),
             t.gene, t.offsets, t.kind, t.condition, t.phenotype, t.value, t.sd, dose,
-            *(column[order] for column in p),
+            *(column[order] for column in p), *(() if t.profiles is None else (t.profile, t.profiles)),
         )  # fmt: skip
 
     def select(self, phenotypes: Sequence[str]) -> Dataset:
@@ -195,7 +262,7 @@ class Dataset:
         return replace(
             self,
             organism=self.organism.restrict(positions),
-            table=self.table.remap(mapping),
+            table=self.table.remap(mapping, len(positions)),
             single_fitness=pick(self.single_fitness),
             single_fitness_sd=pick(self.single_fitness_sd),
         )

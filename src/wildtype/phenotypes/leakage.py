@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from wildtype.errors import SplitError
 from wildtype.mutants import MutantTable
+from wildtype.mutants.identity import mutant_id as mutant_id
 from wildtype.phenotypes.codes import joint
 from wildtype.phenotypes.draws import PARTS, RULES, count_genes, studies_of
 from wildtype.phenotypes.query_pairs import is_contained, query_pairs
@@ -26,26 +27,6 @@ if TYPE_CHECKING:
     from wildtype.phenotypes.splits import Split
 
 Ints = NDArray[np.int64]
-
-
-def mutant_id(table: MutantTable) -> Ints:
-    """Return [M] a number for each row's mutant: equal for equal genes, kinds and doses."""
-    dose = np.zeros(len(table.gene), np.int64)
-    if table.dose is not None:
-        dose = np.unique(table.dose, return_inverse=True)[1].reshape(-1)  # all NaN are one
-    columns = [
-        (column, int(column.max(initial=0)) + 1) for column in (table.gene, table.kind.astype(np.int64), dose)
-    ]
-    out = np.zeros(len(table), np.int64)
-    used = 0
-    for k in np.unique(table.order):
-        rows = np.flatnonzero(table.order == k)
-        at = table.offsets[rows][:, None] + np.arange(k)
-        each = [(column[at[:, j]], size) for j in range(k) for column, size in columns]
-        distinct, code = np.unique(joint([(np.zeros(rows.size, np.int64), 1), *each]), return_inverse=True)
-        out[rows] = used + code.reshape(-1)
-        used += len(distinct)
-    return out
 
 
 @dataclass(frozen=True)

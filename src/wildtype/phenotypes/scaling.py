@@ -5,14 +5,18 @@ Legend: m rows · p phenotypes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from wildtype.errors import CheckpointError, DatasetError, ShapeError
+from wildtype.mutants import MutantTable
+
+if TYPE_CHECKING:
+    from wildtype.phenotypes.dataset import Phenotype
 
 Floats = NDArray[np.float64]
 
@@ -39,6 +43,39 @@ class LabelScaler:
     def flipped(self) -> NDArray[np.bool_]:
         """Whether [p] the scaled labels of a phenotype rise where its labels fall."""
         return np.asarray(self.sd < 0)
+
+    @classmethod
+    def of_table(
+        cls, table: MutantTable, phenotypes: Sequence[Phenotype], *, flip: bool = False
+    ) -> LabelScaler:
+        """Fit on a table of training rows.
+
+        Classes stay 0 and 1. A phenotype with a number per gene has one mean and sd over all genes, so that
+        genes that vary little are not blown up; its count is that of numbers.
+        """
+        single = ~np.isin(table.phenotype, [i for i, p in enumerate(phenotypes) if p.form == "gene"])
+        scaler = cls.fit(table.value[single], table.phenotype[single], len(phenotypes), flip=flip)
+        mean, sd, count = scaler.mean.copy(), scaler.sd.copy(), scaler.count.copy()
+        for i, phenotype in enumerate(phenotypes):
+            if phenotype.form == "class":
+                mean[i], sd[i] = 0.0, 1.0
+            elif phenotype.form == "gene" and table.profile is not None and table.profiles is not None:
+                numbers = table.profiles[table.profile[table.phenotype == i]].astype(np.float64)
+                numbers = numbers[np.isfinite(numbers)]
+                one = cls.fit(numbers, np.zeros(len(numbers), np.int64), 1, flip=flip)
+                mean[i], sd[i], count[i] = one.mean[0], one.sd[0], one.count[0]
+        return cls(mean, sd, count)
+
+    def scaled(self, table: MutantTable) -> MutantTable:
+        """Return a table with scaled labels, and scaled copies of its own profiles."""
+        table = table.with_own_profiles()
+        value = self.transform(table.value, table.phenotype).astype(np.float32)
+        if table.profile is None or table.profiles is None:
+            return replace(table, value=value)
+        of = table.phenotype[table.profile >= 0]
+        mean, sd = (np.asarray(column[of, None], dtype=np.float32) for column in (self.mean, self.sd))
+        profiles = np.asarray((table.profiles - mean) / sd, dtype=np.float32)
+        return replace(table, value=value, profiles=profiles)
 
     @classmethod
     def fit(cls, values: ArrayLike, phenotype: ArrayLike, count: int, *, flip: bool = False) -> LabelScaler:

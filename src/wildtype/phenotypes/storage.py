@@ -26,10 +26,10 @@ from wildtype.organism import GeneIndex, Organism
 from wildtype.phenotypes.dataset import Dataset, Phenotype
 from wildtype.phenotypes.stages.report import StageReport
 
-FORMAT = 3
-READABLE = (1, 2, 3)
+FORMAT = 4
+READABLE = (1, 2, 3, 4)
 """Format 1 has neither stages nor a Parquet table, and no hash of ``dataset.json`` itself; format 3 has
-p-values, and a dataset without any is written as format 2 still.
+p-values, format 4 profiles (a number per gene), and a dataset without either is written as format 2 still.
 """
 FILES = {"table": "table.npz", "singles": "singles.npz", "readable": "table.parquet"}
 """File by the name under which its SHA-256 is recorded."""
@@ -54,7 +54,7 @@ def save_dataset(dataset: Dataset, folder: str | Path) -> None:
         with writing(temporary / "table.parquet") as path:
             pq.write_table(dataset.to_arrow(), path, compression="zstd")
         record = {
-            "format_version": 2 if dataset.table.p is None else FORMAT,
+            "format_version": _format(dataset),
             "name": dataset.name,
             "organism": dataset.organism.name,
             "genes": dataset.organism.genes.to_json(),
@@ -99,7 +99,7 @@ def read_dataset(folder: str | Path, organism: Organism) -> Dataset:
         genes = GeneIndex.from_json(record["genes"])
         if genes != organism.genes:
             mapping = genes.mapping_to(organism.genes)
-            table = table.remap(mapping)
+            table = table.remap(mapping, len(organism.genes))
             for key, values in singles.items():
                 moved = np.full(len(organism.genes), np.nan, np.float32)
                 moved[mapping[mapping >= 0]] = values[mapping >= 0]
@@ -129,6 +129,13 @@ def read_dataset(folder: str | Path, organism: Organism) -> Dataset:
         if isinstance(error, DatasetError) and str(folder) in str(error):
             raise
         raise DatasetError(f"the dataset at {folder} is damaged ({reason_of(error)}): {remedy}") from error
+
+
+def _format(dataset: Dataset) -> int:
+    """Return the oldest format that holds a dataset."""
+    if dataset.table.profiles is not None:
+        return FORMAT
+    return 2 if dataset.table.p is None else 3
 
 
 def _verify(folder: Path, record: dict[str, Any], remedy: str) -> None:

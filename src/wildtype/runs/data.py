@@ -12,6 +12,7 @@ from wildtype.config.schema import TrainConfig
 from wildtype.errors import ConfigError, SplitError
 from wildtype.models.known import PARTS, Known
 from wildtype.mutants import MutantTable
+from wildtype.mutants.identity import grouping
 from wildtype.organism import FeatureBlock, GeneFeatures, Organism
 from wildtype.organism.controls import choose_relations, rewire_relations
 from wildtype.phenotypes import Dataset, Split
@@ -54,10 +55,15 @@ class RunData:
         """Return the rows of ``train``, ``validation`` or ``test``, labels as measured."""
         return self.dataset.table.take(getattr(self.split, name))
 
+    def mutants(self, name: str) -> int:
+        """Return how many mutants a part has: rows of equal genes, kinds, doses and condition are one."""
+        part = self.part(name)
+        found = grouping(part)
+        return len(part) if found is None else len(found.first)
+
     def scaled(self, name: str) -> MutantTable:
         """Return the rows of a part with scaled labels."""
-        table = self.part(name)
-        return replace(table, value=self.scaler.transform(table.value, table.phenotype).astype(np.float32))
+        return self.scaler.scaled(self.part(name))
 
     def features(self, leave_out: list[str]) -> torch.Tensor:
         """Return the encoder's input [n, f]: the organism's blocks and the visible single-mutant fitness."""
@@ -159,7 +165,7 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
         dataset=chosen,
         split=split,
         leakage=split.check(chosen),
-        scaler=LabelScaler.fit(train.value, train.phenotype, len(chosen.phenotypes), flip=config.data.flip),
+        scaler=LabelScaler.of_table(train, chosen.phenotypes, flip=config.data.flip),
         single_fitness=_visible_single_fitness(chosen, split, sources),
     )
 

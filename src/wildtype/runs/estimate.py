@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -12,6 +12,7 @@ import torch
 from wildtype.config.schema import TrainConfig
 from wildtype.errors import ConfigError
 from wildtype.files import write_json
+from wildtype.models.interface import Output
 from wildtype.mutants.loader import MutantLoader
 from wildtype.phenotypes import Dataset
 from wildtype.profiling.estimate import (
@@ -57,7 +58,7 @@ def estimate_run(
     data = prepare(config, dataset) if data is None else data
     model, tensors = build(config, data, config.seed)
     train, validation = data.scaled("train"), data.scaled("validation")
-    per_epoch = -(-len(train) // config.training.batch_size)
+    per_epoch = len(MutantLoader(train, config.training.batch_size))
     limit = config.training.steps
     epochs = -(-limit // per_epoch) if limit else config.training.epochs
     training = replace(config.training, steps=STEPS, epochs=-(-STEPS // per_epoch), patience=0, wandb=False)
@@ -71,6 +72,7 @@ def estimate_run(
         fit_model(
             model, tensors, train, validation, training, folder=Path(room), seed=config.seed, show=False,
             recorder=recorder, loader=batches_of.train, validation_loader=batches_of.validation,
+            outputs=Output.of([asdict(p) for p in data.dataset.phenotypes]),
         )  # fmt: skip
         scalars = _logged(Path(room) / "logs" / "metrics.csv")
     with PeakMemory() as after:

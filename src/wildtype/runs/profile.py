@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,6 +14,7 @@ import torch
 from wildtype.config.schema import TrainConfig
 from wildtype.errors import ConfigError
 from wildtype.files import write_json
+from wildtype.models.interface import Output
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.cell_graph import CellGraph
 from wildtype.phases import listening, phase
@@ -29,9 +30,9 @@ from wildtype.runs.profile_writing import ProfileWriting
 from wildtype.runs.run import MARK, Say
 from wildtype.runs.setup import build, loaders
 from wildtype.training.fit import accelerator, fit_model, in_bfloat16
-from wildtype.training.objective import mean_weight
 from wildtype.training.progress import Batches
 from wildtype.training.task import FitTask
+from wildtype.training.weights import TargetWeights
 
 MODES = ("data_only", "forward", "forward_backward", "training")
 """Each does what the one before does, and more."""
@@ -215,9 +216,12 @@ class TrainingLoop:
         self.bfloat16 = in_bfloat16(training, place)
         model, tensors = build(config, data, config.seed)
         self.loader, self.epoch = loaders(config, data, tensors, config.seed).train, 0
-        weight = mean_weight(train) if training.weighting == "p" else 0.0
+        outputs = Output.of([asdict(p) for p in data.dataset.phenotypes])
+        weights = TargetWeights.fit(train, outputs, weighting=training.weighting, balance=training.balance)
         model, tensors = model.to(self.device).train(), tensors.to(self.device)
-        self.task = FitTask(model, tensors, training, 1, config.seed, weight)
+        self.task = FitTask(
+            model, tensors, training, 1, config.seed, weights.to(self.device), outputs=outputs
+        )
         self.task.on_train_epoch_start()
         self.optimizer = self.task.configure_optimizers()
         self._batches: Iterator[MutantBatch] = iter(())
@@ -307,7 +311,7 @@ def _steps(
     if reference:
         model = as_before(model)
     warm_up = 5
-    per_epoch = -(-len(data.split.train) // config.training.batch_size)
+    per_epoch = -(-data.mutants("train") // config.training.batch_size)
     training = replace(
         config.training, steps=steps + warm_up, epochs=-(-(steps + warm_up) // per_epoch), patience=0
     )

@@ -49,7 +49,7 @@ class ProfileWriting(Callback):
         warm_up: int | None = None,
         name: str = "",
     ) -> None:
-        rows, size = len(data.split.train), config.training.batch_size
+        rows, size = data.mutants("train"), config.training.batch_size
         per_epoch = -(-rows // size)
         steps = per_epoch * config.training.epochs
         steps = min(steps, config.training.steps or steps)

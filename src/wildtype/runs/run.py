@@ -4,6 +4,7 @@
     checkpoint/                                             the model, ready to predict
     comparison.json · comparison.md                         the honest table, one per phenotype
     predictions.parquet                                     test rows: measured, and predicted by every model
+    vectors.csv                                             Pearson of every member of a vector
     estimate.json                                           what was predicted of time, memory and disk
     profile.json                                            where the time of its steps went
     logs/ · resume/                                         every step's losses; where to continue
@@ -30,12 +31,13 @@ from numpy.typing import NDArray
 from wildtype.config.schema import TrainConfig
 from wildtype.errors import CheckpointError, ConfigError, OutputError
 from wildtype.evaluation.compare import Comparison, evaluate_predictions
+from wildtype.evaluation.vectors import by_member, compare_profiles, compare_vector
 from wildtype.files import content_hash, write_json, write_text, writing
 from wildtype.inference.predictor import Predictor, load
 from wildtype.models.baselines import BASELINES, make_baseline
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.ensemble import Ensemble
-from wildtype.models.interface import Model, OrganismTensors
+from wildtype.models.interface import Model, OrganismTensors, Output
 from wildtype.models.registry import check
 from wildtype.phenotypes import Dataset
 from wildtype.phenotypes.closed_forms import CLOSED_FORMS, applies, closed_form, parts_of
@@ -55,6 +57,7 @@ from wildtype.training.task import EXECUTIONS
 MARK = "settings.json"
 DONE = "comparison.json"
 MEMBER = "member-"
+MEMBERS = "vectors.csv"
 Say = Callable[[str], None]
 
 
@@ -174,11 +177,16 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
         seconds[name], peak[name] = time.perf_counter() - start, memory.peak
         say(f"{name}: {seconds[name]:.1f} s")
     comparisons = _compare(config, data, predicted, seconds, peak)
+    comparisons |= _compare_profiles(config, data, checkpoint, seconds)
     checkpoint.metrics["test"] = {
         name: asdict(comparison[config.model.name]) for name, comparison in comparisons.items()
     }
     checkpoint.save(folder / "checkpoint")
     _write_predictions(data, predicted, folder / "predictions.parquet")
+    members = [i for i, p in enumerate(data.dataset.phenotypes) if p.group]
+    if members:
+        with writing(folder / MEMBERS) as path:
+            by_member(data.dataset, data.split.test, predicted, members).to_csv(path, index=False)
     tables = [f"## {name}\n\n{to_markdown(comparison)}" for name, comparison in comparisons.items()]
     write_text(folder / "comparison.md", "\n\n".join(tables) + "\n")
     if estimate is not None:
@@ -242,6 +250,7 @@ def _clear(folder: Path) -> None:
         DONE,
         "comparison.md",
         "predictions.parquet",
+        MEMBERS,
         FILE,
         ESTIMATE,
         "card.json",
@@ -294,6 +303,7 @@ def _fit(
             callbacks=[writing],
             loader=batches.train,
             validation_loader=batches.validation,
+            outputs=Output.of([asdict(p) for p in data.dataset.phenotypes]),
         )
         if writing.recorder.begun:  # a finished run that is resumed keeps its profile
             writing.done()
@@ -332,6 +342,7 @@ def _checkpoint(
         "validation": {
             p.name: {"rmse": float(np.sqrt(np.mean(error[validation.phenotype == i] ** 2)))}
             for i, p in enumerate(data.dataset.phenotypes)
+            if p.form != "gene" and (validation.phenotype == i).any()
         },
     }
     return checkpoint
@@ -341,8 +352,10 @@ def _baseline(name: str, data: RunData, seed: int) -> NDArray[np.float64]:
     """Fit a baseline on every phenotype and predict the test rows."""
     train, validation, test = (data.part(part) for part in ("train", "validation", "test"))
     out = np.full(len(test), np.nan)
-    for p in range(len(data.dataset.phenotypes)):
+    for p, phenotype in enumerate(data.dataset.phenotypes):
         rows = test.phenotype == p
+        if phenotype.form == "gene" or not rows.any():
+            continue  # a number per gene is no column of a baseline; its mean profile stands in the table
         baseline = make_baseline(name).fit(
             data.dataset.organism,
             train.take(train.phenotype == p),
@@ -387,27 +400,65 @@ def _compare(
     seconds: dict[str, float],
     peak: dict[str, float],
 ) -> dict[str, Comparison]:
+    """Return the table of every phenotype that stands alone, and of every group."""
     phenotype = data.dataset.table.phenotype[data.split.test]
     triples = _triples(data)
+
+    def options(i: int) -> dict[str, Any]:
+        return {
+            "split": data.split.name, "seconds": shown(seconds, i), "peak_mib": shown(peak, i),
+            "replicates": config.run.replicates, "seed": config.seed,
+        }  # fmt: skip
 
     def shown(values: dict[str, Any], i: int) -> dict[str, Any]:
         return {name: value for name, value in values.items() if i in triples or name not in CLOSED_FORMS}
 
-    return {
-        p.name: evaluate_predictions(
-            data.dataset,
-            data.split.test[phenotype == i],
-            {name: values[phenotype == i] for name, values in shown(predicted, i).items()},
-            phenotype=p.name,
-            split=data.split.name,
-            seconds=shown(seconds, i),
-            peak_mib=shown(peak, i),
-            replicates=config.run.replicates,
-            seed=config.seed,
-        )
-        for i, p in enumerate(data.dataset.phenotypes)
-        if (phenotype == i).any()
-    }
+    found = {}
+    for i, p in enumerate(data.dataset.phenotypes):
+        rows = phenotype == i
+        if not rows.any() or p.form == "gene":
+            continue
+        if p.group:
+            if p.group in found:
+                continue
+            members = [j for j, other in enumerate(data.dataset.phenotypes) if other.group == p.group]
+            rows = np.isin(phenotype, members)
+            found[p.group] = compare_vector(
+                data.dataset, data.split.test[rows],
+                {name: v[rows] for name, v in shown(predicted, i).items()},
+                data.scaler, p.group, **options(i),
+            )  # fmt: skip
+            continue
+        found[p.name] = evaluate_predictions(
+            data.dataset, data.split.test[rows],
+            {name: values[rows] for name, values in shown(predicted, i).items()},
+            phenotype=p.name, **options(i),
+        )  # fmt: skip
+    return found
+
+
+def _compare_profiles(
+    config: TrainConfig, data: RunData, checkpoint: Checkpoint, seconds: dict[str, float]
+) -> dict[str, Comparison]:
+    """Return the table of every phenotype that has a number per gene: the model, and the mean profile."""
+    train, test, found = data.part("train"), data.part("test"), {}
+    for i, p in enumerate(data.dataset.phenotypes):
+        rows, learned = np.flatnonzero(test.phenotype == i), np.flatnonzero(train.phenotype == i)
+        if p.form != "gene" or not rows.size:
+            continue
+        assert train.profile is not None
+        assert train.profiles is not None
+        seen = train.profiles[train.profile[learned]]
+        known = np.isfinite(seen)
+        mean = np.where(known, seen, 0).sum(0) / np.maximum(known.sum(0), 1)
+        model = checkpoint.predict_profiles(test.take(rows), i)
+        found[p.name] = compare_profiles(
+            data.dataset, data.split.test[rows],
+            {config.model.name: model, "mean": np.broadcast_to(mean, model.shape)}, data.scaler, p.name,
+            split=data.split.name, seconds={config.model.name: seconds[config.model.name]},
+            replicates=config.run.replicates, seed=config.seed,
+        )  # fmt: skip
+    return found
 
 
 def _write_predictions(data: RunData, predicted: dict[str, NDArray[np.float64]], target: Path) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import torch
 
 from wildtype.config.schema import TrainConfig
 from wildtype.models.cell_transformer.config import CellTransformerConfig
 from wildtype.models.difference_gnn.config import DifferenceGNNConfig
-from wildtype.models.interface import Model, OrganismTensors, organism_tensors
+from wildtype.models.interface import Model, OrganismTensors, Output, organism_tensors
 from wildtype.models.known import evidence_index
 from wildtype.models.registry import make_model
 from wildtype.mutants.evidence.imitation import regime
@@ -44,7 +44,7 @@ def build(config: TrainConfig, data: RunData, seed: int) -> tuple[Model, Organis
         settings,
         genes=len(organism.genes),
         features=features.shape[1],
-        phenotypes=len(data.dataset.phenotypes),
+        phenotypes=Output.of([asdict(p) for p in data.dataset.phenotypes]),
         conditions=len(data.dataset.conditions),
         relations=relations(data),
         channels=0 if similarity is None else len(similarity.channels),

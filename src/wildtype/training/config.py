@@ -10,7 +10,8 @@ CHOICES = {
     "precision": ("auto", "32", "bf16"),
     "device": ("auto", "cpu", "cuda"),
     "loss": ("squared", "log_cosh"),
-    "weighting": ("none", "p"),
+    "weighting": ("none", "p", "sd"),
+    "balance": ("rows", "phenotypes", "heads"),
 }
 
 
@@ -35,7 +36,10 @@ class TrainingConfig:
     loss : str
         ``squared`` error or ``log_cosh`` of the scaled labels.
     weighting : str
-        ``none``, or ``p``: a row counts as -log10 of its p-value, as in DANGO's published protocol.
+        ``none``; ``p``: a row counts as -log10 of its p-value, as in DANGO's published protocol; or ``sd``:
+        by its inverse variance, sd² plus the median sd² of its phenotype.
+    balance : str
+        Whether all ``rows`` count alike, or all ``phenotypes``, or all ``heads`` (a vector is one).
     members : int
         Models to train from different seeds; their mean predicts.
     patience : int
@@ -61,6 +65,7 @@ class TrainingConfig:
     clip: float = 1.0
     loss: str = "squared"
     weighting: str = "none"
+    balance: str = "rows"
     members: int = 1
     patience: int = 8
     precision: str = "auto"

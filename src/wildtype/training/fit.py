@@ -18,16 +18,16 @@ from lightning.pytorch.loggers import CSVLogger, Logger, TensorBoardLogger
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from wildtype.errors import ConfigError
-from wildtype.models.interface import Model, OrganismTensors
+from wildtype.models.interface import Model, OrganismTensors, Output
 from wildtype.mutants import MutantTable
 from wildtype.mutants.loader import MutantLoader
 from wildtype.training.config import TrainingConfig
 from wildtype.training.keeper import Keeper, restore_optimizer
-from wildtype.training.objective import mean_weight
 from wildtype.training.phase_hooks import PhaseHooks, PhaseProfiler, recorder_for
 from wildtype.training.phase_recorder import PhaseRecorder
 from wildtype.training.progress import Batches, Progress, TimedLoader
 from wildtype.training.task import EXECUTIONS, FitTask
+from wildtype.training.weights import TargetWeights
 
 TERMINATED = 128 + 15
 """Exit code of a process that was asked to end."""
@@ -120,6 +120,7 @@ def fit_model(
     callbacks: Sequence[Callback] = (),
     loader: Batches | None = None,
     validation_loader: Batches | None = None,
+    outputs: Sequence[Output] = (),
 ) -> FitReport:
     """Fit ``model`` in place to scaled labels; it ends with the weights that scored best on ``validation``.
 
@@ -142,13 +143,15 @@ def fit_model(
         Further ones.
     loader, validation_loader : Batches, optional
         Serve the training and validation rows instead of a `MutantLoader`.
+    outputs : sequence of Output
+        The phenotypes; none: all are scalars.
 
     Raises
     ------
     ConfigError
         If settings make no sense here.
     DatasetError
-        If rows are to be weighed and have no p-values.
+        If rows are to be weighed and have no p-values, or no sd.
     CheckpointError
         If ``resume`` is asked for and the state is missing, damaged or of another run.
     """
@@ -163,10 +166,11 @@ def fit_model(
     if recorder is None:
         recorder = recorder_for("cuda" if place == "gpu" else "cpu")
     keeper = Keeper(folder / "resume", config.patience if whole else 0, fingerprint)
-    weight = mean_weight(train) if config.weighting == "p" else 0.0
+    outputs = Output.of(outputs or int(max(train.phenotype.max(), validation.phenotype.max())) + 1)
+    weights = TargetWeights.fit(train, outputs, weighting=config.weighting, balance=config.balance)
     steps = config.epochs * len(loader)
     steps = min(steps, config.steps or steps)
-    task = FitTask(model, organism, config, steps, seed, weight, execution)
+    task = FitTask(model, organism, config, steps, seed, weights, execution, outputs)
     hooks: list[Callback] = [PhaseHooks(recorder), keeper, _NextEpoch(loader, keeper), _LastWords()]
     if resume:
         hooks.append(_Restore(keeper.resume(task)))

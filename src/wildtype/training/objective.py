@@ -1,7 +1,7 @@
 """The training objective: how wrong the phenotypes are, plus every auxiliary loss at its weight, each
 accounted for.
 
-Legend: b mutants · p phenotypes.
+Legend: b mutants · t targets · p phenotypes · n genes.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from wildtype.errors import DatasetError
 from wildtype.models.interface import Prediction, WildType
-from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
+from wildtype.training.weights import TargetWeights
 
 
 @dataclass(slots=True)
@@ -55,30 +54,69 @@ def objective(
     mutants: MutantBatch,
     *,
     loss: str = "squared",
-    mean: float = 0.0,
+    weights: TargetWeights | None = None,
 ) -> Objective:
-    """Return the loss of each row's own phenotype (scaled labels), and the weighted auxiliary losses.
+    """Return the mean loss of all targets of a batch (scaled labels), and the weighted auxiliary losses.
+
+    Targets that are not a number are left out, whether they stand alone or in a profile. A class counts by
+    its cross-entropy.
 
     Parameters
     ----------
     prediction, wild_type, mutants
         What a model said of what, and what was measured.
     loss : {"squared", "log_cosh"}
-        Of one row.
-    mean : float
-        Mean of ``evidence_weights`` over all training rows; 0: rows count alike.
+        Of one target that is no class.
+    weights : TargetWeights, optional
+        How targets count; alike, and all as scalars, without.
     """
-    own = prediction.mean.gather(1, mutants.phenotype[:, None]).squeeze(1).float()
-    rows = LOSSES[loss](own - mutants.value)
-    if mean:
-        assert mutants.p is not None
-        rows = rows * (evidence_weights(mutants.p) / mean)
-    terms = {"data": rows.mean()}
+    known = ~mutants.value.isnan()
+    own = targets_of(prediction, mutants).float()
+    rows = LOSSES[loss](torch.where(known, own - mutants.value, 0.0))
+    count = known.sum()
+    if weights is not None and weights.any_class:
+        logistic = nn.functional.binary_cross_entropy_with_logits(
+            own, torch.where(known, mutants.value, 0.5), reduction="none"
+        )
+        rows = torch.where(weights.classes.index_select(0, mutants.phenotype), logistic, rows)
+        rows = torch.where(known, rows, 0.0)
+    if weights is not None:
+        rows = rows * weights.of(mutants)
+    total = rows.sum()
+    for p, profile in prediction.profiles.items():
+        measured = profile_targets(mutants, p)
+        if measured is None:
+            continue
+        rows_of, truth = measured
+        there = ~truth.isnan()
+        entries = LOSSES[loss](torch.where(there, profile.dense(rows_of).float() - truth, 0.0))
+        total = total + entries.sum() * (1.0 if weights is None else weights.factor[p])
+        count = count + there.sum()
+    terms = {"data": total / count.clamp(min=1)}
     weighted = {"data": wild_type.weights.get("data", 1.0) * terms["data"]}
     for name, value in wild_type.losses.items():
         label = name if "/" in name else f"prior/{name}"  # a bare name is a relation's graph prior
         terms[label], weighted[label] = value, wild_type.weights[name] * value
     return Objective(torch.stack(list(weighted.values())).sum(), terms, weighted)
+
+
+def targets_of(prediction: Prediction, mutants: MutantBatch) -> Tensor:
+    """Return what was predicted [t] of every target that is one number."""
+    if mutants.mutant is None:
+        return prediction.mean.gather(1, mutants.phenotype[:, None]).squeeze(1)
+    at = mutants.mutant * prediction.mean.shape[1] + mutants.phenotype
+    return prediction.mean.reshape(-1).index_select(0, at)  # its backward is the same from run to run
+
+
+def profile_targets(mutants: MutantBatch, phenotype: int) -> tuple[Tensor, Tensor] | None:
+    """Return which mutants [R] have a profile of a phenotype, and the profiles [R, n]; None if none has."""
+    if mutants.profile is None or mutants.profiles is None:
+        return None
+    at = ((mutants.profile >= 0) & (mutants.phenotype == phenotype)).nonzero()[:, 0]
+    if not len(at):
+        return None
+    of = at if mutants.mutant is None else mutants.mutant.index_select(0, at)
+    return of, mutants.profiles.index_select(0, mutants.profile.index_select(0, at))
 
 
 def log_cosh(error: Tensor) -> Tensor:
@@ -89,34 +127,6 @@ def log_cosh(error: Tensor) -> Tensor:
 
 LOSSES: dict[str, Callable[[Tensor], Tensor]] = {"squared": torch.square, "log_cosh": log_cosh}
 """Loss of one row by its name in ``TrainingConfig.loss``."""
-SMALLEST_P = 1e-10
-
-
-def evidence_weights(p: Tensor) -> Tensor:
-    """Return -log10 p [b] with p at least 1e-10; a row without a p-value counts as one of p = 0.1.
-
-    Source: the training protocol of DANGO (Zhang, Ma & Ma), which weighs triples so.
-    """
-    return torch.where(p.isnan(), 1.0, -p.clamp(min=SMALLEST_P).log10())
-
-
-def mean_weight(table: MutantTable) -> float:
-    """Return the mean of ``evidence_weights`` over a table.
-
-    Raises
-    ------
-    DatasetError
-        If no row has a p-value, or all weights are zero.
-    """
-    p = None if table.p is None else torch.from_numpy(table.p)
-    if p is None or bool(p.isnan().all()):
-        raise DatasetError("training.weighting=p needs p-values, and no training row has one: take none")
-    mean = float(evidence_weights(p).mean())
-    if not mean > 0:
-        raise DatasetError(
-            "every training row has p = 1, so that training.weighting=p weighs none: take none"
-        )
-    return mean
 
 
 def learning_rate(step: int, steps: int, peak: float, warmup: float) -> float:

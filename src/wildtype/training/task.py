@@ -6,20 +6,22 @@ stopped.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
-from wildtype.models.interface import Model, OrganismTensors, WildType
+from wildtype.models.interface import Model, OrganismTensors, Output, WildType
 from wildtype.mutants.batch import MutantBatch
 from wildtype.phases import no_phase, phase
 from wildtype.seeds import derive
 from wildtype.training.config import TrainingConfig
 from wildtype.training.objective import Objective, learning_rate, objective
 from wildtype.training.step_log import StepLog
+from wildtype.training.validation import ValidationScore
+from wildtype.training.weights import TargetWeights
 
 EXECUTIONS = ("training", "forward_backward", "forward", "data_only")
 
@@ -39,8 +41,10 @@ class FitTask(LightningModule):
         Optimiser steps of the whole run, for the schedule.
     seed : int
         Root of all random draws.
-    mean_weight : float
-        Mean weight of the training rows; 0: rows count alike.
+    weights : TargetWeights, optional
+        How targets count; alike, and all as scalars, without.
+    outputs : sequence of Output
+        The phenotypes, for the validation score; none: all are scalars.
     execution : str
         How much of a step is done, one of ``EXECUTIONS``: all of ``training``; ``forward_backward``, without
         the optimiser's step; ``forward``, without gradients' pass; or ``data_only``, where a model of one
@@ -54,8 +58,9 @@ class FitTask(LightningModule):
         config: TrainingConfig,
         steps: int,
         seed: int,
-        mean_weight: float = 0.0,
+        weights: TargetWeights | None = None,
         execution: str = "training",
+        outputs: Sequence[Output] = (),
     ) -> None:
         super().__init__()
         self.model = model
@@ -63,19 +68,21 @@ class FitTask(LightningModule):
         self.config = config
         self.steps = steps
         self.seed = seed
-        self.mean_weight = mean_weight
+        self.weights = weights
+        self.outputs = tuple(outputs)
         self.execution = execution
         if execution == "data_only":
             self.trivial = nn.Parameter(torch.zeros(()))
         self.step = 0  # of the whole run, resumed parts included
         self.epoch = 0  # finished ones, likewise
         self.validation_score = float("-inf")
-        self._validation: tuple[list[Tensor], list[Tensor], list[Tensor]] = ([], [], [])
+        self._validation = ValidationScore(self.outputs)
         self._wild_type: WildType | None = None
 
     def on_fit_start(self) -> None:
         """Move the organism beside the model."""
         self.organism = self.organism.to(self.device)
+        self.weights = None if self.weights is None else self.weights.to(self.device)
         self._log = StepLog(self.trainer.loggers)
 
     def transfer_batch_to_device(
@@ -107,7 +114,7 @@ class FitTask(LightningModule):
         """Encode the wild type once, predict every mutant of the batch, and return the objective."""
         if self.execution == "data_only":
             with phase("loss"):
-                total = self.trivial * batch.value.mean()
+                total = self.trivial * batch.value.nanmean()
                 record = {"loss": total.detach()}
         else:
             result = self.objective(batch)
@@ -128,7 +135,7 @@ class FitTask(LightningModule):
         with phase("head"):
             prediction = self.model(wild_type, batch)
         with phase("loss"):
-            return objective(prediction, wild_type, batch, loss=self.config.loss, mean=self.mean_weight)
+            return objective(prediction, wild_type, batch, loss=self.config.loss, weights=self.weights)
 
     def optimizer_step(
         self, epoch: int, batch_idx: int, optimizer: Any, optimizer_closure: Any = None
@@ -166,30 +173,18 @@ class FitTask(LightningModule):
     def on_validation_epoch_start(self) -> None:
         """Encode the wild type once for the whole validation pass."""
         self._wild_type = self.model.encode(self.organism.without_priors())
-        self._validation = ([], [], [])
+        self._validation = ValidationScore(self.outputs)
 
     def validation_step(self, batch: MutantBatch, batch_idx: int) -> None:
-        """Collect predictions of the rows' own phenotypes."""
+        """Collect predictions of everything that was measured."""
         assert self._wild_type is not None
-        mean = self.model(self._wild_type, batch).mean
-        predicted, measured, phenotype = self._validation
-        predicted.append(mean.gather(1, batch.phenotype[:, None]).squeeze(1).float().cpu())
-        measured.append(batch.value.cpu())
-        phenotype.append(batch.phenotype.cpu())
+        self._validation.add(self.model(self._wild_type, batch), batch)
 
     def on_validation_epoch_end(self) -> None:
-        """Log Pearson (mean over phenotypes) and squared error on the validation rows."""
-        predicted, measured, phenotype = (torch.cat(parts) for parts in self._validation)
-        scores = []
-        for p in range(int(phenotype.max()) + 1):
-            rows = phenotype == p
-            a, b = predicted[rows].double(), measured[rows].double()
-            if len(a) > 1 and a.std() > 0 and b.std() > 0:
-                scores.append(float(torch.corrcoef(torch.stack([a, b]))[0, 1]))
-        self.validation_score = float(np.mean(scores)) if scores else 0.0
-        error = torch.mean((predicted - measured) ** 2)
+        """Log the score of `ValidationScore` and the squared error on the validation rows."""
+        self.validation_score, error = self._validation.result()
         self._log.flush()
-        record = {"validation/pearson": self.validation_score, "validation/error": float(error)}
+        record = {"validation/pearson": self.validation_score, "validation/error": error}
         self._log.write(self.step - 1, self.epoch, record)
         self._wild_type = None
 

@@ -105,6 +105,9 @@ class HeadConfig:
         positions in the graphs, and the logits of the regularised attention heads.
     additive : bool
         Whether the additive model, fitted to what may be seen, is added to the output; it needs evidence.
+    rank : int
+        Width that the members of a group of phenotypes share, and of mutants and genes where a phenotype has
+        a number per gene.
     """
 
     summary: str = "sum"
@@ -114,6 +117,7 @@ class HeadConfig:
     hidden: int = 0
     relations: bool = True
     additive: bool = True
+    rank: int = 32
 
 
 @dataclass
@@ -203,6 +207,8 @@ def check(config: CellTransformerConfig) -> None:
         raise ConfigError("model.evidence.heads, .value and .hidden must be at least 1")
     if not 0 <= evidence.dropout < 1:
         raise ConfigError(f"model.evidence.dropout={evidence.dropout}: a share from 0 to below 1")
+    if config.head.rank < 1:
+        raise ConfigError(f"model.head.rank={config.head.rank} must be at least 1")
     if config.prior.loss not in ("kl", "bce"):
         raise ConfigError(f"model.prior.loss={config.prior.loss!r}; known losses: kl, bce")
 

@@ -14,14 +14,17 @@ and the sharp initial scale.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
 from wildtype.errors import ConfigError
 from wildtype.models.cell_transformer.config import CellTransformerConfig
 from wildtype.models.cell_transformer.evidence import EvidenceReadout
+from wildtype.models.cell_transformer.outputs import Outputs
 from wildtype.models.cell_transformer.readouts import RelationReadout
-from wildtype.models.interface import WildType
+from wildtype.models.interface import Output, Prediction, WildType
 from wildtype.mutants import Kind
 from wildtype.mutants.batch import MutantBatch
 from wildtype.nn.perturbation_head import perturbation_attention
@@ -67,17 +70,18 @@ class SetSummary(nn.Module):
 class PerturbationHead(nn.Module):
     """From the encoded wild type and a batch of mutants to phenotypes [b, p]."""
 
+    scalar: Tensor
+
     def __init__(
         self,
         config: CellTransformerConfig,
-        phenotypes: int,
+        outputs: Sequence[Output],
         conditions: int,
         channels: int = 0,
         regularised: int = 0,
     ) -> None:
         super().__init__()
         d, head = config.width, config.head
-        self.phenotypes = phenotypes
         self.heads = head.heads
         self.kind = nn.Embedding(len(Kind), d)
         self.dose = nn.Linear(1, d, bias=False)
@@ -99,14 +103,18 @@ class PerturbationHead(nn.Module):
             self.evidence = EvidenceReadout(
                 d,
                 channels,
-                phenotypes + len(evidence.also),
+                len(outputs) + len(evidence.also),
                 heads=evidence.heads,
                 value=evidence.value,
                 hidden=evidence.hidden,
                 dropout=config.dropout,
                 token_dropout=evidence.dropout,
             )
-        self.additive = nn.Parameter(torch.ones(phenotypes)) if self.evidence and head.additive else None
+        self.additive = None
+        if self.evidence is not None and head.additive:
+            self.additive = nn.Parameter(torch.ones(len(outputs)))
+            scalar = torch.tensor([float(output.form == "scalar") for output in outputs])
+            self.register_buffer("scalar", scalar, persistent=False)
         width += sum(part.width_out for part in (self.relations, self.evidence) if part is not None)
         hidden = head.hidden or 2 * d
         self.out = nn.Sequential(
@@ -116,11 +124,11 @@ class PerturbationHead(nn.Module):
             nn.Linear(hidden, hidden),
             nn.GELU(),
             nn.Dropout(config.dropout),
-            nn.Linear(hidden, phenotypes),
+            Outputs(hidden, outputs, gene_width=d, rank=head.rank),
         )
 
-    def forward(self, wild_type: WildType, mutants: MutantBatch) -> Tensor:
-        """Return predicted phenotypes [b, p], in units of the scaled labels."""
+    def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
+        """Return predicted phenotypes, in units of the scaled labels."""
         h = wild_type.genes
         state = self._state(mutants)
         u = nn.functional.embedding(mutants.gene, h) + state
@@ -135,16 +143,16 @@ class PerturbationHead(nn.Module):
         tokens = mutants.evidence
         if tokens is None and (self.relations or self.evidence):
             raise ConfigError(
-                "these mutants have no evidence looked up: attach an EvidenceIndex's tokens to the batch"
+                "no evidence was looked up for these mutants: give the batch the tokens of an EvidenceIndex"
             )
         if self.relations is not None and tokens is not None:
             parts.append(self.relations(wild_type, b, tokens))
         if self.evidence is not None and tokens is not None:
             parts.append(self.evidence(h, mutants, tokens))
-        out: Tensor = self.out(torch.cat(parts, dim=-1))
+        out: Prediction = self.out[-1](self.out[:-1](torch.cat(parts, dim=-1)), wild_type, mutants)
         if self.additive is not None and tokens is not None:
-            effects = tokens.own_effect[:, : self.phenotypes]
-            out = out + self.additive * segment_sum(effects, mutants.offsets)
+            effects = segment_sum(tokens.own_effect[:, : len(self.scalar)], mutants.offsets)
+            out.mean = out.mean + self.additive * effects * self.scalar
         return out
 
     def _state(self, mutants: MutantBatch) -> Tensor:

@@ -10,7 +10,7 @@ from wildtype.errors import ConfigError, ShapeError
 from wildtype.models.cell_transformer.config import CellTransformerConfig, PriorHead, assign_heads, check
 from wildtype.models.cell_transformer.encoder import Encoder
 from wildtype.models.cell_transformer.head import PerturbationHead
-from wildtype.models.interface import Model, OrganismTensors, Prediction, WildType, prior_operator
+from wildtype.models.interface import Model, OrganismTensors, Output, Prediction, WildType, prior_operator
 from wildtype.mutants.batch import MutantBatch
 from wildtype.nn.sparse import SparseOperator
 from wildtype.organism import GeneGraphs
@@ -25,8 +25,10 @@ class CellTransformer(Model):
         Settings.
     genes, features : int
         Number of genes n and of features per gene f.
-    phenotypes, conditions : int
-        Number of outputs p and of conditions.
+    phenotypes : int or sequence of Output
+        The p outputs; a number stands for so many scalars.
+    conditions : int
+        Number of conditions.
     relations : sequence of str
         Relations of the organism that have edges, in order; the config's rule gives heads to them.
     channels : int
@@ -46,7 +48,7 @@ class CellTransformer(Model):
         *,
         genes: int,
         features: int,
-        phenotypes: int,
+        phenotypes: int | Sequence[Output],
         conditions: int = 1,
         relations: Sequence[str] = (),
         channels: int = 0,
@@ -58,7 +60,9 @@ class CellTransformer(Model):
         self.genes = genes
         self.features = features
         self.encoder = Encoder(config, genes, features, self.prior_heads)
-        self.head = PerturbationHead(config, phenotypes, conditions, channels, len(self.prior_heads))
+        self.head = PerturbationHead(
+            config, Output.of(phenotypes), conditions, channels, len(self.prior_heads)
+        )
 
     def priors(self, graphs: GeneGraphs) -> dict[str, SparseOperator]:
         """Return the operator over tokens of every relation that a head follows."""
@@ -89,4 +93,5 @@ class CellTransformer(Model):
 
     def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
         """Predict the phenotypes [b, p] of a batch of mutants, in units of the scaled labels."""
-        return Prediction(self.head(wild_type, mutants))
+        prediction: Prediction = self.head(wild_type, mutants)
+        return prediction

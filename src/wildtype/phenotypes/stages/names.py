@@ -26,9 +26,9 @@ _SHARED = ("unit", "direction", "level", "min_order")
 def name_phenotypes(measurements: Measurements, studies: str) -> tuple[tuple[Phenotype, ...], Ints]:
     """Return the phenotypes, those of fewest genes first, then by name, and the position [m] of every row's.
 
-    A trait is a phenotype of its own, ``phenotype:trait``; with ``studies="apart"`` a study is too,
-    ``study:phenotype``. The source of a phenotype is that of all its traits, since features made from one
-    trait of a screen tell of the others.
+    A trait is a phenotype of its own, ``phenotype:trait``, in the group ``phenotype``; with
+    ``studies="apart"`` a study is too, ``study:phenotype``. The source of a phenotype is that of all its
+    traits, since features made from one trait of a screen tell of the others.
 
     Raises
     ------
@@ -73,6 +73,7 @@ def _phenotype(key: tuple[str, ...], definitions: Sequence[Definition]) -> Pheno
         min_order=first.min_order,
         strong=max(d.strong for _, d in definitions),
         description="; ".join(descriptions),
+        group=":".join(part for part in key[:2] if part) if key[2] else "",
     )
 
 

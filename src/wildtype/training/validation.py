@@ -1,0 +1,108 @@
+"""`ValidationScore`: one number by which epochs are compared, however many phenotypes there are.
+
+A scalar is scored by its Pearson over the validation mutants; a class by its average precision; a number per
+gene by the mean over genes of the Pearson over mutants. The score is the mean over heads: the members of a
+vector are averaged first, so that 281 traits of one screen do not outvote fitness. What has no value (fewer
+than two rows, or all equal) is left out.
+
+Legend: m rows · n genes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from wildtype.models.interface import Output, Prediction
+from wildtype.mutants.batch import MutantBatch
+from wildtype.training.objective import profile_targets, targets_of
+
+Floats = NDArray[np.float64]
+
+
+class ValidationScore:
+    """Collects what was predicted and measured, batch by batch.
+
+    Parameters
+    ----------
+    outputs : sequence of Output
+        The phenotypes; none: all are scalars that stand alone.
+    """
+
+    def __init__(self, outputs: Sequence[Output] = ()) -> None:
+        self.outputs = outputs
+        self._rows: tuple[list[Tensor], list[Tensor], list[Tensor]] = ([], [], [])
+        self._profiles: dict[int, tuple[list[Tensor], list[Tensor]]] = {}
+
+    def add(self, prediction: Prediction, batch: MutantBatch) -> None:
+        """Take note of a batch."""
+        predicted, measured, phenotype = self._rows
+        known = ~batch.value.isnan()
+        predicted.append(targets_of(prediction, batch)[known].float().cpu())
+        measured.append(batch.value[known].cpu())
+        phenotype.append(batch.phenotype[known].cpu())
+        for p, profile in prediction.profiles.items():
+            if (found := profile_targets(batch, p)) is not None:
+                said, truth = self._profiles.setdefault(p, ([], []))
+                said.append(profile.dense(found[0]).float().cpu())
+                truth.append(found[1].cpu())
+
+    def result(self) -> tuple[float, float]:
+        """Return the score, and the mean squared error over all numbers (of a class, of its probability)."""
+        predicted, measured, phenotype = (torch.cat(parts) for parts in self._rows)
+        by_head: dict[object, list[float]] = {}
+        squares, count = 0.0, 0
+        for p in phenotype.unique().tolist():
+            rows = phenotype == p
+            output = self.outputs[p] if self.outputs else Output(str(p))
+            a, b = predicted[rows], measured[rows]
+            a = a.sigmoid() if output.form == "class" else a
+            squares, count = squares + float(torch.sum((a - b) ** 2)), count + len(a)
+            score = _average_precision(a, b) if output.form == "class" else _pearson(a, b)
+            if not np.isnan(score):
+                by_head.setdefault(output.head, []).append(score)
+        for p, (said, truth) in self._profiles.items():
+            a, b = torch.cat(said), torch.cat(truth)
+            there = ~b.isnan()
+            squares, count = squares + float(torch.sum((a - b)[there] ** 2)), count + int(there.sum())
+            scores = pearson_by_gene(a.double().numpy(), b.double().numpy())
+            if np.isfinite(scores).any():
+                by_head.setdefault(self.outputs[p].head, []).append(float(np.nanmean(scores)))
+        heads = [float(np.mean(scores)) for scores in by_head.values()]
+        return float(np.mean(heads)) if heads else 0.0, squares / max(count, 1)
+
+
+def _pearson(a: Tensor, b: Tensor) -> float:
+    a, b = a.double(), b.double()
+    if len(a) > 1 and a.std() > 0 and b.std() > 0:
+        return float(torch.corrcoef(torch.stack([a, b]))[0, 1])
+    return float("nan")
+
+
+def _average_precision(score: Tensor, label: Tensor) -> float:
+    from sklearn.metrics import average_precision_score
+
+    if not 0 < int(label.sum()) < len(label):
+        return float("nan")
+    return float(average_precision_score(label.numpy(), score.numpy()))
+
+
+def pearson_by_gene(predicted: Floats, measured: Floats) -> Floats:
+    """Return the Pearson [n] over mutants of every gene, from [m, n] (NaN: not measured); NaN where it has
+    fewer than two mutants or all are equal.
+    """
+    there = np.isfinite(measured)
+    count = np.maximum(there.sum(0), 1)
+
+    def centred(x: Floats) -> Floats:
+        x = np.where(there, x, 0.0)
+        return np.where(there, x - x.sum(0) / count, 0.0)
+
+    a, b = centred(predicted), centred(measured)
+    spread = np.sqrt((a * a).sum(0) * (b * b).sum(0))
+    flat = (np.sqrt((a * a).mean(0)) <= 1e-9) | (np.sqrt((b * b).mean(0)) <= 1e-9) | (there.sum(0) < 2)
+    return np.asarray(np.where(flat, np.nan, (a * b).sum(0) / np.where(flat, 1.0, spread)))
