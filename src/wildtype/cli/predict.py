@@ -31,6 +31,10 @@ def command(
         str, typer.Option("--as", help="phenotype, or fitness: also what it implies for fitness.")
     ] = "phenotype",
     condition: Annotated[str | None, typer.Option(help="One of the dataset's conditions.")] = None,
+    interval: Annotated[
+        float | None,
+        typer.Option(help="Add intervals of this coverage, as in 0.9, and the spread of an ensemble."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Predict mutants by gene name; every column beside the prediction says how far to trust it."""
@@ -46,7 +50,7 @@ def command(
         raise GeneSetError("there is nothing to predict: name genes with --set A,B or give --file")
     from wildtype.inference.predictor import load
 
-    frame = load(run).predict(wanted, as_=as_, condition=condition)  # type: ignore[arg-type]
+    frame = load(run).predict(wanted, as_=as_, condition=condition, interval=interval)  # type: ignore[arg-type]
     if output is not None:
         _write(frame, output)
     elif json:

@@ -7,6 +7,7 @@
     scaling.json           mean and standard deviation of each phenotype's training labels
     metrics.json           what the run measured
     known.npz              measured mutants, and the part of the split that each was in
+    calibration.npz        what the model said of its validation rows, for intervals (where it was made with them)
     format_version         2
 
 A checkpoint of the cell transformer holds no graph: it encodes the wild type from features and weights alone.
@@ -35,6 +36,8 @@ from wildtype.models.ensemble import Ensemble
 from wildtype.models.interface import Model, OrganismTensors, WildType
 from wildtype.models.organism_storage import from_tensors, to_tensors
 from wildtype.models.registry import config_class, make_model
+from wildtype.models.validation_rows import FILE as CALIBRATION
+from wildtype.models.validation_rows import ValidationRows
 from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.storage import read_table, save_table
@@ -101,6 +104,9 @@ class Checkpoint:
         Dataset, organism, split, seed: where the model comes from.
     metrics : dict
         What the run measured.
+    validation : ValidationRows or None
+        What the model says of the validation rows among the known ones; None in checkpoints that were made
+        without.
     """
 
     model: Model
@@ -114,6 +120,7 @@ class Checkpoint:
     known: Known
     origin: dict[str, Any] = field(default_factory=dict)
     metrics: dict[str, Any] = field(default_factory=dict)
+    validation: ValidationRows | None = None
 
     @torch.no_grad()
     def encode(self) -> WildType:
@@ -126,13 +133,26 @@ class Checkpoint:
         """Predict every phenotype of M mutants: [M, p], in the phenotypes' units; O(M d) memory beyond the
         result.
         """
+        return self.predict_with_sd(table, wild_type)[0]
+
+    @torch.no_grad()
+    def predict_with_sd(
+        self, table: MutantTable, wild_type: WildType | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Predict as ``predict`` does; also return the standard deviation over an ensemble's members [M, p],
+        in the phenotypes' units, NaN for a single model.
+        """
         wild_type = wild_type or self.encode()
         batch = MutantBatch.from_table(table)
         out = np.empty((len(table), len(self.phenotypes)))
+        spread = np.full_like(out, np.nan)
         for start in range(0, len(table), BATCH):
             stop = min(start + BATCH, len(table))
-            out[start:stop] = self.model(wild_type, batch.slice(start, stop)).mean.double().numpy()
-        return self.mean + self.sd * out
+            said = self.model(wild_type, batch.slice(start, stop))
+            out[start:stop] = said.mean.double().numpy()
+            if said.sd is not None:
+                spread[start:stop] = said.sd.double().numpy()
+        return self.mean + self.sd * out, np.abs(self.sd) * spread
 
     def predict_measured(self, table: MutantTable) -> NDArray[np.float64]:
         """Predict, for every row, the phenotype that the row measured: [M]."""
@@ -150,6 +170,8 @@ class Checkpoint:
             tensors, shapes = to_tensors(self.organism)
             save_file(tensors, temporary / "organism.safetensors")
             save_table(known.table, temporary / "known.npz", beside)
+            if self.validation is not None:
+                self.validation.save(temporary)
             write_json(temporary / "genes.json", self.genes.to_json())
             scaling = {
                 p["name"]: {"mean": m, "sd": s}
@@ -177,6 +199,7 @@ class Checkpoint:
                         "known.npz",
                         "genes.json",
                         "scaling.json",
+                        *([] if self.validation is None else [CALIBRATION]),
                     )
                 },
             }
@@ -239,6 +262,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         model = _model(record, len(genes), organism.features.shape[1])
         model.load_state_dict(load_file(folder / "model.safetensors"))
         phenotypes = record["phenotypes"]
+        validation = ValidationRows.read(folder) if CALIBRATION in record["sha256"] else None
     except CheckpointError:
         raise
     except FileNotFoundError as error:
@@ -262,6 +286,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         known=known,
         origin=record["origin"],
         metrics=metrics,
+        validation=validation,
     )
 
 

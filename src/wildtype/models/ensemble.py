@@ -1,4 +1,7 @@
-"""`Ensemble`: several models of one kind, trained from different seeds, that predict their mean.
+"""`Ensemble`: several models of one kind that predict their mean, and how far they lie apart.
+
+Members come from different seeds (deep ensembles: Lakshminarayanan et al. 2017) or from the ends of the cycles
+of one training (snapshot ensembles: Huang et al. 2017).
 
 Legend: b mutants · p phenotypes · m members.
 """
@@ -24,7 +27,7 @@ class EnsembleWildType(WildType):
 
 
 class Ensemble(Model):
-    """The mean of m trained models, each of which was fitted alone.
+    """The mean of m trained models.
 
     Parameters
     ----------
@@ -44,7 +47,8 @@ class Ensemble(Model):
         return EnsembleWildType(encoded[0].cls, encoded[0].genes, members=encoded)
 
     def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
-        """Return the members' mean prediction [b, p]."""
+        """Return the members' mean prediction [b, p], and their sample standard deviation (of two or more)."""
         assert isinstance(wild_type, EnsembleWildType)
         pairs = zip(self.members, wild_type.members, strict=True)
-        return Prediction(torch.stack([member(own, mutants).mean for member, own in pairs]).mean(0))
+        said = torch.stack([member(own, mutants).mean for member, own in pairs])
+        return Prediction(said.mean(0), said.std(0) if len(said) > 1 else None)

@@ -218,9 +218,12 @@ class WildType:
 
 @dataclass(slots=True)
 class Prediction:
-    """Predicted phenotypes ``mean`` [b, p], in units of the scaled labels."""
+    """Predicted phenotypes ``mean`` [b, p], in units of the scaled labels, and where several models were
+    asked the standard deviation ``sd`` [b, p] of what they said.
+    """
 
     mean: Tensor
+    sd: Tensor | None = None
 
 
 class Model(nn.Module, ABC):

@@ -37,7 +37,9 @@ from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.ensemble import Ensemble
 from wildtype.models.interface import Model, OrganismTensors
 from wildtype.models.registry import check
+from wildtype.models.validation_rows import ValidationRows
 from wildtype.phenotypes import Dataset
+from wildtype.phenotypes.units import held_out_units
 from wildtype.profiling.memory import PeakMemory
 from wildtype.profiling.record import FILE
 from wildtype.report.table import to_markdown
@@ -308,7 +310,12 @@ def _checkpoint(
         },
     )
     validation = data.part("validation")
-    error = checkpoint.predict_measured(validation) - validation.value
+    rows = np.arange(len(validation)), validation.phenotype
+    values, sd = checkpoint.predict_with_sd(validation)
+    checkpoint.validation = ValidationRows(
+        values[rows], sd[rows], held_out_units(data.dataset, data.split, "validation")
+    )
+    error = values[rows] - validation.value
     checkpoint.metrics = {
         "fit": asdict(reports[0]),
         "members": [asdict(report) for report in reports[1:]],
