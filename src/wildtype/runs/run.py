@@ -7,6 +7,7 @@
     estimate.json                                           what was predicted of time, memory and disk
     profile.json                                            where the time of its steps went
     logs/ · resume/                                         every step's losses; where to continue
+    snapshots/                                              weights of its members, where training.snapshots asks
     member-2/ …                                             the same of the further members of an ensemble
 
 The folder takes its name before training starts, so that a killed run can be resumed; ``comparison.json`` is
@@ -15,6 +16,7 @@ written last and marks a finished run.
 
 from __future__ import annotations
 
+import copy
 import json
 import shutil
 import time
@@ -26,6 +28,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 from wildtype.config.schema import TrainConfig
 from wildtype.errors import CheckpointError, ConfigError, OutputError
@@ -51,6 +54,8 @@ from wildtype.runs.record import environment
 from wildtype.runs.setup import build, relations
 from wildtype.seeds import derive
 from wildtype.training.fit import FitReport, accelerator, fit_model
+from wildtype.training.snapshots import FOLDER as SNAPSHOTS
+from wildtype.training.snapshots import read_snapshots
 from wildtype.training.task import EXECUTIONS
 
 MARK = "settings.json"
@@ -225,7 +230,7 @@ def _claim(config: TrainConfig, fingerprint: str) -> Path:
 def _clear(folder: Path) -> None:
     """Remove what an older run left in its folder, and nothing else."""
     members = (path.name for path in folder.glob(f"{MEMBER}[0-9]*"))
-    for name in ("checkpoint", "logs", "resume", *members):
+    for name in ("checkpoint", "logs", "resume", SNAPSHOTS, *members):
         shutil.rmtree(folder / name, ignore_errors=True)
     for name in (
         DONE,
@@ -258,7 +263,7 @@ def _fit(
     folder: Path,
     fingerprint: str,
 ) -> tuple[Model, list[FitReport]]:
-    """Fit ``model``, and further members of an ensemble in folders of their own."""
+    """Fit ``model``, and further members of an ensemble in folders of their own; snapshots are members too."""
     members, reports = [model], []
     for number in range(config.training.members):
         seed, room = config.seed, folder
@@ -284,7 +289,20 @@ def _fit(
         if writing.recorder.begun:  # a finished run that is resumed keeps its profile
             writing.done()
         reports.append(report)
-    return (model if len(members) == 1 else Ensemble(members).eval()), reports
+    if config.training.snapshots and config.execution == "training":
+        rooms = [folder, *(folder / f"{MEMBER}{i + 1}" for i in range(1, len(members)))]
+        members = [
+            _with_weights(member, weights)
+            for member, room in zip(members, rooms, strict=True)
+            for weights in read_snapshots(room, config.training)
+        ]
+    return (members[0] if len(members) == 1 else Ensemble(members).eval()), reports
+
+
+def _with_weights(model: Model, weights: dict[str, Tensor]) -> Model:
+    other = copy.deepcopy(model)
+    other.load_state_dict(weights)
+    return other
 
 
 def _checkpoint(
