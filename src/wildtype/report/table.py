@@ -14,7 +14,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from wildtype.evaluation.compare import HEADLINES, Comparison, Estimate, Score, signed
+from wildtype.evaluation.bootstrap import Estimate
+from wildtype.evaluation.compare import HEADLINES, Comparison, Score, signed
 
 if TYPE_CHECKING:
     from wildtype.organism import Organism
