@@ -46,6 +46,9 @@ class Estimate:
     high: float = NAN
 
 
+UNDEFINED = Estimate()
+
+
 @dataclass(frozen=True, eq=False)
 class Clusters:
     """Which clusters each row belongs to.

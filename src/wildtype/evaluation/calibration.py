@@ -1,7 +1,8 @@
 """Do intervals hold what they promise? Coverage and width on test rows, group by group.
 
-A group is what intervals are made for (`evaluation.conformal`): a number of genes, so many of which no training
-row has. Rows with unseen genes are never pooled with others: a mean over both hides that one is too narrow.
+A group is what intervals are made for (`evaluation.conformal`): a number of genes, so many of which no
+training row has. Rows with unseen genes are never pooled with others: a mean over both hides that one is too
+narrow.
 
 Legend: m test rows · l levels.
 """

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from wildtype.errors import CheckpointError, ConfigError, DatasetError, ShapeError
 from wildtype.evaluation.bootstrap import (
     NAN,
+    UNDEFINED,
     Estimate,
     bootstrap,
     clusters_for,
@@ -77,14 +78,14 @@ class Score:
     model: str
     baseline: bool
     n: int
-    pearson: Estimate = Estimate()
-    pearson_by_condition: Estimate = Estimate()
-    spearman: Estimate = Estimate()
-    mse: Estimate = Estimate()
-    r2: Estimate = Estimate()
-    auroc_sign: Estimate = Estimate()
-    auroc_strong: Estimate = Estimate()
-    pearson_negatives: Estimate = Estimate()
+    pearson: Estimate = UNDEFINED
+    pearson_by_condition: Estimate = UNDEFINED
+    spearman: Estimate = UNDEFINED
+    mse: Estimate = UNDEFINED
+    r2: Estimate = UNDEFINED
+    auroc_sign: Estimate = UNDEFINED
+    auroc_strong: Estimate = UNDEFINED
+    pearson_negatives: Estimate = UNDEFINED
     delta: Difference | None = None
     seconds: float | None = None
     peak_mib: float | None = None

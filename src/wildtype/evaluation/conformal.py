@@ -1,27 +1,26 @@
 """Conformal prediction intervals from the validation rows of a run, honest about genes never seen.
 
-Split conformal prediction (Vovk, Gammerman & Shafer 2005): with scores s = |label - prediction| of n rows that
-were not trained on, a new row of the same kind is covered at level 1 - a by the ceil((n+1)(1-a))-th smallest
-score. Where an ensemble says how far its members lie apart, s is divided by (sd + offset), so that intervals
-widen with disagreement (Lei et al. 2018, section 5.2); the offset, the median sd of the rows, keeps members that
-happen to agree from promising certainty.
+Split conformal prediction (Vovk, Gammerman & Shafer 2005): with scores s = abs(label - prediction) of n rows
+that were not trained on, a new row of the same kind is covered at level 1 - a by the ceil((n+1)(1-a))-th
+smallest score. Where an ensemble says how far its members lie apart, s is divided by (sd + offset), so that
+intervals widen with disagreement (Lei et al. 2018, section 5.2); the offset, the median sd of the rows, keeps
+members that happen to agree from promising certainty.
 
-*Groups* (Mondrian): a query is judged by validation rows of its own phenotype, its own number of genes and its
-own number of genes that no training row has. Where there are none, or too few for the level, there is no
+*Groups* (Mondrian): a query is judged by validation rows of its own phenotype, its own number of genes and
+its own number of genes that no training row has. Where there are none, or too few for the level, there is no
 interval but a reason: another group would promise what nobody has measured.
 
 *Clusters*: rows that lack the same gene go wrong together, so that n rows of K unseen genes say less than n
-rows. Pooling them covers too little (`docs/uncertainty.md` has the figures), and treating genes as the units, as
-with hierarchical conformal prediction (Lee, Barber & Willett 2023), covers far too much while K is small. So
-the quantile is calibrated by leaving one cluster out: of every level the thresholds of the rows that share no
-unseen gene with row i are held against row i, the smallest level that covers 1 - a of all rows so is taken, and the
-median of its thresholds is the one for queries. With clusters of one row each this would be the plain rule up
-to 1/n, which then is used itself. The calibrated quantile is right on average over draws of genes to within a
-few tenths of a per cent from some ten clusters on (a test simulates it); unlike the plain rule it has no
-guarantee for every sample size.
+rows. Pooling them covers too little, and treating genes as the units, as hierarchical conformal prediction
+does (Lee, Barber & Willett 2023), covers far too much while K is small (`docs/uncertainty.md` has the
+figures). So the quantile is calibrated by leaving clusters out: row i is held against quantiles of the rows
+that share no unseen gene with it; the smallest quantile that covers 1 - a of all rows in this way is taken,
+and the median of its thresholds is the one for queries. Where every row is a cluster of its own this differs
+from the plain rule by one rank at most, and the plain rule is used. Unlike that, the calibrated quantile has
+no guarantee for every sample size: it is right on average over draws of genes, to within a per cent from some
+ten clusters on.
 
-A run chooses its epoch by the same validation rows; what that does to coverage is measured in
-`docs/uncertainty.md`.
+A run chooses its epoch by the same validation rows; `docs/uncertainty.md` says what that does to coverage.
 
 Legend: m queries · p phenotypes · n rows of a group · c cluster columns · K clusters.
 """
@@ -242,7 +241,7 @@ class Conformal:
                 if why:
                     reasons.append((rows, f"no interval for {name}: {why}"))
                     continue
-                quantile, offset = self._quantile(group)
+                offset = self._quantile(group)[1]
                 scale = sd[rows, p] + offset if math.isfinite(offset) else 1.0
                 half[rows, p] = score * scale
         for bad, what in ((strange, "did such a thing to a gene"), (elsewhere, "was in this condition")):

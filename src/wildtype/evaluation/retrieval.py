@@ -1,6 +1,7 @@
 """Finding strong interactions: how good is the top of a ranked list, and the ranking as a whole?
 
-A row is a hit when its label is at least ``strong`` from zero, the phenotype's own threshold. There are three lists:
+A row is a hit when its label is at least ``strong`` from zero, the phenotype's own threshold. There are three
+lists:
 
 ==========  ============================  =========================
 list        a hit                         ranked by
@@ -78,8 +79,8 @@ class Ranking:
         for k in TOP:
             out[f"precision@{k}"] = _at(np.full(len(rows), float(k)), taken, found)
         out["precision@hits"] = _at(hits, taken, found)
-        for k in (*TOP, "hits"):
-            out[f"enrichment@{k}"] = out[f"precision@{k}"] / share
+        for name in (*TOP, "hits"):
+            out[f"enrichment@{name}"] = out[f"precision@{name}"] / share
         return out
 
 

@@ -7,7 +7,7 @@
     scaling.json           mean and standard deviation of each phenotype's training labels
     metrics.json           what the run measured
     known.npz              measured mutants, and the part of the split that each was in
-    calibration.npz        what the model said of its validation rows, for intervals (where it was made with them)
+    calibration.npz        what the model says of its validation rows, for intervals; older ones lack it
     format_version         2
 
 A checkpoint of the cell transformer holds no graph: it encodes the wild type from features and weights alone.

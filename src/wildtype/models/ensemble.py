@@ -1,7 +1,7 @@
 """`Ensemble`: several models of one kind that predict their mean, and how far they lie apart.
 
-Members come from different seeds (deep ensembles: Lakshminarayanan et al. 2017) or from the ends of the cycles
-of one training (snapshot ensembles: Huang et al. 2017).
+Members come from different seeds (deep ensembles: Lakshminarayanan et al. 2017) or from the ends of the
+cycles of one training (snapshot ensembles: Huang et al. 2017).
 
 Legend: b mutants · p phenotypes · m members.
 """
@@ -47,7 +47,7 @@ class Ensemble(Model):
         return EnsembleWildType(encoded[0].cls, encoded[0].genes, members=encoded)
 
     def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
-        """Return the members' mean prediction [b, p], and their sample standard deviation (of two or more)."""
+        """Return the members' mean prediction [b, p], and the standard deviation of several."""
         assert isinstance(wild_type, EnsembleWildType)
         pairs = zip(self.members, wild_type.members, strict=True)
         said = torch.stack([member(own, mutants).mean for member, own in pairs])

@@ -1,5 +1,5 @@
-"""What a trained model said of its own validation rows, kept beside its weights so that intervals of any level
-can be made later.
+"""What a trained model says of its own validation rows, kept beside its weights so that intervals of any
+level can be made later.
 
 Legend: v validation rows, in the order in which ``Known.table`` holds them.
 """

@@ -7,7 +7,7 @@
     estimate.json                                           what was predicted of time, memory and disk
     profile.json                                            where the time of its steps went
     logs/ · resume/                                         every step's losses; where to continue
-    snapshots/                                              weights of its members, where training.snapshots asks
+    snapshots/                                              weights of members, with training.snapshots
     member-2/ …                                             the same of the further members of an ensemble
 
 The folder takes its name before training starts, so that a killed run can be resumed; ``comparison.json`` is
@@ -263,7 +263,7 @@ def _fit(
     folder: Path,
     fingerprint: str,
 ) -> tuple[Model, list[FitReport]]:
-    """Fit ``model``, and further members of an ensemble in folders of their own; snapshots are members too."""
+    """Fit ``model``, and further members in folders of their own; snapshots are members too."""
     members, reports = [model], []
     for number in range(config.training.members):
         seed, room = config.seed, folder

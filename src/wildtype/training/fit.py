@@ -171,13 +171,8 @@ def fit_model(
     steps = config.epochs * len(loader)
     steps = min(steps, config.steps or steps)
     task = FitTask(model, organism, config, steps, seed, weight, execution)
-    hooks: list[Callback] = [
-        PhaseHooks(recorder),
-        Snapshots(folder, config),
-        keeper,
-        _NextEpoch(loader, keeper),
-        _LastWords(),
-    ]
+    hooks: list[Callback] = [PhaseHooks(recorder), Snapshots(folder, config), keeper]
+    hooks += [_NextEpoch(loader, keeper), _LastWords()]
     if resume:
         hooks.append(_Restore(keeper.resume(task)))
         loader.set_epoch(keeper.epoch)

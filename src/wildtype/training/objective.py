@@ -121,7 +121,8 @@ def mean_weight(table: MutantTable) -> float:
 
 
 def learning_rate(step: int, ends: Sequence[int], peak: float, warmup: float) -> float:
-    """Return the learning rate at a step: linear warm-up, then cosine decay to zero (Loshchilov & Hutter 2017).
+    """Return the learning rate at a step: linear warm-up, then cosine decay to zero (Loshchilov & Hutter
+    2017).
 
     ``ends`` are the steps (ascending) before which cycles end; a single one is that of the run. Each further
     cycle starts again at ``peak`` (Huang et al. 2017, equation 2). Warm-up takes the share ``warmup`` of all

@@ -1,8 +1,8 @@
 """Snapshot ensembles: the ends of the last cycles of one training, as members (Huang et al. 2017, ICLR).
 
-The learning rate falls along a cosine from its peak to zero again and again; where a cycle ends the weights are
-near a minimum, and the next cycle leaves it. Cycles are whole epochs, so that each end is validated and stands
-in the resume state. Which epoch was best plays no part: members are taken because their cycle ended.
+The learning rate falls along a cosine from its peak to zero again and again; where a cycle ends the weights
+are near a minimum, and the next cycle leaves it. Cycles are whole epochs, so that runs resume between them.
+Which epoch was best on validation plays no part: members are taken because their cycle ended.
 """
 
 from __future__ import annotations
