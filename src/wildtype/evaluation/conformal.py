@@ -79,7 +79,7 @@ class Quantile:
         chosen = np.unique(np.linspace(0, len(names) - 1, min(len(names), LEFT_OUT)).astype(np.int64))
         self._weight = counts[chosen]
         for k in chosen.tolist():
-            out = np.isin(member, names[k]).any(1)
+            out = (member[:, :, None] == names[k]).any((1, 2))
             before = np.cumsum(~out)
             others = int(before[-1])
             self._below.append(before[at == k] / others if others else np.ones(counts[k]))
@@ -286,7 +286,7 @@ class Conformal:
     def _clusters(self, rows: Ints, unseen: int) -> Ints:
         """Return [n, c] what rows of a group share: unseen genes, what the split held out, or their set."""
         table, unit = self._table.take(rows), self._rows.unit[rows]
-        columns = table.gene[~self._seen[table.gene]].reshape(-1, unseen)
+        columns = table.gene[~self._seen[table.gene]].reshape(rows.size, unseen)
         if (unit >= 0).any():
             beside = np.where(unit >= 0, unit, unit.max() + 1 + table.set_id)
         elif not unseen:
