@@ -107,7 +107,7 @@ def test_command_refuses(tiny_run: Path, tmp_path: Path) -> None:
     assert_one_sentence(wrong, "end it in .svg")
 
 
-def shared_effects(seed: int, n: int = 50) -> Dataset:
+def shared_effects(seed: int, n: int = 64) -> Dataset:
     """A dataset of a known random process: effects of genes, which nothing but rows of a gene tells, and
     noise.
     """

@@ -37,10 +37,10 @@ class Coverage:
         Which rows; ``order`` genes each, ``unseen`` of them in no training row.
     level : float
         What was promised.
-    rows : int
-        Test rows.
+    rows, without : int
+        Test rows, and how many of them have no interval.
     coverage : float
-        Share of them inside; NaN where there are no intervals.
+        Share of the others inside; NaN where there are none.
     low, high : float
         95 % interval of the coverage from resampled genes (NaN: not made).
     width : float
@@ -48,7 +48,7 @@ class Coverage:
     calibration_rows, calibration_clusters : int
         Validation rows that the intervals rest on, and how many independent clusters they form.
     reason : str
-        Why there are no intervals; empty where there are.
+        Why some rows have no interval; empty where all have.
     """
 
     phenotype: str
@@ -57,6 +57,7 @@ class Coverage:
     unseen: int
     level: float
     rows: int
+    without: int
     coverage: float
     low: float
     high: float
@@ -101,40 +102,40 @@ def measure_coverage(
     found = []
     for level in levels:
         around = conformal.intervals(test, values, sd, level)
-        for p, name in enumerate(conformal.phenotypes):
-            own = test.phenotype == known.phenotypes.index(name)
-            for group, members in conformal.groups(test, p):
-                rows = members[own[members]]
-                if not rows.size:
-                    continue
-                low, high = around.low[rows, p], around.high[rows, p]
-                there = np.isfinite(low)
-                truth = test.value[rows].astype(np.float64)
-                inside = (low <= truth) & (truth <= high)
-                why = next((text for at, text in around.reasons if np.isin(rows, at).any()), "")
-                calibration, clusters = conformal.rows(group)
-                coverage, bounds = math.nan, (math.nan, math.nan)
-                if there.any():
-                    coverage = float(inside[there].mean())
-                    if replicates:
-                        bounds = _bounds(test.take(rows[there]), inside[there], replicates, seed)
-                found.append(
-                    Coverage(
-                        phenotype=name,
-                        group=str(group),
-                        order=group.order,
-                        unseen=group.unseen,
-                        level=float(level),
-                        rows=int(there.sum()) if there.any() else rows.size,
-                        coverage=coverage,
-                        low=bounds[0],
-                        high=bounds[1],
-                        width=float((high - low)[there].mean()) if there.any() else math.nan,
-                        calibration_rows=calibration,
-                        calibration_clusters=clusters,
-                        reason=why,
-                    )
+        for group, members in conformal.groups(test):
+            name = conformal.phenotypes[group.phenotype]
+            rows = members[test.phenotype[members] == known.phenotypes.index(name)]
+            if not rows.size:
+                continue
+            low, high = around.low[rows, group.phenotype], around.high[rows, group.phenotype]
+            there = np.isfinite(low)
+            any_there = bool(there.any())
+            truth = test.value[rows].astype(np.float64)
+            inside = (low <= truth) & (truth <= high)
+            bounds = math.nan, math.nan
+            if any_there and replicates:
+                bounds = _bounds(test.take(rows[there]), inside[there], replicates, seed)
+            calibration, clusters = conformal.rows(group)
+            own = tuple(f"no interval{what}: " for what in (f" for {name}", ""))
+            whys = [why for at, why in around.reasons if why.startswith(own) and np.isin(rows, at).any()]
+            found.append(
+                Coverage(
+                    phenotype=name,
+                    group=str(group),
+                    order=group.order,
+                    unseen=group.unseen,
+                    level=float(level),
+                    rows=rows.size,
+                    without=int((~there).sum()),
+                    coverage=float(inside[there].mean()) if any_there else math.nan,
+                    low=bounds[0],
+                    high=bounds[1],
+                    width=float((high - low)[there].mean()) if any_there else math.nan,
+                    calibration_rows=calibration,
+                    calibration_clusters=clusters,
+                    reason="; ".join(whys),
                 )
+            )
     return found
 
 
@@ -170,7 +171,7 @@ class MeanCoverage:
 def mean_coverage(runs: Iterable[Sequence[Coverage]]) -> list[MeanCoverage]:
     """Return the mean over runs of every group and level that any of them has intervals for.
 
-    ``rows`` are those of all runs together; every run counts alike, however many rows it has.
+    ``rows`` are those with an interval, of all runs together; every run counts alike, however many it has.
     """
     groups: dict[tuple[str, str, float], list[Coverage]] = {}
     for run in runs:
@@ -189,7 +190,7 @@ def mean_coverage(runs: Iterable[Sequence[Coverage]]) -> list[MeanCoverage]:
                 unseen=first.unseen,
                 level=first.level,
                 runs=len(group),
-                rows=sum(found.rows for found in group),
+                rows=sum(found.rows - found.without for found in group),
                 coverage=float(shares.mean()),
                 coverage_sd=float(shares.std(ddof=1)) if len(group) > 1 else math.nan,
                 width=float(np.mean([found.width for found in group])),

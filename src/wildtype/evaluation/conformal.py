@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -201,10 +201,13 @@ class Conformal:
         """Return [M] how many genes of each row no training row has."""
         return count_genes(table, ~self._seen)
 
-    def groups(self, table: MutantTable, phenotype: int) -> Iterator[tuple[Group, Ints]]:
-        """Yield the groups of a phenotype's queries, and the rows of each."""
-        p = np.full(len(table), phenotype)
-        yield from _rows_of_groups(p, table.order, self.unseen(table)).items()
+    def groups(self, table: MutantTable) -> Iterator[tuple[Group, Ints]]:
+        """Yield the groups that some queries [m] are in, phenotype by phenotype, and the rows of each."""
+        same = np.zeros(len(table), np.int64)
+        found = _rows_of_groups(same, table.order, self.unseen(table))
+        for p in range(len(self.phenotypes)):
+            for group, rows in found.items():
+                yield replace(group, phenotype=p), rows
 
     def rows(self, group: Group) -> tuple[int, int]:
         """Return how many validation rows, and clusters of them, a group has."""
@@ -235,15 +238,14 @@ class Conformal:
         reasons: list[tuple[Ints, str]] = []
         strange = count_other_kinds(table, self._kinds) > 0
         elsewhere = ~np.isin(table.condition, self._table.condition)
-        for p, name in enumerate(self.phenotypes):
-            for group, rows in self.groups(table, p):
-                score, why = self._score(group, level)
-                if why:
-                    reasons.append((rows, f"no interval for {name}: {why}"))
-                    continue
-                offset = self._quantile(group)[1]
-                scale = sd[rows, p] + offset if math.isfinite(offset) else 1.0
-                half[rows, p] = score * scale
+        for group, rows in self.groups(table):
+            score, why = self._score(group, level)
+            if why:
+                reasons.append((rows, f"no interval for {self.phenotypes[group.phenotype]}: {why}"))
+                continue
+            offset = self._quantile(group)[1]
+            scale = sd[rows, group.phenotype] + offset if math.isfinite(offset) else 1.0
+            half[rows, group.phenotype] = score * scale
         for bad, what in ((strange, "did such a thing to a gene"), (elsewhere, "was in this condition")):
             if bad.any():
                 half[bad] = np.nan

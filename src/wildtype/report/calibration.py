@@ -32,7 +32,7 @@ def print_coverage(found: Sequence[Coverage], console: Console) -> None:
             f"{one.level:g}",
             decimals(one.coverage, 3) + bounds,
             _width(one.width),
-            f"{one.rows:,}",
+            f"{one.rows:,}" + (f" ({one.without:,} without)" if one.without else ""),
             f"{one.calibration_rows:,} ({one.calibration_clusters:,})",
         ]
         table.add_row(*(plain_text(cell, console) for cell in cells))
