@@ -40,7 +40,7 @@ def command(
     if calibration is not None:
         asked["calibration"] = _coverage(runs, None, calibration, json)
     if retrieval:
-        asked["retrieval"] = _retrieval(runs, json)
+        asked["retrieval"] = _retrieved(runs, json)
     if agreement:
         asked["agreement"] = _agreement(runs, json)
     if not asked:
@@ -98,14 +98,14 @@ def _coverage(runs: list[Path], levels: tuple[float, ...] | None, drawing: Path 
     return None
 
 
-def _retrieval(runs: list[Path], json: bool) -> Any:
-    from wildtype.report.retrieval import print_retrieval, retrieval_json
+def _retrieved(runs: list[Path], json: bool) -> Any:
+    from wildtype.report.retrieval import print_retrieved, retrieval_json
     from wildtype.runs.run import Run
 
     compared = {str(path): Run(path).comparisons for path in runs}
     for comparisons in [] if json else compared.values():
         for comparison in comparisons.values():
-            print_retrieval(comparison, console())
+            print_retrieved(comparison, console())
     return {
         path: {name: retrieval_json(comparison) for name, comparison in comparisons.items()}
         for path, comparisons in compared.items()

@@ -23,7 +23,7 @@ from wildtype.evaluation.bootstrap import (
 )
 from wildtype.evaluation.metrics import METRICS, Bound, Floats, Statistic, bind
 from wildtype.evaluation.noise import noise_guide
-from wildtype.evaluation.retrieval import retrieval
+from wildtype.evaluation.retrieval import retrieval_estimates
 from wildtype.files import finite
 
 if TYPE_CHECKING:
@@ -351,7 +351,7 @@ def evaluate_predictions(
     lists = (
         {}
         if strong is None
-        else retrieval(truth, predictions, strong, found, replicates=replicates, seed=seed)
+        else retrieval_estimates(truth, predictions, strong, found, replicates=replicates, seed=seed)
     )
 
     def delta(model: str) -> Difference | None:

@@ -108,7 +108,7 @@ def rankings(truth: Floats, prediction: Floats, strong: float) -> dict[str, Rank
     return {name: Ranking(hit, score) for name, (hit, score) in found.items() if hit.any()}
 
 
-def retrieval(
+def retrieval_estimates(
     truth: ArrayLike,
     predictions: Mapping[str, ArrayLike],
     strong: float,

@@ -19,7 +19,7 @@ LEGEND = (
 )
 
 
-def print_retrieval(comparison: Comparison, console: Console) -> None:
+def print_retrieved(comparison: Comparison, console: Console) -> None:
     """Print the retrieval metrics of every model; 95 % intervals stand in the JSON."""
     heads = ["list", "model", "AP [95 %]", *(f"P@{k}" for k in TOP), "P@hits [95 %]", "times"]
     title = f"{comparison.dataset}, {comparison.phenotype}, split {comparison.split}: strong interactions"
