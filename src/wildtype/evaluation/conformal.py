@@ -12,12 +12,12 @@ interval but a reason: another group would promise what nobody has measured.
 
 *Clusters*: rows that lack the same gene go wrong together, so that n rows of K unseen genes say less than n
 rows. Pooling them covers too little (a test simulates it), and treating genes as the units, as hierarchical
-conformal prediction does (Lee, Barber & Willett 2023), covers far too much while K is small. So the quantile is
-calibrated by leaving clusters out: row i is held against quantiles of the rows that share no unseen gene with
-it; the smallest quantile that covers 1 - a of all rows in this way is taken, and the median of its thresholds
-is the one for queries. Where every row is a cluster of its own this differs from the plain rule by one rank at
-most, and the plain rule is used. Unlike that, the calibrated quantile has no guarantee for every sample size:
-it is right on average over draws of genes, to within a per cent or two from some ten clusters on.
+conformal prediction does (Lee, Barber & Willett 2023), covers far too much while K is small. So the quantile
+is calibrated by leaving clusters out: row i is held against quantiles of the rows that share no unseen gene
+with it; the smallest quantile that covers 1 - a of all rows in this way is taken, and the median of its
+thresholds is the one for queries. Where every row is a cluster of its own this differs from the plain rule by
+one rank at most, and the plain rule is used. Unlike that, the calibrated quantile has no guarantee for every
+sample size: it is right on average over draws of genes, to within a per cent or two from ten clusters on.
 
 A run chooses its epoch by the same validation rows; `docs/uncertainty.md` says what that does to coverage.
 
