@@ -3,11 +3,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import wildtype as wt
+from tests.command import assert_one_sentence, wildtype
 from tests.tiny import tiny_dataset
-from wildtype.errors import ConfigError, GeneSetError, SourceError, UnknownGeneError
+from wildtype.errors import CheckpointError, ConfigError, GeneSetError, SourceError, UnknownGeneError
 from wildtype.inference.predictor import Predictor
 from wildtype.inference.sets import parse_set, read_lines, read_sets
 
@@ -83,6 +85,35 @@ def test_unknown_condition_and_form_are_refused(predictor: Predictor) -> None:
         predictor.predict([["G001"]], condition="heat")
     with pytest.raises(ConfigError, match="known: phenotype, fitness"):
         predictor.predict([["G001"]], as_="growth")  # type: ignore[arg-type]
+
+
+def test_intervals_of_what_validation_can_speak_of(predictor: Predictor) -> None:
+    sets = [["G003", "G005"], ["G001"], ["G001", "G002", "G004"]]
+    frame, plain = predictor.predict(sets, interval=0.9), predictor.predict(sets)
+    assert list(frame.columns[2:6]) == ["epsilon", "epsilon_low", "epsilon_high", "epsilon_sd"]
+    assert not any(name.endswith(("_low", "_high", "_sd")) for name in plain.columns)
+    pd.testing.assert_series_equal(frame["epsilon"], plain["epsilon"])
+    assert (frame["epsilon_low"] < frame["epsilon"]).tolist() == [True, False, False]
+    assert frame["epsilon_high"].notna().tolist() == [True, False, False]
+    assert frame["epsilon_sd"].isna().all()  # a single model
+    assert frame["note"].iloc[0] == ""
+    assert "no validation row had 3 genes" in frame["note"].iloc[2]
+    narrow = predictor.predict(sets, interval=0.5)
+    assert narrow["epsilon_low"].iloc[0] > frame["epsilon_low"].iloc[0]
+
+
+def test_the_command_gives_intervals(tiny_run: Path) -> None:
+    said = wildtype("predict", str(tiny_run), "--set", "G003,G005", "--interval", "0.9")
+    assert said.stdout.startswith("genes,kinds,epsilon,epsilon_low,epsilon_high,epsilon_sd,")
+    wrong = wildtype("predict", str(tiny_run), "--set", "G003,G005", "--interval", "1.5")
+    assert_one_sentence(wrong, "interval=1.5 is no coverage")
+
+
+def test_an_older_checkpoint_says_that_it_has_no_intervals() -> None:
+    stored = wt.load(Path(__file__).parents[1] / "models" / "stored" / "format-1")
+    names = stored.genes.names
+    with pytest.raises(CheckpointError, match="made without predictions of its validation rows"):
+        stored.predict([[names[0], names[1]]], interval=0.9)
 
 
 def test_many_sets_equal_one_at_a_time(predictor: Predictor) -> None:

@@ -10,11 +10,12 @@ import pytest
 import torch
 
 from tests.tiny import tiny_organism
-from wildtype.errors import CheckpointError, OutputError
-from wildtype.models.checkpoint import load_checkpoint
+from wildtype.errors import CheckpointError, OutputError, ShapeError
+from wildtype.models.checkpoint import PARTS, load_checkpoint
 from wildtype.models.ensemble import Ensemble
 from wildtype.models.interface import MetabolismTensors, OrganismTensors, message_operator
 from wildtype.models.organism_storage import from_tensors, to_tensors
+from wildtype.models.validation_rows import ValidationRows
 from wildtype.mutants import MutantTable
 from wildtype.nn.sparse import SparseOperator
 
@@ -81,6 +82,11 @@ def test_an_ensemble_predicts_the_mean_of_its_members(tiny_run: Path, tmp_path: 
     both = replace(first, model=Ensemble([first.model, second.model]).eval())
     mean = (first.predict(TABLE) + second.predict(TABLE)) / 2
     np.testing.assert_allclose(both.predict(TABLE), mean, rtol=1e-5)
+    values, sd = both.predict_with_sd(TABLE)
+    np.testing.assert_array_equal(values, both.predict(TABLE))
+    apart = np.abs(first.predict(TABLE) - second.predict(TABLE)) / np.sqrt(2)
+    np.testing.assert_allclose(sd, apart, rtol=1e-4)
+    assert np.isnan(first.predict_with_sd(TABLE)[1]).all()
     both.save(tmp_path / "both")
     np.testing.assert_array_equal(load_checkpoint(tmp_path / "both").predict(TABLE), both.predict(TABLE))
 
@@ -95,6 +101,22 @@ def test_doses_of_known_mutants_are_kept(tiny_run: Path, tmp_path: Path) -> None
     np.testing.assert_array_equal(known.part, checkpoint.known.part)
 
 
+def test_validation_rows_are_kept(tiny_run: Path, tmp_path: Path) -> None:
+    checkpoint = load_checkpoint(tiny_run)
+    rows = checkpoint.validation
+    assert rows is not None
+    known = checkpoint.known
+    held_out = known.table.take(known.part == PARTS.index("validation"))
+    np.testing.assert_allclose(rows.predicted, checkpoint.predict(held_out)[:, 0], rtol=1e-6)
+    assert np.isnan(rows.sd).all()
+    checkpoint.validation = None
+    checkpoint.save(tmp_path / "without")
+    assert not (tmp_path / "without" / "calibration.npz").exists()
+    assert load_checkpoint(tmp_path / "without").validation is None
+    with pytest.raises(ShapeError, match="columns of shapes"):
+        ValidationRows(np.zeros(2), np.zeros(3), np.zeros(2, np.int64))
+
+
 def test_chunks_change_nothing(tiny_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     checkpoint = load_checkpoint(tiny_run)
     whole = checkpoint.predict(TABLE)
@@ -103,7 +125,15 @@ def test_chunks_change_nothing(tiny_run: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(
-    "name", ["model.safetensors", "organism.safetensors", "known.npz", "genes.json", "scaling.json"]
+    "name",
+    [
+        "model.safetensors",
+        "organism.safetensors",
+        "known.npz",
+        "genes.json",
+        "scaling.json",
+        "calibration.npz",
+    ],
 )
 def test_one_flipped_bit_is_found(copy: Path, name: str) -> None:
     content = bytearray((copy / name).read_bytes())
@@ -115,7 +145,15 @@ def test_one_flipped_bit_is_found(copy: Path, name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["model.safetensors", "organism.safetensors", "known.npz", "genes.json", "scaling.json", "metrics.json"],
+    [
+        "model.safetensors",
+        "organism.safetensors",
+        "known.npz",
+        "genes.json",
+        "scaling.json",
+        "metrics.json",
+        "calibration.npz",
+    ],
 )
 def test_a_missing_file_is_named(copy: Path, name: str) -> None:
     (copy / name).unlink()

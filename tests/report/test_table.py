@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from wildtype.evaluation.compare import Comparison, Difference, Estimate, Score
+from wildtype.evaluation.bootstrap import Estimate
+from wildtype.evaluation.compare import Comparison, Difference, Score
 from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import GeneGraphs, GeneIndex, Organism, Relation
 from wildtype.phenotypes import Dataset, Phenotype

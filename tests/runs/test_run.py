@@ -15,6 +15,7 @@ from wildtype.config.compose import compose
 from wildtype.config.schema import TrainConfig
 from wildtype.errors import CheckpointError, ConfigError, OutputError, SplitError, WildtypeError
 from wildtype.models.checkpoint import PARTS
+from wildtype.models.ensemble import Ensemble
 from wildtype.runs import run as module
 from wildtype.runs.data import prepare
 from wildtype.runs.run import Run, train
@@ -198,6 +199,19 @@ def test_fit_of_the_public_interface(tmp_path: Path) -> None:
     assert list(run.comparisons) == ["epsilon"]
     with pytest.raises(ConfigError, match="no model 'oracle'"):
         wt.fit(model="oracle", dataset=tiny_dataset())
+
+
+def test_snapshots_are_members_that_say_how_far_they_lie_apart(tmp_path: Path) -> None:
+    words = ("training.snapshots=2", "baselines=[]", "training.deterministic=true")
+    run = train(settings(tmp_path / "r", *words), dataset=tiny_dataset())
+    model = run.predictor.checkpoint.model
+    assert isinstance(model, Ensemble)
+    assert len(model.members) == 2
+    assert run.metrics["fit"]["snapshots"] == [1, 2]
+    frame = run.predictor.predict([["G003", "G005"]], interval=0.9)
+    assert frame["epsilon_sd"].iloc[0] > 0
+    module._clear(run.path)
+    assert [path.name for path in run.path.iterdir()] == []
 
 
 def test_unfinished_run_is_named(tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ def test_state_is_plain_json_and_safetensors(tmp_path: Path) -> None:
 
 
 def test_learning_rate_rises_then_falls_to_zero() -> None:
-    rates = [learning_rate(step, 100, 1.0, 0.1) for step in range(100)]
+    rates = [learning_rate(step, [100], 1.0, 0.1) for step in range(100)]
     assert rates[9] == max(rates) == 1.0
     assert rates[:10] == sorted(rates[:10])
     assert rates[10:] == sorted(rates[10:], reverse=True)

@@ -1,9 +1,11 @@
-"""`wildtype evaluate`: the honest table of a run again, or of several runs together."""
+"""`wildtype evaluate`: the honest table of a run again, or of several runs together, and what else can be
+asked of their test rows.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,9 +15,41 @@ from wildtype.cli.output import Json, console, print_json
 def command(
     runs: Annotated[list[Path], typer.Argument(help="Run folders; several are summed up over their seeds.")],
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown, for documents.")] = False,
+    intervals: Annotated[
+        float | None,
+        typer.Option(
+            help="Print how many test rows intervals of this coverage hold, as in 0.9, and how wide."
+        ),
+    ] = None,
+    calibration: Annotated[
+        Path | None,
+        typer.Option(help="Draw nominal against observed coverage into this .svg, .png or .pdf file."),
+    ] = None,
+    retrieval: Annotated[
+        bool, typer.Option("--retrieval", help="Print how well strong interactions are found.")
+    ] = False,
+    agreement: Annotated[
+        bool, typer.Option("--agreement", help="Print how far several runs agree on test rows they share.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Print the comparison of one run, or mean and SD over several runs of the same data and split."""
+    asked: dict[str, Any] = {}
+    if intervals is not None:
+        asked["intervals"] = _coverage(runs, (intervals,), None, json)
+    if calibration is not None:
+        asked["calibration"] = _coverage(runs, None, calibration, json)
+    if retrieval:
+        asked["retrieval"] = _retrieved(runs, json)
+    if agreement:
+        asked["agreement"] = _agreement(runs, json)
+    if not asked:
+        _comparison(runs, markdown, json)
+    elif json:
+        print_json(asked)
+
+
+def _comparison(runs: list[Path], markdown: bool, json: bool) -> None:
     from wildtype.evaluation.summary import summarise
     from wildtype.report.summary import print_summary, summary_to_markdown
     from wildtype.report.table import print_comparison, to_markdown
@@ -40,3 +74,49 @@ def command(
             typer.echo(to_markdown(comparison))
         else:
             print_comparison(comparison, console())
+
+
+def _coverage(runs: list[Path], levels: tuple[float, ...] | None, drawing: Path | None, json: bool) -> Any:
+    """Print, draw or return the coverage of one run's groups, or its mean over runs."""
+    from wildtype.evaluation.calibration import LEVELS, MeanCoverage, mean_coverage, measure_coverage
+    from wildtype.models.checkpoint import load_checkpoint
+    from wildtype.report.calibration import draw_reliability, print_coverage, print_mean_coverage
+
+    replicates = 0 if levels is None or len(runs) > 1 else 1000
+    found = [
+        measure_coverage(load_checkpoint(path), levels or LEVELS, replicates=replicates) for path in runs
+    ]
+    means: list[MeanCoverage] = mean_coverage(found) if len(runs) > 1 else []
+    if drawing is not None:
+        draw_reliability(means or found[0], drawing)
+    if json:
+        return [one.to_json() for one in (means or found[0])]
+    if len(runs) > 1:
+        print_mean_coverage(means, console())
+    else:
+        print_coverage(found[0], console())
+    return None
+
+
+def _retrieved(runs: list[Path], json: bool) -> Any:
+    from wildtype.report.retrieval import print_retrieved, retrieval_json
+    from wildtype.runs.run import Run
+
+    compared = {str(path): Run(path).comparisons for path in runs}
+    for comparisons in [] if json else compared.values():
+        for comparison in comparisons.values():
+            print_retrieved(comparison, console())
+    return {
+        path: {name: retrieval_json(comparison) for name, comparison in comparisons.items()}
+        for path, comparisons in compared.items()
+    }
+
+
+def _agreement(runs: list[Path], json: bool) -> Any:
+    from wildtype.evaluation.agreement import agreement, read_predictions
+    from wildtype.report.agreement import print_agreement
+
+    found = agreement([read_predictions(path) for path in runs])
+    if not json:
+        print_agreement(found, console())
+    return [one.to_json() for one in found]

@@ -34,6 +34,10 @@ def command(
     genes: Annotated[
         str, typer.Option("--genes", help="Instead: this phenotype's number for every gene, a column each.")
     ] = "",
+    interval: Annotated[
+        float | None,
+        typer.Option(help="Add intervals of this coverage, as in 0.9, and the spread of an ensemble."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Predict mutants by gene name; every column beside the prediction says how far to trust it."""
@@ -53,7 +57,7 @@ def command(
     frame = (
         model.predict_genes(wanted, genes, condition=condition)
         if genes
-        else model.predict(wanted, as_=as_, condition=condition)  # type: ignore[arg-type]
+        else model.predict(wanted, as_=as_, condition=condition, interval=interval)  # type: ignore[arg-type]
     )
     if output is not None:
         _write(frame, output)

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wildtype.evaluation.bootstrap import Clusters, bootstrap, find_clusters, interval
-from wildtype.evaluation.compare import Estimate
+from wildtype.evaluation.bootstrap import Clusters, Estimate, bootstrap, find_clusters, interval
 from wildtype.evaluation.metrics import Statistic, bind
 from wildtype.evaluation.summary import Spread, spread
 from wildtype.files import finite

@@ -30,8 +30,23 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+NAN = float("nan")
+"""One object, so that estimates without a value are equal to each other."""
+
 CLUSTERS = ("genes", "query-pairs", "gene-sets")
 _ENTRIES = 1 << 20  # weights held at once: 8 MiB
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A metric with its 95 % interval; NaN where it is not defined."""
+
+    value: float = NAN
+    low: float = NAN
+    high: float = NAN
+
+
+UNDEFINED = Estimate()
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +111,14 @@ def find_clusters(table: MutantTable, name: str) -> Clusters:
     raise ConfigError(f"{name!r} is not a kind of cluster; known kinds: {', '.join(CLUSTERS)}")
 
 
+def clusters_for(table: MutantTable) -> str:
+    """Return the kind of cluster that suits a table unless another is asked for: ``genes`` up to three genes
+    per row, ``gene-sets`` beyond.
+    """
+    # The product of many multiplicities is zero or huge, so genes are no clusters for rows of many genes.
+    return "genes" if table.order.max() <= 3 else "gene-sets"
+
+
 def bootstrap_weights(clusters: Clusters, replicates: int, seed: int) -> Iterator[Floats]:
     """Yield the weights of all replicates, some columns [M, r] at a time; draws depend on ``seed`` alone."""
     rows = len(clusters)
@@ -149,7 +172,7 @@ def interval(replicates: Floats, level: float = 0.95) -> tuple[float, float]:
     """Return the percentile interval of replicates [R]; NaN when under half of them are defined."""
     defined = replicates[np.isfinite(replicates)]
     if defined.size < max(0.5 * replicates.size, 1):
-        return float("nan"), float("nan")
+        return NAN, NAN
     low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 

@@ -11,9 +11,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from wildtype.errors import CheckpointError, ConfigError, DatasetError, ShapeError
-from wildtype.evaluation.bootstrap import bootstrap, find_clusters, interval, two_sided_p
+from wildtype.evaluation.bootstrap import (
+    NAN,
+    UNDEFINED,
+    Estimate,
+    bootstrap,
+    clusters_for,
+    find_clusters,
+    interval,
+    two_sided_p,
+)
 from wildtype.evaluation.metrics import METRICS, Bound, Floats, Statistic, bind
 from wildtype.evaluation.noise import noise_guide
+from wildtype.evaluation.retrieval import retrieval_estimates
 from wildtype.files import finite
 
 if TYPE_CHECKING:
@@ -25,17 +35,6 @@ NETWORKS = ("cell_transformer", "dango", "difference_gnn")
 
 HEADLINES = {"pearson": "Pearson", "pearson_by_condition": "Pearson (mean over conditions)"}
 """What models are ranked by, and how it is called."""
-
-NAN = float("nan")
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A metric with its 95 % interval; NaN where it is not defined."""
-
-    value: float = NAN
-    low: float = NAN
-    high: float = NAN
 
 
 @dataclass(frozen=True)
@@ -71,23 +70,27 @@ class Score:
         Peak memory in MiB, where measured.
     undefined : dict of str to str
         Why a metric is NaN.
+    retrieval : dict of str to Estimate
+        ``list/metric`` of ``wildtype.evaluation.retrieval``, those that are defined; empty where the
+        phenotype has no strong interactions.
     """
 
     model: str
     baseline: bool
     n: int
-    pearson: Estimate = Estimate()
-    pearson_by_condition: Estimate = Estimate()
-    spearman: Estimate = Estimate()
-    mse: Estimate = Estimate()
-    r2: Estimate = Estimate()
-    auroc_sign: Estimate = Estimate()
-    auroc_strong: Estimate = Estimate()
-    pearson_negatives: Estimate = Estimate()
+    pearson: Estimate = UNDEFINED
+    pearson_by_condition: Estimate = UNDEFINED
+    spearman: Estimate = UNDEFINED
+    mse: Estimate = UNDEFINED
+    r2: Estimate = UNDEFINED
+    auroc_sign: Estimate = UNDEFINED
+    auroc_strong: Estimate = UNDEFINED
+    pearson_negatives: Estimate = UNDEFINED
     delta: Difference | None = None
     seconds: float | None = None
     peak_mib: float | None = None
     undefined: Mapping[str, str] = field(default_factory=dict)
+    retrieval: Mapping[str, Estimate] = field(default_factory=dict)
 
     def estimate(self, metric: str) -> Estimate:
         """Return a metric by name; raises ``ConfigError`` naming the known ones."""
@@ -221,7 +224,12 @@ def _number(value: float | None) -> float:
 
 
 def _score_from_json(record: Mapping[str, Any]) -> Score:
-    own = {f.name: record[f.name] for f in fields(Score)}
+    own = {f.name: record[f.name] for f in fields(Score) if f.name != "retrieval"}
+    lists = record.get("retrieval", {})  # comparisons of earlier versions have none
+    own["retrieval"] = {
+        name: Estimate(**{key: _number(value) for key, value in found.items()})
+        for name, found in lists.items()
+    }
     for metric in METRICS:
         own[metric] = Estimate(**{key: _number(value) for key, value in record[metric].items()})
     if (delta := record["delta"]) is not None:
@@ -229,11 +237,6 @@ def _score_from_json(record: Mapping[str, Any]) -> Score:
             delta["against"], *(_number(delta[key]) for key in ("value", "low", "high", "p"))
         )
     return Score(**own)
-
-
-def _clusters_for(table: MutantTable) -> str:
-    # The product of many multiplicities is zero or huge, so genes are no clusters for rows of many genes.
-    return "genes" if table.order.max() <= 3 else "gene-sets"
 
 
 def _notes(table: MutantTable, clusters: str, count: int) -> list[str]:
@@ -315,13 +318,13 @@ def evaluate_predictions(
         )
     truth = table.value.astype(np.float64)
     kind = dataset.phenotypes[p]
+    strong = kind.strong if kind.min_order >= 2 else None
     bound: dict[str, Bound] = {}
     for model, predicted in predictions.items():
         if np.shape(predicted) != truth.shape:
             raise ShapeError(
                 f"{model} has predictions of shape {np.shape(predicted)}, expected {truth.shape}"
             )
-        strong = kind.strong if kind.min_order >= 2 else None
         bound[model] = bind(truth, predicted, strong=strong, condition=table.condition)
     values = {model: b.values(at.size) for model, b in bound.items()}
     by_condition = any("pearson_by_condition" in b.statistics for b in bound.values())
@@ -338,13 +341,18 @@ def evaluate_predictions(
     }
     reference = next((m for m in defined if is_baseline[m]), defined[0] if defined else "")
 
-    found = find_clusters(table, _clusters_for(table) if clusters == "auto" else clusters)
+    found = find_clusters(table, clusters_for(table) if clusters == "auto" else clusters)
     statistics: dict[str, Statistic] = {
         f"{metric}/{model}": statistic
         for model, b in bound.items()
         for metric, statistic in b.statistics.items()
     }
     drawn = bootstrap(statistics, found, replicates=replicates, seed=seed)
+    lists = (
+        {}
+        if strong is None
+        else retrieval_estimates(truth, predictions, strong, found, replicates=replicates, seed=seed)
+    )
 
     def delta(model: str) -> Difference | None:
         if model == reference or model not in defined:
@@ -369,6 +377,7 @@ def evaluate_predictions(
                 seconds=(seconds or {}).get(model),
                 peak_mib=(peak_mib or {}).get(model),
                 undefined=bound[model].undefined,
+                retrieval=lists.get(model, {}),
             )
         )
     return Comparison(

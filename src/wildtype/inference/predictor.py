@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.errors import ConfigError
+from wildtype.evaluation.conformal import Conformal, check_level
 from wildtype.inference.expected_fitness import expected_fitness
 from wildtype.inference.sets import default_kinds, to_table
 from wildtype.models.checkpoint import Checkpoint, load_checkpoint
@@ -47,6 +48,10 @@ class Predictor:
         return self.checkpoint.encode()
 
     @cached_property
+    def _conformal(self) -> Conformal:
+        return Conformal(self.checkpoint)
+
+    @cached_property
     def _kinds(self) -> NDArray[np.uint8]:
         known = self.checkpoint.known
         return default_kinds(known.table, len(self.genes), known.essential)
@@ -72,6 +77,7 @@ class Predictor:
         *,
         as_: Literal["phenotype", "fitness"] = "phenotype",
         condition: str | None = None,
+        interval: float | None = None,
     ) -> pd.DataFrame:
         """Predict every phenotype of every set.
 
@@ -85,6 +91,8 @@ class Predictor:
             of the singles (and pairs).
         condition : str, optional
             One of the dataset's conditions; the reference by default.
+        interval : float, optional
+            Coverage of intervals to give, as in 0.9; see ``evaluation.conformal`` for what it promises.
 
         Returns
         -------
@@ -94,23 +102,33 @@ class Predictor:
             unit (NaN where it is not defined, see ``note``), ``<phenotype>_measured`` (the known value, NaN
             if
             none), ``order``, ``order_seen`` and ``genes_seen`` (in training rows), ``essential`` (essential
-            genes of the set), ``note``.
+            genes of the set), ``note``. With ``interval``, behind each phenotype ``<phenotype>_low`` and
+            ``_high`` (NaN where validation rows like the query are missing or too few, see ``note``) and
+            ``_sd`` over the members of an ensemble (NaN for a single model).
 
         Raises
         ------
         UnknownGeneError, AmbiguousGeneError, GeneSetError
             Naming the row.
         ConfigError
-            On an unknown kind or condition, or where ``as_="fitness"`` does not apply.
+            On an unknown kind or condition, a coverage outside of 0 and 1, or where ``as_="fitness"`` does
+            not apply.
+        CheckpointError
+            If intervals are asked of a checkpoint that was made without its validation rows.
         """
-        return self.predict_table(self.table(sets, condition=condition), as_=as_)
+        return self.predict_table(self.table(sets, condition=condition), as_=as_, interval=interval)
 
-    def predict_table(self, table: MutantTable, *, as_: str = "phenotype") -> pd.DataFrame:
+    def predict_table(
+        self, table: MutantTable, *, as_: str = "phenotype", interval: float | None = None
+    ) -> pd.DataFrame:
         """Predict the rows of a table of this model's genes; columns as in ``predict``."""
         import pandas as pd
 
+        if interval is not None:
+            check_level(interval)
         checkpoint, known = self.checkpoint, self.checkpoint.known
-        values = checkpoint.predict(table, self._wild_type)
+        values, sd = checkpoint.predict_with_sd(table, self._wild_type)
+        around = None if interval is None else self._conformal.intervals(table, values, sd, interval)
         names, kinds = self.genes.names, [kind.name.lower() for kind in Kind]
         spans = list(zip(table.offsets[:-1], table.offsets[1:], strict=True))
         columns: dict[str, Any] = {
@@ -127,6 +145,12 @@ class Predictor:
             if phenotype.get("form") == "gene":
                 continue  # a frame of its own: `genes`
             columns[phenotype["name"]] = values[:, p]
+            if around is not None:
+                for name, part in (("low", around.low), ("high", around.high), ("sd", sd)):
+                    columns[f"{phenotype['name']}_{name}"] = np.where(too_small, np.nan, part[:, p])
+        for rows, reason in () if around is None else around.reasons:
+            for row in rows.tolist():
+                notes[row].append(reason)
         for p, output in enumerate(checkpoint.outputs):
             if output.form != "gene":
                 columns[f"{output.name}_measured"] = self._measured(table, self.phenotypes[p])

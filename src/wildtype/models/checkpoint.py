@@ -7,6 +7,7 @@
     scaling.json           mean and standard deviation of each phenotype's training labels
     metrics.json           what the run measured
     known.npz              measured mutants, and the part of the split that each was in
+    calibration.npz        what the model says of its validation rows, for intervals; older ones lack it
     format_version         3
 
 A checkpoint of the cell transformer encodes the wild type from features and weights alone; of the graphs it
@@ -39,6 +40,8 @@ from wildtype.models.interface import Model, OrganismTensors, Output, WildType
 from wildtype.models.known import Known, evidence_index
 from wildtype.models.organism_storage import from_tensors, to_tensors
 from wildtype.models.registry import config_class, make_model
+from wildtype.models.validation_rows import FILE as CALIBRATION
+from wildtype.models.validation_rows import ValidationRows
 from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.evidence.lookup import EvidenceIndex
@@ -80,6 +83,9 @@ class Checkpoint:
         Dataset, organism, split, seed: where the model comes from.
     metrics : dict
         What the run measured.
+    validation : ValidationRows or None
+        What the model says of the validation rows among the known ones; None in checkpoints that were made
+        without.
     """
 
     model: Model
@@ -93,6 +99,7 @@ class Checkpoint:
     known: Known
     origin: dict[str, Any] = field(default_factory=dict)
     metrics: dict[str, Any] = field(default_factory=dict)
+    validation: ValidationRows | None = None
 
     @torch.no_grad()
     def encode(self) -> WildType:
@@ -115,20 +122,33 @@ class Checkpoint:
         """Predict every phenotype of M mutants: [M, p], in the phenotypes' units; O(M d) memory beyond the
         result. Of a class it is the probability, and NaN of a phenotype that has a number per gene.
         """
+        return self.predict_with_sd(table, wild_type)[0]
+
+    @torch.no_grad()
+    def predict_with_sd(
+        self, table: MutantTable, wild_type: WildType | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Predict as ``predict`` does; also return the standard deviation over an ensemble's members [M, p],
+        in the phenotypes' units, NaN for a single model.
+        """
         wild_type = wild_type or self.encode()
         batch = MutantBatch.from_table(table)
         out = np.empty((len(table), len(self.phenotypes)))
+        spread = np.full_like(out, np.nan)
         for start in range(0, len(table), BATCH):
             stop = min(start + BATCH, len(table))
-            part = self._with_evidence(batch.slice(start, stop))
-            out[start:stop] = self.model(wild_type, part).mean.double().numpy()
-        out = self.mean + self.sd * out
+            said = self.model(wild_type, self._with_evidence(batch.slice(start, stop)))
+            out[start:stop] = said.mean.double().numpy()
+            if said.sd is not None:
+                spread[start:stop] = said.sd.double().numpy()
+        out, spread = self.mean + self.sd * out, np.abs(self.sd) * spread
         for p, output in enumerate(self.outputs):
-            if output.form == "class":
+            if output.form == "class":  # of logits; the spread follows to first order
                 out[:, p] = expit(out[:, p])
+                spread[:, p] *= out[:, p] * (1 - out[:, p])
             elif output.form == "gene":
                 out[:, p] = np.nan
-        return out
+        return out, spread
 
     def _with_evidence(self, batch: MutantBatch) -> MutantBatch:
         if self.evidence is not None:
@@ -169,10 +189,18 @@ class Checkpoint:
         """Predict, for every row, the phenotype that the row measured: [M]; a mutant of many rows passes the
         model once.
         """
+        return self.predict_measured_with_sd(table)[0]
+
+    def predict_measured_with_sd(self, table: MutantTable) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Predict as ``predict_measured`` does; also return the standard deviation over members, [M] each."""
         found = grouping(table)
         if found is None:
-            return self.predict(table)[np.arange(len(table)), table.phenotype]
-        return self.predict(table.take(found.first))[found.mutant, table.phenotype]
+            at = np.arange(len(table)), table.phenotype
+            values, sd = self.predict_with_sd(table)
+        else:
+            at = found.mutant, table.phenotype
+            values, sd = self.predict_with_sd(table.take(found.first))
+        return values[at], sd[at]
 
     def save(self, folder: str | Path) -> None:
         """Write the checkpoint, whole or not at all; raises ``OutputError``."""
@@ -186,6 +214,8 @@ class Checkpoint:
             tensors, shapes = to_tensors(self.organism)
             save_file(tensors, temporary / "organism.safetensors")
             save_table(known.table, temporary / "known.npz", beside)
+            if self.validation is not None:
+                self.validation.save(temporary)
             write_json(temporary / "genes.json", self.genes.to_json())
             scaling = {
                 p["name"]: {"mean": m, "sd": s}
@@ -213,6 +243,7 @@ class Checkpoint:
                         "known.npz",
                         "genes.json",
                         "scaling.json",
+                        *([] if self.validation is None else [CALIBRATION]),
                     )
                 },
             }
@@ -276,6 +307,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         model = _model(record, len(genes), organism.features.shape[1], channels)
         model.load_state_dict(load_file(folder / "model.safetensors"))
         phenotypes = record["phenotypes"]
+        validation = ValidationRows.read(folder) if CALIBRATION in record["sha256"] else None
     except CheckpointError:
         raise
     except FileNotFoundError as error:
@@ -299,6 +331,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         known=known,
         origin=record["origin"],
         metrics=metrics,
+        validation=validation,
     )
 
 

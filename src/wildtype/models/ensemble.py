@@ -1,4 +1,7 @@
-"""`Ensemble`: several models of one kind, trained from different seeds, that predict their mean.
+"""`Ensemble`: several models of one kind that predict their mean, and how far they lie apart.
+
+Members come from different seeds (deep ensembles: Lakshminarayanan et al. 2017) or from the ends of the
+cycles of one training (snapshot ensembles: Huang et al. 2017).
 
 Legend: b mutants · p phenotypes · m members.
 """
@@ -24,7 +27,7 @@ class EnsembleWildType(WildType):
 
 
 class Ensemble(Model):
-    """The mean of m trained models, each of which was fitted alone.
+    """The mean of m trained models.
 
     Parameters
     ----------
@@ -44,9 +47,10 @@ class Ensemble(Model):
         return EnsembleWildType(encoded[0].cls, encoded[0].genes, members=encoded)
 
     def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
-        """Return the members' mean prediction [b, p]."""
+        """Return the members' mean prediction [b, p], and the standard deviation of several."""
         assert isinstance(wild_type, EnsembleWildType)
         pairs = zip(self.members, wild_type.members, strict=True)
         found: list[Prediction] = [member(own, mutants) for member, own in pairs]
         profiles = {p: GeneProfile.mean([one.profiles[p] for one in found]) for p in found[0].profiles}
-        return Prediction(torch.stack([one.mean for one in found]).mean(0), profiles)
+        means = torch.stack([one.mean for one in found])
+        return Prediction(means.mean(0), profiles, means.std(0) if len(found) > 1 else None)

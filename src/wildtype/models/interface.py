@@ -323,10 +323,13 @@ class Prediction:
         Phenotypes in units of the scaled labels; of a class, the logit; 0 where there is a number per gene.
     profiles : dict of int to GeneProfile
         By position of the phenotype, those of which there is a number per gene.
+    sd : [b, p] or None
+        Where several models were asked, the standard deviation of what they said.
     """
 
     mean: Tensor
     profiles: dict[int, GeneProfile] = field(default_factory=dict)
+    sd: Tensor | None = None
 
 
 class Model(nn.Module, ABC):

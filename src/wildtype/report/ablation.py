@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from wildtype.evaluation.ablation import AblationTable, LevelResult
-from wildtype.evaluation.compare import HEADLINES, Estimate
+from wildtype.evaluation.bootstrap import Estimate
+from wildtype.evaluation.compare import HEADLINES
 from wildtype.evaluation.summary import Spread
 from wildtype.report.summary import spread_text
 from wildtype.report.table import NONE, plain_table, plain_text

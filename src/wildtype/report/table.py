@@ -14,7 +14,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from wildtype.evaluation.compare import HEADLINES, Comparison, Estimate, Score, signed
+from wildtype.evaluation.bootstrap import Estimate
+from wildtype.evaluation.compare import HEADLINES, Comparison, Score, signed
 
 if TYPE_CHECKING:
     from wildtype.organism import Organism
@@ -82,14 +83,16 @@ def plain_table(
     return table
 
 
-def _decimals(value: float, digits: int = 2) -> str:
+def decimals(value: float, digits: int = 2) -> str:
+    """Return a number with so many decimals, or a dash where it is not defined."""
     return NONE if math.isnan(value) else f"{value:.{digits}f}".replace("-", "−")
 
 
-def _with_interval(estimate: Estimate) -> str:
+def with_interval(estimate: Estimate) -> str:
+    """Return a metric and its 95 % interval where it has one."""
     if math.isnan(estimate.value) or math.isnan(estimate.low):
-        return _decimals(estimate.value)
-    return f"{_decimals(estimate.value)} [{_decimals(estimate.low)}, {_decimals(estimate.high)}]"
+        return decimals(estimate.value)
+    return f"{decimals(estimate.value)} [{decimals(estimate.low)}, {decimals(estimate.high)}]"
 
 
 def _delta(score: Score, comparison: Comparison) -> str:
@@ -144,12 +147,12 @@ def print_comparison(comparison: Comparison, console: Console | None = None) -> 
     for score in comparison.scores:
         cells = [
             score.model,
-            _with_interval(score.estimate(comparison.headline)),
+            with_interval(score.estimate(comparison.headline)),
             _delta(score, comparison),
-            _decimals(score.spearman.value),
+            decimals(score.spearman.value),
             _small(score.mse.value),
-            _decimals(score.auroc_sign.value),
-            _decimals(score.auroc_strong.value),
+            decimals(score.auroc_sign.value),
+            decimals(score.auroc_strong.value),
             _measured(score.seconds),
             _measured(score.peak_mib),
         ]
@@ -191,15 +194,15 @@ def to_markdown(comparison: Comparison) -> str:
     rows = [
         [
             f"`{_cell(score.model)}`" + (" (baseline)" if score.baseline else ""),
-            _with_interval(score.estimate(comparison.headline)),
+            with_interval(score.estimate(comparison.headline)),
             _delta(score, comparison),
-            NONE if score.delta is None else _decimals(score.delta.p, 3),
-            _with_interval(score.spearman),
+            NONE if score.delta is None else decimals(score.delta.p, 3),
+            with_interval(score.spearman),
             _small(score.mse.value),
-            _decimals(score.r2.value),
-            _decimals(score.auroc_sign.value),
-            _decimals(score.auroc_strong.value),
-            _with_interval(score.pearson_negatives),
+            decimals(score.r2.value),
+            decimals(score.auroc_sign.value),
+            decimals(score.auroc_strong.value),
+            with_interval(score.pearson_negatives),
             _measured(score.seconds),
             _measured(score.peak_mib),
         ]

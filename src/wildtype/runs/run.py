@@ -8,6 +8,7 @@
     estimate.json                                           what was predicted of time, memory and disk
     profile.json                                            where the time of its steps went
     logs/ · resume/                                         every step's losses; where to continue
+    snapshots/                                              weights of members, with training.snapshots
     member-2/ …                                             the same of the further members of an ensemble
 
 The folder takes its name before training starts, so that a killed run can be resumed; ``comparison.json`` is
@@ -16,6 +17,7 @@ written last and marks a finished run.
 
 from __future__ import annotations
 
+import copy
 import json
 import shutil
 import time
@@ -27,6 +29,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 from wildtype.config.schema import TrainConfig
 from wildtype.errors import CheckpointError, ConfigError, OutputError
@@ -39,8 +42,10 @@ from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.ensemble import Ensemble
 from wildtype.models.interface import Model, OrganismTensors, Output
 from wildtype.models.registry import check
+from wildtype.models.validation_rows import ValidationRows
 from wildtype.phenotypes import Dataset
 from wildtype.phenotypes.closed_forms import CLOSED_FORMS, applies, closed_form, parts_of
+from wildtype.phenotypes.units import held_out_units
 from wildtype.profiling.memory import PeakMemory
 from wildtype.profiling.record import FILE
 from wildtype.report.table import to_markdown
@@ -52,6 +57,8 @@ from wildtype.runs.record import environment
 from wildtype.runs.setup import build, loaders, relations
 from wildtype.seeds import derive
 from wildtype.training.fit import FitReport, accelerator, fit_model
+from wildtype.training.snapshots import FOLDER as SNAPSHOTS
+from wildtype.training.snapshots import read_snapshots
 from wildtype.training.task import EXECUTIONS
 
 MARK = "settings.json"
@@ -244,7 +251,7 @@ def _claim(config: TrainConfig, fingerprint: str) -> Path:
 def _clear(folder: Path) -> None:
     """Remove what an older run left in its folder, and nothing else."""
     members = (path.name for path in folder.glob(f"{MEMBER}[0-9]*"))
-    for name in ("checkpoint", "logs", "resume", *members):
+    for name in ("checkpoint", "logs", "resume", SNAPSHOTS, *members):
         shutil.rmtree(folder / name, ignore_errors=True)
     for name in (
         DONE,
@@ -278,7 +285,7 @@ def _fit(
     folder: Path,
     fingerprint: str,
 ) -> tuple[Model, list[FitReport]]:
-    """Fit ``model``, and further members of an ensemble in folders of their own."""
+    """Fit ``model``, and further members in folders of their own; snapshots are members too."""
     members, reports = [model], []
     for number in range(config.training.members):
         seed, room = config.seed, folder
@@ -308,7 +315,20 @@ def _fit(
         if writing.recorder.begun:  # a finished run that is resumed keeps its profile
             writing.done()
         reports.append(report)
-    return (model if len(members) == 1 else Ensemble(members).eval()), reports
+    if config.training.snapshots and config.execution == "training":
+        rooms = [folder, *(folder / f"{MEMBER}{i + 1}" for i in range(1, len(members)))]
+        members = [
+            _with_weights(member, weights)
+            for member, room in zip(members, rooms, strict=True)
+            for weights in read_snapshots(room, config.training)
+        ]
+    return (members[0] if len(members) == 1 else Ensemble(members).eval()), reports
+
+
+def _with_weights(model: Model, weights: dict[str, Tensor]) -> Model:
+    other = copy.deepcopy(model)
+    other.load_state_dict(weights)
+    return other
 
 
 def _checkpoint(
@@ -334,7 +354,9 @@ def _checkpoint(
         },
     )
     validation = data.part("validation")
-    error = checkpoint.predict_measured(validation) - validation.value
+    values, sd = checkpoint.predict_measured_with_sd(validation)
+    checkpoint.validation = ValidationRows(values, sd, held_out_units(data.dataset, data.split, "validation"))
+    error = values - validation.value
     checkpoint.metrics = {
         "fit": asdict(reports[0]),
         "members": [asdict(report) for report in reports[1:]],

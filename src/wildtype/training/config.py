@@ -42,6 +42,11 @@ class TrainingConfig:
         Whether all ``rows`` count alike, or all ``phenotypes``, or all ``heads`` (a vector is one).
     members : int
         Models to train from different seeds; their mean predicts.
+    snapshots : int
+        Ends of the last so many cycles of the learning rate whose weights become members (Huang et al. 2017),
+        instead of the weights that were best on validation; 0: none. Training then never stops early.
+    cycles : int
+        Cycles of the learning rate, of whole epochs; 0: as many as snapshots.
     patience : int
         Epochs without a better validation score before training stops; 0: never.
     precision : str
@@ -67,12 +72,27 @@ class TrainingConfig:
     weighting: str = "none"
     balance: str = "rows"
     members: int = 1
+    snapshots: int = 0
+    cycles: int = 0
     patience: int = 8
     precision: str = "auto"
     device: str = "auto"
     deterministic: bool = False
     threads: int = 0
     wandb: bool = False
+
+    @property
+    def cycle_ends(self) -> list[int]:
+        """Epochs (from 1) at which cycles of the learning rate end, as equally spaced as whole epochs allow:
+        the last one alone unless there are cycles.
+        """
+        cycles = max(self.cycles, self.snapshots, 1)
+        return [round((i + 1) * self.epochs / cycles) for i in range(cycles)]
+
+    @property
+    def snapshot_epochs(self) -> list[int]:
+        """Epochs whose weights become members; none without snapshots."""
+        return self.cycle_ends[-self.snapshots :] if self.snapshots else []
 
     def check(self) -> None:
         """Refuse values that make no sense; raises ``ConfigError``."""
@@ -81,6 +101,24 @@ class TrainingConfig:
         for name in ("epochs", "batch_size", "members"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"training.{name}={getattr(self, name)} must be at least 1")
+        for name in ("snapshots", "cycles"):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"training.{name}={getattr(self, name)} must be at least 0, which is none")
+        if self.cycles and not self.snapshots <= self.cycles:
+            raise ConfigError(
+                f"training.snapshots={self.snapshots} are ends of cycles, of which training.cycles="
+                f"{self.cycles} are fewer: ask for more cycles"
+            )
+        if max(self.snapshots, self.cycles) > self.epochs:
+            raise ConfigError(
+                f"training.epochs={self.epochs} is less than one epoch for each of "
+                f"{max(self.snapshots, self.cycles)} cycles: train longer or take fewer snapshots"
+            )
+        if self.steps and self.snapshots:
+            raise ConfigError(
+                f"training.steps={self.steps} would cut cycles short, and training.snapshots="
+                f"{self.snapshots} need their ends: limit training.epochs instead"
+            )
         if self.learning_rate <= 0 or not 0 <= self.warmup < 1:
             raise ConfigError(
                 f"training.learning_rate={self.learning_rate} must be positive and "

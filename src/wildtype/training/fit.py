@@ -26,6 +26,7 @@ from wildtype.training.keeper import Keeper, restore_optimizer
 from wildtype.training.phase_hooks import PhaseHooks, PhaseProfiler, recorder_for
 from wildtype.training.phase_recorder import PhaseRecorder
 from wildtype.training.progress import Batches, Progress, TimedLoader
+from wildtype.training.snapshots import Snapshots
 from wildtype.training.task import EXECUTIONS, FitTask
 from wildtype.training.weights import TargetWeights
 
@@ -49,6 +50,8 @@ class FitReport:
         Of the training steps, loading included.
     scores : tuple of float
         Validation Pearson after each epoch; none where nothing was trained.
+    snapshots : tuple of int
+        Epochs whose weights are kept in ``snapshots`` as members.
     """
 
     best_score: float
@@ -59,6 +62,7 @@ class FitReport:
     mutants_per_second: float
     loading_share: float
     scores: tuple[float, ...]
+    snapshots: tuple[int, ...] = ()
 
 
 class _Restore(Callback):
@@ -124,7 +128,8 @@ def fit_model(
 ) -> FitReport:
     """Fit ``model`` in place to scaled labels; it ends with the weights that scored best on ``validation``.
 
-    Logs go to ``folder/logs`` (CSV and TensorBoard), the resume state to ``folder/resume``.
+    Logs go to ``folder/logs`` (CSV and TensorBoard), the resume state to ``folder/resume``, snapshots to
+    ``folder/snapshots`` (see ``training.snapshots``).
 
     Parameters
     ----------
@@ -165,13 +170,14 @@ def fit_model(
     timed = TimedLoader(loader)
     if recorder is None:
         recorder = recorder_for("cuda" if place == "gpu" else "cpu")
-    keeper = Keeper(folder / "resume", config.patience if whole else 0, fingerprint)
+    keeper = Keeper(folder / "resume", config.patience if whole and not config.snapshots else 0, fingerprint)
     outputs = Output.of(outputs or int(max(train.phenotype.max(), validation.phenotype.max())) + 1)
     weights = TargetWeights.fit(train, outputs, weighting=config.weighting, balance=config.balance)
     steps = config.epochs * len(loader)
     steps = min(steps, config.steps or steps)
     task = FitTask(model, organism, config, steps, seed, weights, execution, outputs)
-    hooks: list[Callback] = [PhaseHooks(recorder), keeper, _NextEpoch(loader, keeper), _LastWords()]
+    hooks: list[Callback] = [PhaseHooks(recorder), Snapshots(folder, config), keeper]
+    hooks += [_NextEpoch(loader, keeper), _LastWords()]
     if resume:
         hooks.append(_Restore(keeper.resume(task)))
         loader.set_epoch(keeper.epoch)
@@ -216,6 +222,7 @@ def fit_model(
         mutants_per_second=progress.throughput,
         loading_share=progress.loading_share,
         scores=tuple(keeper.scores) if whole else (),
+        snapshots=tuple(config.snapshot_epochs) if whole else (),
     )
 
 

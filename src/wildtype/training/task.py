@@ -66,7 +66,7 @@ class FitTask(LightningModule):
         self.model = model
         self.organism = organism
         self.config = config
-        self.steps = steps
+        self.cycle_ends = [steps * epoch // config.epochs for epoch in config.cycle_ends]
         self.seed = seed
         self.weights = weights
         self.outputs = tuple(outputs)
@@ -106,7 +106,8 @@ class FitTask(LightningModule):
             torch.default_generator.manual_seed(seed)
             if self.device.type == "cuda":
                 torch.cuda.manual_seed(seed)
-            rate = learning_rate(self.step, self.steps, self.config.learning_rate, self.config.warmup)
+            peak, warmup = self.config.learning_rate, self.config.warmup
+            rate = learning_rate(self.step, self.cycle_ends, peak, warmup)
             for group in self.trainer.optimizers[0].param_groups:
                 group["lr"] = rate
 

@@ -1,0 +1,200 @@
+"""Do intervals hold what they promise? Coverage and width on test rows, group by group.
+
+A group is what intervals are made for (`evaluation.conformal`): a number of genes, so many of which no
+training row has. Rows with unseen genes are never pooled with others: a mean over both hides that one is too
+narrow.
+
+Legend: m test rows · l levels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from wildtype.errors import DatasetError
+from wildtype.evaluation.bootstrap import bootstrap, clusters_for, find_clusters, interval
+from wildtype.evaluation.conformal import Conformal
+from wildtype.evaluation.metrics import Floats, Mask
+from wildtype.models.checkpoint import Checkpoint
+from wildtype.models.known import PARTS
+from wildtype.mutants import MutantTable
+
+LEVELS = tuple(round(0.05 * i, 2) for i in range(1, 20))
+"""Levels of a calibration plot."""
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How often intervals of one level held the truth, in one group of test rows.
+
+    Attributes
+    ----------
+    phenotype, group : str
+        Which rows; ``order`` genes each, ``unseen`` of them in no training row.
+    level : float
+        What was promised.
+    rows, without : int
+        Test rows, and how many of them have no interval.
+    coverage : float
+        Share of the others inside; NaN where there are none.
+    low, high : float
+        95 % interval of the coverage from resampled genes (NaN: not made).
+    width : float
+        Mean width in the phenotype's unit.
+    calibration_rows, calibration_clusters : int
+        Validation rows that the intervals rest on, and how many independent clusters they form.
+    reason : str
+        Why some rows have no interval; empty where all have.
+    """
+
+    phenotype: str
+    group: str
+    order: int
+    unseen: int
+    level: float
+    rows: int
+    without: int
+    coverage: float
+    low: float
+    high: float
+    width: float
+    calibration_rows: int
+    calibration_clusters: int
+    reason: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return asdict(self)
+
+
+def measure_coverage(
+    checkpoint: Checkpoint, levels: Sequence[float], *, replicates: int = 0, seed: int = 0
+) -> list[Coverage]:
+    """Return the coverage of every group of test rows at every level.
+
+    Parameters
+    ----------
+    checkpoint : Checkpoint
+        Of a finished run: it knows its test rows, which neither weights nor intervals have seen.
+    levels : sequence of float
+        Coverages to ask for.
+    replicates, seed : int
+        Of the bootstrap behind the 95 % interval; 0: none.
+
+    Raises
+    ------
+    ConfigError
+        If a level is not between 0 and 1.
+    DatasetError
+        If the run has no test rows.
+    CheckpointError
+        If the checkpoint was made without its validation rows.
+    """
+    conformal, known = Conformal(checkpoint), checkpoint.known
+    test = known.table.take(known.part == PARTS.index("test"))
+    if not len(test):
+        raise DatasetError("the run of this checkpoint has no test rows to measure coverage on")
+    values, sd = checkpoint.predict_with_sd(test)
+    found = []
+    for level in levels:
+        around = conformal.intervals(test, values, sd, level)
+        for group, members in conformal.groups(test):
+            name = conformal.phenotypes[group.phenotype]
+            rows = members[test.phenotype[members] == known.phenotypes.index(name)]
+            if not rows.size:
+                continue
+            low, high = around.low[rows, group.phenotype], around.high[rows, group.phenotype]
+            there = np.isfinite(low)
+            any_there = bool(there.any())
+            truth = test.value[rows].astype(np.float64)
+            inside = (low <= truth) & (truth <= high)
+            bounds = math.nan, math.nan
+            if any_there and replicates:
+                bounds = _bounds(test.take(rows[there]), inside[there], replicates, seed)
+            calibration, clusters = conformal.rows(group)
+            own = tuple(f"no interval{what}: " for what in (f" for {name}", ""))
+            whys = [why for at, why in around.reasons if why.startswith(own) and np.isin(rows, at).any()]
+            found.append(
+                Coverage(
+                    phenotype=name,
+                    group=str(group),
+                    order=group.order,
+                    unseen=group.unseen,
+                    level=float(level),
+                    rows=rows.size,
+                    without=int((~there).sum()),
+                    coverage=float(inside[there].mean()) if any_there else math.nan,
+                    low=bounds[0],
+                    high=bounds[1],
+                    width=float((high - low)[there].mean()) if any_there else math.nan,
+                    calibration_rows=calibration,
+                    calibration_clusters=clusters,
+                    reason="; ".join(whys),
+                )
+            )
+    return found
+
+
+def _bounds(table: MutantTable, inside: Mask, replicates: int, seed: int) -> tuple[float, float]:
+    def share(weights: Floats) -> Floats:
+        total = weights.sum(0)
+        return np.asarray(inside @ weights / np.where(total > 0, total, np.nan))
+
+    clusters = find_clusters(table, clusters_for(table))
+    return interval(bootstrap({"share": share}, clusters, replicates=replicates, seed=seed)["share"])
+
+
+@dataclass(frozen=True)
+class MeanCoverage:
+    """Coverage of one group over several runs: mean, and sample standard deviation between runs."""
+
+    phenotype: str
+    group: str
+    order: int
+    unseen: int
+    level: float
+    runs: int
+    rows: int
+    coverage: float
+    coverage_sd: float
+    width: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return asdict(self)
+
+
+def mean_coverage(runs: Iterable[Sequence[Coverage]]) -> list[MeanCoverage]:
+    """Return the mean over runs of every group and level that any of them has intervals for.
+
+    ``rows`` are those with an interval, of all runs together; every run counts alike, however many it has.
+    """
+    groups: dict[tuple[str, str, float], list[Coverage]] = {}
+    for run in runs:
+        for found in run:
+            if not math.isnan(found.coverage):
+                groups.setdefault((found.phenotype, found.group, found.level), []).append(found)
+    means = []
+    for group in groups.values():
+        shares = np.array([found.coverage for found in group])
+        first = group[0]
+        means.append(
+            MeanCoverage(
+                phenotype=first.phenotype,
+                group=first.group,
+                order=first.order,
+                unseen=first.unseen,
+                level=first.level,
+                runs=len(group),
+                rows=sum(found.rows - found.without for found in group),
+                coverage=float(shares.mean()),
+                coverage_sd=float(shares.std(ddof=1)) if len(group) > 1 else math.nan,
+                width=float(np.mean([found.width for found in group])),
+            )
+        )
+    return means
