@@ -33,6 +33,7 @@ from wildtype.evaluation.compare import Comparison, evaluate_predictions
 from wildtype.files import content_hash, write_json, write_text, writing
 from wildtype.inference.predictor import Predictor, load
 from wildtype.models.baselines import BASELINES, make_baseline
+from wildtype.models.baselines.groundwork import Groundwork
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.ensemble import Ensemble
 from wildtype.models.interface import Model, OrganismTensors
@@ -322,10 +323,11 @@ def _checkpoint(
 
 
 def _baseline(name: str, data: RunData, seed: int) -> NDArray[np.float64]:
-    """Fit a baseline on every phenotype and predict the test rows."""
+    """Fit a baseline on every phenotype that has test rows, and predict these."""
     train, validation, test = (data.part(part) for part in ("train", "validation", "test"))
     out = np.full(len(test), np.nan)
-    for p in range(len(data.dataset.phenotypes)):
+    groundwork = Groundwork(data.dataset.organism, train, data.single_fitness)
+    for p in np.unique(test.phenotype):
         rows = test.phenotype == p
         baseline = make_baseline(name).fit(
             data.dataset.organism,
@@ -333,6 +335,7 @@ def _baseline(name: str, data: RunData, seed: int) -> NDArray[np.float64]:
             validation.take(validation.phenotype == p),
             single_fitness=data.single_fitness,
             seed=seed,
+            groundwork=groundwork,
         )
         out[rows] = baseline.predict(test.take(rows))
     return out

@@ -25,6 +25,7 @@ from wildtype.phenotypes.store import Query, Store
 VERSION = 1
 """Raised whenever equal measurements and an equal recipe give another dataset or another card than before."""
 UNCHOSEN = "measurement that the dataset is not about"
+FURTHER = "second measurement of one row"
 Floats = NDArray[np.float32]
 Fact = str | Callable[[Dataset], str]
 Guide = Callable[[Dataset, Dataset | None], str]
@@ -215,12 +216,14 @@ def _from_files(readings: Sequence[Reading], query: Query, chosen: int) -> list[
     )
     files = " + ".join(dict.fromkeys(reading.file for reading in readings))
     noted = {"gene under an older name of SGD": renamed}
+    asked = " AND ".join(query.conditions)
     return [
         StageReport("files", "read", files, rows, kept, dropped=dropped, noted=noted),
         StageReport(
-            "raw", "query", " AND ".join(query.conditions), kept, chosen, dropped={UNCHOSEN: kept - chosen}
+            "raw", "query", asked, kept, chosen,
+            dropped={UNCHOSEN: max(kept - chosen, 0)}, added={FURTHER: max(chosen - kept, 0)},
         ),
-    ]
+    ]  # fmt: skip
 
 
 def single_fitness(

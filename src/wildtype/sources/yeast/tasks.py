@@ -47,8 +47,8 @@ CALL = PhenotypeDefinition(
 )  # fmt: skip
 """The phenotype of calls."""
 _ONE_PHENOTYPE = (
-    "pairs and triples are one phenotype, so that every model may learn of a triple from the pairs in it; pairs "
-    "are calls of the control screens (query gene and HO with an array)"
+    "pairs and triples are one phenotype, so that every model may learn of a triple from the pairs in it; "
+    "pairs are calls of the control screens (query gene and HO with an array)"
 )
 _ASSUMED = (
     "the study estimates 40 % false negatives and 20 % false positives among its calls. Rows of value 0 are "
@@ -61,8 +61,8 @@ _GENOTYPES = (
 )
 _FAMILY = "16 genes of one family of transporters: a test of high orders, no statement about the genome"
 _STRAINS = (
-    "two strains of one genotype are said to correlate with r = 0.73 (mean over drugs of the Pearson in each; "
-    "0.18 for colchicine, 0.93 for beauvericin); labels are means, so this is no bound"
+    "two strains of one genotype are said to correlate with r = 0.73 (mean over drugs of the Pearson in "
+    "each; 0.18 for colchicine, 0.93 for beauvericin); labels are means, so this is no bound"
 )
 _SINGLES = "single deletions: split them by gene, so that nothing of a test gene was measured in training"
 _LISTED_SIZE = "selected strains only: those whose size differs were listed, so the distribution has a gap"
