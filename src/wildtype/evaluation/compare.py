@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from wildtype.errors import CheckpointError, ConfigError, DatasetError, ShapeError
 from wildtype.evaluation.bootstrap import bootstrap, find_clusters, interval, two_sided_p
@@ -23,10 +23,15 @@ if TYPE_CHECKING:
 NETWORKS = ("cell_transformer", "dango", "difference_gnn")
 """Models that are no baselines unless ``evaluate_predictions`` is told which are."""
 
-HEADLINES = {"pearson": "Pearson", "pearson_by_condition": "Pearson (mean over conditions)"}
+HEADLINES = {
+    "pearson": "Pearson",
+    "pearson_by_condition": "Pearson (mean over conditions)",
+    "average_precision": "average precision",
+}
 """What models are ranked by, and how it is called."""
 
 NAN = float("nan")
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,8 @@ class Score:
         Whether it counts as a baseline.
     n : int
         Rows.
-    pearson, pearson_by_condition, spearman, mse, r2, auroc_sign, auroc_strong, pearson_negatives : Estimate
+    pearson, pearson_by_condition, spearman, mse, r2, auroc_sign, auroc_strong, pearson_negatives,
+    average_precision : Estimate
         As defined in ``wildtype.evaluation.metrics``.
     delta : Difference or None
         To the reference; None for the reference itself and where the headline metric is undefined.
@@ -84,6 +90,7 @@ class Score:
     auroc_sign: Estimate = Estimate()
     auroc_strong: Estimate = Estimate()
     pearson_negatives: Estimate = Estimate()
+    average_precision: Estimate = Estimate()
     delta: Difference | None = None
     seconds: float | None = None
     peak_mib: float | None = None
@@ -109,7 +116,7 @@ class Comparison:
         Number of rows.
     headline : str
         The metric models are ranked by: ``pearson``, or ``pearson_by_condition`` when rows have several
-        conditions.
+        conditions, or ``average_precision`` when labels are calls.
     reference : str
         Best baseline by the headline metric on these very rows, which favours it slightly; the best model
         when no baseline has a defined one; empty when no model has.
@@ -221,6 +228,8 @@ def _number(value: float | None) -> float:
 
 
 def _score_from_json(record: Mapping[str, Any]) -> Score:
+    absent = {"average_precision": asdict(Estimate())}  # not in records of earlier versions
+    record = absent | dict(record)
     own = {f.name: record[f.name] for f in fields(Score)}
     for metric in METRICS:
         own[metric] = Estimate(**{key: _number(value) for key, value in record[metric].items()})
@@ -323,18 +332,45 @@ def evaluate_predictions(
             )
         strong = kind.strong if kind.min_order >= 2 else None
         bound[model] = bind(truth, predicted, strong=strong, condition=table.condition)
+    return compare_bound(
+        dataset, at, bound, phenotype=phenotype, baselines=baselines, seconds=seconds, peak_mib=peak_mib,
+        clusters=clusters, split=split, replicates=replicates, seed=seed, noise=str(noise_guide(dataset, at)),
+    )  # fmt: skip
+
+
+def compare_bound(
+    dataset: Dataset,
+    at: Ints,
+    bound: Mapping[str, Bound],
+    *,
+    phenotype: str,
+    baselines: Collection[str] | None,
+    seconds: Mapping[str, float] | None,
+    peak_mib: Mapping[str, float] | None,
+    clusters: str,
+    split: str,
+    replicates: int,
+    seed: int,
+    noise: str,
+    notes: Sequence[str] = (),
+) -> Comparison:
+    """Rank models by their bound metrics on rows [M], with intervals; the rest as `evaluate_predictions`."""
+    table = dataset.table.take(at)
     values = {model: b.values(at.size) for model, b in bound.items()}
-    by_condition = any("pearson_by_condition" in b.statistics for b in bound.values())
-    headline = "pearson_by_condition" if by_condition else "pearson"
+    headline = next(
+        (name for name in ("average_precision", "pearson_by_condition")
+         if any(name in b.statistics for b in bound.values())),
+        "pearson",
+    )  # fmt: skip
 
     def rank(model: str) -> tuple[bool, float]:
         value = values[model][headline]
         return math.isnan(value), -value
 
-    ranked = sorted(predictions, key=rank)
+    ranked = sorted(bound, key=rank)
     defined = [model for model in ranked if not math.isnan(values[model][headline])]
     is_baseline = {
-        model: model not in NETWORKS if baselines is None else model in baselines for model in predictions
+        model: model not in NETWORKS if baselines is None else model in baselines for model in bound
     }
     reference = next((m for m in defined if is_baseline[m]), defined[0] if defined else "")
 
@@ -384,6 +420,6 @@ def evaluate_predictions(
         replicates=replicates,
         seed=seed,
         scores=tuple(scores),
-        noise=str(noise_guide(dataset, at)),
-        notes=tuple(_notes(table, found.name, found.count)),
+        noise=noise,
+        notes=(*notes, *_notes(table, found.name, found.count)),
     )

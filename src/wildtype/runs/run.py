@@ -3,6 +3,7 @@
     settings.json · split.json · card.json · record.json   what was done, with what, where
     checkpoint/                                             the model, ready to predict
     comparison.json · comparison.md                         the honest table, one per phenotype
+    across.json                                             the mean over phenotypes, where there are several
     predictions.parquet                                     test rows: measured, and predicted by every model
     estimate.json                                           what was predicted of time, memory and disk
     profile.json                                            where the time of its steps went
@@ -28,7 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.config.schema import TrainConfig
-from wildtype.errors import CheckpointError, ConfigError, OutputError
+from wildtype.errors import CheckpointError, ConfigError, DatasetError, OutputError
+from wildtype.evaluation.across import evaluate_across
 from wildtype.evaluation.compare import Comparison, evaluate_predictions
 from wildtype.files import content_hash, write_json, write_text, writing
 from wildtype.inference.predictor import Predictor, load
@@ -54,6 +56,7 @@ from wildtype.training.task import EXECUTIONS
 
 MARK = "settings.json"
 DONE = "comparison.json"
+ACROSS = "across.json"
 MEMBER = "member-"
 Say = Callable[[str], None]
 
@@ -89,6 +92,18 @@ class Run:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise CheckpointError(
                 f"{str(self.path / DONE)!r} is damaged ({error}): evaluate the run again"
+            ) from error
+
+    @cached_property
+    def across(self) -> Comparison | None:
+        """The mean over phenotypes; None where a run tested a single one."""
+        try:
+            return Comparison.from_json(json.loads((self.path / ACROSS).read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            return None
+        except ValueError as error:
+            raise CheckpointError(
+                f"{str(self.path / ACROSS)!r} is damaged ({error}): train the run again"
             ) from error
 
     @property
@@ -168,7 +183,12 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
     }
     checkpoint.save(folder / "checkpoint")
     _write_predictions(data, predicted, folder / "predictions.parquet")
+    across = _across(config, data, predicted, seconds, peak, say) if len(comparisons) > 1 else None
+    if across is not None:
+        write_json(folder / ACROSS, across.to_json())
     tables = [f"## {name}\n\n{to_markdown(comparison)}" for name, comparison in comparisons.items()]
+    if across is not None:
+        tables.insert(0, f"## {across.phenotype}\n\n{to_markdown(across)}")
     write_text(folder / "comparison.md", "\n\n".join(tables) + "\n")
     if estimate is not None:
         errors = write_outcome(estimate, folder, reports, peak[config.model.name])
@@ -228,6 +248,7 @@ def _clear(folder: Path) -> None:
         shutil.rmtree(folder / name, ignore_errors=True)
     for name in (
         DONE,
+        ACROSS,
         "comparison.md",
         "predictions.parquet",
         FILE,
@@ -364,6 +385,30 @@ def _compare(
         for i, p in enumerate(data.dataset.phenotypes)
         if (phenotype == i).any()
     }
+
+
+def _across(
+    config: TrainConfig,
+    data: RunData,
+    predicted: dict[str, NDArray[np.float64]],
+    seconds: dict[str, float],
+    peak: dict[str, float],
+    say: Say,
+) -> Comparison | None:
+    try:
+        return evaluate_across(
+            data.dataset,
+            data.split.test,
+            predicted,
+            split=data.split.name,
+            seconds=seconds,
+            peak_mib=peak,
+            replicates=config.run.replicates,
+            seed=config.seed,
+        )
+    except DatasetError as error:  # too few phenotypes with labels that differ: their own tables say so
+        say(str(error))
+        return None
 
 
 def _write_predictions(data: RunData, predicted: dict[str, NDArray[np.float64]], target: Path) -> None:
