@@ -11,7 +11,6 @@ from wildtype.models.baselines import BASELINES, make_baseline
 from wildtype.models.baselines.feature_ridge import ALPHAS, Spectrum
 from wildtype.models.baselines.groundwork import Groundwork, mutant_keys
 from wildtype.models.baselines.pair_features import PairFeatures
-from wildtype.models.baselines.similarity import similarity_graphs
 from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import GeneFeatures, Organism
 
@@ -71,15 +70,12 @@ def test_an_organism_without_features_leaves_the_mean(world) -> None:
     np.testing.assert_allclose(ridge.predict(table), 9.5)
 
 
-def test_features_and_graphs_are_those_made_without_groundwork(world) -> None:
+def test_features_are_those_made_without_groundwork(world) -> None:
     train, validation, test = world.split()
     work = Groundwork(world.organism, train, world.fitness)
     plain = PairFeatures(world.organism, train, world.fitness)
     for table in (train.take(range(50)), test, validation, train, test.take([3, 3, 1]), test.take([])):
         np.testing.assert_array_equal(work.features(table), plain(table))
-    graphs = similarity_graphs(world.organism, np.unique(train.gene), 5)
-    for name, graph in work.graphs(5).items():
-        np.testing.assert_array_equal(graph.toarray(), graphs[name].toarray())
 
 
 def test_kinds_and_conditions_are_other_mutants() -> None:

@@ -6,7 +6,7 @@ Legend: m rows · n genes · c columns · a ridge penalties (alphas).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,8 +80,8 @@ class FeatureRidge(Baseline):
         self._kinds = np.unique(train.kind)
         self._conditions = np.unique(train.condition)
         rows = mutant_keys(train, self._n).tobytes()
-        spectrum = cast(
-            Spectrum, self._groundwork.once(("spectrum", rows), lambda: Spectrum.of(self._design(train)))
+        spectrum: Spectrum = self._groundwork.once(
+            ("spectrum", rows), lambda: Spectrum.of(self._design(train))
         )
         alphas = (self.fixed["alpha"],) if "alpha" in self.fixed else ALPHAS
         if len(alphas) > 1 and not len(validation):

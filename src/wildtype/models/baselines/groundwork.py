@@ -64,9 +64,10 @@ class Groundwork:
 
     def graphs(self, seed: int) -> dict[str, sparse.csr_array]:
         """Return `similarity_graphs` towards the genes of the training rows."""
-        return self.once(
+        found: dict[str, sparse.csr_array] = self.once(
             ("graphs", seed), lambda: similarity_graphs(self.organism, np.unique(self._train.gene), seed)
         )
+        return found
 
     @cached_property
     def gene_features(self) -> NDArray[np.float32]:
@@ -93,4 +94,7 @@ def mutant_keys(table: MutantTable, n: int) -> NDArray[np.uint64]:
     with np.errstate(over="ignore"):
         item = words[table.gene * len(Kind) + table.kind]
         total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(item, dtype=np.uint64)])
-        return total[table.offsets[1:]] - total[table.offsets[:-1]] + states[table.condition]
+        keys: NDArray[np.uint64] = (
+            total[table.offsets[1:]] - total[table.offsets[:-1]] + states[table.condition]
+        )
+    return keys
