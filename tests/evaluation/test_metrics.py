@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
@@ -122,6 +122,7 @@ def test_reasons_instead_of_warnings() -> None:
         "auroc_sign": "there are 3 positive and 0 negative rows",
         "auroc_strong": "the phenotype is not an interaction",
         "pearson_negatives": "0 rows are too few",
+        "average_precision": "labels are no calls (0 and 1)",
     }
     assert set(bound.statistics) == {"mse", "r2"}
     assert bind([1.0, 1.0], [0.0, 1.0]).undefined["pearson"] == "all labels are equal"
@@ -153,3 +154,26 @@ def test_lengths_must_fit() -> None:
         bind([1.0, 2.0], [1.0])
     with pytest.raises(Undefined):
         auroc_statistic(np.array([True, True]), [0.0, 1.0])
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 10_000), st.integers(2, 60))
+def test_average_precision_is_that_of_scikit_learn_ties_and_weights_included(seed: int, rows: int) -> None:
+    rng = np.random.default_rng(seed)
+    truth = np.zeros(rows)
+    truth[: 1 + rng.integers(rows - 1)] = 1
+    predicted = rng.integers(0, 6, rows).astype(float)
+    statistic = bind(truth, predicted).statistics["average_precision"]
+    weights = rng.integers(0, 4, (rows, 3)).astype(float)
+    weights[0] += 1  # one call is always drawn
+    wanted = [sk.average_precision_score(truth, predicted, sample_weight=w) for w in weights.T]
+    np.testing.assert_allclose(statistic(weights), wanted, rtol=1e-9)
+
+
+def test_calls_are_ranked_by_the_prediction_itself_and_other_labels_have_no_average_precision() -> None:
+    truth = np.array([0.0, 0.0, 1.0, 1.0])
+    predicted = np.array([-9.0, 0.1, 0.2, 0.3])
+    values = bind(truth, predicted, strong=0.5).values(4)
+    assert (values["auroc_strong"], values["average_precision"]) == (1.0, 1.0)
+    assert bind(truth + 0.5, predicted).undefined["average_precision"] == "labels are no calls (0 and 1)"
+    assert np.isnan(bind(np.ones(4), predicted).values(4)["average_precision"])

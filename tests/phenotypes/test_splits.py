@@ -483,3 +483,25 @@ def test_damaged_records_are_refused(make_dataset: Factory, change: dict[str, An
         Split.from_json(record | change)
     with pytest.raises(SplitError, match="not a stored split"):
         Split.from_json({})
+
+
+def test_orders_apart_train_below_test_above_and_validate_between(make_random_dataset: Factory) -> None:
+    dataset = make_random_dataset(1, 30, 240)
+    order = dataset.table.order
+    split = make_split(dataset, "order", 0, order=3, up_to=1)
+    assert set(order[split.train]) == {1}
+    assert set(order[split.validation]) == {2}
+    assert split.test.tolist() == np.flatnonzero(order >= 3).tolist()
+    assert not split.dropped
+    assert Split.from_json(split.to_json()).check(dataset)["rows"]["test"] == split.test.size
+    moved = replace(
+        split, train=np.union1d(split.train, split.validation[:1]), validation=split.validation[1:]
+    )
+    with pytest.raises(SplitError, match="leaks"):
+        moved.check(dataset)
+    with pytest.raises(SplitError, match="none in between"):
+        make_split(dataset, "order", 0, order=3, up_to=2)
+    with pytest.raises(SplitError, match="leave folds and validation out"):
+        make_split(dataset, "order", 0, order=3, up_to=1, folds=2, fold=0)
+    with pytest.raises(SplitError, match="'order'"):
+        make_split(dataset, "random", 0, up_to=1)

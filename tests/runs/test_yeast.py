@@ -25,6 +25,13 @@ def test_build_train_predict(mirror: Path, tmp_path: Path) -> None:
         "yeast-digenic-costanzo2010",
         "yeast-digenic-costanzo2016",
         "yeast-fitness-costanzo2016",
+        "yeast-calls-kuzmin2018",
+        "yeast-xga-celaj2020",
+        "yeast-growth-costanzo2021",
+        "yeast-morphology-mattiazzi2020",
+        "yeast-morphology-vizeacoumar2010",
+        "yeast-metabolome-mulleder2016",
+        "yeast-cellsize-jorgensen2002",
     ]
     words = [
         "data=yeast-digenic-costanzo2016",

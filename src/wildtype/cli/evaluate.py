@@ -28,12 +28,18 @@ def command(
     retrieval: Annotated[
         bool, typer.Option("--retrieval", help="Print how well strong interactions are found.")
     ] = False,
+    each: Annotated[
+        bool, typer.Option("--each", help="One table per phenotype instead of their mean.")
+    ] = False,
     agreement: Annotated[
         bool, typer.Option("--agreement", help="Print how far several runs agree on test rows they share.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Print the comparison of one run, or mean and SD over several runs of the same data and split."""
+    """Print the comparison of one run, or mean and SD over several runs of the same data and split.
+
+    Of a run with several phenotypes this is the mean over them; --each prints the table of every one.
+    """
     asked: dict[str, Any] = {}
     if intervals is not None:
         asked["intervals"] = _coverage(runs, (intervals,), None, json)
@@ -44,20 +50,24 @@ def command(
     if agreement:
         asked["agreement"] = _agreement(runs, json)
     if not asked:
-        _comparison(runs, markdown, json)
+        _comparison(runs, markdown, each, json)
     elif json:
         print_json(asked)
 
 
-def _comparison(runs: list[Path], markdown: bool, json: bool) -> None:
+def _comparison(runs: list[Path], markdown: bool, each: bool, json: bool) -> None:
     from wildtype.evaluation.summary import summarise
     from wildtype.report.summary import print_summary, summary_to_markdown
     from wildtype.report.table import print_comparison, to_markdown
     from wildtype.runs.run import Run
 
     finished = [Run(path) for path in runs]
+    chosen = [
+        {run.across.phenotype: run.across} if run.across is not None and not each else run.comparisons
+        for run in finished
+    ]
     if len(finished) > 1:
-        groups = summarise(comparison for run in finished for comparison in run.comparisons.values())
+        groups = summarise(comparison for tables in chosen for comparison in tables.values())
         if json:
             print_json([group.to_json() for group in groups])
         for group in [] if json else groups:
@@ -66,10 +76,9 @@ def _comparison(runs: list[Path], markdown: bool, json: bool) -> None:
             else:
                 print_summary(group, console())
         return
-    comparisons = finished[0].comparisons
     if json:
-        print_json({name: comparison.to_json() for name, comparison in comparisons.items()})
-    for comparison in [] if json else comparisons.values():
+        print_json({name: comparison.to_json() for name, comparison in chosen[0].items()})
+    for comparison in [] if json else chosen[0].values():
         if markdown:
             typer.echo(to_markdown(comparison))
         else:

@@ -61,6 +61,9 @@ class SplitConfig:
         Test the fold-th (from 0) of so many equal parts instead of a fraction.
     order : int or None
         Number of perturbed genes that is tested, in the split ``order``.
+    up_to : int or None
+        Train on rows of at most so many perturbed genes, test those of ``order`` and more, and validate on
+        all between, in the split ``order``.
     by : str or None
         What a screen is, in the split ``screen``: ``query``, ``condition`` or ``study``.
     genes : int or None
@@ -78,6 +81,7 @@ class SplitConfig:
     order: int | None = None
     by: str | None = None
     genes: int | None = None
+    up_to: int | None = None
     pinned: str = ""
 
 

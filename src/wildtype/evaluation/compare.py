@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from wildtype.errors import CheckpointError, ConfigError, DatasetError, ShapeError
 from wildtype.evaluation.bootstrap import (
     NAN,
     UNDEFINED,
+    Clusters,
     Estimate,
     bootstrap,
     clusters_for,
@@ -33,8 +34,14 @@ if TYPE_CHECKING:
 NETWORKS = ("cell_transformer", "dango", "difference_gnn")
 """Models that are no baselines unless ``evaluate_predictions`` is told which are."""
 
-HEADLINES = {"pearson": "Pearson", "pearson_by_condition": "Pearson (mean over conditions)"}
+HEADLINES = {
+    "pearson": "Pearson",
+    "pearson_by_condition": "Pearson (mean over conditions)",
+    "average_precision": "average precision",
+}
 """What models are ranked by, and how it is called."""
+
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,8 @@ class Score:
         Whether it counts as a baseline.
     n : int
         Rows.
-    pearson, pearson_by_condition, spearman, mse, r2, auroc_sign, auroc_strong, pearson_negatives : Estimate
+    pearson, pearson_by_condition, spearman, mse, r2, auroc_sign, auroc_strong, pearson_negatives,
+    average_precision : Estimate
         As defined in ``wildtype.evaluation.metrics``.
     delta : Difference or None
         To the reference; None for the reference itself and where the headline metric is undefined.
@@ -86,6 +94,7 @@ class Score:
     auroc_sign: Estimate = UNDEFINED
     auroc_strong: Estimate = UNDEFINED
     pearson_negatives: Estimate = UNDEFINED
+    average_precision: Estimate = UNDEFINED
     delta: Difference | None = None
     seconds: float | None = None
     peak_mib: float | None = None
@@ -112,7 +121,7 @@ class Comparison:
         Number of rows.
     headline : str
         The metric models are ranked by: ``pearson``, or ``pearson_by_condition`` when rows have several
-        conditions.
+        conditions, or ``average_precision`` when labels are calls.
     reference : str
         Best baseline by the headline metric on these very rows, which favours it slightly; the best model
         when no baseline has a defined one; empty when no model has.
@@ -224,8 +233,10 @@ def _number(value: float | None) -> float:
 
 
 def _score_from_json(record: Mapping[str, Any]) -> Score:
+    absent = {"average_precision": asdict(UNDEFINED)}  # not in records of earlier versions
+    record = absent | dict(record)
     own = {f.name: record[f.name] for f in fields(Score) if f.name != "retrieval"}
-    lists = record.get("retrieval", {})  # comparisons of earlier versions have none
+    lists = record.get("retrieval", {})  # nor is this
     own["retrieval"] = {
         name: Estimate(**{key: _number(value) for key, value in found.items()})
         for name, found in lists.items()
@@ -326,18 +337,53 @@ def evaluate_predictions(
                 f"{model} has predictions of shape {np.shape(predicted)}, expected {truth.shape}"
             )
         bound[model] = bind(truth, predicted, strong=strong, condition=table.condition)
+
+    def lists(found: Clusters) -> dict[str, dict[str, Estimate]]:
+        if strong is None:
+            return {}
+        return retrieval_estimates(truth, predictions, strong, found, replicates=replicates, seed=seed)
+
+    return compare_bound(
+        dataset, at, bound, phenotype=phenotype, baselines=baselines, seconds=seconds, peak_mib=peak_mib,
+        clusters=clusters, split=split, replicates=replicates, seed=seed, noise=str(noise_guide(dataset, at)),
+        lists=lists,
+    )  # fmt: skip
+
+
+def compare_bound(
+    dataset: Dataset,
+    at: Ints,
+    bound: Mapping[str, Bound],
+    *,
+    phenotype: str,
+    baselines: Collection[str] | None,
+    seconds: Mapping[str, float] | None,
+    peak_mib: Mapping[str, float] | None,
+    clusters: str,
+    split: str,
+    replicates: int,
+    seed: int,
+    noise: str,
+    notes: Sequence[str] = (),
+    lists: Callable[[Clusters], dict[str, dict[str, Estimate]]] | None = None,
+) -> Comparison:
+    """Rank models by their bound metrics on rows [M], with intervals; the rest as `evaluate_predictions`."""
+    table = dataset.table.take(at)
     values = {model: b.values(at.size) for model, b in bound.items()}
-    by_condition = any("pearson_by_condition" in b.statistics for b in bound.values())
-    headline = "pearson_by_condition" if by_condition else "pearson"
+    headline = next(
+        (name for name in ("average_precision", "pearson_by_condition")
+         if any(name in b.statistics for b in bound.values())),
+        "pearson",
+    )  # fmt: skip
 
     def rank(model: str) -> tuple[bool, float]:
         value = values[model][headline]
         return math.isnan(value), -value
 
-    ranked = sorted(predictions, key=rank)
+    ranked = sorted(bound, key=rank)
     defined = [model for model in ranked if not math.isnan(values[model][headline])]
     is_baseline = {
-        model: model not in NETWORKS if baselines is None else model in baselines for model in predictions
+        model: model not in NETWORKS if baselines is None else model in baselines for model in bound
     }
     reference = next((m for m in defined if is_baseline[m]), defined[0] if defined else "")
 
@@ -348,11 +394,7 @@ def evaluate_predictions(
         for metric, statistic in b.statistics.items()
     }
     drawn = bootstrap(statistics, found, replicates=replicates, seed=seed)
-    lists = (
-        {}
-        if strong is None
-        else retrieval_estimates(truth, predictions, strong, found, replicates=replicates, seed=seed)
-    )
+    retrieved = {} if lists is None else lists(found)
 
     def delta(model: str) -> Difference | None:
         if model == reference or model not in defined:
@@ -377,7 +419,7 @@ def evaluate_predictions(
                 seconds=(seconds or {}).get(model),
                 peak_mib=(peak_mib or {}).get(model),
                 undefined=bound[model].undefined,
-                retrieval=lists.get(model, {}),
+                retrieval=retrieved.get(model, {}),
             )
         )
     return Comparison(
@@ -393,6 +435,6 @@ def evaluate_predictions(
         replicates=replicates,
         seed=seed,
         scores=tuple(scores),
-        noise=str(noise_guide(dataset, at)),
-        notes=tuple(_notes(table, found.name, found.count)),
+        noise=noise,
+        notes=(*notes, *_notes(table, found.name, found.count)),
     )

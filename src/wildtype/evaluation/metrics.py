@@ -16,9 +16,12 @@ r2                     1 − mse / variance of the labels; negative when worse t
 auroc_sign             chance that a row with a positive label is predicted above one with a negative label;
                        rows whose label is zero (within ``ZERO``) are left out
 auroc_strong           chance that of a strong row (label at least ``strong`` from 0, on either side) and
-                       a weak one, the strong one has the larger absolute prediction
+                       a weak one, the strong one has the larger absolute prediction; where labels are calls
+                       (0 and 1 only), chance that a call is predicted above a row that is none
 pearson_negatives      Pearson among rows with negative labels: what is left once telling the signs apart is
                        no help
+average_precision      of labels that are calls: mean, over the calls, of the share of calls among all rows
+                       predicted at least as high; the share of calls where predictions tell nothing
 =====================  ==============================================================================
 """
 
@@ -46,6 +49,7 @@ METRICS = (
     "auroc_sign",
     "auroc_strong",
     "pearson_negatives",
+    "average_precision",
 )
 ZERO = 1e-6
 """Labels this close to 0 have no sign: a simulated label is 0 up to the solver's tolerance."""
@@ -167,6 +171,31 @@ def auroc_statistic(positive: Mask, score: ArrayLike) -> Statistic:
     return statistic
 
 
+def average_precision_statistic(positive: Mask, score: ArrayLike) -> Statistic:
+    """Bind average precision of ``score`` [M] for ``positive`` [M]: Σ (recall gained) × precision.
+
+    Rows of equal score are taken in together, as in Manning, Raghavan and Schütze 2008, section 8.4, with
+    thresholds for ranks. Raises ``Undefined`` without rows of both kinds.
+    """
+    values = np.asarray(score, dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise Undefined(f"{int((~np.isfinite(values)).sum())} predictions are not finite")
+    if positive.all() or not positive.any():
+        raise Undefined("calls and other rows are needed")
+    down = np.argsort(-values, kind="stable")
+    ends = np.flatnonzero(np.append(np.diff(values[down]) != 0, True))
+    called = positive[down].astype(np.float64)[:, None]
+
+    def statistic(weights: Floats) -> Floats:
+        taken = weights[down]
+        every = np.cumsum(taken, axis=0)[ends]
+        hits = np.cumsum(taken * called, axis=0)[ends]
+        gained = np.diff(hits, axis=0, prepend=0.0)
+        return _ratio((gained * hits / np.where(every > 0, every, 1.0)).sum(0), hits[-1])
+
+    return statistic
+
+
 def _among(rows: Mask, statistic: Statistic) -> Statistic:
     at = np.flatnonzero(rows)
     return lambda weights: statistic(weights[at])
@@ -241,11 +270,17 @@ def bind(
     x, y = _pair(truth, prediction)
     conditions = np.zeros(x.size, np.int64) if condition is None else np.asarray(condition, dtype=np.int64)
     negative, signed = x < -ZERO, np.abs(x) > ZERO
+    calls = bool(x.size) and bool(np.isin(x, (0.0, 1.0)).all())
 
     def auroc_strong() -> Statistic:
         if strong is None:
             raise Undefined("the phenotype is not an interaction")
-        return auroc_statistic(np.abs(x) >= strong, np.abs(y))
+        return auroc_statistic(np.abs(x) >= strong, y if calls else np.abs(y))
+
+    def average_precision() -> Statistic:
+        if not calls:
+            raise Undefined("labels are no calls (0 and 1)")
+        return average_precision_statistic(x == 1, y)
 
     makers: dict[str, Callable[[], Statistic]] = {
         "pearson": lambda: pearson_statistic(x, y),
@@ -256,6 +291,7 @@ def bind(
         "auroc_sign": lambda: _among(signed, auroc_statistic(x[signed] > 0, y[signed])),
         "auroc_strong": auroc_strong,
         "pearson_negatives": lambda: _among(negative, pearson_statistic(x[negative], y[negative])),
+        "average_precision": average_precision,
     }
     statistics, undefined = {}, {}
     for name, make in makers.items():

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from wildtype.errors import SplitError
 from wildtype.mutants import MutantTable
+from wildtype.phenotypes.plans import BY, Plan
 from wildtype.phenotypes.query_pairs import contains_pair, query_pairs, query_strains, strain_of_rows
 
 if TYPE_CHECKING:
@@ -21,35 +22,6 @@ if TYPE_CHECKING:
 
 PARTS = ("train", "validation", "test")
 DROPPED = len(PARTS)
-
-DEFAULT_FRACTIONS: dict[str, tuple[float, float]] = {
-    "random": (0.10, 0.10),
-    "one-unseen": (0.10, 0.10),
-    "unseen": (0.15, 0.20),
-    "any-unseen": (0.05, 0.05),
-    "query-pair": (0.10, 0.10),
-    "screen": (0.10, 0.10),
-    "order": (0.10, 1.0),
-}
-"""Default (validation, test) fractions: of gene sets, of genes (three times), of triples, of rows in screens;
-of gene sets of the highest training order and of the tested order.
-"""
-
-ALIASES = {"R": "random", "Q": "one-unseen", "G": "unseen"}
-BY = ("query", "condition", "study")
-BY_GENES = ("one-unseen", "unseen", "any-unseen")
-"""Splits that hold genes out."""
-
-
-def canonical_name(name: str) -> str:
-    """Return the full name of a split; raises ``SplitError`` naming the known ones."""
-    full = ALIASES.get(name, name)
-    if full not in DEFAULT_FRACTIONS:
-        raise SplitError(
-            f"{name!r} is not a split; known splits: {', '.join(DEFAULT_FRACTIONS)} (or R, Q, G)"
-        )
-    return full
-
 
 RULES = {
     "random": "no gene set of a test or validation row is in training",
@@ -61,85 +33,6 @@ RULES = {
     "order": "every training and validation row perturbs fewer genes than every test row",
 }
 """What ``Split.check`` verifies, by name of the split."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What is asked of a draw.
-
-    Attributes
-    ----------
-    validation, test : float
-        Fractions of the units; with ``folds``, test is the share of one fold; with ``genes``, it is 0.
-    fold, folds : int
-        Which of how many folds is tested; 0 folds: a single draw.
-    order : int or None
-        Tested order; None: the highest there is (order).
-    by : str or None
-        What a screen is: ``query``, ``condition`` or ``study``; None: as `default_screen` says (screen).
-    genes : int or None
-        Number of genes held out for test, instead of a fraction (one-unseen, unseen, any-unseen).
-    """
-
-    validation: float
-    test: float
-    fold: int = 0
-    folds: int = 0
-    order: int | None = None
-    by: str | None = None
-    genes: int | None = None
-
-    def __str__(self) -> str:
-        tested = f"test {self.test:g}" if self.genes is None else f"test {self.genes:,} genes"
-        return f"validation {self.validation:g}, {tested}"
-
-
-def make_plan(
-    name: str,
-    validation: float | None,
-    test: float | None,
-    fold: int | None,
-    folds: int | None,
-    order: int | None,
-    by: str | None,
-    genes: int | None,
-) -> tuple[Plan, dict[str, float | str]]:
-    """Return a split's plan and the options to store; raises ``SplitError`` on options that do not fit."""
-    belongs = {"order": (order, ("order",)), "by": (by, ("screen",)), "genes": (genes, BY_GENES)}
-    for option, (value, of) in belongs.items():
-        if value is not None and name not in of:
-            known = ", ".join(repr(split) for split in of)
-            raise SplitError(f"option {option}={value} is for split {known}, not {name!r}: leave it out")
-    if folds is not None and genes is not None:
-        raise SplitError(f"genes={genes} and folds={folds} both say how much is tested: leave one out")
-    if test is not None and (folds is not None or genes is not None or name == "order"):
-        why = "a whole order is tested" if name == "order" else "the number of genes says how much is tested"
-        why = why if folds is None else "the folds say how much is tested"
-        raise SplitError(f"test={test:g} does not go with this split: {why}; leave it out")
-    if (fold is None) != (folds is None):
-        raise SplitError(f"fold={fold} and folds={folds} go together: give both or neither")
-    fractions = DEFAULT_FRACTIONS[name]
-    validation = fractions[0] if validation is None else float(validation)
-    test = fractions[1] if test is None else float(test)
-    options: dict[str, float | str] = {"validation": validation, "test": test}
-    if genes is not None:
-        if genes < 1 or genes != int(genes):
-            raise SplitError(f"{genes:g} genes cannot be held out: expected a whole number of at least 1")
-        test, genes = 0.0, int(genes)
-        options = {"validation": validation, "genes": genes}
-    if fold is not None and folds is not None:
-        if not (folds >= 2 and 0 <= fold < folds) or fold != int(fold) or folds != int(folds):
-            raise SplitError(
-                f"fold {fold:g} of {folds:g} folds: expected at least 2 folds, and a fold from 0"
-            )
-        test = 1.0 / folds
-        options |= {"test": test, "fold": int(fold), "folds": int(folds)}
-    whole = 2.0 if name == "order" else 1.0  # where the two are fractions of different things
-    if not (0 < validation < 1 and (test > 0 or genes) and validation + test < whole):
-        raise SplitError(
-            f"fractions validation {validation:g} and test {test:g} must be positive and sum to less than 1"
-        )
-    return Plan(validation, test, int(fold or 0), int(folds or 0), order, by, genes), options
 
 
 def count_genes(table: MutantTable, flags: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -365,6 +258,8 @@ def _order(dataset: Dataset, rng: np.random.Generator, plan: Plan) -> Draft:
     table = dataset.table
     orders = np.unique(table.order)
     tested = int(orders[-1]) if plan.order is None else int(plan.order)
+    if plan.up_to is not None:
+        return _apart(table, plan.up_to, tested)
     if tested not in orders[1:]:
         raise SplitError(
             f"order {tested} of dataset {dataset.name!r} cannot be tested: it has rows of order "
@@ -384,6 +279,17 @@ def _order(dataset: Dataset, rng: np.random.Generator, plan: Plan) -> Draft:
     draft.drop((table.order == tested) & (side[table.set_id] == DROPPED), "tested in another fold")
     draft.side[side[table.set_id] == 1] = 1
     return draft
+
+
+def _apart(table: MutantTable, up_to: int, tested: int) -> Draft:
+    """Return rows of few genes as training, of many as test, and of those in between as validation."""
+    if up_to >= tested - 1:
+        raise SplitError(
+            f"orders up to {up_to} for training and from {tested} for test leave none in between to "
+            f"validate: choose up_to of at most {tested - 2}, or leave it out"
+        )
+    side = np.where(table.order <= up_to, 0, np.where(table.order < tested, 1, 2))
+    return Draft(side.astype(np.int8), options={"order": tested, "up_to": up_to})
 
 
 MAKERS: dict[str, Callable[[Dataset, np.random.Generator, Plan], Draft]] = {

@@ -28,8 +28,9 @@ from wildtype.errors import GeneSetError, SplitError, reason_of
 from wildtype.files import content_hash, finite, write_json, writing
 from wildtype.mutants import Kind, MutantTable
 from wildtype.phenotypes.codes import joint
-from wildtype.phenotypes.draws import DROPPED, PARTS, canonical_name, count_genes
+from wildtype.phenotypes.draws import DROPPED, PARTS, count_genes
 from wildtype.phenotypes.leakage import leakage_report, mutant_id
+from wildtype.phenotypes.plans import canonical_name
 from wildtype.phenotypes.splits import Split, rows_sha256
 
 if TYPE_CHECKING:

@@ -33,11 +33,10 @@ from wildtype.phenotypes.draws import (
     MAKERS,
     PARTS,
     RULES,
-    canonical_name,
     count_genes,
-    make_plan,
     screens,
 )
+from wildtype.phenotypes.plans import canonical_name, make_plan
 from wildtype.phenotypes.query_pairs import contains_pair
 from wildtype.seeds import generator
 
@@ -207,8 +206,10 @@ class Split:
             bad = int(elsewhere.sum() + (~held_out[screen[rows]]).sum())
         elif self.name == "order":
             tested = float(self.options["order"])
-            fits = table.order[rows] == tested if part == "test" else table.order[rows] < tested
-            bad = int((~fits).sum() + (table.order[self.train] >= tested).sum())
+            learnt, order = float(self.options.get("up_to", tested - 1)), table.order[rows]
+            above = order >= tested if "up_to" in self.options else order == tested
+            fits = above if part == "test" else order < tested
+            bad = int((~fits).sum() + (table.order[self.train] > learnt).sum())
         if bad:
             raise SplitError(
                 f"split {self.name!r} leaks: {part} rows break its rule ({RULES[self.name]}); make it again"
@@ -291,6 +292,7 @@ def make_split(
     order: int | None = None,
     by: str | None = None,
     genes: int | None = None,
+    up_to: int | None = None,
 ) -> Split:
     """Draw a split and verify that it does not leak.
 
@@ -316,7 +318,9 @@ def make_split(
       are of rows in screens, rounded up to whole screens.
     * ``order``: a test row is a mutant of the highest order, or of ``order``; training rows have fewer genes.
       Validation rows are drawn from the highest training order, of which ``validation`` is a fraction of the
-      gene sets. Rows of a higher order are dropped and counted.
+      gene sets. Rows of a higher order are dropped and counted. With ``up_to``, training rows have at most
+      so many genes, test rows ``order`` or more, and all rows in between validate: settings are chosen by how
+      well they reach beyond the orders of training.
 
     Drawing depends on (dataset, name, seed, options) alone, not on the order of rows.
 
@@ -335,6 +339,8 @@ def make_split(
         Test the ``fold``-th (from 0) of ``folds`` equal parts instead of a fraction (``folds.make_folds``).
     order : int, optional
         Which order is tested (split ``order``).
+    up_to : int, optional
+        Highest training order; ``order`` and every higher one are tested then (split ``order``).
     by : str, optional
         What a screen is: ``query``, ``condition``, ``study`` (split ``screen``; see ``default_screen``).
     genes : int, optional
@@ -347,7 +353,7 @@ def make_split(
         If the name or an option is not valid, if a side stays empty, or if the result leaks.
     """
     name = canonical_name(name)
-    plan, options = make_plan(name, validation, test, fold, folds, order, by, genes)
+    plan, options = make_plan(name, validation, test, fold, folds, order, by, genes, up_to)
     draft = MAKERS[name](dataset, generator(seed, f"split/{name}"), plan)
     rows = {part: np.flatnonzero(draft.side == s) for s, part in enumerate(PARTS)}
     for part in PARTS:

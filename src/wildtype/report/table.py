@@ -129,7 +129,7 @@ def _facts(comparison: Comparison) -> list[str]:
     reasons: dict[str, list[str]] = {}
     for score in comparison.scores:
         for metric, reason in score.undefined.items():
-            if metric != "pearson_by_condition" or comparison.headline == metric:
+            if metric not in HEADLINES or metric == "pearson" or comparison.headline == metric:
                 reasons.setdefault(f"{metric} is undefined: {reason}", []).append(score.model)
     everyone = len(comparison.scores)
     facts += [
@@ -142,7 +142,11 @@ def _facts(comparison: Comparison) -> list[str]:
 def print_comparison(comparison: Comparison, console: Console | None = None) -> None:
     """Print a comparison as a table of up to 100 columns, then who wins and how the figures were made."""
     console = console or Console()
-    columns = ["model", "Pearson [95 %]", "Δ to reference", "ρ", "MSE", "sign", "strong", "s", "MiB"]
+    headline = "AP" if comparison.headline == "average_precision" else "Pearson"
+    # Squared errors of several phenotypes have no common unit; the share of variance explained has none.
+    by_share = all(math.isnan(score.mse.value) for score in comparison.scores)
+    error = "R²" if by_share else "MSE"
+    columns = ["model", f"{headline} [95 %]", "Δ to reference", "ρ", error, "sign", "strong", "s", "MiB"]
     table = plain_table(console, columns, range(1, len(columns)))
     for score in comparison.scores:
         cells = [
@@ -150,7 +154,7 @@ def print_comparison(comparison: Comparison, console: Console | None = None) -> 
             with_interval(score.estimate(comparison.headline)),
             _delta(score, comparison),
             decimals(score.spearman.value),
-            _small(score.mse.value),
+            decimals(score.r2.value) if by_share else _small(score.mse.value),
             decimals(score.auroc_sign.value),
             decimals(score.auroc_strong.value),
             _measured(score.seconds),
@@ -161,7 +165,10 @@ def print_comparison(comparison: Comparison, console: Console | None = None) -> 
     console.print(table)
     console.print()
     console.print(plain_text(comparison.winner_sentence, console, "bold"))
-    legend = "ρ: Spearman; sign, strong: AUROC of sign and of strong interactions; s, MiB: time, peak memory"
+    strong = "of calls" if comparison.headline == "average_precision" else "of strong interactions"
+    legend = f"ρ: Spearman; sign, strong: AUROC of sign and {strong}; s, MiB: time, peak memory"
+    if comparison.headline == "average_precision":
+        legend = f"AP: average precision, the area under precision and recall; {legend}"
     for fact in (legend, *_facts(comparison)):
         console.print(plain_text(fact, console, "dim"))
 

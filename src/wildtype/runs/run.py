@@ -3,6 +3,7 @@
     settings.json · split.json · card.json · record.json   what was done, with what, where
     checkpoint/                                             the model, ready to predict
     comparison.json · comparison.md                         the honest table, one per phenotype
+    across.json                                             the mean over phenotypes, where there are several
     predictions.parquet                                     test rows: measured, and predicted by every model
     vectors.csv                                             Pearson of every member of a vector
     estimate.json                                           what was predicted of time, memory and disk
@@ -32,12 +33,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from wildtype.config.schema import TrainConfig
-from wildtype.errors import CheckpointError, ConfigError, OutputError
+from wildtype.errors import CheckpointError, ConfigError, DatasetError, OutputError
+from wildtype.evaluation.across import evaluate_across
 from wildtype.evaluation.compare import Comparison, evaluate_predictions
 from wildtype.evaluation.vectors import by_member, compare_profiles, compare_vector
 from wildtype.files import content_hash, write_json, write_text, writing
 from wildtype.inference.predictor import Predictor, load
 from wildtype.models.baselines import BASELINES, make_baseline
+from wildtype.models.baselines.groundwork import Groundwork
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.ensemble import Ensemble
 from wildtype.models.interface import Model, OrganismTensors, Output
@@ -63,6 +66,7 @@ from wildtype.training.task import EXECUTIONS
 
 MARK = "settings.json"
 DONE = "comparison.json"
+ACROSS = "across.json"
 MEMBER = "member-"
 MEMBERS = "vectors.csv"
 Say = Callable[[str], None]
@@ -99,6 +103,18 @@ class Run:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise CheckpointError(
                 f"{str(self.path / DONE)!r} is damaged ({error}): evaluate the run again"
+            ) from error
+
+    @cached_property
+    def across(self) -> Comparison | None:
+        """The mean over phenotypes; None where a run tested a single one."""
+        try:
+            return Comparison.from_json(json.loads((self.path / ACROSS).read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            return None
+        except ValueError as error:
+            raise CheckpointError(
+                f"{str(self.path / ACROSS)!r} is damaged ({error}): train the run again"
             ) from error
 
     @property
@@ -194,7 +210,12 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
     if members:
         with writing(folder / MEMBERS) as path:
             by_member(data.dataset, data.split.test, predicted, members).to_csv(path, index=False)
+    across = _across(config, data, predicted, seconds, peak, say) if len(comparisons) > 1 else None
+    if across is not None:
+        write_json(folder / ACROSS, across.to_json())
     tables = [f"## {name}\n\n{to_markdown(comparison)}" for name, comparison in comparisons.items()]
+    if across is not None:
+        tables.insert(0, f"## {across.phenotype}\n\n{to_markdown(across)}")
     write_text(folder / "comparison.md", "\n\n".join(tables) + "\n")
     if estimate is not None:
         errors = write_outcome(estimate, folder, reports, peak[config.model.name])
@@ -255,6 +276,7 @@ def _clear(folder: Path) -> None:
         shutil.rmtree(folder / name, ignore_errors=True)
     for name in (
         DONE,
+        ACROSS,
         "comparison.md",
         "predictions.parquet",
         MEMBERS,
@@ -371,9 +393,10 @@ def _checkpoint(
 
 
 def _baseline(name: str, data: RunData, seed: int) -> NDArray[np.float64]:
-    """Fit a baseline on every phenotype and predict the test rows."""
+    """Fit a baseline on every phenotype that has test rows, and predict these."""
     train, validation, test = (data.part(part) for part in ("train", "validation", "test"))
     out = np.full(len(test), np.nan)
+    groundwork = Groundwork(data.dataset.organism, train, data.single_fitness)
     for p, phenotype in enumerate(data.dataset.phenotypes):
         rows = test.phenotype == p
         if phenotype.form == "gene" or not rows.any():
@@ -384,6 +407,7 @@ def _baseline(name: str, data: RunData, seed: int) -> NDArray[np.float64]:
             validation.take(validation.phenotype == p),
             single_fitness=data.single_fitness,
             seed=seed,
+            groundwork=groundwork,
         )
         out[rows] = baseline.predict(test.take(rows))
     return out
@@ -481,6 +505,30 @@ def _compare_profiles(
             replicates=config.run.replicates, seed=config.seed,
         )  # fmt: skip
     return found
+
+
+def _across(
+    config: TrainConfig,
+    data: RunData,
+    predicted: dict[str, NDArray[np.float64]],
+    seconds: dict[str, float],
+    peak: dict[str, float],
+    say: Say,
+) -> Comparison | None:
+    try:
+        return evaluate_across(
+            data.dataset,
+            data.split.test,
+            predicted,
+            split=data.split.name,
+            seconds=seconds,
+            peak_mib=peak,
+            replicates=config.run.replicates,
+            seed=config.seed,
+        )
+    except DatasetError as error:  # too few phenotypes with labels that differ: their own tables say so
+        say(str(error))
+        return None
 
 
 def _write_predictions(data: RunData, predicted: dict[str, NDArray[np.float64]], target: Path) -> None:

@@ -31,6 +31,13 @@ DATASETS = {
     "yeast-fitness-costanzo2016": "yeast",
     "yeast-trigenic-kuzmin2018": "yeast",
     "yeast-trigenic-kuzmin": "yeast",
+    "yeast-calls-kuzmin2018": "yeast",
+    "yeast-xga-celaj2020": "yeast",
+    "yeast-growth-costanzo2021": "yeast",
+    "yeast-morphology-mattiazzi2020": "yeast",
+    "yeast-morphology-vizeacoumar2010": "yeast",
+    "yeast-metabolome-mulleder2016": "yeast",
+    "yeast-cellsize-jorgensen2002": "yeast",
 }
 ORGANISMS = tuple(dict.fromkeys(DATASETS.values()))
 IN_SILICO = ("ecoli-core", "ecoli-core-foreign", "ecoli-ijo1366")

@@ -19,7 +19,7 @@ from wildtype.sources.yeast.graphs.ontology import GO
 from wildtype.sources.yeast.graphs.regulation import BOTH, DOCUMENTED
 from wildtype.sources.yeast.metabolism import METABOLISM
 from wildtype.sources.yeast.screens.single_fitness import FITNESS
-from wildtype.sources.yeast.traits.single_deletions import STUDIES
+from wildtype.sources.yeast.traits.single_deletions import STUDIES, measured_as
 
 RELATIONS = [
     "physical", "regulatory", "regulatory_documented", "string_neighborhood", "string_fusion",
@@ -110,7 +110,7 @@ def test_missing_feature_files_leave_their_block_out_and_are_listed(small) -> No
         small.remove(file)
     organism = build_organism(small.path)
     assert list(organism.features) == [name for name in BLOCKS if name not in ("go_process", "fitness")]
-    assert organism.features["phenotypes"].measured == (STUDIES[0].source,)
+    assert organism.features["phenotypes"].measured == measured_as(STUDIES[0])
     for file in (GO, FITNESS, STUDIES[1].file, METABOLISM):
         assert f"({file})" in organism.description
     assert STUDIES[0].file not in organism.description

@@ -33,6 +33,10 @@ def split(
     folds: Annotated[int | None, typer.Option(help="Make a cross-validation of so many folds.")] = None,
     fold: Annotated[int | None, typer.Option(help="Make this fold only, from 0.")] = None,
     order: Annotated[int | None, typer.Option(help="Tested order (split order).")] = None,
+    up_to: Annotated[
+        int | None,
+        typer.Option(help="Highest training order; --order and above are tested (split order)."),
+    ] = None,
     by: Annotated[
         str | None, typer.Option(help="What a screen is: query, condition or study (split screen).")
     ] = None,
@@ -65,6 +69,7 @@ def split(
         for key, value in (
             ("validation", validation),
             ("order", order),
+            ("up_to", up_to),
             ("by", by),
             ("test", test),
             ("genes", genes),

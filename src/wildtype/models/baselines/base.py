@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.errors import ConfigError, DatasetError, ShapeError
+from wildtype.models.baselines.groundwork import Groundwork
 from wildtype.mutants import MutantTable
 from wildtype.organism import Organism
 
@@ -48,6 +49,7 @@ class Baseline(ABC):
         *,
         single_fitness: NDArray[np.float32] | None = None,
         seed: int = 0,
+        groundwork: Groundwork | None = None,
     ) -> Self:
         """Fit on the rows of one phenotype (the tables' ``phenotype`` column is not read).
 
@@ -62,6 +64,9 @@ class Baseline(ABC):
             Fitness of the single mutants where known (NaN: not).
         seed : int
             Equal seeds and inputs give equal predictions.
+        groundwork : Groundwork, optional
+            Made from the same organism and fitness, and from training rows that include these: shared by fits
+            to several phenotypes, so that features are computed once.
 
         Raises
         ------
@@ -87,6 +92,7 @@ class Baseline(ABC):
         self._check_genes(train)
         self._check_genes(validation)
         self.chosen = {}
+        self._groundwork = groundwork or Groundwork(organism, train, single_fitness)
         self._fit(organism, train, validation, single_fitness, seed)
         if unknown := sorted(set(self.fixed) - set(self.chosen)):
             known = ", ".join(self.chosen) or "none"

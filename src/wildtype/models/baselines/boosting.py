@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.models.baselines.base import Baseline, squared_error
-from wildtype.models.baselines.pair_features import PairFeatures
 from wildtype.mutants import MutantTable
 from wildtype.organism import Organism
 from wildtype.seeds import derive
@@ -123,10 +122,9 @@ class Boosting(Baseline):
         single_fitness: NDArray[np.float32] | None,
         seed: int,
     ) -> None:
-        self._features = PairFeatures(organism, train, single_fitness)
-        x, held = self._features(train), self._features(validation)
+        x, held = self._groundwork.features(train), self._groundwork.features(validation)
         self._trees = BoostedTrees(x, train.value, held, validation, self.fixed, bags=BAGS, seed=seed)
         self.chosen = self._trees.chosen
 
     def _predict(self, table: MutantTable) -> NDArray[np.float64]:
-        return self._trees.predict(self._features(table))
+        return self._trees.predict(self._groundwork.features(table))

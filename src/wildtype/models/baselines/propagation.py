@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from wildtype.models.baselines.base import Baseline
 from wildtype.models.baselines.boosting import BAGS, BoostedTrees
 from wildtype.models.baselines.evidence import Evidence
-from wildtype.models.baselines.pair_features import PairFeatures
-from wildtype.models.baselines.similarity import similarity_graphs
 from wildtype.mutants import MutantTable
 from wildtype.mutants.evidence.imitation import folds, regime
 from wildtype.organism import Organism
@@ -37,8 +35,7 @@ class BoostingPropagation(Baseline):
         seed: int,
     ) -> None:
         n = len(organism.genes)
-        self._pairs = PairFeatures(organism, train, single_fitness)
-        graphs = similarity_graphs(organism, np.unique(train.gene), seed)
+        graphs = self._groundwork.graphs(seed)
         orders = np.unique(train.order)
         mean, sd = float(train.value.mean()), float(train.value.std())
         # Interactions scatter around 0, which means "as expected"; other labels are taken from their mean.
@@ -54,13 +51,13 @@ class BoostingPropagation(Baseline):
         rows = np.concatenate(asked) if asked else np.arange(len(train))
         self._evidence = Evidence(train, n, graphs, centre=centre, several=several)
         label_features = np.concatenate(labels) if labels else self._evidence.features(train) * np.nan
-        x = np.concatenate([self._pairs(train)[rows], label_features], axis=1)
+        x = np.concatenate([self._groundwork.features(train)[rows], label_features], axis=1)
         held = self._table_features(validation)
         self._trees = BoostedTrees(x, train.value[rows], held, validation, self.fixed, bags=BAGS, seed=seed)
         self.chosen = self._trees.chosen
 
     def _table_features(self, table: MutantTable) -> NDArray[np.float32]:
-        return np.concatenate([self._pairs(table), self._evidence.features(table)], axis=1)
+        return np.concatenate([self._groundwork.features(table), self._evidence.features(table)], axis=1)
 
     def _predict(self, table: MutantTable) -> NDArray[np.float64]:
         return self._trees.predict(self._table_features(table))

@@ -1,7 +1,7 @@
 """The yeast datasets by name, each a recipe over stored measurements.
 
-Digenic interactions of 2010 and 2016, single-mutant fitness of 2016, and tau of triple mutants with their
-doubles and singles.
+Digenic interactions of 2010 and 2016, single-mutant fitness of 2016, tau of triple mutants with their doubles
+and singles, and those of `wildtype.sources.yeast.tasks`.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from wildtype.sources.yeast.screens import costanzo2010, costanzo2016, kuzmin201
 from wildtype.sources.yeast.screens.sga_strains import HO
 from wildtype.sources.yeast.screens.single_fitness import SINGLE_FITNESS
 from wildtype.sources.yeast.screens.trigenic_table import EPSILON, FITNESS, TAU
+from wildtype.sources.yeast.tasks import TASKS, calls
 
 DIGENIC_2010 = "yeast-digenic-costanzo2010"
 DIGENIC_2016 = "yeast-digenic-costanzo2016"
@@ -226,6 +227,8 @@ _ALL = (
     ),
     _trigenic(TRIGENIC_2018, SCREENS_TRIGENIC[:1], _ONE_SIDED),
     _trigenic(TRIGENIC, SCREENS_TRIGENIC, _ONE_SIDED, _TWO_SIDED),
+    calls(_SINGLES_2016),
+    *TASKS,
 )
 RECIPES: Mapping[str, Recipe] = {recipe.name: recipe for recipe in _ALL}
 """Every dataset by name."""

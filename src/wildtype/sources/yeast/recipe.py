@@ -13,6 +13,7 @@ from wildtype.errors import DatasetError
 from wildtype.mutants import Kind
 from wildtype.organism import Organism
 from wildtype.phenotypes import Dataset
+from wildtype.phenotypes.background import Background, add_background
 from wildtype.phenotypes.measurements import Measurements
 from wildtype.phenotypes.reading import Reading
 from wildtype.phenotypes.stages.build import DEFAULT, build_dataset
@@ -24,6 +25,7 @@ from wildtype.phenotypes.store import Query, Store
 VERSION = 1
 """Raised whenever equal measurements and an equal recipe give another dataset or another card than before."""
 UNCHOSEN = "measurement that the dataset is not about"
+FURTHER = "second measurement of one row"
 Floats = NDArray[np.float32]
 Fact = str | Callable[[Dataset], str]
 Guide = Callable[[Dataset, Dataset | None], str]
@@ -62,7 +64,7 @@ class Recipe:
     query : Query
         The measurements.
     targets : tuple of str
-        Phenotypes that models predict.
+        Phenotypes that models predict; none: all there are.
     uses : tuple of str
         The readings of the studies' files (``Reading.use``) that the measurements are among, so that rows are
         counted from the file on; none: all of them.
@@ -70,6 +72,8 @@ class Recipe:
         How rows are converted and merged; the alleles are for the caller to choose.
     step : callable, optional
         What is done to the measurements before the stages; returns what is left, and a report.
+    background : Background, optional
+        What is drawn beside listed calls, after the stages.
     singles : Singles, optional
         Fitness of single mutants.
     phenotype : mapping
@@ -86,10 +90,11 @@ class Recipe:
     name: str
     studies: tuple[str, ...]
     query: Query
-    targets: tuple[str, ...]
+    targets: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
     policies: Policies = DEFAULT
     step: Step | None = None
+    background: Background | None = None
     singles: Singles | None = None
     phenotype: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[Fact, ...] = ()
@@ -137,6 +142,8 @@ class Recipe:
             citations=[held[study].citation for study in self.studies],
             texts=[fact for fact in (*self.notes, self.noise) if isinstance(fact, str)],
             singles=self.singles.about if self.singles else "",
+            step=self.step.__name__ if self.step else "",
+            background=asdict(self.background) if self.background else None,
         )  # fmt: skip
         dataset, _ = materialise(
             key, lambda: self._make(store, organism, policies, readings, compared), organism
@@ -159,12 +166,15 @@ class Recipe:
 
         def made(policies: Policies) -> Dataset:
             return build_dataset(
-                chosen, organism, name=self.name, policies=policies, targets=self.targets, before=before
-            )
+                chosen, organism, name=self.name, policies=policies, targets=self.targets or None,
+                before=before,
+            )  # fmt: skip
 
         dataset = made(policies)
+        if self.background is not None:
+            dataset = add_background(dataset, self.background)
         phenotypes = tuple(
-            replace(p, **self.phenotype) if p.name in self.targets else p for p in dataset.phenotypes
+            replace(p, **self.phenotype) if p.name in dataset.targets else p for p in dataset.phenotypes
         )
         dataset = replace(dataset, phenotypes=phenotypes)
         if self.singles is not None:
@@ -206,12 +216,14 @@ def _from_files(readings: Sequence[Reading], query: Query, chosen: int) -> list[
     )
     files = " + ".join(dict.fromkeys(reading.file for reading in readings))
     noted = {"gene under an older name of SGD": renamed}
+    asked = " AND ".join(query.conditions)
     return [
         StageReport("files", "read", files, rows, kept, dropped=dropped, noted=noted),
         StageReport(
-            "raw", "query", " AND ".join(query.conditions), kept, chosen, dropped={UNCHOSEN: kept - chosen}
+            "raw", "query", asked, kept, chosen,
+            dropped={UNCHOSEN: max(kept - chosen, 0)}, added={FURTHER: max(chosen - kept, 0)},
         ),
-    ]
+    ]  # fmt: skip
 
 
 def single_fitness(

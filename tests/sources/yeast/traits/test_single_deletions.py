@@ -50,7 +50,7 @@ def test_standardising_clips_outliers_and_drops_columns_that_say_nothing() -> No
 def test_the_block_names_every_source_and_leaves_unmeasured_genes_missing(small, genes: GeneIndex) -> None:
     tables = [read_study(small.path, study, genes) for study in STUDIES]
     block = phenotype_block(tables)
-    assert block.measured == tuple(study.source for study in STUDIES)
+    assert {study.source for study in STUDIES} <= set(block.measured)
     assert "costanzo2021:growth" in block.measured
     assert "costanzo2016:fitness" not in block.measured
     missing = [genes.names[i] for i in np.flatnonzero(np.isnan(block.values).all(1))]

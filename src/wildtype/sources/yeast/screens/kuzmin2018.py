@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from wildtype.organism import GeneIndex
 from wildtype.phenotypes.measurements import Measurements
 from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import PhenotypeDefinition, Publication
+from wildtype.phenotypes.records import PhenotypeDefinition, Publication, Study
 from wildtype.sources.columns import read_columns
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import Collector, ignore, match_genes, read_bytes, read_rows
@@ -117,6 +117,8 @@ SCORE_OF_CALL, SIGN_OF_CALL = (
     for what, unit in (("score", "fitness units"), ("sign", "-1 or 1"))
 )  # fmt: skip
 """Phenotypes of the calls, by type of combined mutant."""
+STUDY_OF_CALLS = f"{PUBLISHER.name}-calls"
+"""Under which the calls stand in a store, beside the scores of S1."""
 _SIGNIFICANT_HEADER = (*HEADER[:5], None, "P-value", None)
 _SIGNIFICANT_TYPES = (str, str, str, str, str, float, float, str)
 _CALLS_HEADER = (
@@ -161,6 +163,10 @@ def read_calls(folder: str | Path, genes: GeneIndex, *, collect: Collector = ign
     return _read_significant(require_copy(folder, SIGNIFICANT), genes, collect)
 
 
+def _study_of_calls(path: Path) -> Study:
+    return study_of(PUBLISHER, [path]).model_copy(update={"name": STUDY_OF_CALLS})
+
+
 def _read_significant(path: Path, genes: GeneIndex, collect: Collector) -> Measurements:
     """Return the scores of S2; the publisher's type of interaction stands before the query as replicate."""
     encoding = "utf-16" if read_bytes(path).startswith(_UTF16_MARKS) else "utf-8"
@@ -168,7 +174,7 @@ def _read_significant(path: Path, genes: GeneIndex, collect: Collector) -> Measu
     sides = read_strains(columns, genes)
     trigenic, p = read_mutant_types(columns), read_p_values(columns, 6)
     score, kind = columns.numbers(5), columns.text(7)
-    study, both, parts = study_of(PUBLISHER, [path]), first_mutations(sides), []
+    study, both, parts = _study_of_calls(path), first_mutations(sides), []
     for mutant, rows in (("digenic", ~trigenic), ("trigenic", trigenic)):
         phenotype = SCORE_OF_CALL[mutant]
         sieve = Sieve(rows)
@@ -198,7 +204,7 @@ def _read_signs(path: Path, genes: GeneIndex, collect: Collector) -> Measurement
         wrong = (counts[:, column] < 0) | (counts[:, column] % 1 != 0)
         rows.refuse(position, wrong, "how often the call has this sign")
     side = (strains, np.arange(len(rows)))
-    study, first, parts = study_of(PUBLISHER, [path]), first_mutations([side]), []
+    study, first, parts = _study_of_calls(path), first_mutations([side]), []
     for mutant in MUTANT_TYPES:
         sieve = Sieve(mutants == mutant)
         sieve.drop_genes(first)

@@ -16,6 +16,8 @@ from wildtype.phenotypes.reading import Reading
 from wildtype.sources.text import match_genes
 from wildtype.sources.yeast.components import components, spread
 from wildtype.sources.yeast.names import one_row_per_gene
+from wildtype.sources.yeast.screens.growth import GROWTH, SHAPE
+from wildtype.sources.yeast.traits.phenome import PHENOTYPES
 from wildtype.sources.yeast.traits.tables import (
     BRESLOW,
     COSTANZO2021,
@@ -86,6 +88,12 @@ def standardise(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(np.isfinite(scaled), scaled, 0.0)
 
 
+def measured_as(study: Study) -> tuple[str, ...]:
+    """Return every phenotype source under which numbers of a study's table can be a target."""
+    names = [definition.name for definition in (GROWTH | PHENOTYPES).values()] + [SHAPE.name]
+    return (study.source, *(f"{study.name}:{name}" for name in dict.fromkeys(names)))
+
+
 def phenotype_block(tables: list[PhenotypeTable], count: int = 32) -> FeatureBlock:
     """Return the block ``phenotypes`` [n, 32]: leading components of all studies side by side.
 
@@ -112,7 +120,7 @@ def phenotype_block(tables: list[PhenotypeTable], count: int = 32) -> FeatureBlo
         spread(scores, np.flatnonzero(measured), len(measured)),
         tuple(f"component{i + 1}" for i in range(scores.shape[1])),
         source="single-deletion phenotypes of " + ", ".join(t.study.name for t in tables),
-        measured=tuple(t.study.source for t in tables),
+        measured=tuple(dict.fromkeys(source for t in tables for source in measured_as(t.study))),
         note=f"{joined.shape[1]} of {columns} columns (the others vary too little or are measured in too few "
         "strains); missing values count as the mean",
     )

@@ -1,0 +1,109 @@
+"""Ridge on what is known of the genes of a row: the bar for genes that no training row has.
+
+Legend: m rows · n genes · c columns · a ridge penalties (alphas).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wildtype.models.baselines.base import Baseline
+from wildtype.models.baselines.groundwork import mutant_keys
+from wildtype.mutants import MutantTable
+from wildtype.organism import Organism
+
+ALPHAS = tuple(10.0 ** (step / 2) for step in range(0, 13))
+DEFAULT = 1000.0
+"""The penalty without validation rows."""
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """Centred design of some rows and the eigenvectors of its Gram matrix: ridge for any labels and penalty.
+
+    Attributes
+    ----------
+    centred : float64 [m, c]
+        The design minus ``mean`` [c].
+    values, vectors : float64 [c], [c, c]
+        Of centredᵀ centred.
+    """
+
+    centred: Floats
+    mean: Floats
+    values: Floats
+    vectors: Floats
+
+    @classmethod
+    def of(cls, x: Floats) -> Spectrum:
+        """Return the spectrum of a design [m, c]; O(m c² + c³)."""
+        mean = x.mean(0)
+        centred = x - mean
+        values, vectors = np.linalg.eigh(centred.T @ centred)
+        return cls(centred, mean, np.maximum(values, 0.0), vectors)
+
+    def solve(self, y: Floats, alphas: tuple[float, ...]) -> tuple[Floats, Floats]:
+        """Return weights [c, a] and intercepts [a] that minimise ‖y − Xw − b‖² + alpha ‖w‖², b unpenalised.
+
+        O(m c + c² a) for labels y [m].
+        """
+        level = float(y.mean())
+        rotated = self.vectors.T @ (self.centred.T @ (y - level))
+        weights = self.vectors @ (rotated[:, None] / (self.values[:, None] + np.array(alphas)))
+        return weights, level - self.mean @ weights
+
+
+class FeatureRidge(Baseline):
+    """Ridge on the sum of the gene features of a row, and on how many genes of which kind it perturbs.
+
+    Any order; an unseen gene counts like any other. Features that were made from measurements of the target
+    are no part of what it is given (`GeneFeatures.allowed_for`). The penalty is chosen by the squared error
+    on the validation rows. Phenotypes with the same training rows share one eigendecomposition.
+    """
+
+    name: ClassVar[str] = "feature_ridge"
+    description: ClassVar[str] = "ridge on the sum of the features of a row's genes"
+
+    def _fit(
+        self,
+        organism: Organism,
+        train: MutantTable,
+        validation: MutantTable,
+        single_fitness: NDArray[np.float32] | None,
+        seed: int,
+    ) -> None:
+        self._kinds = np.unique(train.kind)
+        self._conditions = np.unique(train.condition)
+        rows = mutant_keys(train, self._n).tobytes()
+        spectrum: Spectrum = self._groundwork.once(
+            ("spectrum", rows), lambda: Spectrum.of(self._design(train))
+        )
+        alphas = (self.fixed["alpha"],) if "alpha" in self.fixed else ALPHAS
+        if len(alphas) > 1 and not len(validation):
+            alphas = (DEFAULT,)
+        weights, intercepts = spectrum.solve(train.value.astype(np.float64), alphas)
+        best = 0
+        if len(validation):
+            predicted = self._design(validation) @ weights + intercepts
+            best = int(((predicted - validation.value[:, None]) ** 2).mean(0).argmin())
+        self._weights, self._intercept = weights[:, best], float(intercepts[best])
+        self.chosen = {"alpha": alphas[best]}
+
+    def _design(self, table: MutantTable) -> Floats:
+        """Return [m, c]: summed gene features, then genes per kind and one column per condition."""
+        m, genes = len(table), self._groundwork.gene_features
+        sums = np.zeros((m, genes.shape[1]))
+        some = np.flatnonzero(table.order)
+        if some.size:
+            sums[some] = np.add.reduceat(genes[table.gene].astype(np.float64), table.offsets[some], axis=0)
+        kinds = [np.bincount(table.row[table.kind == kind], minlength=m) for kind in self._kinds]
+        conditions = [table.condition == c for c in self._conditions]
+        return np.column_stack([sums, *kinds, *conditions]).astype(np.float64)
+
+    def _predict(self, table: MutantTable) -> Floats:
+        return self._design(table) @ self._weights + self._intercept
