@@ -62,6 +62,7 @@ def graph_features(
                 tuple(f"c{i + 1}" for i in range(vectors.shape[1])),
                 source=f"gene graph {relation.name} ({relation.source})",
                 note=relation.note,
+                comparable=False,
             )
         )
     return blocks

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from wildtype.errors import DatasetError
 from wildtype.mutants import MutantTable
 from wildtype.organism import GeneFeatures, Organism
+from wildtype.organism.metabolic_graphs import metabolic_graphs
 from wildtype.phenotypes import Dataset, Phenotype
 from wildtype.phenotypes.interactions import epsilon, tau
 from wildtype.sources.insilico.design import (
@@ -26,7 +27,6 @@ from wildtype.sources.insilico.design import (
 )
 from wildtype.sources.insilico.features import gene_features
 from wildtype.sources.insilico.models import MODELS, read_model
-from wildtype.sources.insilico.networks import gene_graphs
 from wildtype.sources.insilico.simulate import ROUND_OFF, GrowthSimulator
 
 LETHAL = 1e-3
@@ -48,7 +48,9 @@ def build_organism(name: str) -> Organism:
         If there is no in-silico organism of that name; nothing is ever downloaded.
     """
     model = read_model(name)
-    graphs = gene_graphs(model)
+    graphs = metabolic_graphs(
+        model.metabolism, model.genes, source=f"in-silico model {model.name}", version=model.version
+    )
     singles = MutantTable.from_matrix(np.arange(len(model.genes))[:, None])
     growth = GrowthSimulator(model.metabolism, model.genes, processes=1).fitness(singles)
     return Organism(

@@ -15,7 +15,7 @@ from wildtype.errors import SourceError
 from wildtype.organism import FeatureBlock, GeneIndex
 from wildtype.phenotypes.reading import Reading
 from wildtype.sources.text import REMEDY, UNKNOWN, match_genes
-from wildtype.sources.yeast.components import spread
+from wildtype.organism.components import spread
 from wildtype.sources.yeast.genes.fasta import FastaRecord, read_fasta
 from wildtype.sources.yeast.genes.sequences import AMINO_ACIDS, PROTEIN_COLUMNS
 from wildtype.sources.yeast.genes.sgd import PROTEIN_SEQUENCES

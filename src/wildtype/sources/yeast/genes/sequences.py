@@ -14,7 +14,7 @@ from wildtype.errors import SourceError
 from wildtype.organism import FeatureBlock, GeneIndex
 from wildtype.phenotypes.reading import Reading
 from wildtype.sources.text import REMEDY, count_reasons, match_genes
-from wildtype.sources.yeast.components import components, spread
+from wildtype.organism.components import components, spread
 from wildtype.sources.yeast.genes.fasta import read_fasta
 from wildtype.sources.yeast.genes.sgd import CODING_SEQUENCES
 from wildtype.sources.yeast.names import one_row_per_gene

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from wildtype.organism import FeatureBlock, GeneIndex
 from wildtype.phenotypes.reading import Reading
 from wildtype.sources.text import match_genes
-from wildtype.sources.yeast.components import components, spread
+from wildtype.organism.components import components, spread
 from wildtype.sources.yeast.names import one_row_per_gene
 from wildtype.sources.yeast.traits.tables import (
     BRESLOW,
