@@ -1,4 +1,4 @@
-"""`Appended`: which genes were added to an organism's own, and of which pairs it is known if they are related.
+"""`Appended`: which genes were added to an organism's own, and what is known of their relations.
 
 Of a gene that is new to an organism most relations are not known, so its pairs count in no prior unless
 they are listed here as valid: related (an edge) or known not to be (no edge).

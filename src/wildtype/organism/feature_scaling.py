@@ -51,8 +51,8 @@ class BlockScaling:
     def __post_init__(self) -> None:
         if not len(self.columns) == len(self.mean) == len(self.sd):
             raise ShapeError(
-                f"scaling of feature block {self.name!r}: {len(self.columns)} columns, {len(self.mean)} means "
-                f"and {len(self.sd)} sds differ"
+                f"scaling of feature block {self.name!r}: {len(self.columns)} columns, {len(self.mean)} "
+                f"means and {len(self.sd)} sds differ"
             )
 
     @classmethod

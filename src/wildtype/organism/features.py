@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from wildtype.errors import DatasetError
 
-
 MISSING = "missing"
 """Column of a model's input that is 1 where a block has no value of the gene."""
 
@@ -79,7 +78,8 @@ class FeatureBlock:
     def __post_init__(self) -> None:
         if MISSING in self.columns:
             raise DatasetError(
-                f"feature block {self.name!r} has a column {MISSING!r}, which stands for missing rows: rename it"
+                f"feature block {self.name!r} has a column {MISSING!r}, which stands for rows that "
+                f"have no value: rename it"
             )
         if self.values.ndim != 2 or self.values.shape[1] != len(self.columns):
             raise DatasetError(

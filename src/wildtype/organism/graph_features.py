@@ -49,7 +49,8 @@ def graph_features(
                 columns.append(np.log1p(np.diff(relation.transpose.indptr)))
                 names.append(f"{relation.name}.in")
         values = np.stack(columns, axis=1).astype(np.float32)
-        blocks.append(FeatureBlock("degrees", values, tuple(names), source="gene graphs"))
+        note = "log(1 + number of edges); what leaks in a gene graph leaks here; well-studied genes have more"
+        blocks.append(FeatureBlock("degrees", values, tuple(names), source="gene graphs", note=note))
     for relation in graphs.values():
         inside = relation.restrict(_largest_part(relation))
         if inside.edges < max(minimum_edges, 1):

@@ -61,9 +61,14 @@ def gene_block(
     """Gather columns [g] over the genes in rules into a block [n, f] over an index."""
     column = metabolism.gene_columns(genes)
     known = np.flatnonzero(column >= 0)
-    values = np.stack(list(columns.values()), axis=1)[column[known]]
+    values = spread(np.stack(list(columns.values()), axis=1)[column[known]], known, len(genes))
     return FeatureBlock(
-        name, spread(values, known, len(genes)), tuple(columns), source=source, note=note, comparable=comparable
+        name,
+        values,
+        tuple(columns),
+        source=source,
+        note=note,
+        comparable=comparable,
     )
 
 
@@ -171,6 +176,4 @@ def _subsystems(
         shares, names = (u * s * sign)[:, :MAX_ONE_HOT], [f"c{i + 1}" for i in range(MAX_ONE_HOT)]
     columns = dict(zip(names, shares.T, strict=True))
     note = "share of the gene's reactions"
-    return gene_block(
-        m, genes, "subsystems", columns, source=source, note=note, comparable=not condensed
-    )
+    return gene_block(m, genes, "subsystems", columns, source=source, note=note, comparable=not condensed)

@@ -115,9 +115,7 @@ class Organism:
         """Return the organism with one gene more, at the end; see ``wildtype.organism.added_genes``."""
         from wildtype.organism.added_genes import add_gene
 
-        return add_gene(
-            self, name, sequence=sequence, features=features, reactions=reactions, edges=edges
-        )
+        return add_gene(self, name, sequence=sequence, features=features, reactions=reactions, edges=edges)
 
     def to_pyg(self) -> Any:
         """Return the organism as torch_geometric's ``HeteroData``; see ``wildtype.organism.pyg``."""

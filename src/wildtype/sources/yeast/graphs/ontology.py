@@ -9,11 +9,11 @@ from scipy import sparse
 
 from wildtype.errors import SourceError
 from wildtype.organism import FeatureBlock, GeneIndex
+from wildtype.organism.annotation_features import annotation_block
 from wildtype.phenotypes.reading import Reading
 from wildtype.phenotypes.records import Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import REMEDY, match_genes, read_text
-from wildtype.organism.annotation_features import annotation_block
 from wildtype.sources.yeast.names import one_row_per_gene
 
 GO = "go_bp_140819_gene_by_term.txt.gz"
@@ -37,6 +37,7 @@ PUBLISHER = Publisher(
     published={"genes": 5_911, "terms": 4_373},
     notes=("evidence codes are lost: annotations inferred from genetic interactions may leak",),
 )
+
 
 def read_go_process(folder: str | Path, genes: GeneIndex, count: int = 64) -> tuple[FeatureBlock, Reading]:
     """Return the block ``go_process`` [n, 64]: components of annotations weighted by information.
