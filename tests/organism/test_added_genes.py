@@ -10,7 +10,7 @@ import pytest
 
 from tests.tiny import tiny_organism
 from wildtype.errors import DatasetError, GeneSetError, SourceError, UnknownGeneError
-from wildtype.organism import GeneFeatures, Organism
+from wildtype.organism import GeneFeatures, Organism, Relation
 from wildtype.organism.metabolic_graphs import metabolic_graphs
 from wildtype.organism.sequence_features import CODONS, SENSE, coding_blocks
 from wildtype.organism.storage import read_organism, save_organism
@@ -19,7 +19,7 @@ from wildtype.sources.catalogue import load_organism
 EDGES = {"physical": ["G001", "abc2", ("G003", 0)], "regulatory": [("G004", 0.5)], "regulatory.in": ["G005"]}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def ecoli() -> Organism:
     return load_organism("ecoli-core")
 

@@ -118,6 +118,7 @@ def add_gene(
         said |= {
             block.name: dict(zip(block.columns, block.values[-1].tolist(), strict=True))
             for block in metabolic_features(metabolism, genes)
+            if block.comparable
         }
     said["degrees"] = _degrees(graphs, known)
     given = _given_features(organism, name, features or {})
@@ -305,7 +306,5 @@ def _row(block: FeatureBlock, said: Said, given: Said) -> NDArray[np.float32]:
     known = dict(said.get(block.name, {}))
     if known and block.basis is not None:
         known = dict(zip(block.columns, block.basis.project(known).tolist(), strict=True))
-    elif not block.comparable:
-        known = {}  # components, of which nothing tells how they follow from what was measured
     known |= given.get(block.name, {})
     return np.array([known.get(column, np.nan) for column in block.columns], dtype=np.float32)
