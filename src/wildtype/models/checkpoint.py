@@ -39,6 +39,7 @@ from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.storage import read_table, save_table
 from wildtype.organism import GeneIndex
+from wildtype.organism.feature_scaling import FeatureScaling
 
 FORMAT = 2
 READABLE = (1, 2)
@@ -101,6 +102,9 @@ class Checkpoint:
         Dataset, organism, split, seed: where the model comes from.
     metrics : dict
         What the run measured.
+    features : FeatureScaling or None
+        Names of the columns of ``organism.features``, and what they were standardised by; None in checkpoints
+        that were written before it was kept, and for models that see no features.
     """
 
     model: Model
@@ -114,6 +118,7 @@ class Checkpoint:
     known: Known
     origin: dict[str, Any] = field(default_factory=dict)
     metrics: dict[str, Any] = field(default_factory=dict)
+    features: FeatureScaling | None = None
 
     @torch.no_grad()
     def encode(self) -> WildType:
@@ -169,6 +174,7 @@ class Checkpoint:
                 "relations": self.relations,
                 "known_phenotypes": list(known.phenotypes),
                 "origin": self.origin,
+                "features": None if self.features is None else self.features.to_json(),
                 "sha256": {
                     name: sha256_of_file(temporary / name)
                     for name in (
@@ -239,6 +245,8 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         model = _model(record, len(genes), organism.features.shape[1])
         model.load_state_dict(load_file(folder / "model.safetensors"))
         phenotypes = record["phenotypes"]
+        features = record.get("features")
+        scaling_of_features = None if features is None else FeatureScaling.from_json(features)
     except CheckpointError:
         raise
     except FileNotFoundError as error:
@@ -262,6 +270,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         known=known,
         origin=record["origin"],
         metrics=metrics,
+        features=scaling_of_features,
     )
 
 

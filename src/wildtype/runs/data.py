@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from wildtype.config.schema import TrainConfig
@@ -56,8 +55,14 @@ class RunData:
         table = self.part(name)
         return replace(table, value=self.scaler.transform(table.value, table.phenotype).astype(np.float32))
 
-    def features(self, leave_out: list[str]) -> torch.Tensor:
-        """Return the encoder's input [n, f]: the organism's blocks and the visible single-mutant fitness."""
+    def features(self, leave_out: list[str]) -> GeneFeatures:
+        """Return the blocks that a model is given: the organism's, and the visible single-mutant fitness.
+
+        Raises
+        ------
+        ConfigError
+            If ``leave_out`` names no block.
+        """
         organism = self.dataset.organism
         for name in leave_out:
             if name not in organism.features and name != "single_fitness":
@@ -66,8 +71,7 @@ class RunData:
         blocks = [block for name, block in organism.features.items() if name not in leave_out]
         if self.single_fitness is not None and "single_fitness" not in leave_out:
             blocks.append(FeatureBlock("single_fitness", self.single_fitness[:, None], ("fitness",)))
-        matrix, _ = GeneFeatures(blocks).matrix(len(organism.genes))
-        return torch.from_numpy(matrix)
+        return GeneFeatures(blocks)
 
     def known(self) -> Known:
         """Return what a checkpoint remembers of the measurements."""

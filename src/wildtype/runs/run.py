@@ -46,7 +46,7 @@ from wildtype.runs.estimate import FILE as ESTIMATE
 from wildtype.runs.estimate import estimate_run, refuse, write_outcome
 from wildtype.runs.profile_writing import ProfileWriting
 from wildtype.runs.record import environment
-from wildtype.runs.setup import build, relations
+from wildtype.runs.setup import build, feature_scaling, relations
 from wildtype.seeds import derive
 from wildtype.training.fit import FitReport, accelerator, fit_model
 from wildtype.training.task import EXECUTIONS
@@ -306,6 +306,7 @@ def _checkpoint(
             "split": data.split.name,
             "seed": config.seed,
         },
+        features=feature_scaling(config, data),
     )
     validation = data.part("validation")
     error = checkpoint.predict_measured(validation) - validation.value

@@ -11,6 +11,7 @@ from wildtype.models.cell_transformer.config import CellTransformerConfig
 from wildtype.models.difference_gnn.config import DifferenceGNNConfig
 from wildtype.models.interface import Model, OrganismTensors, organism_tensors
 from wildtype.models.registry import make_model
+from wildtype.organism.feature_scaling import FeatureScaling
 from wildtype.runs.data import RunData
 from wildtype.seeds import derive
 
@@ -18,9 +19,11 @@ from wildtype.seeds import derive
 def build(config: TrainConfig, data: RunData, seed: int) -> tuple[Model, OrganismTensors]:
     """Return the model with its initial weights, and the organism as it sees it."""
     organism = data.dataset.organism
+    scaling = feature_scaling(config, data)
     features = torch.zeros(len(organism.genes), 0)
-    if isinstance(config.model, CellTransformerConfig) and config.model.features:
-        features = data.features(config.model.leave_out)
+    if scaling is not None:
+        blocks = data.features(config.model.leave_out)
+        features = torch.from_numpy(scaling.transform(blocks, len(organism.genes)))
     settings = config.model
     if isinstance(settings, DifferenceGNNConfig) and settings.metabolism and organism.metabolism is not None:
         network = organism.metabolism
@@ -38,6 +41,17 @@ def build(config: TrainConfig, data: RunData, seed: int) -> tuple[Model, Organis
         relations=relations(data),
     )
     return model, organism_tensors(model, organism, features)
+
+
+def feature_scaling(config: TrainConfig, data: RunData) -> FeatureScaling | None:
+    """Return the columns of the model's input, fitted on the genes of the run; None if it sees no features.
+
+    Nothing in them is a label of a validation or test row: blocks made of the targets' sources are refused,
+    and so is the fitness of single mutants that are not in training.
+    """
+    if not (isinstance(config.model, CellTransformerConfig) and config.model.features):
+        return None
+    return FeatureScaling.fit(data.features(config.model.leave_out))
 
 
 def relations(data: RunData) -> list[str]:
