@@ -78,7 +78,7 @@ def test_what_suits_data_and_model_together_is_not_for_other_models() -> None:
         ("model=gnn", "no model 'gnn'; known: cell_transformer, dango, difference_gnn"),
         ("model.layer=2", "'model.layer' is not a setting; did you mean model.layers"),
         ("data=a b", "no dataset 'a b'; known: ecoli-core-growth"),
-        ("experiment=yeast", "no experiment 'yeast'; known: dango-published, yeast-trigenic"),
+        ("experiment=yeast", "no experiment 'yeast'; known: dango-published, transfer, yeast-trigenic"),
         ("model.layers=two", "two"),
         ("layers", "write key=value"),
         ("+extra=1", "'extra' is not a setting"),

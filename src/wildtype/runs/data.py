@@ -102,6 +102,8 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
         Where names do not exist or a part stays empty.
     """
     whole = load_dataset(config.data.name, progress=config.run.progress) if dataset is None else dataset
+    for path in config.data.embeddings:
+        whole = replace(whole, organism=whole.organism.with_features(path))
     targets = config.data.phenotypes or list(whole.targets)
     if config.data.rows is not None:
         whole = _fewer(whole, targets, config.data.rows)

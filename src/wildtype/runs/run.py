@@ -130,13 +130,15 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
     if estimate is not None:
         say(f"estimate: {estimate.seconds_per_epoch:,.2f} s per epoch, {estimate.memory_mib:,.0f} MiB")
         refuse(estimate)
-    model, tensors = build(config, data, config.seed)
+    model, tensors = build(config, data, config.seed, say)
     fingerprint = content_hash(_settings(config, resumable=True), data.dataset.sha256, data.split.to_json())
     folder = _claim(config, fingerprint)
     write_json(folder / "card.json", data.whole.card())
     write_json(folder / "split.json", data.split.to_json())
     write_json(folder / "record.json", environment())
     say(_split_line(data))
+    for path in config.data.embeddings:
+        say(f"embeddings {path}: {data.whole.organism.features[Path(path).stem].note}")
 
     with PeakMemory() as memory:
         model, reports = _fit(config, data, model, tensors, folder, fingerprint)

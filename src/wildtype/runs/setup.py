@@ -13,11 +13,18 @@ from wildtype.models.interface import Model, OrganismTensors, organism_tensors
 from wildtype.models.registry import make_model
 from wildtype.organism.feature_scaling import FeatureScaling
 from wildtype.runs.data import RunData
+from wildtype.runs.start import Say, Start, freeze
 from wildtype.seeds import derive
 
 
-def build(config: TrainConfig, data: RunData, seed: int) -> tuple[Model, OrganismTensors]:
-    """Return the model with its initial weights, and the organism as it sees it."""
+def build(
+    config: TrainConfig, data: RunData, seed: int, say: Say = lambda text: None
+) -> tuple[Model, OrganismTensors]:
+    """Return the model with its initial weights, and the organism as it sees it.
+
+    ``say`` is told which weights were taken from where, if training starts from another run.
+    """
+    start = Start(config.training.start, data) if config.training.start else None
     organism = data.dataset.organism
     scaling = feature_scaling(config, data)
     features = torch.zeros(len(organism.genes), 0)
@@ -31,6 +38,8 @@ def build(config: TrainConfig, data: RunData, seed: int) -> tuple[Model, Organis
         settings = replace(
             settings, reactions=reactions, metabolites=settings.metabolites or len(network.metabolites)
         )
+    if start is not None and isinstance(settings, CellTransformerConfig):
+        settings = start.settings(settings, relations(data))
     torch.manual_seed(derive(seed, "initial weights"))
     model = make_model(
         settings,
@@ -40,6 +49,10 @@ def build(config: TrainConfig, data: RunData, seed: int) -> tuple[Model, Organis
         conditions=len(data.dataset.conditions),
         relations=relations(data),
     )
+    if start is not None:
+        start.apply(model, scaling, say)
+    if config.training.frozen:
+        freeze(model, config.training.frozen, say)
     return model, organism_tensors(model, organism, features)
 
 
