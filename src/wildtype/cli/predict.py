@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wildtype.cli.output import Json, console
+from wildtype.cli.output import Json, console, notes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,6 +31,9 @@ def command(
         str, typer.Option("--as", help="phenotype, or fitness: also what it implies for fitness.")
     ] = "phenotype",
     condition: Annotated[str | None, typer.Option(help="One of the dataset's conditions.")] = None,
+    on: Annotated[
+        str | None, typer.Option(help="Another organism than the one that the model was trained on.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Predict mutants by gene name; every column beside the prediction says how far to trust it."""
@@ -46,7 +49,14 @@ def command(
         raise GeneSetError("there is nothing to predict: name genes with --set A,B or give --file")
     from wildtype.inference.predictor import load
 
-    frame = load(run).predict(wanted, as_=as_, condition=condition)  # type: ignore[arg-type]
+    predictor = load(run)
+    if on is not None:
+        from wildtype.sources.catalogue import load_organism
+
+        predictor = predictor.on(load_organism(on))
+    for remark in predictor.remarks:
+        notes().print(remark, soft_wrap=True)
+    frame = predictor.predict(wanted, as_=as_, condition=condition)  # type: ignore[arg-type]
     if output is not None:
         _write(frame, output)
     elif json:

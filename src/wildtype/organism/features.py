@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,6 +87,38 @@ class FeatureBlock:
                 f"feature block {self.name!r}: values {self.values.shape} do not fit "
                 f"{len(self.columns)} column names"
             )
+
+
+def feature_cards(features: GeneFeatures, targets: Iterable[str] = ()) -> list[dict[str, Any]]:
+    """Return the card of every block: what it is, where from, and what may leak.
+
+    Parameters
+    ----------
+    features : GeneFeatures
+        The blocks.
+    targets : iterable of str
+        Phenotype sources to be predicted; a block made from any of them is refused.
+
+    Returns
+    -------
+    list of dict
+        ``block``, ``columns``, ``genes`` with any value, ``source``, ``measured`` (phenotype sources it was
+        made from), ``comparable`` (between organisms), ``note``, ``refused`` (the targets in the way).
+    """
+    wanted = set(targets)
+    return [
+        {
+            "block": block.name,
+            "columns": len(block.columns),
+            "genes": int(np.isfinite(block.values).any(1).sum()),
+            "source": block.source,
+            "measured": list(block.measured),
+            "comparable": block.comparable,
+            "note": block.note,
+            "refused": sorted(wanted & set(block.measured)),
+        }
+        for block in features.values()
+    ]
 
 
 class GeneFeatures(Mapping[str, FeatureBlock]):
