@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wildtype.errors import SourceError
+from tests.tiny import tiny_organism
+from wildtype.errors import DatasetError, GeneSetError, SourceError
 from wildtype.organism.sequence_features import (
     AMINO_ACIDS,
     CODONS,
@@ -124,3 +125,22 @@ def test_coding_sequence_and_protein_agree() -> None:
 def test_what_is_no_sequence_is_refused(sequence: str, message: str) -> None:
     with pytest.raises(SourceError, match=message):
         describe_sequence(sequence)
+
+
+def test_any_organism_is_given_sequences_by_name() -> None:
+    coding = {"G001": "ATGGCTGAATTTAAATGGTAA", "abc5": "ATGAAACTGTCTTGGGCA", "G007": "ATGGCAGCTGAA"}
+    organism = tiny_organism().with_sequences(coding, source="here")
+    blocks = ["codon_usage", "codon_bias", "protein", "protein_properties"]
+    assert list(organism.features) == ["shape", *blocks]
+    proteins = tiny_organism().with_sequences({"G001": "MAEFKW", "abc5": "MKLSWA*", "G007": "MAAE"})
+    for name in blocks[2:]:
+        block = organism.features[name]
+        assert np.flatnonzero(np.isfinite(block.values).all(1)).tolist() == [1, 5, 7]
+        np.testing.assert_allclose(block.values, proteins.features[name].values, rtol=1e-6)
+    assert organism.features["protein"].source == "here"
+    with pytest.raises(SourceError, match="'G001' has a coding sequence and 'G002' a protein"):
+        tiny_organism().with_sequences({"G001": "ATGGCT", "G002": "MKL"})
+    with pytest.raises(GeneSetError, match="names G001 more than once"):
+        tiny_organism().with_sequences({"G001": "ATGGCT", "abc1": "ATGGCA"})
+    with pytest.raises(DatasetError, match="no feature block made of sequences"):
+        tiny_organism().add_gene("NEW1", sequence="MKL")

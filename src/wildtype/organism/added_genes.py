@@ -114,6 +114,11 @@ def add_gene(
     said: dict[str, Mapping[str, float]] = {}
     if sequence is not None:
         said |= describe_sequence(sequence, what=f"the sequence of {name!r}")
+        if not said.keys() & organism.features.keys():
+            raise DatasetError(
+                f"{name!r} is given a sequence, and organism {organism.name!r} has no feature block made of "
+                f"sequences ({', '.join(said)}): leave it out, or see Organism.with_sequences"
+            )
     if reactions and metabolism is not None:
         said |= {
             block.name: dict(zip(block.columns, block.values[-1].tolist(), strict=True))

@@ -103,6 +103,30 @@ class Organism:
             features = read_embeddings(features, self.genes).block
         return replace(self, features=GeneFeatures([*self.features.values(), features]))
 
+    def with_sequences(self, sequences: Mapping[str, str], *, source: str = "") -> Organism:
+        """Return the organism with the feature blocks that follow from its genes' sequences.
+
+        Parameters
+        ----------
+        sequences : mapping of str to str
+            Any name of a gene to its coding sequence, or to its protein; all of one sort.
+        source : str
+            Where they come from.
+
+        Raises
+        ------
+        SourceError
+            If a sequence is none, they are of both sorts, or all alike.
+        UnknownGeneError, AmbiguousGeneError, GeneSetError
+            If a name is not that of one gene, or a gene is named twice.
+        DatasetError
+            If there are such blocks already.
+        """
+        from wildtype.organism.sequence_features import blocks_of_sequences
+
+        blocks = blocks_of_sequences(sequences, self.genes, source=source)
+        return replace(self, features=GeneFeatures([*self.features.values(), *blocks]))
+
     def add_gene(
         self,
         name: str,

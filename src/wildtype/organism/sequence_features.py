@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from wildtype.errors import SourceError
 from wildtype.organism.components import leading_vectors, spread
 from wildtype.organism.features import Basis, FeatureBlock
+from wildtype.organism.genes import GeneIndex
 
 BASES = "TCAG"
 CODONS = tuple(a + b + c for a in BASES for b in BASES for c in BASES)
@@ -272,6 +273,39 @@ def protein_blocks(sequences: Sequence[str], *, source: str = "") -> list[Featur
             "protein_properties", spread(properties(residues[there]), there, n), PROPERTY_COLUMNS, source
         ),
     ]
+
+
+def blocks_of_sequences(
+    sequences: Mapping[str, str], genes: GeneIndex, *, source: str = ""
+) -> list[FeatureBlock]:
+    """Return the blocks of ``coding_blocks``, or of ``protein_blocks``, for sequences by gene name.
+
+    Raises
+    ------
+    SourceError
+        If a sequence is none, they are coding sequences and proteins both, or all use codons alike.
+    UnknownGeneError, AmbiguousGeneError, GeneSetError
+        If a name is not that of one gene, or a gene is named twice.
+    """
+    positions = genes.find_all(sequences)
+    genes.find_set(sequences, what="the table of sequences")
+    said = {
+        name: describe_sequence(text, what=f"the sequence of {name!r}") for name, text in sequences.items()
+    }
+    coding = [name for name, blocks in said.items() if "codon_usage" in blocks]
+    texts = {name: "".join(text.split()).upper() for name, text in sequences.items()}
+    if not coding:
+        laid_out = [""] * len(genes)
+        for position, text in zip(positions.tolist(), texts.values(), strict=True):
+            laid_out[position] = text.removesuffix(STOP)
+        return protein_blocks(laid_out, source=source)
+    if len(coding) < len(said):
+        other = next(name for name in said if name not in coding)
+        raise SourceError(
+            f"{coding[0]!r} has a coding sequence and {other!r} a protein: give one sort for all genes"
+        )
+    codons = np.stack([count_codons(text) for text in texts.values()])
+    return coding_blocks(codons, positions, len(genes), source=source)
 
 
 def describe_sequence(sequence: str, *, what: str = "the sequence") -> dict[str, Mapping[str, float]]:
