@@ -9,9 +9,11 @@ import pytest
 import torch
 
 from tests.mutants.representations.cells import organism as small_organism
+from tests.organism.test_added_genes import assert_same_appended
 from tests.tiny import tiny_organism
 from wildtype.errors import ConfigError, DatasetError, GeneSetError, SourceError
-from wildtype.organism import GeneIndex, Organism
+from wildtype.organism import GeneFeatures, GeneIndex, Organism
+from wildtype.organism.sequence_features import coding_blocks
 from wildtype.sources.insilico import build_organism
 
 
@@ -62,6 +64,16 @@ def test_round_trip_keeps_weights_aliases_and_missing_values() -> None:
     assert_equal(small_organism(), Organism.from_pyg(small_organism().to_pyg()))
     bare = Organism("bare", GeneIndex(["a", "b"]))
     assert_equal(bare, Organism.from_pyg(bare.to_pyg()))
+
+
+def test_round_trip_keeps_appended_genes() -> None:
+    codons = np.random.default_rng(1).integers(1, 9, (24, 64))
+    blocks = coding_blocks(codons, np.arange(24), 24, count=5)
+    edges = {"physical": ["G001"], "regulatory": [("G002", 0.5)]}
+    wider = replace(tiny_organism(), features=GeneFeatures(blocks)).add_gene("NEW1", edges=edges)
+    again = Organism.from_pyg(wider.to_pyg())
+    assert_equal(wider, again)
+    assert_same_appended(again, wider)
 
 
 def test_edges_are_source_to_target_and_rules_to_reactions() -> None:

@@ -11,10 +11,10 @@ import pytest
 from wildtype.errors import ConfigError, DatasetError
 from wildtype.organism import Metabolism, Organism
 from wildtype.organism.gene_rules import minimal_complexes, parse_rule, rule_genes
+from wildtype.organism.metabolic_graphs import alternatives, currency_metabolites
 from wildtype.phenotypes import Dataset
 from wildtype.phenotypes.interactions import epsilon, tau
 from wildtype.sources.insilico import build_growth_dataset, build_organism
-from wildtype.sources.insilico.networks import alternatives, currency_metabolites
 
 NAME = "ecoli-core-growth"
 

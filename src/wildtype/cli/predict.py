@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wildtype.cli.output import Json, console
+from wildtype.cli.output import Json, console, notes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +38,9 @@ def command(
         float | None,
         typer.Option(help="Add intervals of this coverage, as in 0.9, and the spread of an ensemble."),
     ] = None,
+    on: Annotated[
+        str | None, typer.Option(help="Another organism than the one that the model was trained on.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Predict mutants by gene name; every column beside the prediction says how far to trust it."""
@@ -53,11 +56,17 @@ def command(
         raise GeneSetError("there is nothing to predict: name genes with --set A,B or give --file")
     from wildtype.inference.predictor import load
 
-    model = load(run)
+    predictor = load(run)
+    if on is not None:
+        from wildtype.sources.catalogue import load_organism
+
+        predictor = predictor.on(load_organism(on))
+    for remark in predictor.remarks:
+        notes().print(remark, soft_wrap=True)
     frame = (
-        model.predict_genes(wanted, genes, condition=condition)
+        predictor.predict_genes(wanted, genes, condition=condition)
         if genes
-        else model.predict(wanted, as_=as_, condition=condition, interval=interval)  # type: ignore[arg-type]
+        else predictor.predict(wanted, as_=as_, condition=condition, interval=interval)  # type: ignore[arg-type]
     )
     if output is not None:
         _write(frame, output)

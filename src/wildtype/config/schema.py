@@ -23,6 +23,9 @@ class DataConfig:
         ``all`` genes of the organism, or the ``measured`` ones only, which is cheaper.
     rows : int or None
         Use so many rows of these phenotypes alone, the same ones whatever the seed; None: all.
+    embeddings : list of str
+        Files of vectors by gene name (CSV, Parquet, NPZ), such as the embeddings of a protein language model:
+        each a further feature block, called after its file.
     flip : bool
         Train on the labels times -1, as DANGO's published protocol does; predictions are turned back.
     organism : str
@@ -40,6 +43,7 @@ class DataConfig:
     phenotypes: list[str] = field(default_factory=list)
     tokens: str = "all"
     rows: int | None = None
+    embeddings: list[str] = field(default_factory=list)
     flip: bool = False
     organism: str = ""
     graphs: list[str] = field(default_factory=list)

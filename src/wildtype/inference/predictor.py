@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from wildtype.models.interface import WildType
+    from wildtype.organism import Organism
 
 
 class Predictor:
@@ -32,12 +33,18 @@ class Predictor:
     ----------
     checkpoint : Checkpoint
         A trained model with what was known when it was trained.
+
+    Attributes
+    ----------
+    remarks : tuple of str
+        What to know of its answers: inputs that an organism which the model was not trained on lacks.
     """
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         self.checkpoint = checkpoint
         self.genes = checkpoint.genes
         self.phenotypes = [p["name"] for p in checkpoint.phenotypes]
+        self.remarks: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         origin = self.checkpoint.origin.get("dataset", "unknown data")
@@ -60,6 +67,45 @@ class Predictor:
     def _trained(self) -> MutantTable:
         known = self.checkpoint.known
         return known.table.take(known.part == PARTS.index("train"))
+
+    def with_genes(self, organism: Organism) -> Predictor:
+        """Return a predictor that also knows the genes appended to an organism.
+
+        Mutants without any of them are answered by this predictor, to the bit. ``organism`` is the one that
+        the model was trained on, after ``add_gene``.
+
+        Raises
+        ------
+        ConfigError
+            If the model has a learned embedding per gene, which a new one lacks (``model.table=false``).
+        DatasetError
+            If nothing is appended, or the organism lacks genes of the model.
+        CheckpointError
+            If the checkpoint was written before names of feature columns were kept.
+        """
+        from wildtype.inference.new_genes import ExtendedPredictor
+
+        return ExtendedPredictor(self, organism)
+
+    def on(self, organism: Organism) -> Predictor:
+        """Return the same model on another organism; see ``wildtype.inference.other_organisms``.
+
+        ``remarks`` says which of its inputs the organism does not have.
+
+        Raises
+        ------
+        ConfigError
+            If the model has a learned embedding per gene (``model.table=false``), or needs a relation that
+            the organism lacks.
+        CheckpointError
+            If the checkpoint was written before names of feature columns were kept.
+        """
+        from wildtype.inference.other_organisms import on_organism
+
+        checkpoint, remarks = on_organism(self.checkpoint, organism)
+        other = Predictor(checkpoint)
+        other.remarks = remarks
+        return other
 
     def table(self, sets: Sequence[Sequence[str]], *, condition: str | None = None) -> MutantTable:
         """Turn named sets into a table of this model's genes; see ``predict`` for the errors."""
@@ -127,7 +173,7 @@ class Predictor:
         if interval is not None:
             check_level(interval)
         checkpoint, known = self.checkpoint, self.checkpoint.known
-        values, sd = checkpoint.predict_with_sd(table, self._wild_type)
+        values, sd = self._predicted(table)
         around = None if interval is None else self._conformal.intervals(table, values, sd, interval)
         names, kinds = self.genes.names, [kind.name.lower() for kind in Kind]
         spans = list(zip(table.offsets[:-1], table.offsets[1:], strict=True))
@@ -213,6 +259,10 @@ class Predictor:
         texts = [",".join(names[g] for g in perturbed) for perturbed in table.sets()]
         frame.insert(0, "genes", texts)
         return frame
+
+    def _predicted(self, table: MutantTable) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return every phenotype of the rows of a table and its sd over members [M, p]."""
+        return self.checkpoint.predict_with_sd(table, self._wild_type)
 
     def _measured(self, table: MutantTable, phenotype: str) -> NDArray[np.float64]:
         """Return the known value of each row's gene set (mean over kinds), NaN where there is none."""

@@ -48,6 +48,7 @@ from wildtype.mutants.evidence.lookup import EvidenceIndex
 from wildtype.mutants.identity import grouping
 from wildtype.mutants.storage import read_table, save_table
 from wildtype.organism import GeneIndex
+from wildtype.organism.feature_scaling import FeatureScaling
 
 FORMAT = 3
 READABLE = (1, 2, 3)
@@ -86,6 +87,9 @@ class Checkpoint:
     validation : ValidationRows or None
         What the model says of the validation rows among the known ones; None in checkpoints that were made
         without.
+    features : FeatureScaling or None
+        Names of the columns of ``organism.features``, and what they were standardised by; None in checkpoints
+        that were written before it was kept, and for models that see no features.
     """
 
     model: Model
@@ -100,6 +104,7 @@ class Checkpoint:
     origin: dict[str, Any] = field(default_factory=dict)
     metrics: dict[str, Any] = field(default_factory=dict)
     validation: ValidationRows | None = None
+    features: FeatureScaling | None = None
 
     @torch.no_grad()
     def encode(self) -> WildType:
@@ -235,6 +240,7 @@ class Checkpoint:
                 "relations": self.relations,
                 "known_phenotypes": list(known.phenotypes),
                 "origin": self.origin,
+                "features": None if self.features is None else self.features.to_json(),
                 "sha256": {
                     name: sha256_of_file(temporary / name)
                     for name in (
@@ -308,6 +314,8 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         model.load_state_dict(load_file(folder / "model.safetensors"))
         phenotypes = record["phenotypes"]
         validation = ValidationRows.read(folder) if CALIBRATION in record["sha256"] else None
+        features = record.get("features")
+        scaling_of_features = None if features is None else FeatureScaling.from_json(features)
     except CheckpointError:
         raise
     except FileNotFoundError as error:
@@ -332,6 +340,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         origin=record["origin"],
         metrics=metrics,
         validation=validation,
+        features=scaling_of_features,
     )
 
 

@@ -180,21 +180,36 @@ def message_operator(graphs: GeneGraphs, relation: str) -> SparseOperator:
 
 
 def organism_tensors(
-    model: Model, organism: Organism, features: Tensor, similarity: GeneSimilarity | None = None
+    model: Model,
+    organism: Organism,
+    features: Tensor,
+    similarity: GeneSimilarity | None = None,
+    *,
+    priors: bool = True,
 ) -> OrganismTensors:
     """Return what ``model`` needs of an organism, with its gene features [n, f] and their similarity.
+
+    Without ``priors``, for prediction, the organism may lack relations that attention heads followed in
+    training: they need none to attend.
 
     Raises
     ------
     ConfigError
         If the model needs a metabolism and the organism has none.
     """
-    graphs, needs = organism.graphs, model.needs
+    graphs, needs, appended = organism.graphs, model.needs, organism.appended
+    followed = model.priors(graphs) if priors and "priors" in needs else {}
     relations = model.relations if "relations" in needs else ()
     whole = CellGraph.of(organism, (), metabolism=True) if "metabolism" in needs else None
     return OrganismTensors(
         features,
-        priors=model.priors(graphs) if "priors" in needs else {},
+        priors=followed,
+        outside=torch.from_numpy(appended.genes.copy()),
+        valid={
+            name: torch.from_numpy(pairs[::-1].copy() if model.reads_backwards(name) else pairs.copy()) + 1
+            for name, pairs in appended.valid.items()
+            if name in followed
+        },
         relations={name: message_operator(graphs, name) for name in relations},
         metabolism=None if whole is None else MetabolismTensors.of(whole),
         similarity=similarity,
@@ -346,12 +361,17 @@ class Model(nn.Module, ABC):
         Names of the relations that it passes messages over.
     encode_per_epoch : bool
         Whether training uses one wild type, without its gradient, for a whole epoch: an approximation.
+    by_gene, by_feature : tuple of str
+        Names of the parameters with one row per gene, and of those with one column per gene feature: weights
+        of another organism's model take their place by name.
     """
 
     config: Any
     needs: tuple[str, ...] = ()
     relations: tuple[str, ...] = ()
     encode_per_epoch: bool = False
+    by_gene: tuple[str, ...] = ()
+    by_feature: tuple[str, ...] = ()
 
     @abstractmethod
     def encode(self, organism: OrganismTensors, stream: torch.Generator | None = None) -> WildType:
@@ -364,6 +384,10 @@ class Model(nn.Module, ABC):
     def priors(self, graphs: GeneGraphs) -> dict[str, SparseOperator]:
         """Return the operator over tokens of every relation that an attention head follows."""
         return {}
+
+    def reads_backwards(self, relation: str) -> bool:
+        """Whether the prior of a relation leads from targets to sources."""
+        return False
 
     def set_epoch(self, epoch: int) -> None:
         """Take note that an epoch (from 0) begins, for what changes as training goes on."""

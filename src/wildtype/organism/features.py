@@ -6,11 +6,39 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.errors import DatasetError
+
+MISSING = "missing"
+"""Column of a model's input that is 1 where a block has no value of the gene."""
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """How columns of a block follow from measured ones, so that a further gene can be given the same columns.
+
+    Attributes
+    ----------
+    inputs : tuple of str
+        Names of the r measured columns.
+    mean : float64 [r]
+        Of the genes that the loadings were found on.
+    loadings : float64 [r, f]
+        Columns are ``(x - mean) @ loadings``.
+    """
+
+    inputs: tuple[str, ...]
+    mean: NDArray[np.float64]
+    loadings: NDArray[np.float64]
+
+    def project(self, values: Mapping[str, float]) -> NDArray[np.float64]:
+        """Return the columns [f] of one gene; raises ``KeyError`` if a measured column is not given."""
+        x = np.array([values[name] for name in self.inputs], dtype=np.float64)
+        return np.asarray((x - self.mean) @ self.loadings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +60,11 @@ class FeatureBlock:
         for targets of any of these.
     note : str
         What may leak, what is approximate.
+    comparable : bool
+        Whether a column means the same in every organism. The axes of a decomposition do not: component 1 of
+        another organism is another direction.
+    basis : Basis or None
+        How the columns follow from measured ones, where they are components.
     """
 
     name: str
@@ -40,13 +73,52 @@ class FeatureBlock:
     source: str = ""
     measured: tuple[str, ...] = ()
     note: str = ""
+    comparable: bool = True
+    basis: Basis | None = None
 
     def __post_init__(self) -> None:
+        if MISSING in self.columns:
+            raise DatasetError(
+                f"feature block {self.name!r} has a column {MISSING!r}, which stands for rows that "
+                f"have no value: rename it"
+            )
         if self.values.ndim != 2 or self.values.shape[1] != len(self.columns):
             raise DatasetError(
                 f"feature block {self.name!r}: values {self.values.shape} do not fit "
                 f"{len(self.columns)} column names"
             )
+
+
+def feature_cards(features: GeneFeatures, targets: Iterable[str] = ()) -> list[dict[str, Any]]:
+    """Return the card of every block: what it is, where from, and what may leak.
+
+    Parameters
+    ----------
+    features : GeneFeatures
+        The blocks.
+    targets : iterable of str
+        Phenotype sources to be predicted; a block made from any of them is refused.
+
+    Returns
+    -------
+    list of dict
+        ``block``, ``columns``, ``genes`` with any value, ``source``, ``measured`` (phenotype sources it was
+        made from), ``comparable`` (between organisms), ``note``, ``refused`` (the targets in the way).
+    """
+    wanted = set(targets)
+    return [
+        {
+            "block": block.name,
+            "columns": len(block.columns),
+            "genes": int(np.isfinite(block.values).any(1).sum()),
+            "source": block.source,
+            "measured": list(block.measured),
+            "comparable": block.comparable,
+            "note": block.note,
+            "refused": sorted(wanted & set(block.measured)),
+        }
+        for block in features.values()
+    ]
 
 
 class GeneFeatures(Mapping[str, FeatureBlock]):
@@ -94,23 +166,7 @@ class GeneFeatures(Mapping[str, FeatureBlock]):
         Every column has mean 0 and standard deviation 1 over the genes that have a value; a block with
         missing values gets one further column that is 1 where the gene's row is wholly missing.
         """
-        parts: list[NDArray[np.float32]] = []
-        names: list[str] = []
-        for block in self.values():
-            values = block.values.astype(np.float64)
-            present: NDArray[np.bool_] = np.asarray(np.isfinite(values))
-            count = np.maximum(present.sum(0), 1)
-            filled = np.where(present, values, 0.0)
-            mean = filled.sum(0) / count
-            centred = np.where(present, values - mean, 0.0)
-            sd = np.sqrt((centred**2).sum(0) / count)
-            keep: NDArray[np.bool_] = np.asarray(sd > 1e-9)
-            parts.append((centred[:, keep] / sd[keep]).astype(np.float32))
-            names += [f"{block.name}.{c}" for c, k in zip(block.columns, keep, strict=True) if k]
-            missing: NDArray[np.bool_] = np.asarray(~present.any(1))
-            if missing.any():
-                parts.append(missing[:, None].astype(np.float32))
-                names.append(f"{block.name}.missing")
-        if not parts:
-            return np.zeros((n, 0), np.float32), ()
-        return np.concatenate(parts, axis=1), tuple(names)
+        from wildtype.organism.feature_scaling import FeatureScaling
+
+        scaling = FeatureScaling.fit(self)
+        return scaling.transform(self, n), scaling.columns

@@ -52,7 +52,8 @@ def graph_features(
                 columns.append(np.log1p(np.diff(relation.transpose.indptr)))
                 names.append(f"{relation.name}.in")
         values = np.stack(columns, axis=1).astype(np.float32)
-        blocks.append(FeatureBlock(DEGREES, values, tuple(names), source="gene graphs"))
+        note = "log(1 + number of edges); what leaks in a gene graph leaks here; well-studied genes have more"
+        blocks.append(FeatureBlock(DEGREES, values, tuple(names), source="gene graphs", note=note))
     for relation in graphs.values():
         inside = relation.restrict(_largest_part(relation))
         if inside.edges < max(minimum_edges, 1):
@@ -65,6 +66,7 @@ def graph_features(
                 tuple(f"c{i + 1}" for i in range(vectors.shape[1])),
                 source=f"gene graph {relation.name} ({relation.source})",
                 note=relation.note,
+                comparable=False,
             )
         )
     return blocks

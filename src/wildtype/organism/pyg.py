@@ -15,7 +15,8 @@ import numpy as np
 from scipy import sparse
 
 from wildtype.errors import ConfigError, DatasetError, WildtypeError, reason_of
-from wildtype.organism.features import FeatureBlock, GeneFeatures
+from wildtype.organism.appended import Appended
+from wildtype.organism.features import Basis, FeatureBlock, GeneFeatures
 from wildtype.organism.genes import GeneIndex
 from wildtype.organism.metabolism import Metabolism
 from wildtype.organism.organism import Organism
@@ -62,8 +63,16 @@ def to_pyg(organism: Organism) -> Any:
         node[f"x_{block.name}"] = torch.from_numpy(block.values.copy())
         node.feature_blocks.append(
             {"name": block.name, "columns": list(block.columns), "source": block.source,
-             "measured": list(block.measured), "note": block.note}
+             "measured": list(block.measured), "note": block.note, "comparable": block.comparable,
+             "basis": [] if block.basis is None else list(block.basis.inputs)}
         )  # fmt: skip
+        if block.basis is not None:
+            node[f"mean_{block.name}"] = torch.from_numpy(block.basis.mean.copy())
+            node[f"loadings_{block.name}"] = torch.from_numpy(block.basis.loadings.copy())
+    node.appended = torch.from_numpy(organism.appended.genes.copy())
+    data.valid_pairs = {
+        name: torch.from_numpy(pairs.copy()) for name, pairs in organism.appended.valid.items()
+    }
     if organism.essential is not None:
         node.essential = torch.from_numpy(organism.essential.copy())
     if organism.metabolism is not None:
@@ -141,12 +150,18 @@ def from_pyg(data: Any) -> Organism:
                     source=block["source"],
                     measured=tuple(block["measured"]),
                     note=block["note"],
+                    comparable=block["comparable"],
+                    basis=_basis(node, block),
                 )
                 for block in node.feature_blocks
             ),
             metabolism=_metabolism(data) if "reaction" in data.node_types else None,
             essential=node.essential.numpy(force=True) if "essential" in node else None,
             description=data.description,
+            appended=Appended(
+                node.appended.numpy(force=True),
+                {name: pairs.numpy(force=True) for name, pairs in data.valid_pairs.items()},
+            ),
         )
     except (AttributeError, KeyError, ValueError, TypeError, IndexError, RuntimeError) as error:
         if isinstance(error, WildtypeError):
@@ -154,6 +169,13 @@ def from_pyg(data: Any) -> Organism:
         raise DatasetError(
             f"this HeteroData is no organism as to_pyg writes it ({reason_of(error)}): export it again"
         ) from error
+
+
+def _basis(node: Any, block: dict[str, Any]) -> Basis | None:
+    if not block["basis"]:
+        return None
+    mean, loadings = (node[f"{part}_{block['name']}"].numpy(force=True) for part in ("mean", "loadings"))
+    return Basis(tuple(block["basis"]), mean, loadings)
 
 
 def _relation(edges: Any, name: str, n: int) -> Relation:

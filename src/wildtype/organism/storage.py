@@ -12,7 +12,8 @@ from scipy import sparse
 
 from wildtype.errors import DatasetError, reason_of
 from wildtype.files import sha256_of_file, write_json, writing, writing_folder
-from wildtype.organism.features import FeatureBlock, GeneFeatures
+from wildtype.organism.appended import Appended
+from wildtype.organism.features import Basis, FeatureBlock, GeneFeatures
 from wildtype.organism.genes import GeneIndex
 from wildtype.organism.metabolism import Metabolism
 from wildtype.organism.organism import Organism
@@ -41,6 +42,8 @@ def save_organism(organism: Organism, folder: str | Path) -> None:
         )
     for i, block in enumerate(organism.features.values()):
         arrays[f"feature{i}"] = block.values
+        if block.basis is not None:
+            arrays[f"basis{i}.mean"], arrays[f"basis{i}.loadings"] = block.basis.mean, block.basis.loadings
         blocks.append(
             {
                 "name": block.name,
@@ -48,8 +51,13 @@ def save_organism(organism: Organism, folder: str | Path) -> None:
                 "source": block.source,
                 "measured": list(block.measured),
                 "note": block.note,
+                "comparable": block.comparable,
+                "basis": [] if block.basis is None else list(block.basis.inputs),
             }
         )
+    appended = organism.appended
+    arrays["appended"] = appended.genes
+    arrays |= {f"valid{i}": pairs for i, pairs in enumerate(appended.valid.values())}
     if organism.metabolism is not None:
         arrays |= {f"metabolism.{key}": value for key, value in organism.metabolism.to_arrays().items()}
     if organism.essential is not None:
@@ -64,6 +72,7 @@ def save_organism(organism: Organism, folder: str | Path) -> None:
             "genes": organism.genes.to_json(),
             "relations": relations,
             "features": blocks,
+            "valid": list(appended.valid),
             "arrays_sha256": sha256_of_file(temporary / "arrays.npz"),
         }
         write_json(temporary / "organism.json", record)
@@ -107,6 +116,12 @@ def read_organism(folder: str | Path) -> Organism:
                 source=block["source"],
                 measured=tuple(block["measured"]),
                 note=block["note"],
+                comparable=block.get("comparable", False),  # stored before it was kept
+                basis=(
+                    Basis(tuple(block["basis"]), arrays[f"basis{i}.mean"], arrays[f"basis{i}.loadings"])
+                    if block.get("basis")
+                    else None
+                ),
             )
             for i, block in enumerate(record["features"])
         )
@@ -121,6 +136,10 @@ def read_organism(folder: str | Path) -> Organism:
             metabolism=Metabolism.from_arrays(flat) if flat else None,
             essential=arrays.get("essential"),
             description=record["description"],
+            appended=Appended(
+                arrays.get("appended", np.zeros(0, np.int64)),
+                {name: arrays[f"valid{i}"] for i, name in enumerate(record.get("valid", []))},
+            ),
         )
     except FileNotFoundError as error:
         raise DatasetError(

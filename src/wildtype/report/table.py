@@ -311,3 +311,31 @@ def print_relations(organism: Organism, console: Console | None = None) -> None:
         "rows: genes with an outgoing edge, on which an attention prior acts; undirected edges count once"
     )
     console.print(plain_text(legend, console, "dim"))
+
+
+def print_features(organism: Organism, cards: Sequence[Mapping[str, Any]], console: Console) -> None:
+    """Print the cards of an organism's feature blocks: sizes, origin, and below what to know of each."""
+    title = f"Gene features of {organism.name} ({len(organism.genes):,} genes)"
+    table = plain_table(console, ["block", "columns", "genes", "between organisms", "source"], (1, 2), title)
+    for card in cards:
+        cells = [
+            card["block"],
+            f"{card['columns']:,}",
+            f"{card['genes']:,}",
+            "same" if card["comparable"] else "own axes",
+            card["source"] or NONE,
+        ]
+        table.add_row(*(plain_text(cell, console) for cell in cells))
+    console.print(table)
+    console.print()
+    for card in cards:
+        facts = [f"REFUSED for {', '.join(card['refused'])}"] if card["refused"] else []
+        facts += [f"measured from {', '.join(card['measured'])}"] if card["measured"] else []
+        facts += [card["note"]] if card["note"] else []
+        if facts:
+            console.print(plain_text(f"{card['block']}: {'; '.join(facts)}", console))
+    legend = (
+        "genes: those with any value, the others are missing and marked so; own axes: components of a "
+        "decomposition, which mean nothing in another organism"
+    )
+    console.print(plain_text(legend, console, "dim"))

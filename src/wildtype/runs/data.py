@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from wildtype.config.schema import TrainConfig
@@ -65,14 +64,18 @@ class RunData:
         """Return the rows of a part with scaled labels."""
         return self.scaler.scaled(self.part(name))
 
-    def features(self, leave_out: list[str]) -> torch.Tensor:
-        """Return the encoder's input [n, f]: the organism's blocks and the visible single-mutant fitness."""
-        organism = self.organism_without(leave_out)
-        blocks = list(organism.features.values())
+    def features(self, leave_out: list[str]) -> GeneFeatures:
+        """Return the blocks that a model is given: the organism's, and the visible single-mutant fitness.
+
+        Raises
+        ------
+        ConfigError
+            If ``leave_out`` names no block.
+        """
+        blocks = list(self.organism_without(leave_out).features.values())
         if self.single_fitness is not None and "single_fitness" not in leave_out:
             blocks.append(FeatureBlock("single_fitness", self.single_fitness[:, None], ("fitness",)))
-        matrix, _ = GeneFeatures(blocks).matrix(len(organism.genes))
-        return torch.from_numpy(matrix)
+        return GeneFeatures(blocks)
 
     def organism_without(self, leave_out: list[str]) -> Organism:
         """Return the organism without some feature blocks; raises ``ConfigError`` if there is none of a
@@ -142,6 +145,8 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
         Where names do not exist or a part stays empty.
     """
     whole = load_for(config) if dataset is None else dataset
+    for path in config.data.embeddings:
+        whole = replace(whole, organism=whole.organism.with_features(path))
     targets = config.data.phenotypes or list(whole.targets)
     if config.data.rows is not None:
         whole = _fewer(whole, targets, config.data.rows)

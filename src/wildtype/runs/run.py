@@ -57,7 +57,7 @@ from wildtype.runs.estimate import FILE as ESTIMATE
 from wildtype.runs.estimate import estimate_run, refuse, write_outcome
 from wildtype.runs.profile_writing import ProfileWriting
 from wildtype.runs.record import environment
-from wildtype.runs.setup import build, loaders, relations
+from wildtype.runs.setup import build, feature_scaling, loaders, relations
 from wildtype.seeds import derive
 from wildtype.training.fit import FitReport, accelerator, fit_model
 from wildtype.training.snapshots import FOLDER as SNAPSHOTS
@@ -165,13 +165,15 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
     if estimate is not None:
         say(f"estimate: {estimate.seconds_per_epoch:,.2f} s per epoch, {estimate.memory_mib:,.0f} MiB")
         refuse(estimate)
-    model, tensors = build(config, data, config.seed)
+    model, tensors = build(config, data, config.seed, say)
     fingerprint = content_hash(resumable(settings_of(config)), data.dataset.sha256, data.split.to_json())
     folder = _claim(config, fingerprint)
     write_json(folder / "card.json", data.whole.card())
     write_json(folder / "split.json", data.split.to_json())
     write_json(folder / "record.json", environment())
     say(_split_line(data))
+    for path in config.data.embeddings:
+        say(f"embeddings {path}: {data.whole.organism.features[Path(path).stem].note}")
 
     with PeakMemory() as memory:
         model, reports = _fit(config, data, model, tensors, folder, fingerprint)
@@ -208,8 +210,8 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
     _write_predictions(data, predicted, folder / "predictions.parquet")
     members = [i for i, p in enumerate(data.dataset.phenotypes) if p.group]
     if members:
-        with writing(folder / MEMBERS) as path:
-            by_member(data.dataset, data.split.test, predicted, members).to_csv(path, index=False)
+        with writing(folder / MEMBERS) as target:
+            by_member(data.dataset, data.split.test, predicted, members).to_csv(target, index=False)
     across = _across(config, data, predicted, seconds, peak, say) if len(comparisons) > 1 else None
     if across is not None:
         write_json(folder / ACROSS, across.to_json())
@@ -374,6 +376,7 @@ def _checkpoint(
             "split": data.split.name,
             "seed": config.seed,
         },
+        features=feature_scaling(config, data),
     )
     validation = data.part("validation")
     values, sd = checkpoint.predict_measured_with_sd(validation)

@@ -16,29 +16,40 @@ from wildtype.mutants.evidence.imitation import regime
 from wildtype.mutants.evidence.out_of_fold import OutOfFold
 from wildtype.mutants.evidence.similarity import GeneSimilarity
 from wildtype.mutants.loader import MutantLoader
+from wildtype.organism.feature_scaling import FeatureScaling
 from wildtype.runs.data import RunData
+from wildtype.runs.start import Say, Start, freeze
 from wildtype.seeds import derive
 from wildtype.training.evidence_loader import EvidenceLoader
 from wildtype.training.progress import Batches
 
 
-def build(config: TrainConfig, data: RunData, seed: int) -> tuple[Model, OrganismTensors]:
-    """Return the model with its initial weights, and the organism as it sees it."""
+def build(
+    config: TrainConfig, data: RunData, seed: int, say: Say = lambda text: None
+) -> tuple[Model, OrganismTensors]:
+    """Return the model with its initial weights, and the organism as it sees it.
+
+    ``say`` is told which weights were taken from where, if training starts from another run.
+    """
+    start = Start(config.training.start, data) if config.training.start else None
     organism = data.dataset.organism
+    scaling = feature_scaling(config, data)
     features = torch.zeros(len(organism.genes), 0)
     similarity = None
+    if scaling is not None:
+        blocks = data.features(config.model.leave_out)
+        features = torch.from_numpy(scaling.transform(blocks, len(organism.genes)))
     settings = config.model
-    if isinstance(settings, CellTransformerConfig):
-        if settings.features:
-            features = data.features(settings.leave_out)
-        if settings.needs_similarity:
-            similarity = GeneSimilarity.of(data.organism_without(settings.leave_out), derive(0, "similarity"))
+    if isinstance(settings, CellTransformerConfig) and settings.needs_similarity:
+        similarity = GeneSimilarity.of(data.organism_without(settings.leave_out))
     if isinstance(settings, DifferenceGNNConfig) and settings.metabolism and organism.metabolism is not None:
         network = organism.metabolism
         reactions = settings.reactions or len(network.reactions)
         settings = replace(
             settings, reactions=reactions, metabolites=settings.metabolites or len(network.metabolites)
         )
+    if start is not None and isinstance(settings, CellTransformerConfig):
+        settings = start.settings(settings, relations(data))
     torch.manual_seed(derive(seed, "initial weights"))
     model = make_model(
         settings,
@@ -49,6 +60,10 @@ def build(config: TrainConfig, data: RunData, seed: int) -> tuple[Model, Organis
         relations=relations(data),
         channels=0 if similarity is None else len(similarity.channels),
     )
+    if start is not None:
+        start.apply(model, scaling, say)
+    if config.training.frozen:
+        freeze(model, config.training.frozen, say)
     return model, organism_tensors(model, organism, features, similarity)
 
 
@@ -80,6 +95,17 @@ def loaders(
     return Loaders(
         EvidenceLoader(train, OutOfFold(index, shares, seed)), EvidenceLoader(validation, index, keep=True)
     )
+
+
+def feature_scaling(config: TrainConfig, data: RunData) -> FeatureScaling | None:
+    """Return the columns of the model's input, fitted on the genes of the run; None if it sees no features.
+
+    Nothing in them is a label of a validation or test row: blocks made of the targets' sources are refused,
+    and so is the fitness of single mutants that are not in training.
+    """
+    if not (isinstance(config.model, CellTransformerConfig) and config.model.features):
+        return None
+    return FeatureScaling.fit(data.features(config.model.leave_out))
 
 
 def relations(data: RunData) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from wildtype.errors import ConfigError
 
@@ -57,6 +57,11 @@ class TrainingConfig:
         One thread and deterministic kernels: equal runs give equal bits.
     threads : int
         CPU threads; 0: all.
+    start : str
+        Run or checkpoint folder whose weights to start from, by name; empty: weights are drawn.
+    frozen : list of str
+        Parts of the model that keep the weights of the start, by the beginnings of their names, as in
+        ``encoder``.
     wandb : bool
         Also log to Weights & Biases (extra ``wandb``; offline unless ``WANDB_API_KEY`` is set).
     """
@@ -79,6 +84,8 @@ class TrainingConfig:
     device: str = "auto"
     deterministic: bool = False
     threads: int = 0
+    start: str = ""
+    frozen: list[str] = field(default_factory=list)
     wandb: bool = False
 
     @property
@@ -123,6 +130,11 @@ class TrainingConfig:
             raise ConfigError(
                 f"training.learning_rate={self.learning_rate} must be positive and "
                 f"training.warmup={self.warmup} between 0 and 1"
+            )
+        if self.frozen and not self.start:
+            raise ConfigError(
+                f"training.frozen={self.frozen} would keep weights as they were drawn: "
+                f"give training.start=RUN"
             )
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:

@@ -29,7 +29,9 @@ BLOCKS = [
     "go_process",
     "phenotypes",
     "codon_usage",
+    "codon_bias",
     "protein",
+    "protein_properties",
     "abundance",
     "fitness",
     "essential",
@@ -168,7 +170,7 @@ def test_publishers_own_files_take_the_place_of_prepared_ones(small) -> None:
     assert "stand-in for TFLink" in organism.graphs["regulatory_documented"].note
     assert organism.features["go_process"].source == "Gene Ontology 2024-01-01, annotations of SGD"
     assert organism.features["protein"].source == "SGD translations of ORFs"
-    assert list(organism.features) == [name for name in BLOCKS if name != "codon_usage"]
+    assert list(organism.features) == [name for name in BLOCKS if not name.startswith("codon_")]
     for file in (CODING, BOTH):
         assert f"({file})" in organism.description
     assert DOCUMENTED not in organism.description

@@ -7,6 +7,7 @@ import typer
 from wildtype.cli.data.build import build
 from wildtype.cli.data.estimate import estimate
 from wildtype.cli.data.export_graph import export_graph
+from wildtype.cli.data.features import features
 from wildtype.cli.data.fetch import fetch
 from wildtype.cli.data.import_graph import import_graph
 from wildtype.cli.data.import_table import import_
@@ -26,6 +27,7 @@ app.command()(build)
 app.command()(show)
 app.command()(split)
 app.command()(sources)
+app.command()(features)
 app.command()(fetch)
 app.command()(verify)
 app.command("import")(import_)

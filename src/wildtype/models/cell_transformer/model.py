@@ -41,6 +41,8 @@ class CellTransformer(Model):
     """
 
     needs = ("features", "priors")
+    by_gene = ("encoder.table",)
+    by_feature = ("encoder.project.1.weight",)
 
     def __init__(
         self,
@@ -68,6 +70,10 @@ class CellTransformer(Model):
         """Return the operator over tokens of every relation that a head follows."""
         reverse = set(self.config.prior.reverse)
         return {name: prior_operator(graphs, name, reverse=name in reverse) for name in self.prior_heads}
+
+    def reads_backwards(self, relation: str) -> bool:
+        """Whether the prior of a relation leads from targets to sources."""
+        return relation in self.config.prior.reverse
 
     def encode(self, organism: OrganismTensors, stream: torch.Generator | None = None) -> WildType:
         """Encode the wild type: once per step, whatever the number of mutants.

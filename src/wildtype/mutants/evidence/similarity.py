@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from wildtype.organism import GeneFeatures, Organism
+from wildtype.organism import GeneFeatures, Organism, Relation
 from wildtype.organism.similarity import embedding_parts, nearest
 
 SPECTRAL = 24
@@ -50,39 +50,37 @@ class GeneSimilarity:
     scale: NDArray[np.float32]
 
     @classmethod
-    def of(cls, organism: Organism, seed: int = 0) -> GeneSimilarity:
-        """Return the likeness of an organism's genes by its relations and feature blocks."""
+    def of(cls, organism: Organism, seed: int = 0, like: GeneSimilarity | None = None) -> GeneSimilarity:
+        """Return the likeness of an organism's genes by its relations and feature blocks.
+
+        With ``like``, that of another organism, channels are those of the other by name: what this organism
+        lacks is 0, and what the other lacks is left out.
+        """
         n = len(organism.genes)
         # Spectral features of genes say again what the relations' own parts say.
         blocks = [block for name, block in organism.features.items() if not name.startswith(GRAPH_BLOCKS)]
         parts = embedding_parts(replace(organism, features=GeneFeatures(blocks)), seed, SPECTRAL)
+        names = [name for name, relation in organism.graphs.items() if relation.nnz]
+        if like is not None:
+            nothing = np.zeros((n, 0), np.float32)
+            parts, names = {name: parts.get(name, nothing) for name in like.parts}, list(like.relations)
         joined = np.concatenate([*parts.values(), np.zeros((n, 0), np.float32)], axis=1, dtype=np.float32)
         length = np.linalg.norm(joined, axis=1, keepdims=True)
-        indptr, indices, data, start = [], [], [], 0
-        names = []
-        for relation in organism.graphs.values():
-            both = relation.adjacency
-            if relation.directed:
-                both = sparse.csr_array(both + relation.transpose)
-            if not both.nnz:
-                continue
-            both.sort_indices()
-            names.append(relation.name)
-            indptr.append(both.indptr.astype(np.int64) + start)
-            indices.append(both.indices.astype(np.int64))
-            data.append((both.data / both.data.max()).astype(np.float32))
-            start += both.nnz
+        both = [_symmetric(organism.graphs[name]) if name in organism.graphs else _none(n) for name in names]
+        starts = np.cumsum([0, *(matrix.nnz for matrix in both)])
         made = cls(
             relations=tuple(names),
             parts=tuple(parts),
             unit=np.ascontiguousarray(joined / np.maximum(length, 1e-9)),
             cuts=np.cumsum([0, *(part.shape[1] for part in parts.values())]).astype(np.int64),
-            indptr=np.stack(indptr) if indptr else np.zeros((0, n + 1), np.int64),
-            indices=np.concatenate([*indices, np.zeros(0, np.int64)]),
-            data=np.concatenate([*data, np.zeros(0, np.float32)]),
+            indptr=np.array(
+                [m.indptr + start for m, start in zip(both, starts, strict=False)], np.int64
+            ).reshape(len(names), n + 1),
+            indices=np.concatenate([*(m.indices for m in both), np.zeros(0)]).astype(np.int64),
+            data=np.concatenate([*(m.data for m in both), np.zeros(0)]).astype(np.float32),
             scale=np.ones(len(names) + len(parts) + 2, np.float32),
         )
-        return replace(made, scale=made._scale())
+        return replace(made, scale=made._scale() if like is None else like.scale)
 
     def _scale(self) -> NDArray[np.float32]:
         """Return factors that bring every channel to unit mean square among similar genes."""
@@ -116,3 +114,18 @@ class GeneSimilarity:
         found = nearest(self.unit, np.arange(self.genes), NEAREST, 0.05)
         found.data = (found.data**3).astype(np.float32)
         return found
+
+
+def _symmetric(relation: Relation) -> sparse.csr_array:
+    """Return a relation with both directions of every edge, its largest weight 1."""
+    both = relation.adjacency.copy()
+    if relation.directed:
+        both = sparse.csr_array(both + relation.transpose)
+    both.sort_indices()
+    if both.nnz:
+        both.data = both.data / both.data.max()
+    return both
+
+
+def _none(n: int) -> sparse.csr_array:
+    return sparse.coo_array(([], ([], [])), shape=(n, n), dtype=np.float32).tocsr()

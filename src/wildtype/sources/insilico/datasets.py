@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from wildtype.errors import DatasetError
 from wildtype.mutants import MutantTable
 from wildtype.organism import GeneFeatures, Metabolism, Organism
+from wildtype.organism.metabolic_graphs import metabolic_graphs
 from wildtype.phenotypes import Dataset, Phenotype
 from wildtype.phenotypes.interactions import epsilon, tau
 from wildtype.sources.insilico.design import (
@@ -29,7 +30,6 @@ from wildtype.sources.insilico.design import (
 from wildtype.sources.insilico.features import gene_features
 from wildtype.sources.insilico.heterologous import FOREIGN, extend, with_foreign_genes
 from wildtype.sources.insilico.models import MODELS, read_model
-from wildtype.sources.insilico.networks import gene_graphs
 from wildtype.sources.insilico.simulate import ROUND_OFF, GrowthSimulator
 
 LETHAL = 1e-3
@@ -61,7 +61,9 @@ def build_organism(name: str) -> Organism:
     if name in ORGANISMS:
         metabolism, model = extend(metabolism, closed=True), with_foreign_genes(model, name)
         foreign = f" {len({r.gene for r in FOREIGN})} foreign genes, absent from the wild type, can be added."
-    graphs = gene_graphs(model)
+    graphs = metabolic_graphs(
+        model.metabolism, model.genes, source=f"in-silico model {model.name}", version=model.version
+    )
     singles = MutantTable.from_matrix(np.arange(len(model.genes))[:, None])
     growth = GrowthSimulator(metabolism, model.genes, processes=1).fitness(singles)
     return Organism(

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from wildtype.errors import ConfigError
 from wildtype.organism import Metabolism
+from wildtype.organism.metabolic_graphs import complexes_of
 from wildtype.seeds import generator
-from wildtype.sources.insilico.networks import complexes_of
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from wildtype.organism import FeatureBlock, GeneFeatures, GeneIndex, Organism
 from wildtype.organism.graph_features import graph_features
+from wildtype.organism.metabolic_features import metabolic_features
 from wildtype.phenotypes.reading import Reading
 from wildtype.sources.text import Collector, ignore
 from wildtype.sources.yeast.genes import abundance, proteins, sequences, sgd
@@ -68,6 +69,7 @@ def build_organism(
     if metabolism and find_model(folder) is not None:
         model, reading = read_model(folder, genes)
         collect(reading)
+        blocks += metabolic_features(model, genes, source=f"metabolic model {reading.file}")
     elif metabolism:
         absent.append(f"metabolism ({METABOLISM})")
     description = f"Saccharomyces cerevisiae S288C, {about}"
@@ -82,7 +84,7 @@ def _essential_block(essential: NDArray[np.bool_]) -> FeatureBlock:
         essential[:, None].astype(np.float32),
         ("essential",),
         source="Saccharomyces Genome Deletion Project, 2002-04-19",
-        note="1 where the deletion was not recovered alive, else 0",
+        note="1 where the deletion was not recovered alive, else 0: the extreme of a deletion's growth",
     )
 
 
@@ -122,7 +124,7 @@ def _feature_blocks(
     if sgd.CODING_SEQUENCES.find(folder) is None and proteins.has_proteins(folder):
         absent.append(f"codon_usage ({sequences.CODING})")
         translated, reading = proteins.read_proteins(folder, genes)
-        add([translated.block()], reading)
+        add(translated.blocks(), reading)
     elif there("codon_usage and protein", sgd.CODING_SEQUENCES.find(folder), sequences.CODING):
         add(*sequences.read_sequence_blocks(folder, genes))
     if there("abundance", abundance.FILE.find(folder), abundance.PAXDB):

@@ -40,7 +40,7 @@ def test_translations_of_sgd(small, genes: GeneIndex) -> None:
 
 def test_block_is_composition_and_length(small, genes: GeneIndex) -> None:
     small.write(TRANSLATED, PROTEINS)
-    block = read_proteins(small.path, genes)[0].block()
+    block = read_proteins(small.path, genes)[0].blocks()[0]
     row = dict(zip(block.columns, block.values[0], strict=True))
     assert row["fraction_V"] == row["fraction_T"] == 0.25
     assert row["log10_length"] == pytest.approx(np.log10(4))
@@ -84,7 +84,7 @@ def test_real_proteins_are_the_translated_coding_sequences(mirror: Path, real_ge
     assert (reading.rows, reading.kept) == (6060, 5932)
     assert reading.dropped == {"listed twice": 1, "unknown gene": 127}
     assert len(proteins.sequence[real_genes.find("GAL4")]) == 881
-    block, translated = proteins.block(), read_sequence_blocks(mirror, real_genes)[0][1]
+    block, translated = proteins.blocks()[0], read_sequence_blocks(mirror, real_genes)[0][2]
     assert block.columns == translated.columns
     both = np.isfinite(block.values).all(1) & np.isfinite(translated.values).all(1)
     same = np.abs(block.values[both] - translated.values[both]).max(1) < 1e-5

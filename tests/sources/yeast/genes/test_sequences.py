@@ -17,7 +17,7 @@ def test_composition_and_length_of_a_known_sequence(small, genes: GeneIndex) -> 
         CODING, "ATGGCTGAA\nAAACTGTCT\n", "ATGGCTGCC\nNNNaaaTAAC\n"
     )  # M A A ? K stop, one base over
     blocks, reading = read_sequence_blocks(small.path, genes)
-    protein = blocks[1]
+    protein = blocks[2]
     row = dict(zip(protein.columns, protein.values[0], strict=True))
     assert row["fraction_A"] == pytest.approx(0.5)
     assert row["fraction_M"] == row["fraction_K"] == pytest.approx(0.25)
@@ -30,7 +30,7 @@ def test_synonymous_codons_change_usage_but_not_composition(small, genes: GeneIn
     before, _ = read_sequence_blocks(small.path, genes)
     small.replace(CODING, "ATGGCTGAA", "ATGGCCGAG")  # Ala and Glu, by other codons
     after, _ = read_sequence_blocks(small.path, genes)
-    np.testing.assert_allclose(after[1].values, before[1].values)
+    np.testing.assert_allclose(after[2].values, before[2].values)
     assert np.abs(after[0].values - before[0].values).max() > 1e-3
 
 
@@ -38,7 +38,7 @@ def test_a_sequence_without_codons_is_missing_and_counted(small, genes: GeneInde
     small.replace(CODING, "ATGGCTGAA\nAAACTGTCT\n", "AT\n")
     blocks, reading = read_sequence_blocks(small.path, genes)
     assert np.isnan(blocks[0].values[0]).all()
-    assert np.isnan(blocks[1].values[0]).all()
+    assert np.isnan(blocks[2].values[0]).all()
     assert reading.dropped["shorter than one codon"] == 1
     assert reading.rows == reading.kept + sum(reading.dropped.values())
 
@@ -61,9 +61,9 @@ def test_damage_is_named(small, genes: GeneIndex, text: str, message: str) -> No
 @pytest.mark.real
 def test_real_sequences(mirror: Path, real_genes: GeneIndex) -> None:
     blocks, reading = read_sequence_blocks(mirror, real_genes)
-    assert [block.values.shape for block in blocks] == [(6604, 24), (6604, 21)]
+    assert [block.values.shape for block in blocks] == [(6604, 24), (6604, 3), (6604, 21), (6604, 9)]
     assert (reading.rows, reading.kept) == (6713, 6604)
-    length = blocks[1].values[real_genes.find("GAL4"), -1]
+    length = blocks[2].values[real_genes.find("GAL4"), -1]
     assert round(10**length) == 881
     # Highly expressed genes use preferred codons: the ribosomal protein and the glycolytic gene lie together.
     usage = blocks[0].values

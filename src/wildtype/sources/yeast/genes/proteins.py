@@ -13,11 +13,10 @@ import numpy as np
 
 from wildtype.errors import SourceError
 from wildtype.organism import FeatureBlock, GeneIndex
+from wildtype.organism.sequence_features import AMINO_ACIDS, STOP, UNSURE, protein_blocks
 from wildtype.phenotypes.reading import Reading
 from wildtype.sources.text import REMEDY, UNKNOWN, match_genes
-from wildtype.sources.yeast.components import spread
 from wildtype.sources.yeast.genes.fasta import FastaRecord, read_fasta
-from wildtype.sources.yeast.genes.sequences import AMINO_ACIDS, PROTEIN_COLUMNS
 from wildtype.sources.yeast.genes.sgd import PROTEIN_SEQUENCES
 from wildtype.sources.yeast.genes.uniprot import (
     AGAIN,
@@ -27,8 +26,7 @@ from wildtype.sources.yeast.genes.uniprot import (
     read_accessions,
 )
 
-STOP = "*"
-LETTERS = frozenset(AMINO_ACIDS + "UOBZJX" + STOP)
+LETTERS = frozenset(AMINO_ACIDS + UNSURE + STOP)
 """The twenty amino acids, two rare ones, four marks of doubt, and the end."""
 INNER_STOP = "a stop inside the sequence"
 EMPTY = "no amino acid"
@@ -49,16 +47,9 @@ class Proteins:
     sequence: tuple[str, ...]
     source: str
 
-    def block(self) -> FeatureBlock:
-        """Return the block ``protein`` [n, 21]: fractions of the twenty amino acids, log10 length."""
-        at = np.flatnonzero([bool(set(s) & set(AMINO_ACIDS)) for s in self.sequence])
-        counts = np.array([[self.sequence[i].count(aa) for aa in AMINO_ACIDS] for i in at], dtype=np.float64)
-        counts = counts.reshape(-1, len(AMINO_ACIDS))
-        length = np.array([len(self.sequence[i]) for i in at], dtype=np.float64)
-        values = np.column_stack([counts / counts.sum(1, keepdims=True), np.log10(length)])
-        return FeatureBlock(
-            "protein", spread(values, at, len(self.sequence)), PROTEIN_COLUMNS, source=self.source
-        )
+    def blocks(self) -> list[FeatureBlock]:
+        """Return composition and length, and properties; see ``protein_blocks``."""
+        return protein_blocks(self.sequence, source=self.source)
 
 
 def has_proteins(folder: str | Path) -> bool:

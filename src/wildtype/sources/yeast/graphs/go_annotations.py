@@ -14,15 +14,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from wildtype.errors import ConfigError, SourceError
-from wildtype.organism import FeatureBlock, GeneIndex
+from wildtype.organism import FeatureBlock, GeneIndex, annotation_features
 from wildtype.phenotypes.reading import Reading
 from wildtype.phenotypes.records import Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import AMBIGUOUS, REMEDY, UNKNOWN, GeneNames, count_reasons, match_genes, read_rows
-from wildtype.sources.yeast.components import spread
 from wildtype.sources.yeast.graphs.obo import FILE as ONTOLOGY
 from wildtype.sources.yeast.graphs.obo import Ontology, read_obo
-from wildtype.sources.yeast.graphs.ontology import LEAST_GENES, informative_components
 
 FILE = RemoteFile(
     "gene_association.sgd.gaf.gz",
@@ -196,24 +194,23 @@ def _propagated(
 
 
 def annotation_block(annotations: Annotations, n: int, name: str, count: int = 64) -> FeatureBlock:
-    """Return a block [n, 64] of the leading components, terms weighted by information as `ontology` does.
+    """Return the components of annotations as a block [n, 64]; see ``wildtype.organism`` for how.
 
     Raises
     ------
     SourceError
         If no term tells genes apart.
     """
-    scores, informative = informative_components(annotations.table, count, str(annotations.path))
-    note = (
-        f"{informative:,} of {len(annotations.terms):,} terms (at least {LEAST_GENES} genes); evidence codes "
-        f"left out: {', '.join(annotations.without) or 'none'}"
-    )
+    note = f"evidence codes left out: {', '.join(annotations.without) or 'none'}"
     if GENETIC_INTERACTION not in annotations.without:
         note += "; annotations inferred from genetic interactions may leak"
-    return FeatureBlock(
+    return annotation_features.annotation_block(
+        annotations.table,
+        annotations.gene,
+        n,
         name,
-        spread(scores, annotations.gene, n),
-        tuple(f"component{i + 1}" for i in range(scores.shape[1])),
         source=f"Gene Ontology {annotations.version}, annotations of SGD",
         note=note,
+        count=count,
+        what=str(annotations.path),
     )

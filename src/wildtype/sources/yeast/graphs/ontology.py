@@ -5,16 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from wildtype.errors import SourceError
 from wildtype.organism import FeatureBlock, GeneIndex
+from wildtype.organism.annotation_features import annotation_block
 from wildtype.phenotypes.reading import Reading
 from wildtype.phenotypes.records import Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import REMEDY, match_genes, read_text
-from wildtype.sources.yeast.components import components, spread
 from wildtype.sources.yeast.names import one_row_per_gene
 
 GO = "go_bp_140819_gene_by_term.txt.gz"
@@ -38,14 +37,12 @@ PUBLISHER = Publisher(
     published={"genes": 5_911, "terms": 4_373},
     notes=("evidence codes are lost: annotations inferred from genetic interactions may leak",),
 )
-LEAST_GENES = 3
-"""Terms with fewer genes say nothing about other genes."""
 
 
 def read_go_process(folder: str | Path, genes: GeneIndex, count: int = 64) -> tuple[FeatureBlock, Reading]:
     """Return the block ``go_process`` [n, 64]: components of annotations weighted by information.
 
-    A term with g of m annotated genes weighs ln(m / g) (Resnik 1995). Genes that the table lacks are NaN.
+    Terms are weighted as in ``annotation_block``. Genes that the table lacks are NaN.
 
     Raises
     ------
@@ -76,33 +73,14 @@ def read_go_process(folder: str | Path, genes: GeneIndex, count: int = 64) -> tu
     columns = np.concatenate(chosen)
     offsets = np.cumsum([0] + [len(e) for e in chosen])
     table = sparse.csr_array((np.ones(columns.size), columns, offsets), shape=(len(chosen), width))
-    scores, informative = informative_components(table, count, path.name)
-    block = FeatureBlock(
-        "go_process",
-        spread(scores, positions, len(genes)),
-        tuple(f"component{i + 1}" for i in range(scores.shape[1])),
+    block = annotation_block(
+        table, positions, len(genes), "go_process",
         source="Gene Ontology biological process, 2014-08-19",
-        note=f"{informative:,} of {width:,} terms (at least {LEAST_GENES} genes); evidence "
-        "codes are lost: annotations inferred from genetic interactions known before August 2014 may leak",
-    )
+        note="evidence codes are lost: annotations inferred from genetic interactions known before August "
+        "2014 may leak",
+        count=count,
+        what=path.name,
+    )  # fmt: skip
     return block, Reading(
         path.name, block.name, len(names), int(positions.size), dropped, int(matched.renamed[first].sum())
     )
-
-
-def informative_components(table: sparse.csr_array, count: int, what: str) -> tuple[NDArray[np.float64], int]:
-    """Return leading components [m, count] of a 0/1 table [m, t], and how many of its terms they rest on.
-
-    A term with g of m genes weighs ln(m / g) (Resnik 1995); terms of all genes or of fewer than three say
-    nothing and are left out.
-
-    Raises
-    ------
-    SourceError
-        If no term is left; ``what`` names the table.
-    """
-    m, width = table.shape
-    size = np.bincount(table.indices, minlength=width)
-    informative = np.flatnonzero((size >= LEAST_GENES) & (size < m))
-    weighted = sparse.csr_array(table[:, informative] * np.log(m / size[informative])[None, :])
-    return components(weighted, count, what), informative.size

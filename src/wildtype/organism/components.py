@@ -17,6 +17,19 @@ DENSE = 256
 def components(matrix: NDArray[np.float64] | sparse.csr_array, count: int, what: str) -> NDArray[np.float64]:
     """Return the scores [m, min(count, m, f)] of the leading singular vectors of ``matrix`` [m, f].
 
+    Raises
+    ------
+    SourceError
+        As ``leading_vectors`` does.
+    """
+    return np.asarray(matrix @ leading_vectors(matrix, count, what), dtype=np.float64)
+
+
+def leading_vectors(
+    matrix: NDArray[np.float64] | sparse.csr_array, count: int, what: str
+) -> NDArray[np.float64]:
+    """Return the loadings [f, min(count, m, f)] of the leading right singular vectors of ``matrix`` [m, f].
+
     The largest loading of every component is positive, and the iteration starts from a fixed vector.
 
     Raises
@@ -38,7 +51,7 @@ def components(matrix: NDArray[np.float64] | sparse.csr_array, count: int, what:
         loadings = loadings[np.argsort(-values, kind="stable")]
     largest = np.abs(loadings).argmax(1)
     loadings = loadings * np.sign(loadings[np.arange(k), largest])[:, None]
-    return np.asarray(matrix @ loadings.T, dtype=np.float64)
+    return np.asarray(loadings.T, dtype=np.float64)
 
 
 def spread(scores: NDArray[np.float64], genes: NDArray[np.int64], n: int) -> NDArray[np.float32]:

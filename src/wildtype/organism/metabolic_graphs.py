@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from wildtype.organism import GeneGraphs, Metabolism, Relation
-from wildtype.sources.insilico.models import InSilicoModel
+from wildtype.organism.genes import GeneIndex
+from wildtype.organism.metabolism import Metabolism
+from wildtype.organism.relations import GeneGraphs, Relation
 
 # Compounds that carry energy, charge, phosphate, electrons or acyl groups everywhere, by BiGG identifier
 # without the compartment: sharing one says nothing about two enzymes (after Ma & Zeng 2003,
@@ -94,16 +95,19 @@ def alternatives(complexes: list[NDArray[np.int64]]) -> tuple[set[tuple[int, int
     return isozymes, backups
 
 
-def gene_graphs(model: InSilicoModel) -> GeneGraphs:
-    """Return the six relations over the genes of a model; a weight counts reactions or links behind an edge.
+def metabolic_graphs(
+    metabolism: Metabolism, genes: GeneIndex, *, source: str = "", version: str = ""
+) -> GeneGraphs:
+    """Return six relations over the n genes; a weight counts reactions or links behind an edge.
 
     ``reaction``, ``complex``, ``isozyme``, ``backup`` and ``metabolite`` are undirected; ``consecutive``
-    leads from the genes of a reaction that can make a metabolite to those of one that can consume it.
+    leads from the genes of a reaction that can make a metabolite to those of one that can consume it. Genes
+    of rules that the index lacks have no edges.
     """
-    m = model.metabolism
-    n = len(model.genes)
-    position = {name: i for i, name in enumerate(model.genes.names)}
-    place = np.array([position[gene] for gene in m.genes], dtype=np.int64)
+    m = metabolism
+    n = len(genes)
+    position = {name: i for i, name in enumerate(genes.names)}
+    place = np.array([position.get(gene, -1) for gene in m.genes], dtype=np.int64)
     left_out = currency_metabolites(m)
     named = ", ".join(sorted({m.metabolites[t].rpartition("_")[0] for t in np.flatnonzero(left_out)}))
     metabolite_note = (
@@ -114,7 +118,7 @@ def gene_graphs(model: InSilicoModel) -> GeneGraphs:
     def relation(name: str, counts: Any, directed: bool, note: str) -> Relation:
         coo = sparse.coo_array(counts)
         rows, columns = (place[axis] for axis in coo.coords)
-        once = rows != columns if directed else rows < columns
+        once = (rows != columns if directed else rows < columns) & (rows >= 0) & (columns >= 0)
         return Relation.from_edges(
             name,
             rows[once],
@@ -122,8 +126,8 @@ def gene_graphs(model: InSilicoModel) -> GeneGraphs:
             n,
             coo.data[once],
             directed=directed,
-            source=f"in-silico model {model.name}",
-            version=model.version,
+            source=source,
+            version=version,
             note=note,
         )
 

@@ -7,8 +7,8 @@ import pytest
 from scipy import sparse
 
 from wildtype.errors import SourceError
+from wildtype.organism.components import DENSE, components, spread
 from wildtype.seeds import generator
-from wildtype.sources.yeast.components import DENSE, components, spread
 
 
 @pytest.mark.parametrize("rows", [40, DENSE + 60])

@@ -1,0 +1,125 @@
+"""Prediction with genes that the organism does not have: one more token each, in the mutants that carry them.
+
+Legend: n genes of the model · a appended genes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from wildtype.errors import DatasetError
+from wildtype.inference.other_organisms import feature_columns, similar_to
+from wildtype.inference.predictor import Predictor
+from wildtype.models.checkpoint import Checkpoint
+from wildtype.models.interface import organism_tensors
+from wildtype.mutants import Kind, MutantTable
+from wildtype.organism import Organism
+
+
+class ExtendedPredictor(Predictor):
+    """A predictor that knows genes which were appended to its organism.
+
+    A mutant that names one of them is encoded with the appended tokens; it is ``added`` unless the mutant
+    says otherwise. A mutant that names none is answered by the predictor without them, to the bit.
+
+    Parameters
+    ----------
+    base : Predictor
+        The trained model.
+    organism : Organism
+        That of the model, with genes appended by ``Organism.add_gene``. Of its own genes, those that are no
+        tokens of the model are left out.
+
+    Raises
+    ------
+    ConfigError, DatasetError, CheckpointError
+        As ``Predictor.with_genes`` does.
+    """
+
+    def __init__(self, base: Predictor, organism: Organism) -> None:
+        self.base = base
+        super().__init__(_extended(base.checkpoint, organism))
+        self.remarks = (*base.remarks, *_remarks(self.checkpoint, organism))
+
+    @cached_property
+    def _kinds(self) -> NDArray[np.uint8]:
+        added = len(self.genes) - len(self.base.genes)
+        return np.concatenate([self.base._kinds, np.full(added, Kind.ADDED, np.uint8)])
+
+    def _predicted(self, table: MutantTable) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        first = len(self.base.genes)
+        carries = np.bincount(table.row, weights=table.gene >= first, minlength=len(table)) > 0
+        out, sd = (np.empty((len(table), len(self.phenotypes))) for _ in range(2))
+        if carries.any():
+            out[carries], sd[carries] = super()._predicted(table.take(np.flatnonzero(carries)))
+        if not carries.all():
+            out[~carries], sd[~carries] = self.base._predicted(table.take(np.flatnonzero(~carries)))
+        return out, sd
+
+
+def _extended(checkpoint: Checkpoint, organism: Organism) -> Checkpoint:
+    """Return a checkpoint whose last a tokens are the appended genes of an organism."""
+    scaling = feature_columns(checkpoint, "appended genes")
+    appended = organism.appended.genes
+    names = [organism.genes.names[i] for i in appended]
+    if not names:
+        raise DatasetError(
+            f"organism {organism.name!r} has no appended gene: add one with Organism.add_gene before"
+        )
+    own = checkpoint.genes.mapping_to(organism.genes)
+    if (own < 0).any():
+        lacking = checkpoint.genes.names[int(np.flatnonzero(own < 0)[0])]
+        raise DatasetError(
+            f"organism {organism.name!r} lacks {int((own < 0).sum()):,} genes of the model, as {lacking}: "
+            f"take the organism that the model was trained on"
+        )
+    known_already = np.isin(appended, own)
+    if known_already.any():
+        raise DatasetError(
+            f"{names[int(np.flatnonzero(known_already)[0])]!r} is a token of the model already: append others"
+        )
+    wider = organism.restrict(np.concatenate([own, appended]))
+    n, a = len(own), len(appended)
+    rows = scaling.transform(wider.features, n + a)[n:]
+    features = torch.cat([checkpoint.organism.features, torch.from_numpy(rows)])
+    known, unknown = checkpoint.known, np.full(a, np.nan, np.float32)
+    return replace(
+        checkpoint,
+        genes=wider.genes,
+        organism=organism_tensors(
+            checkpoint.model, wider, features, similar_to(checkpoint, wider), priors=False
+        ),
+        known=replace(
+            known,
+            single_fitness=np.concatenate([known.single_fitness, unknown]),
+            single_fitness_sd=np.concatenate([known.single_fitness_sd, unknown]),
+            essential=np.concatenate([known.essential, np.zeros(a, bool)]),
+        ),
+    )
+
+
+def _remarks(checkpoint: Checkpoint, organism: Organism) -> tuple[str, ...]:
+    """Return, for every appended gene, the columns of features that it has no value of."""
+    assert checkpoint.features is not None
+    said = []
+    for gene in organism.appended.genes:
+        lacking = {}
+        for block in checkpoint.features.blocks:
+            count = len(block.columns)
+            if block.name in organism.features:
+                held = organism.features[block.name]
+                known = dict(zip(held.columns, np.isfinite(held.values[gene]).tolist(), strict=True))
+                count = sum(not known.get(column, False) for column in block.columns)
+            if count:
+                lacking[block.name] = count
+        if lacking:
+            blocks = ", ".join(f"{name} ({count})" for name, count in lacking.items())
+            said.append(
+                f"{organism.genes.names[gene]}: feature columns not known, taken as the mean: {blocks}"
+            )
+    return tuple(said)

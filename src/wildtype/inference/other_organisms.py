@@ -1,0 +1,130 @@
+"""A trained model on another organism: other genes, other relations, features by the names of columns.
+
+What the model was trained on and the organism lacks is missing: 0 after standardisation by the training
+organism's mean and sd, marked as missing where the model learned what that means, and said. Attention needs
+no relation to predict; a model that passes messages does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from wildtype.errors import CheckpointError, ConfigError
+from wildtype.models.checkpoint import Checkpoint
+from wildtype.models.interface import organism_tensors
+from wildtype.models.known import Known
+from wildtype.mutants import MutantTable
+from wildtype.mutants.evidence.similarity import GeneSimilarity
+from wildtype.organism import GeneFeatures, Organism
+from wildtype.organism.feature_scaling import FeatureScaling
+
+
+def feature_columns(checkpoint: Checkpoint, what: str) -> FeatureScaling:
+    """Return the columns of a checkpoint's features, where its weights do not depend on the genes.
+
+    Raises
+    ------
+    ConfigError
+        If the model has a learned embedding per gene; ``what`` says what it is in the way of.
+    CheckpointError
+        If the columns were not kept.
+    """
+    config = checkpoint.model.config
+    if getattr(config, "table", True):  # a model without that setting has nothing but a table
+        remedy = "train with model.table=false" if hasattr(config, "table") else "use model=cell_transformer"
+        raise ConfigError(
+            f"this {config.name} has a learned embedding for each of its {len(checkpoint.genes):,} genes, "
+            f"and none for {what}: {remedy}"
+        )
+    if checkpoint.features is None:
+        raise CheckpointError(
+            f"this checkpoint does not say what its gene features are, which {what} need: train it again"
+        )
+    return checkpoint.features
+
+
+def on_organism(checkpoint: Checkpoint, organism: Organism) -> tuple[Checkpoint, tuple[str, ...]]:
+    """Return the checkpoint on another organism, which nothing is measured of, and what is missing.
+
+    Raises
+    ------
+    ConfigError
+        If the model has a learned embedding per gene, or needs a relation that the organism lacks.
+    CheckpointError
+        If the names of feature columns were not kept.
+    """
+    scaling = feature_columns(checkpoint, "genes of another organism")
+    needed = [name for name in checkpoint.model.relations if name not in organism.graphs]
+    if "relations" in checkpoint.model.needs and needed:
+        raise ConfigError(
+            f"the model passes messages over relation {needed[0]!r}, which organism {organism.name!r} lacks: "
+            f"add it, or train without it"
+        )
+    same = organism.name == checkpoint.origin.get("organism")
+    among = [name for name, block in organism.features.items() if same or block.comparable]
+    n = len(organism.genes)
+    features = torch.from_numpy(scaling.transform(organism.features, n, among=among))
+    tensors = organism_tensors(
+        checkpoint.model, organism, features, similar_to(checkpoint, organism, among), priors=False
+    )
+    unknown = np.full(n, np.nan, np.float32)
+    essential = organism.essential
+    known = Known(
+        phenotypes=checkpoint.known.phenotypes,
+        table=MutantTable.from_sets([]),
+        part=np.zeros(0, np.uint8),
+        single_fitness=unknown,
+        single_fitness_sd=unknown.copy(),
+        essential=np.zeros(n, bool) if essential is None else essential,
+    )
+    moved = replace(
+        checkpoint,
+        genes=organism.genes,
+        organism=tensors,
+        known=known,
+        origin={**checkpoint.origin, "on": organism.name},
+        validation=None,  # these rows are another organism's
+    )
+    return moved, remarks(scaling, organism, among, checkpoint.relations)
+
+
+def similar_to(
+    checkpoint: Checkpoint, organism: Organism, among: Collection[str] | None = None
+) -> GeneSimilarity | None:
+    """Return how alike an organism's genes are, in the channels that a model knows; None if it reads none.
+
+    ``among`` names the feature blocks that are comparable with those of training (None: all).
+    """
+    known = checkpoint.organism.similarity
+    if known is None:
+        return None
+    blocks = [b for name, b in organism.features.items() if among is None or name in among]
+    return GeneSimilarity.of(replace(organism, features=GeneFeatures(blocks)), like=known)
+
+
+def remarks(
+    scaling: FeatureScaling, organism: Organism, among: list[str], relations: list[str]
+) -> tuple[str, ...]:
+    """Return what a model was trained on and an organism lacks, in sentences."""
+    own = {name for name in organism.features if name not in among}
+    absent = scaling.absent(organism.features, among=among)
+    said = []
+    found = len(scaling.columns) - sum(absent.values()) - sum(block.missing for block in scaling.blocks)
+    total = found + sum(absent.values())
+    said.append(f"{found} of the model's {total} feature columns are those of organism {organism.name!r}")
+    if lacking := {name: count for name, count in absent.items() if name not in own}:
+        said.append(f"missing, taken as the mean: {_counted(lacking)}")
+    if apart := {name: count for name, count in absent.items() if name in own}:
+        said.append(f"not comparable between organisms, taken as missing: {_counted(apart)}")
+    if gone := [name for name in relations if name not in organism.graphs]:
+        said.append(f"relations of the training organism that this one lacks: {', '.join(gone)}")
+    return tuple(said)
+
+
+def _counted(columns: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} ({count})" for name, count in columns.items())

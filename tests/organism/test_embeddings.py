@@ -1,0 +1,88 @@
+"""Vectors by gene name from files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.tiny import tiny_organism
+from wildtype.errors import DatasetError, SourceError
+from wildtype.organism.embeddings import read_embeddings
+
+GENES = tiny_organism().genes
+NAMES = ["G003", "abc5", "G999", "abc3", "G007"]  # abc3 is another name of G003
+NUMBERS = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0], [np.nan, 9.0]])
+
+
+def write(folder: Path, suffix: str) -> Path:
+    path = folder / f"vectors{suffix}"
+    frame = pd.DataFrame(NUMBERS, columns=["e0", "e1"])
+    frame.insert(0, "gene", NAMES)
+    if suffix == ".csv":
+        frame.to_csv(path, index=False)
+    elif suffix == ".parquet":
+        frame.to_parquet(path)
+    else:
+        np.savez(path, names=np.array(NAMES), matrix=NUMBERS)
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npz"])
+def test_names_are_matched_and_what_does_not_fit_is_counted(tmp_path: Path, suffix: str) -> None:
+    found = read_embeddings(write(tmp_path, suffix), GENES)
+    assert found.unknown == ("G999",)
+    assert found.repeated == ("abc3",)
+    assert found.ambiguous == ()
+    assert found.without == 24 - 3
+    block = found.block
+    assert (block.name, block.values.shape) == ("vectors", (24, 2))
+    np.testing.assert_array_equal(block.values[3], [1, 2])  # its first row
+    np.testing.assert_array_equal(block.values[5], [3, 4])
+    np.testing.assert_array_equal(block.values[7], [np.nan, 9])
+    for said in ("3 of 5 rows used", "21 genes without values", "G999", "abc3"):
+        assert said in block.note
+
+
+def test_a_frame_with_names_in_its_index(tmp_path: Path) -> None:
+    path = tmp_path / "esm.parquet"
+    pd.DataFrame(NUMBERS, index=NAMES).to_parquet(path)
+    block = tiny_organism().with_features(path).features["esm"]
+    assert block.columns == ("0", "1")
+    np.testing.assert_array_equal(block.values[5], [3, 4])
+    with pytest.raises(DatasetError, match="'esm' is given twice"):
+        tiny_organism().with_features(path).with_features(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("gene,a\nG001,x\n", "cannot be read as vectors"),
+        ("gene,a\nG001,inf\n", "holds an infinite number"),
+        ("gene\nG001\n", "holds no column of numbers"),
+        ("gene,a\nQ1,1\nQ2,2\n", r"names no gene of organism 'tiny' \(its first names: Q1, Q2\)"),
+        ("gene,a\n,1\n", "row 1: the first column has no gene name"),
+        ("", "cannot be read"),
+    ],
+)
+def test_what_is_no_table_of_vectors_is_refused(tmp_path: Path, content: str, message: str) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(content)
+    with pytest.raises(SourceError, match=message):
+        read_embeddings(path, GENES)
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="there is no file"):
+        read_embeddings(tmp_path / "none.csv", GENES)
+    for path in (tmp_path / "a.txt", tmp_path / "b.npz", tmp_path / "c.parquet"):
+        path.write_text("x")
+        with pytest.raises(SourceError, match=r"ends in none of|cannot be read"):
+            read_embeddings(path, GENES)
+    np.savez(tmp_path / "objects.npz", names=np.array(["G001", None], dtype=object), matrix=np.zeros((2, 1)))
+    np.savez(tmp_path / "short.npz", names=np.array(["G001"]), matrix=np.zeros((2, 1)))
+    for name, message in (("objects", "cannot be read"), ("short", "expected one array of names")):
+        with pytest.raises(SourceError, match=message):
+            read_embeddings(tmp_path / f"{name}.npz", GENES)
