@@ -7,6 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from wildtype.mutants import Kind, MutantTable
+from wildtype.mutants.evidence.similarity import GeneSimilarity
 from wildtype.organism import FeatureBlock, GeneFeatures, GeneGraphs, GeneIndex, Organism, Relation
 from wildtype.phenotypes import Dataset, Phenotype
 
@@ -61,3 +62,8 @@ def tiny_dataset(n: int = 24, seed: int = 0) -> Dataset:
         single_fitness_sd=np.full(n, 0.01, np.float32),
         single_fitness_source="tiny:single-fitness",
     )
+
+
+def similar_genes(n: int, seed: int = 0) -> GeneSimilarity:
+    """Return the likeness of the genes of a tiny organism."""
+    return GeneSimilarity.of(tiny_organism(n, seed))

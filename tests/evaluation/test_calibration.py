@@ -13,7 +13,8 @@ from tests.tiny import tiny_organism
 from wildtype.config.compose import compose
 from wildtype.errors import DatasetError
 from wildtype.evaluation.calibration import LEVELS, mean_coverage, measure_coverage
-from wildtype.models.checkpoint import PARTS, Checkpoint, load_checkpoint
+from wildtype.models.checkpoint import Checkpoint, load_checkpoint
+from wildtype.models.known import PARTS
 from wildtype.mutants import MutantTable
 from wildtype.phenotypes import Dataset, Phenotype
 from wildtype.runs.run import train

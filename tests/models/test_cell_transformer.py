@@ -8,6 +8,7 @@ from tests.tiny import tiny_organism
 from wildtype.errors import ConfigError, ShapeError
 from wildtype.models.cell_transformer.config import (
     CellTransformerConfig,
+    EvidenceConfig,
     HeadConfig,
     PriorConfig,
     PriorHead,
@@ -36,6 +37,9 @@ def build(**settings: object) -> tuple[CellTransformer, OrganismTensors]:
     features = torch.from_numpy(organism.features.matrix(24)[0])
     model = CellTransformer(config, genes=24, features=3, phenotypes=2, relations=list(organism.graphs))
     return model, OrganismTensors(features, model.priors(organism.graphs))
+
+
+NOTHING = {"head": HeadConfig(direct=[], heads=0, relations=False), "evidence": EvidenceConfig(tokens=0)}
 
 
 @pytest.mark.parametrize(
@@ -193,7 +197,7 @@ def test_impossible_priors_are_refused(prior: PriorConfig, message: str) -> None
 @pytest.mark.parametrize(
     "settings",
     [{"width": 30, "heads": 4}, {"table": False, "features": False}, {"head": HeadConfig(summary="max")},
-     {"head": HeadConfig(direct=[], heads=0)}, {"name": "oracle"}, {"prior": PriorConfig(loss="mse")}],
+     NOTHING, {"name": "oracle"}, {"prior": PriorConfig(loss="mse")}],
 )  # fmt: skip
 def test_settings_that_do_not_fit_are_refused(settings: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match="model|no model"):

@@ -11,9 +11,10 @@ import torch
 
 from tests.tiny import tiny_organism
 from wildtype.errors import CheckpointError, OutputError, ShapeError
-from wildtype.models.checkpoint import PARTS, load_checkpoint
+from wildtype.models.checkpoint import load_checkpoint
 from wildtype.models.ensemble import Ensemble
 from wildtype.models.interface import MetabolismTensors, OrganismTensors, message_operator
+from wildtype.models.known import PARTS
 from wildtype.models.organism_storage import from_tensors, to_tensors
 from wildtype.models.validation_rows import ValidationRows
 from wildtype.mutants import MutantTable
@@ -38,7 +39,7 @@ def test_round_trip_predicts_the_same(tiny_run: Path, tmp_path: Path) -> None:
     assert second.origin == first.origin
 
 
-@pytest.mark.parametrize("name", ["format-1"])
+@pytest.mark.parametrize("name", ["format-1", "format-2"])
 def test_stored_checkpoints_of_every_format_predict_as_they_did(name: str) -> None:
     expected = json.loads((STORED / f"{name}.json").read_text())
     checkpoint = load_checkpoint(STORED / name)
@@ -170,8 +171,8 @@ def test_truncated_json_is_damage(copy: Path, name: str) -> None:
 
 
 def test_other_format_is_refused(copy: Path) -> None:
-    (copy / "format_version").write_text("3\n")
-    with pytest.raises(CheckpointError, match="format 3.*update wildtype"):
+    (copy / "format_version").write_text("4\n")
+    with pytest.raises(CheckpointError, match="format 4.*update wildtype"):
         load_checkpoint(copy)
 
 

@@ -14,8 +14,8 @@ from tests.tiny import tiny_dataset
 from wildtype.config.compose import compose
 from wildtype.config.schema import TrainConfig
 from wildtype.errors import CheckpointError, ConfigError, OutputError, SplitError, WildtypeError
-from wildtype.models.checkpoint import PARTS
 from wildtype.models.ensemble import Ensemble
+from wildtype.models.known import PARTS
 from wildtype.runs import run as module
 from wildtype.runs.data import prepare
 from wildtype.runs.run import Run, train

@@ -222,7 +222,7 @@ def test_a_model_that_returns_more_than_a_mean(tmp_path: Path) -> None:
 
     class Model(CellTransformer):
         def forward(self, wild_type, mutants):  # type: ignore[no-untyped-def]
-            return Wordy(super().forward(wild_type, mutants).mean, torch.ones(organism_genes))
+            return Wordy(super().forward(wild_type, mutants).mean, attention=torch.ones(organism_genes))
 
     recorder = PhaseRecorder(warm_up=0)
     model = Model(

@@ -41,7 +41,8 @@ def build(
         features = torch.from_numpy(scaling.transform(blocks, len(organism.genes)))
     settings = config.model
     if isinstance(settings, CellTransformerConfig) and settings.needs_similarity:
-        similarity = GeneSimilarity.of(data.organism_without(settings.leave_out))
+        visible = data.organism_without(settings.leave_out)
+        similarity = GeneSimilarity.of(visible) if start is None else start.similarity(visible)
     if isinstance(settings, DifferenceGNNConfig) and settings.metabolism and organism.metabolism is not None:
         network = organism.metabolism
         reactions = settings.reactions or len(network.reactions)

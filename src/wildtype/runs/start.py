@@ -15,12 +15,15 @@ import torch
 from torch import Tensor
 
 from wildtype.errors import CheckpointError, ConfigError, SplitError
+from wildtype.inference.other_organisms import similar_to
 from wildtype.models.cell_transformer.config import CellTransformerConfig
 from wildtype.models.checkpoint import Checkpoint, load_checkpoint
 from wildtype.models.ensemble import Ensemble
 from wildtype.models.interface import Model
 from wildtype.models.known import PARTS
+from wildtype.mutants.evidence.similarity import GeneSimilarity
 from wildtype.mutants.index import SetIndex
+from wildtype.organism import Organism
 from wildtype.organism.feature_scaling import FeatureScaling
 from wildtype.runs.data import RunData
 
@@ -79,6 +82,13 @@ class Start:
             index = SetIndex(table.take(first))
             count += sum(int((index.find(self.data.part(part)) >= 0).sum()) for part in parts)
         return count
+
+    def similarity(self, organism: Organism) -> GeneSimilarity:
+        """Return how alike an organism's genes are, in the start's channels where it has any."""
+        comparable = [
+            name for name, block in organism.features.items() if self.same_organism or block.comparable
+        ]
+        return similar_to(self.checkpoint, organism, comparable) or GeneSimilarity.of(organism)
 
     def settings(self, config: CellTransformerConfig, relations: Sequence[str]) -> CellTransformerConfig:
         """Return settings that give every relation the head that followed it in the start.

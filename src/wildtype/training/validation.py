@@ -104,5 +104,7 @@ def pearson_by_gene(predicted: Floats, measured: Floats) -> Floats:
 
     a, b = centred(predicted), centred(measured)
     spread = np.sqrt((a * a).sum(0) * (b * b).sum(0))
-    flat = (np.sqrt((a * a).mean(0)) <= 1e-9) | (np.sqrt((b * b).mean(0)) <= 1e-9) | (there.sum(0) < 2)
+    rows = max(len(a), 1)
+    flat = (np.sqrt((a * a).sum(0) / rows) <= 1e-9) | (np.sqrt((b * b).sum(0) / rows) <= 1e-9)
+    flat |= there.sum(0) < 2
     return np.asarray(np.where(flat, np.nan, (a * b).sum(0) / np.where(flat, 1.0, spread)))

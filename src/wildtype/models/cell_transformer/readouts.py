@@ -12,6 +12,8 @@ from torch import Tensor, nn
 from wildtype.models.interface import WildType
 from wildtype.mutants.evidence.tokens import EvidenceTokens
 
+HIDDEN = 64
+
 
 class RelationReadout(nn.Module):
     """Reads every pair of genes of S: weights and similarities, logits of regularised heads, and the
@@ -32,25 +34,24 @@ class RelationReadout(nn.Module):
     ) -> None:
         super().__init__()
         self.project = nn.Linear(width, width, bias=False)
-        self.pair = nn.Sequential(
-            nn.Linear(channels + width + 2 * regularised, 64),
-            nn.GELU(),
-            nn.Dropout(dropout),
-            nn.Linear(64, width_out),
-        )
+        self.pair = nn.Linear(channels + width, HIDDEN)
+        # Apart from the others, since another organism may have other relations.
+        self.logits = nn.Linear(2 * regularised, HIDDEN, bias=False) if regularised else None
+        self.out = nn.Sequential(nn.GELU(), nn.Dropout(dropout), nn.Linear(HIDDEN, width_out))
         self.width_out = 2 * width_out
 
     def forward(self, wild_type: WildType, mutants: int, tokens: EvidenceTokens) -> Tensor:
         """Return the readout [b, width_out] of ``mutants`` = b sets; zero for a set without pairs."""
         left, right = tokens.pair_left, tokens.pair_right
         g = self.project(wild_type.genes)
-        parts = [tokens.pair, nn.functional.embedding(left, g) * nn.functional.embedding(right, g)]
-        if wild_type.regularised is not None:
+        product = nn.functional.embedding(left, g) * nn.functional.embedding(right, g)
+        inner = self.pair(torch.cat([tokens.pair, product], dim=-1))
+        if self.logits is not None and wild_type.regularised is not None:
             # Both directions, in an order that does not depend on which gene stands first.
             q, k = wild_type.regularised
             forth, back = _logits(q, k, left, right), _logits(q, k, right, left)
-            parts += [forth + back, (forth - back).abs()]
-        out = self.pair(torch.cat(parts, dim=-1))
+            inner = inner + self.logits(torch.cat([forth + back, (forth - back).abs()], dim=-1))
+        out = self.out(inner)
         total = out.new_zeros(mutants, out.shape[-1]).index_add(0, tokens.pair_row, out)
         count = torch.bincount(tokens.pair_row, minlength=mutants).clamp(min=1).to(out.dtype)[:, None]
         return torch.cat([total / count, total / count.sqrt()], dim=-1)

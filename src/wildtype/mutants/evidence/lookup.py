@@ -193,7 +193,7 @@ class EvidencePart:
             )  # fmt: skip
 
         self.index.run(-(-size // piece), work)
-        return out.reshape(*shape, -1)
+        return out.reshape(*shape, len(s.channels))
 
     def tokens_of(
         self, gene: NDArray[np.int64], offsets: NDArray[np.int64], condition: NDArray[np.int64]
@@ -242,6 +242,8 @@ class EvidencePart:
             "one_same": same,
             "one_statistics": self.statistics[new] * (new >= 0)[..., None],
             "two": self.similar(old2, new2),
+            "two_old": old2,
+            "two_new": new2,
             "two_mask": row2 >= 0,
             "two_value": value2,
             "two_known": known2,

@@ -30,7 +30,7 @@ class EvidenceTokens:
         1 where it was measured in the query's condition.
     one_statistics : float32 [q, t, 3 p]
         Of the gene that came in: see ``near_statistics``.
-    two : float32 [q, u, 2, c], two_value, two_known, two_mask, two_same
+    two : float32 [q, u, 2, c], two_old, two_new : int64 [q, u, 2], two_value, two_known, two_mask, two_same
         The same of two genes exchanged.
     two_all : float32 [q, 2 p]
         Of all of these together, also beyond the u kept: shrunken mean and log weight.
@@ -56,6 +56,8 @@ class EvidenceTokens:
     one_same: Tensor
     one_statistics: Tensor
     two: Tensor
+    two_old: Tensor
+    two_new: Tensor
     two_mask: Tensor
     two_value: Tensor
     two_known: Tensor
