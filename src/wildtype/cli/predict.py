@@ -41,6 +41,12 @@ def command(
     on: Annotated[
         str | None, typer.Option(help="Another organism than the one that the model was trained on.")
     ] = None,
+    evidence: Annotated[
+        Path | None,
+        typer.Option(
+            help="CSV or Parquet file of own measurements (columns genes and value) to look up, too."
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Predict mutants by gene name; every column beside the prediction says how far to trust it."""
@@ -61,6 +67,10 @@ def command(
         from wildtype.sources.catalogue import load_organism
 
         predictor = predictor.on(load_organism(on))
+    if evidence is not None:
+        from wildtype.inference.own_evidence import read_evidence
+
+        predictor = predictor.with_evidence(read_evidence(evidence))
     for remark in predictor.remarks:
         notes().print(remark, soft_wrap=True)
     frame = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -86,6 +87,20 @@ class Predictor:
         from wildtype.inference.new_genes import ExtendedPredictor
 
         return ExtendedPredictor(self, organism)
+
+    def with_evidence(self, frame: pd.DataFrame) -> Predictor:
+        """Return a predictor that also looks up a user's own measurements, without training again.
+
+        ``frame`` has the columns that `wildtype.inference.own_evidence.with_evidence` names, which says what
+        it raises. Intervals stay those of the model before.
+        """
+        from wildtype.inference.own_evidence import with_evidence
+
+        other = copy(self)
+        for name in ("_wild_type", "_conformal", "_kinds", "_trained"):
+            other.__dict__.pop(name, None)
+        other.checkpoint = with_evidence(self.checkpoint, frame, self._kinds)
+        return other
 
     def on(self, organism: Organism) -> Predictor:
         """Return the same model on another organism; see ``wildtype.inference.other_organisms``.

@@ -19,8 +19,9 @@ from wildtype.mutants import MutantTable
 from wildtype.mutants.evidence.lookup import EvidenceIndex, EvidenceSizes
 from wildtype.nn.threads import loops
 
-PARTS = ("train", "validation", "test", "unused")
-TRAIN, UNUSED = PARTS.index("train"), PARTS.index("unused")
+PARTS = ("train", "validation", "test", "unused", "given")
+"""Part of the split that a row was in; not used; or given by a user later, as evidence."""
+TRAIN, UNUSED, GIVEN = (PARTS.index(name) for name in ("train", "unused", "given"))
 
 
 @dataclass(eq=False)
@@ -35,7 +36,7 @@ class Known:
     table : MutantTable
         Measured mutants, all phenotypes of the dataset.
     part : uint8 [M]
-        Position in ``PARTS`` of each row: the part of the split it was in, or not used.
+        Position in ``PARTS`` of each row.
     single_fitness, single_fitness_sd : float32 [n]
         Fitness of single mutants (NaN: not known).
     essential : bool [n]
@@ -74,11 +75,10 @@ class Known:
         number = np.full(len(self.phenotypes), -1, np.int64)
         number[[self.phenotypes.index(name) for name in names]] = np.arange(len(names))
         phenotype = number[self.table.phenotype]
-        held = np.unique(self.table.set_id[(self.part != TRAIN) & (self.part != UNUSED)])
+        seen = (self.part == TRAIN) | (self.part == GIVEN)
+        held = np.unique(self.table.set_id[~seen & (self.part != UNUSED)])
         free = (self.part == UNUSED) & (phenotype >= len(outputs)) & ~np.isin(self.table.set_id, held)
-        rows = np.flatnonzero(
-            (phenotype >= 0) & ((self.part == TRAIN) | free) & np.isfinite(self.table.value)
-        )
+        rows = np.flatnonzero((phenotype >= 0) & (seen | free) & np.isfinite(self.table.value))
         table = self.table.take(rows)
         phenotype, value = phenotype[rows], table.value.astype(np.float64)
         for p in range(len(names)):

@@ -95,12 +95,13 @@ def _one_edit(
     less_keys: Any, less_slots: Any, less_start: Any, entry_row: Any, entry_gene: Any,
     whole_keys: Any, whole_slots: Any, whole_start: Any, whole_row: Any, row_condition: Any,
     k_indptr: Any, k_indices: Any, k_data: Any, p_indptr: Any, p_indices: Any, p_data: Any,
-    best: Any, row: Any, edit: Any, old: Any, new: Any,
+    spread: Any, best: Any, row: Any, edit: Any, old: Any, new: Any,
 ) -> None:  # fmt: skip
-    """Write the best measured mutants one edit away from queries ``first`` … ``last``-1: row, edit, genes.
+    """Write the best measured mutants one edit away from queries ``first`` … ``last``-1.
 
-    ``row``, ``edit``, ``old`` and ``new`` [q, t] are -1 on entry, ``best`` [t] is scratch. The best
-    are those of the same condition, then smaller and larger sets, then those whose genes are most similar.
+    Their row, edit and genes: ``row``, ``edit``, ``old`` and ``new`` [q, t] are -1 on entry. ``best`` [t] and
+    ``spread`` [contexts], zero on entry and exit, are scratch. The best are those of the same condition, then
+    smaller and larger sets, then those whose genes are most similar.
     """
     t = row.shape[1]
     for query in range(first, last):
@@ -108,29 +109,41 @@ def _one_edit(
         whole = np.uint64(0)
         for at in range(offsets[query], offsets[query + 1]):
             whole += words[gene[at]]
+        candidates = 0
+        for at in range(offsets[query], offsets[query + 1]):
+            bucket = _find(whole - words[gene[at]], less_keys, less_slots)
+            if bucket >= 0:
+                candidates += less_start[bucket + 1] - less_start[bucket]
+        crowded = candidates > t
         for at in range(offsets[query], offsets[query + 1]):
             g = gene[at]
             less = whole - words[g]
             bucket = _find(less, less_keys, less_slots)
             if bucket >= 0:
                 start, end = less_start[bucket], less_start[bucket + 1]
+                if crowded:
+                    for e in range(p_indptr[g], p_indptr[g + 1]):
+                        spread[p_indices[e]] = p_data[e]
                 for e in range(start, end):
                     x = entry_gene[e]
                     if x == g:
                         continue
                     score = np.float32(row_condition[entry_row[e]] == condition[query]) * np.float32(16)
-                    if end - start > t or used >= t:
-                        alike = _cosine(x, g, p_indptr, p_indices, p_data)
+                    if crowded:
+                        alike = np.float32(0)
+                        for f in range(p_indptr[x], p_indptr[x + 1]):
+                            alike += p_data[f] * spread[p_indices[f]]
                         score += _weight(g, x, k_indptr, k_indices, k_data)
                         score += max(alike, np.float32(0)) ** 2
-                    else:
-                        score += np.float32(1e-3)
                     place = _keep(score, best, used)
                     if place >= 0:
                         best[place] = score
                         row[query, place], edit[query, place] = entry_row[e], REPLACED
                         old[query, place], new[query, place] = g, x
                         used = min(used + 1, t)
+                if crowded:
+                    for e in range(p_indptr[g], p_indptr[g + 1]):
+                        spread[p_indices[e]] = 0
             bucket = _find(less, whole_keys, whole_slots)
             if bucket >= 0:
                 for e in range(whole_start[bucket], whole_start[bucket + 1]):

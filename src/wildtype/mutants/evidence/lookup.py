@@ -145,6 +145,27 @@ def answer(
     return joined(parts, rows, row)
 
 
+@dataclass(frozen=True)
+class Found:
+    """Measured mutants one edit away [q, t]: row among the measured, kind of edit, genes; -1: none."""
+
+    row: NDArray[np.int64]
+    edit: NDArray[np.int64]
+    old: NDArray[np.int64]
+    new: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class FoundPairs:
+    """Measured mutants two edits away: rows [q, u], genes [q, u, 2]; Σ w y and Σ w over all found [q, p]."""
+
+    row: NDArray[np.int64]
+    old: NDArray[np.int64]
+    new: NDArray[np.int64]
+    total: NDArray[np.float32]
+    weight: NDArray[np.float32]
+
+
 class EvidencePart:
     """Lookup in one set of measurements; made by `EvidenceIndex.part`."""
 
@@ -195,60 +216,80 @@ class EvidencePart:
         self.index.run(-(-size // piece), work)
         return out.reshape(*shape, len(s.channels))
 
+    def one_edit(
+        self, gene: NDArray[np.int64], offsets: NDArray[np.int64], condition: NDArray[np.int64]
+    ) -> Found:
+        """Return the measured mutants one edit away from each query, the most telling ones where there are
+        more than there is room for.
+        """
+        index, less, whole = self.index, self.measured.less, self.measured.whole
+        q, t, near, profiles = len(offsets) - 1, index.sizes.tokens, index.near, self.profiles
+        row, edit, old, new = (np.full((q, t), -1, np.int64) for _ in range(4))
+
+        def work(i: int) -> None:
+            kernels.one_edit(
+                i * CHUNK, min((i + 1) * CHUNK, q), index.words, gene, offsets, condition,
+                less.keys, less.slots, less.start, self.measured.entry_row, self.measured.entry_gene,
+                whole.keys, whole.slots, whole.start, whole.order, self.measured.condition,
+                near.indptr, near.indices, near.data, profiles.indptr, profiles.indices, profiles.data,
+                np.zeros(profiles.shape[1], np.float32), np.zeros(t, np.float32), row, edit, old, new,
+            )  # fmt: skip
+
+        index.run(-(-q // CHUNK) if t else 0, work)
+        return Found(row, edit, old, new)
+
+    def two_edits(
+        self, gene: NDArray[np.int64], offsets: NDArray[np.int64], condition: NDArray[np.int64]
+    ) -> FoundPairs:
+        """Return the measured mutants with two genes of a query replaced by neighbours, and what all say."""
+        index, whole = self.index, self.measured.whole
+        q, u = len(offsets) - 1, index.sizes.two
+        row = np.full((q, u), -1, np.int64)
+        old, new = (np.full((q, u, 2), -1, np.int64) for _ in range(2))
+        total, weight = (np.zeros((q, self.measured.phenotypes), np.float32) for _ in range(2))
+
+        def work(i: int) -> None:
+            kernels.two_edits(
+                i * CHUNK, min((i + 1) * CHUNK, q), index.words, gene, offsets, condition,
+                whole.keys, whole.slots, whole.start, whole.order, self.measured.condition,
+                self.neighbour, self.near, PAIRS, self.filled, self.known,
+                np.zeros(u, np.float32), row, old, new, total, weight,
+            )  # fmt: skip
+
+        index.run(-(-q // CHUNK) if u else 0, work)
+        return FoundPairs(row, old, new, total, weight)
+
     def tokens_of(
         self, gene: NDArray[np.int64], offsets: NDArray[np.int64], condition: NDArray[np.int64]
     ) -> EvidenceTokens:
         """Return the evidence of mutants; their own gene sets must not be among the measurements."""
-        index, measured, profiles = self.index, self.measured, self.profiles
-        q, t, u = len(offsets) - 1, index.sizes.tokens, index.sizes.two
-        row, edit, old, new = (np.full((q, t), -1, np.int64) for _ in range(4))
-        row2 = np.full((q, u), -1, np.int64)
-        old2, new2 = (np.full((q, u, 2), -1, np.int64) for _ in range(2))
-        less, whole, nearest = measured.less, measured.whole, index.near
-        total, weight = (np.zeros((q, measured.phenotypes), np.float32) for _ in range(2))
-
-        def work(i: int) -> None:
-            first, last = i * CHUNK, min((i + 1) * CHUNK, q)
-            if t:
-                kernels.one_edit(
-                    first, last, index.words, gene, offsets, condition,
-                    less.keys, less.slots, less.start, measured.entry_row, measured.entry_gene,
-                    whole.keys, whole.slots, whole.start, whole.order, measured.condition,
-                    nearest.indptr, nearest.indices, nearest.data,
-                    profiles.indptr, profiles.indices, profiles.data,
-                    np.zeros(t, np.float32), row, edit, old, new,
-                )  # fmt: skip
-            if u:
-                kernels.two_edits(
-                    first, last, index.words, gene, offsets, condition,
-                    whole.keys, whole.slots, whole.start, whole.order, measured.condition,
-                    self.neighbour, self.near, PAIRS, self.filled, self.known,
-                    np.zeros(u, np.float32), row2, old2, new2, total, weight,
-                )  # fmt: skip
-
-        index.run(-(-q // CHUNK), work)
-        value, known, same = self._values(row, condition)
-        value2, known2, same2 = self._values(row2, condition)
-        near = self.neighbour[gene, : index.sizes.neighbours]
+        one = self.one_edit(gene, offsets, condition)
+        two = self.two_edits(gene, offsets, condition)
+        neighbours = self.index.sizes.neighbours
+        value, known, same = self._values(one.row, condition)
+        value2, known2, same2 = self._values(two.row, condition)
+        near = self.neighbour[gene, :neighbours]
         of, left, right = pairs_in(gene, offsets)
         arrays = {
-            "one": self.similar(old, new),
-            "one_edit": np.maximum(edit, 0),
-            "one_old": old,
-            "one_new": new,
-            "one_mask": row >= 0,
+            "one": self.similar(one.old, one.new),
+            "one_edit": np.maximum(one.edit, 0),
+            "one_old": one.old,
+            "one_new": one.new,
+            "one_mask": one.row >= 0,
             "one_value": value,
             "one_known": known,
             "one_same": same,
-            "one_statistics": self.statistics[new] * (new >= 0)[..., None],
-            "two": self.similar(old2, new2),
-            "two_old": old2,
-            "two_new": new2,
-            "two_mask": row2 >= 0,
+            "one_statistics": self.statistics[one.new] * (one.new >= 0)[..., None],
+            "two": self.similar(two.old, two.new),
+            "two_old": two.old,
+            "two_new": two.new,
+            "two_mask": two.row >= 0,
             "two_value": value2,
             "two_known": known2,
             "two_same": same2,
-            "two_all": np.concatenate([total / (weight + TWO_PRIOR), np.log1p(weight / TWO_PRIOR)], axis=1),
+            "two_all": np.concatenate(
+                [two.total / (two.weight + TWO_PRIOR), np.log1p(two.weight / TWO_PRIOR)], axis=1
+            ),
             "near": self.similar(np.broadcast_to(gene[:, None], near.shape), near),
             "near_gene": near,
             "near_mask": near >= 0,

@@ -1,0 +1,154 @@
+"""A user's own measurements as evidence, without training again.
+
+They are looked up as training measurements are: for the mutants one or two edits away from them, and in what
+their genes have on average. The weights, and what intervals were calibrated on, stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wildtype.errors import ConfigError, SourceError, shown
+from wildtype.inference.sets import COLUMN, parse_set, to_table
+from wildtype.models.checkpoint import Checkpoint
+from wildtype.models.known import GIVEN
+from wildtype.mutants import MutantTable
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+
+def read_evidence(path: str | Path) -> pd.DataFrame:
+    """Read a CSV or Parquet file of own measurements; see `with_evidence` for its columns.
+
+    Raises
+    ------
+    SourceError
+        If the file is missing or cannot be read as a table.
+    """
+    import pandas as pd
+
+    path = Path(path)
+    if not path.is_file():
+        raise SourceError(f"there is no file {str(path)!r} to read evidence from: check the path")
+    try:
+        return pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
+    except (ValueError, OSError, EOFError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise SourceError(
+            f"{str(path)!r} cannot be read as a table ({reason}): give CSV or Parquet"
+        ) from error
+
+
+def with_evidence(checkpoint: Checkpoint, frame: pd.DataFrame, kinds: NDArray[np.uint8]) -> Checkpoint:
+    """Return a checkpoint that also looks up the measurements of a table.
+
+    Parameters
+    ----------
+    checkpoint : Checkpoint
+        Of a model that reads evidence.
+    frame : pandas.DataFrame
+        ``genes`` (as for ``predict``: a text or a list), and either ``value`` with ``phenotype`` (may be left
+        out where the model predicts one) or a column per phenotype, in its unit; ``condition`` if it is not
+        the reference.
+    kinds : uint8 [n]
+        What is taken to be done to a gene where the table does not say.
+
+    Raises
+    ------
+    ConfigError
+        If the model reads no evidence, or a phenotype or condition is not one it knows.
+    SourceError
+        If a column is missing or a value is not a number; the message names the row, counted from 1.
+    UnknownGeneError, AmbiguousGeneError, GeneSetError
+        Naming the row.
+    """
+    settings = getattr(checkpoint.model.config, "evidence", None)
+    if settings is None or not settings.tokens:
+        raise ConfigError(
+            f"this {checkpoint.model.config.name} reads no evidence: train one with model.evidence.tokens "
+            f"above 0"
+        )
+    if COLUMN not in frame.columns:
+        found = ", ".join(map(repr, frame.columns))
+        raise SourceError(
+            f"the evidence has no column {COLUMN!r} (it has {found}): name the gene column {COLUMN!r}"
+        )
+    sets = [parse_set(genes) if isinstance(genes, str) else list(genes) for genes in frame[COLUMN]]
+    table = to_table(sets, checkpoint.genes, kinds, what="evidence row")
+    table = replace(table, condition=_conditions(checkpoint, frame))
+    allowed = [*checkpoint.names, *settings.also]
+    rows = [table.take([])]
+    for name, values in _columns(frame, allowed):
+        number = checkpoint.known.phenotypes.index(name)
+        there = np.isfinite(values)
+        own, measured = table.take(there), values[there].astype(np.float32)
+        rows.append(replace(own, value=measured, phenotype=np.full(len(own), number, np.int64)))
+    given = MutantTable.concatenate(rows)
+    if not len(given):
+        raise SourceError("the evidence holds no number: give at least one measured value")
+    known = checkpoint.known
+    whole = MutantTable.concatenate([known.table, given])
+    part = np.concatenate([known.part, np.full(len(given), GIVEN, np.uint8)])
+    return replace(checkpoint, known=replace(known, table=whole, part=part))
+
+
+def _conditions(checkpoint: Checkpoint, frame: pd.DataFrame) -> NDArray[np.int64]:
+    if "condition" not in frame.columns:
+        return np.zeros(len(frame), np.int64)
+    names = checkpoint.conditions
+    for row, name in enumerate(frame["condition"], start=1):
+        if name not in names:
+            raise ConfigError(
+                f"evidence row {row}: the model knows no condition {shown(str(name))}; it knows "
+                f"{', '.join(names)}"
+            )
+    return np.array([names.index(name) for name in frame["condition"]], np.int64)
+
+
+def _columns(frame: pd.DataFrame, allowed: Sequence[str]) -> list[tuple[str, NDArray[np.float64]]]:
+    """Return (phenotype, value [rows], NaN where there is none) from either form of a table."""
+    if "value" in frame.columns:
+        values = _numbers(frame, "value", needed=True)
+        named = frame["phenotype"] if "phenotype" in frame.columns else [allowed[0]] * len(frame)
+        if "phenotype" not in frame.columns and len(allowed) > 1:
+            raise SourceError(
+                f"the evidence does not say which phenotype its values are: add a column 'phenotype' with "
+                f"one of {', '.join(allowed)}"
+            )
+        for row, name in enumerate(named, start=1):
+            if name not in allowed:
+                raise ConfigError(
+                    f"evidence row {row}: the model reads no phenotype {shown(str(name))}; it reads "
+                    f"{', '.join(allowed)}"
+                )
+        names = np.asarray(named, dtype=object)
+        return [(name, np.where(names == name, values, np.nan)) for name in allowed if (names == name).any()]
+    found = [name for name in allowed if name in frame.columns]
+    if not found:
+        raise SourceError(
+            f"the evidence has neither a column 'value' nor one of {', '.join(allowed)}: add the measured "
+            f"values"
+        )
+    return [(name, _numbers(frame, name, needed=False)) for name in found]
+
+
+def _numbers(frame: pd.DataFrame, column: str, *, needed: bool) -> NDArray[np.float64]:
+    import pandas as pd
+
+    numbers: Any = pd.to_numeric(frame[column], errors="coerce")
+    values = np.asarray(numbers, dtype=np.float64)
+    bad = ~np.isfinite(values) & (needed | ~frame[column].isna().to_numpy())
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise SourceError(
+            f"evidence row {row + 1}: {column} is {shown(str(frame[column].iloc[row]))}, which is no finite "
+            f"number: correct it or leave the row out"
+        )
+    return values

@@ -1,0 +1,120 @@
+"""Evidence through whole runs: held-out labels change nothing, own measurements do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.command import assert_one_sentence, wildtype
+from tests.tiny import tiny_dataset
+from wildtype.config.compose import compose
+from wildtype.errors import ConfigError, GeneSetError, SourceError, UnknownGeneError
+from wildtype.inference.predictor import Predictor, load
+from wildtype.phenotypes import Dataset
+from wildtype.runs.run import train
+
+QUICK = [
+    "model.width=16", "model.layers=0", "model.heads=4", "model.head.heads=0", "model.evidence.hidden=8",
+    "training.epochs=1", "training.batch_size=64", "training.threads=1", "baselines=[]", "run.progress=false",
+    "run.replicates=20",
+]  # fmt: skip
+
+
+def run(folder: Path, dataset: Dataset, *words: str) -> Predictor:
+    train(compose([*QUICK, f"run.folder={folder}", *words]), dataset=dataset)
+    return load(folder)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Predictor:
+    return run(tmp_path_factory.mktemp("evidence") / "run", tiny_dataset())
+
+
+def shuffled(dataset: Dataset, parts: list[int], known: np.ndarray) -> Dataset:
+    """Shuffle the labels of rows in some parts of a split, as the checkpoint knows them."""
+    rows = np.flatnonzero(np.isin(known, parts))
+    value = dataset.table.value.copy()
+    value[rows] = np.random.default_rng(0).permutation(value[rows])
+    return replace(dataset, table=replace(dataset.table, value=value))
+
+
+@pytest.mark.parametrize("split", ["random", "unseen"])
+def test_shuffling_held_out_labels_changes_no_prediction(tmp_path: Path, split: str) -> None:
+    dataset = tiny_dataset()
+    first = run(tmp_path / "a", dataset, f"split.name={split}")
+    known = first.checkpoint.known
+    second = run(tmp_path / "b", shuffled(dataset, [1, 2], known.part), f"split.name={split}")
+    assert (second.checkpoint.known.table.value != known.table.value).any()
+    predicted = [each.checkpoint.predict(known.table) for each in (first, second)]
+    assert np.array_equal(*predicted)
+    third = run(tmp_path / "c", shuffled(dataset, [0], known.part), f"split.name={split}")
+    assert not np.array_equal(predicted[0], third.checkpoint.predict(known.table))
+
+
+def test_own_measurements_are_evidence(model: Predictor) -> None:
+    frame = pd.DataFrame({"genes": ["G000,G002", "G000;abc3"], "value": [0.4, -0.3]})
+    wanted = [["G000", "G001"], ["G010", "G011"], ["G000", "G002"]]
+    before, after = model.predict(wanted), model.with_evidence(frame).predict(wanted)
+    assert after["epsilon"][0] != before["epsilon"][0]
+    assert model.predict(wanted)["epsilon"].equals(before["epsilon"])
+    assert after["genes_seen"].equals(before["genes_seen"])
+    own = frame.assign(value=[9.0, -0.3])
+    again = model.with_evidence(own).predict(wanted)
+    assert again["epsilon"][2] == after["epsilon"][2]  # a set's own record is never its evidence
+    assert again["epsilon"][0] != after["epsilon"][0]
+    named = pd.DataFrame({"genes": frame["genes"], "epsilon": frame["value"]})
+    assert model.with_evidence(named).predict(wanted)["epsilon"].equals(after["epsilon"])
+
+
+def test_evidence_that_does_not_fit_is_refused(model: Predictor) -> None:
+    genes = ["G000,G002"]
+    for columns, error, text in (
+        ({"value": [1.0]}, SourceError, "no column 'genes'"),
+        ({"genes": genes}, SourceError, "neither a column 'value'"),
+        ({"genes": genes, "value": ["high"]}, SourceError, "evidence row 1: value is 'high'"),
+        ({"genes": genes, "value": [np.nan]}, SourceError, "no finite number"),
+        ({"genes": genes, "epsilon": [np.nan]}, SourceError, "holds no number"),
+        ({"genes": genes, "value": [1.0], "phenotype": ["size"]}, ConfigError, "reads no phenotype 'size'"),
+        ({"genes": genes, "value": [1.0], "condition": ["cold"]}, ConfigError, "no condition 'cold'"),
+        ({"genes": ["G000,G00"], "value": [1.0]}, UnknownGeneError, "evidence row 1"),
+        ({"genes": ["G000,G000"], "value": [1.0]}, GeneSetError, "evidence row 1"),
+    ):
+        with pytest.raises(error, match=text):
+            model.with_evidence(pd.DataFrame(columns))
+
+
+def test_a_model_without_evidence_says_so(tmp_path: Path) -> None:
+    plain = run(tmp_path / "run", tiny_dataset(), "model.evidence.tokens=0", "model.head.relations=false")
+    with pytest.raises(ConfigError, match="reads no evidence"):
+        plain.with_evidence(pd.DataFrame({"genes": ["G000,G002"], "value": [1.0]}))
+    assert plain.checkpoint.organism.similarity is None
+
+
+def test_predict_takes_a_file_of_evidence(model: Predictor, tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoint"
+    model.checkpoint.save(folder)
+    own = tmp_path / "my.csv"
+    own.write_text("genes,value\nG000 G002,0.4\n")
+    words = ["predict", str(folder), "--set", "G000,G001"]
+    plain, told = wildtype(*words), wildtype(*words, "--evidence", str(own))
+    assert plain.returncode == told.returncode == 0
+    assert plain.stdout != told.stdout
+    assert_one_sentence(wildtype(*words, "--evidence", str(tmp_path / "none.csv")), "there is no file")
+
+
+def test_phenotypes_of_lower_orders_are_evidence_too(tmp_path: Path) -> None:
+    told = run(tmp_path / "a", tiny_dataset(), "model.evidence.also=[fitness]").checkpoint
+    assert told.evidence is not None
+    table, known = told.evidence.table, told.known
+    held = {tuple(g) for g in known.table.take(np.isin(known.part, [1, 2])).matrix(2).tolist()}
+    fitness = table.take(table.phenotype == 1)
+    assert (fitness.order == 1).any()
+    pairs = fitness.take(fitness.order == 2).matrix(2).tolist()
+    assert pairs
+    assert not held & {tuple(g) for g in pairs}
+    with pytest.raises(ConfigError, match="names 'size'"):
+        run(tmp_path / "b", tiny_dataset(), "model.evidence.also=[size]")
