@@ -108,6 +108,17 @@ def loader(
 
 
 @app.command()
+def evidence(
+    genes: int = 6607, measured: int = 100_000, queries: int = 50_000, repeats: int = 3, seed: int = 0,
+    json: Json = False,
+) -> None:  # fmt: skip
+    """Looking up measured mutants one edit away: compiled loops over hashed sets against Python's own."""
+    from wildtype.profiling.benches.evidence import bench_evidence
+
+    _show(bench_evidence(genes=genes, measured=measured, queries=queries, repeats=repeats, seed=seed), json)
+
+
+@app.command()
 def pipelines(
     nodes: int = 6607, relations: int = 9, edges: int = 2_530_000, batch_size: int = 32,
     large_batch: int = 4096, mutants: int = 200_000, compared: int = 8, repeats: int = 5,
