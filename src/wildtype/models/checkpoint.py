@@ -309,8 +309,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
             **{name: beside[name] for name in BESIDE},
         )
         organism = from_tensors(load_file(folder / "organism.safetensors"), record.get("operators", {}))
-        channels = 0 if organism.similarity is None else len(organism.similarity.channels)
-        model = _model(record, len(genes), organism.features.shape[1], channels)
+        model = _model(record, len(genes), organism)
         model.load_state_dict(load_file(folder / "model.safetensors"))
         phenotypes = record["phenotypes"]
         validation = ValidationRows.read(folder) if CALIBRATION in record["sha256"] else None
@@ -344,22 +343,24 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     )
 
 
-def _model(record: dict[str, Any], genes: int, features: int, channels: int) -> Model:
+def _model(record: dict[str, Any], genes: int, organism: OrganismTensors) -> Model:
     """Return the model that a record describes, with weights of no meaning."""
     if record["format_version"] < EVIDENCE_SINCE and record["model"] == "cell_transformer":
         record["settings"]["evidence"] = {"tokens": 0}
         record["settings"]["head"] |= {"relations": False, "additive": False}
     settings = OmegaConf.structured(config_class(record["model"]))
     config = OmegaConf.to_object(OmegaConf.merge(settings, record["settings"]))
+    similarity = organism.similarity
     members = [
         make_model(
             config,
             genes=genes,
-            features=features,
+            features=organism.features.shape[1],
             phenotypes=Output.of(record["phenotypes"]),
             conditions=len(record["conditions"]),
             relations=record["relations"],
-            channels=channels,
+            channels=0 if similarity is None else len(similarity.channels),
+            traits=0 if similarity is None else len(similarity.trait_names),
         )
         for _ in range(record.get("members", 1))
     ]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import fields
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,7 +23,8 @@ from wildtype.mutants.evidence.similarity import GeneSimilarity
 from wildtype.nn.sparse import SparseOperator
 
 SIMILARITY = "similarity/"
-ARRAYS = ("unit", "cuts", "indptr", "indices", "data", "scale")
+NAMES = ("relations", "parts", "trait_names")
+ARRAYS = ("unit", "cuts", "indptr", "indices", "data", "scale", "traits")
 PARTS = tuple(part.name for part in fields(MetabolismTensors))
 
 
@@ -68,7 +70,8 @@ def from_tensors(tensors: Mapping[str, Tensor], shapes: Mapping[str, tuple[int, 
 
 
 def _similarity_tensors(similarity: GeneSimilarity) -> dict[str, Tensor]:
-    names = json.dumps({"relations": similarity.relations, "parts": similarity.parts}).encode()
+    lists = {name: getattr(similarity, name) for name in NAMES}
+    names = json.dumps(lists).encode()
     out = {"names": torch.frombuffer(bytearray(names), dtype=torch.uint8)}
     out |= {name: torch.from_numpy(getattr(similarity, name)) for name in ARRAYS}
     return {f"{SIMILARITY}{name}": tensor for name, tensor in out.items()}
@@ -76,8 +79,6 @@ def _similarity_tensors(similarity: GeneSimilarity) -> dict[str, Tensor]:
 
 def _similarity(tensors: Mapping[str, Tensor]) -> GeneSimilarity:
     names = json.loads(bytes(tensors[f"{SIMILARITY}names"].tolist()))
-    return GeneSimilarity(
-        relations=tuple(names["relations"]),
-        parts=tuple(names["parts"]),
-        **{name: tensors[f"{SIMILARITY}{name}"].numpy() for name in ARRAYS},
-    )
+    parts: dict[str, Any] = {name: tuple(names[name]) for name in NAMES}
+    parts |= {name: tensors[f"{SIMILARITY}{name}"].numpy() for name in ARRAYS}
+    return GeneSimilarity(**parts)

@@ -49,6 +49,7 @@ def make_model(
     conditions: int = 1,
     relations: Sequence[str] = (),
     channels: int = 0,
+    traits: int = 0,
 ) -> Model:
     """Return a model with initial weights drawn from torch's stream.
 
@@ -64,8 +65,8 @@ def make_model(
         Number of conditions.
     relations : sequence of str
         Relations of the organism that have edges, in order.
-    channels : int
-        Channels of similarity of genes, for models that look up evidence (0: none is looked up).
+    channels, traits : int
+        Channels of similarity of genes and traits of each, for models that look up evidence (0: none is).
 
     Raises
     ------
@@ -89,6 +90,6 @@ def make_model(
         phenotypes=phenotypes,
         conditions=conditions,
         relations=relations,
-        **({"channels": channels} if channels else {}),
+        **({"channels": channels, "traits": traits} if channels else {}),
     )
     return model

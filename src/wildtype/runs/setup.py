@@ -60,6 +60,7 @@ def build(
         conditions=len(data.dataset.conditions),
         relations=relations(data),
         channels=0 if similarity is None else len(similarity.channels),
+        traits=0 if similarity is None else len(similarity.trait_names),
     )
     if start is not None:
         start.apply(model, scaling, say)

@@ -78,6 +78,7 @@ class PerturbationHead(nn.Module):
         outputs: Sequence[Output],
         conditions: int,
         channels: int = 0,
+        traits: int = 0,
         regularised: int = 0,
     ) -> None:
         super().__init__()
@@ -97,7 +98,9 @@ class PerturbationHead(nn.Module):
         self.direct = nn.ModuleList(SetSummary(how, d) for how in head.direct)
         width = (2 + bool(head.heads) + len(head.direct) + (conditions > 1)) * d
         evidence = config.evidence
-        self.relations = RelationReadout(d, channels, regularised) if channels and head.relations else None
+        self.relations = (
+            RelationReadout(d, channels, traits, regularised) if channels and head.relations else None
+        )
         self.evidence = None
         if channels and evidence.tokens:
             self.evidence = EvidenceReadout(

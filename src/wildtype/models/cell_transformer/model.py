@@ -31,8 +31,9 @@ class CellTransformer(Model):
         Number of conditions.
     relations : sequence of str
         Relations of the organism that have edges, in order; the config's rule gives heads to them.
-    channels : int
-        Channels of similarity of genes; with 0, neither evidence nor relations within S are read.
+    channels, traits : int
+        Channels of similarity of genes, and traits of each; without channels, neither evidence nor relations
+        within S are read.
 
     Raises
     ------
@@ -54,6 +55,7 @@ class CellTransformer(Model):
         conditions: int = 1,
         relations: Sequence[str] = (),
         channels: int = 0,
+        traits: int = 0,
     ) -> None:
         super().__init__()
         check(config)
@@ -63,7 +65,7 @@ class CellTransformer(Model):
         self.features = features
         self.encoder = Encoder(config, genes, features, self.prior_heads)
         self.head = PerturbationHead(
-            config, Output.of(phenotypes), conditions, channels, len(self.prior_heads)
+            config, Output.of(phenotypes), conditions, channels, traits, len(self.prior_heads)
         )
 
     def priors(self, graphs: GeneGraphs) -> dict[str, SparseOperator]:

@@ -16,25 +16,33 @@ HIDDEN = 64
 
 
 class RelationReadout(nn.Module):
-    """Reads every pair of genes of S: weights and similarities, logits of regularised heads, and the
+    """Reads every pair of genes of S: traits, weights and similarities, logits of regularised heads, product.
+
     states' product.
 
     Pairs are summed and averaged, so that a set of any order has one vector.
 
     Parameters
     ----------
-    width, channels, regularised : int
-        d, c and r.
+    width, channels, traits, regularised : int
+        d, c, the number of traits of a gene, and r.
     width_out : int
         Of each of the two halves of the result.
     """
 
     def __init__(
-        self, width: int, channels: int, regularised: int, *, width_out: int = 32, dropout: float = 0.1
+        self,
+        width: int,
+        channels: int,
+        traits: int,
+        regularised: int,
+        *,
+        width_out: int = 32,
+        dropout: float = 0.1,
     ) -> None:
         super().__init__()
         self.project = nn.Linear(width, width, bias=False)
-        self.pair = nn.Linear(channels + width, HIDDEN)
+        self.pair = nn.Linear(channels + 3 * traits + width, HIDDEN)
         # Apart from the others, since another organism may have other relations.
         self.logits = nn.Linear(2 * regularised, HIDDEN, bias=False) if regularised else None
         self.out = nn.Sequential(nn.GELU(), nn.Dropout(dropout), nn.Linear(HIDDEN, width_out))
@@ -45,7 +53,7 @@ class RelationReadout(nn.Module):
         left, right = tokens.pair_left, tokens.pair_right
         g = self.project(wild_type.genes)
         product = nn.functional.embedding(left, g) * nn.functional.embedding(right, g)
-        inner = self.pair(torch.cat([tokens.pair, product], dim=-1))
+        inner = self.pair(torch.cat([tokens.pair, tokens.pair_traits, product], dim=-1))
         if self.logits is not None and wild_type.regularised is not None:
             # Both directions, in an order that does not depend on which gene stands first.
             q, k = wild_type.regularised

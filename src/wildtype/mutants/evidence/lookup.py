@@ -297,6 +297,7 @@ class EvidencePart:
             "own": self.statistics[gene],
             "own_effect": self.effects[gene],
             "pair": self.similar(left, right),
+            "pair_traits": self._traits(left, right),
             "pair_row": of,
             "pair_left": left,
             "pair_right": right,
@@ -304,6 +305,10 @@ class EvidencePart:
         return EvidenceTokens(
             **{name: torch.from_numpy(np.ascontiguousarray(a)) for name, a in arrays.items()}
         )
+
+    def _traits(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float32]:
+        a, b = (self.index.similarity.traits[genes] for genes in (left, right))
+        return np.concatenate([a + b, np.abs(a - b), a * b], axis=1)
 
     def _values(
         self, row: NDArray[np.int64], condition: NDArray[np.int64]

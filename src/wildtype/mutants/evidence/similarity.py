@@ -12,9 +12,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from wildtype.organism import GeneFeatures, Organism, Relation
+from wildtype.organism.graph_features import DEGREES
 from wildtype.organism.similarity import embedding_parts, nearest
 
 SPECTRAL = 24
+SMALL = 3
+"""Blocks of up to so many columns are traits."""
 GRAPH_BLOCKS = ("spectral.", "degrees")
 NEAREST = 40
 PROFILE_SCALE = 5.0
@@ -38,6 +41,11 @@ class GeneSimilarity:
         Columns of each part.
     indptr, indices, data : int64 [r, n + 1], int64 [e], float32 [e]
         The relations, symmetric, as sparse rows one after the other; the largest weight of each is 1.
+    scale : float32 [r + parts + 2]
+        What brings each channel to unit mean square among similar genes.
+    traits : float32 [n, c]
+        Standardised features of few columns (degrees, essentiality, fitness, abundance), which pairs of genes
+        are compared by; ``trait_names`` [c].
     """
 
     relations: tuple[str, ...]
@@ -48,6 +56,8 @@ class GeneSimilarity:
     indices: NDArray[np.int64]
     data: NDArray[np.float32]
     scale: NDArray[np.float32]
+    traits: NDArray[np.float32]
+    trait_names: tuple[str, ...]
 
     @classmethod
     def of(cls, organism: Organism, seed: int = 0, like: GeneSimilarity | None = None) -> GeneSimilarity:
@@ -79,8 +89,12 @@ class GeneSimilarity:
             indices=np.concatenate([*(m.indices for m in both), np.zeros(0)]).astype(np.int64),
             data=np.concatenate([*(m.data for m in both), np.zeros(0)]).astype(np.float32),
             scale=np.ones(len(names) + len(parts) + 2, np.float32),
+            traits=np.zeros((n, 0), np.float32),
+            trait_names=(),
         )
-        return replace(made, scale=made._scale() if like is None else like.scale)
+        scale = made._scale() if like is None else like.scale
+        traits, columns = _traits(organism, like)
+        return replace(made, scale=scale, traits=traits, trait_names=columns)
 
     def _scale(self) -> NDArray[np.float32]:
         """Return factors that bring every channel to unit mean square among similar genes."""
@@ -114,6 +128,25 @@ class GeneSimilarity:
         found = nearest(self.unit, np.arange(self.genes), NEAREST, 0.05)
         found.data = (found.data**3).astype(np.float32)
         return found
+
+
+def _traits(organism: Organism, like: GeneSimilarity | None) -> tuple[NDArray[np.float32], tuple[str, ...]]:
+    """Return the columns [n, c] of small blocks, by name those of ``like``, and their names."""
+    n = len(organism.genes)
+    small = GeneFeatures(
+        block
+        for name, block in organism.features.items()
+        if block.values.shape[1] <= SMALL or name == DEGREES
+    )
+    values, columns = small.matrix(n)
+    if like is None:
+        return np.ascontiguousarray(values), columns
+    place = {name: i for i, name in enumerate(columns)}
+    out = np.zeros((n, len(like.trait_names)), np.float32)
+    for i, name in enumerate(like.trait_names):
+        if name in place:
+            out[:, i] = values[:, place[name]]
+    return out, like.trait_names
 
 
 def _symmetric(relation: Relation) -> sparse.csr_array:

@@ -44,6 +44,8 @@ class EvidenceTokens:
         Its additive effect, shrunken: see `measured.additive_effects`.
     pair : float32 [s, c], pair_row, pair_left, pair_right : int64 [s]
         Similarity of the pairs of genes within each query.
+    pair_traits : float32 [s, 3 k]
+        Sum, distance and product of the k traits of both genes.
     """
 
     one: Tensor
@@ -70,6 +72,7 @@ class EvidenceTokens:
     own: Tensor
     own_effect: Tensor
     pair: Tensor
+    pair_traits: Tensor
     pair_row: Tensor
     pair_left: Tensor
     pair_right: Tensor
@@ -87,7 +90,7 @@ class EvidenceTokens:
 
 
 PER_GENE = ("near", "near_gene", "near_mask", "near_statistics", "own", "own_effect")
-PER_PAIR = ("pair", "pair_left", "pair_right")
+PER_PAIR = ("pair", "pair_traits", "pair_left", "pair_right")
 
 
 def joined(
