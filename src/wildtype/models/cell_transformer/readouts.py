@@ -18,8 +18,6 @@ HIDDEN = 64
 class RelationReadout(nn.Module):
     """Reads every pair of genes of S: traits, weights and similarities, logits of regularised heads, product.
 
-    states' product.
-
     Pairs are summed and averaged, so that a set of any order has one vector.
 
     Parameters
