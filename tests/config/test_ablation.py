@@ -109,11 +109,12 @@ def test_unknown_ablations_are_named() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in known("ablation") if name.startswith("ecoli")])
-def test_ablations_that_come_along_are_right(name: str) -> None:
+@pytest.mark.parametrize(("name", "layers"), [("ecoli-core", "2"), ("yeast-digenic", "0")])
+def test_ablations_that_come_along_are_right(name: str, layers: str) -> None:
+    assert known("ablation") == ["ecoli-core", "yeast-digenic"]
     plan = read_ablation(name)
     assert set(plan.splits) >= {"R", "G"}
-    assert plan.is_base("layers", "2", "R")
+    assert plan.is_base("layers", layers, "R")
 
 
 @pytest.mark.parametrize(
