@@ -109,7 +109,7 @@ def evidence_index(
         return None
     settings = config.evidence
     table = known.evidence(outputs, settings.also, mean, sd)
-    sizes = EvidenceSizes(settings.tokens, settings.two, settings.neighbours)
+    sizes = EvidenceSizes(settings.tokens, settings.two, settings.neighbours, additive=config.head.additive)
     if not settings.tokens:
-        table, sizes = table.take([]), EvidenceSizes(0, 0, 0, 0)
+        table, sizes = table.take([]), EvidenceSizes(0, 0, 0, 0, additive=False)
     return EvidenceIndex(organism.similarity, table, len(outputs) + len(settings.also), sizes, loops)

@@ -96,7 +96,8 @@ class PerturbationHead(nn.Module):
             self.value_out = nn.Linear(d, d)
             self.log_scale = nn.Parameter(torch.full((head.heads, 1, 1), head.sharpness).log())
         self.direct = nn.ModuleList(SetSummary(how, d) for how in head.direct)
-        width = (2 + bool(head.heads) + len(head.direct) + (conditions > 1)) * d
+        self.bare = not head.heads and not head.direct  # what was done to the genes is told all the same
+        width = (2 + bool(head.heads) + len(head.direct) + self.bare + (conditions > 1)) * d
         evidence = config.evidence
         self.relations = (
             RelationReadout(d, channels, traits, regularised) if channels and head.relations else None
@@ -141,6 +142,8 @@ class PerturbationHead(nn.Module):
         if self.heads:
             parts.append(self._whole_cell(h, u, state, mutants))
         parts += [summary(u, mutants.offsets) for summary in self.direct]
+        if self.bare:
+            parts.append(segment_mean(state, mutants.offsets))
         if self.condition is not None:
             parts.append(self.condition(mutants.condition))
         tokens = mutants.evidence

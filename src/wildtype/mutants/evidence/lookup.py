@@ -45,12 +45,15 @@ class EvidenceSizes:
         Neighbours per gene whose statistics are read.
     replacements : int
         Neighbours per gene that replace it where two genes are replaced.
+    additive : bool
+        Whether the additive model is fitted; its effects are 0 otherwise.
     """
 
     tokens: int = 32
     two: int = 16
     neighbours: int = 8
     replacements: int = 32
+    additive: bool = True
 
 
 class EvidenceIndex:
@@ -192,7 +195,9 @@ class EvidencePart:
         index.run(pieces, work)
         self.known = np.isfinite(measured.value).astype(np.float32)
         self.filled = np.where(self.known > 0, measured.value, 0).astype(np.float32)
-        self.effects = additive_effects(measured)
+        self.effects = np.zeros((n, measured.phenotypes), np.float32)
+        if index.sizes.additive:
+            self.effects = additive_effects(measured)
         p = measured.phenotypes
         count, total, positive = (measured.statistics[:, i * p : (i + 1) * p] for i in range(3))
         self.statistics = np.concatenate(
