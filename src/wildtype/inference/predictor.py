@@ -159,8 +159,8 @@ class Predictor:
         -------
         pandas.DataFrame
             One row per set, in order: ``genes`` (systematic names), ``kinds``, one column per phenotype in
-            its
-            unit (NaN where it is not defined, see ``note``), ``<phenotype>_measured`` (the known value, NaN
+            its unit (NaN where it is not defined, see ``note``), ``<phenotype>_measured`` (the known value,
+            NaN
             if
             none), ``order``, ``order_seen`` and ``genes_seen`` (in training rows), ``essential`` (essential
             genes of the set), ``note``. With ``interval``, behind each phenotype ``<phenotype>_low`` and

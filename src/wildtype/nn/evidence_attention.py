@@ -18,8 +18,8 @@ class EvidenceAttention(nn.Module):
 
     o_t = W_2 gelu(W_1 f_t + c_t), of which the first h entries are logits and the others values v_t. A null
     key of learned logit takes the weight that no token deserves, so that the weights tell how much evidence
-    there
-    is. The result holds Σ_t a_t v_t, the measured values Σ_t a_t y_t themselves, and Σ_t a_t, head by head.
+    there is. The result holds Σ_t a_t v_t, the measured values Σ_t a_t y_t themselves, and Σ_t a_t, head by
+    head.
 
     Parameters
     ----------

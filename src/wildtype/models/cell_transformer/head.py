@@ -7,8 +7,8 @@ Legend: b mutants · k perturbed per mutant · Σk their sum · n genes · d wid
 
 φ depends on what was done to a gene; it differs from its value in the wild type only on S, so that z_S is one
 attention over n shared keys plus a correction of k rows per mutant. With the first two terms alone the
-softmax over
-thousands of genes starts nearly uniform and S reaches the output with weight 1/n; hence the direct summaries
+softmax over thousands of genes starts nearly uniform and S reaches the output with weight 1/n; hence the
+direct summaries
 and the sharp initial scale.
 """
 
@@ -38,8 +38,8 @@ class SetSummary(nn.Module):
     """One vector [b, d] per set from the states of its genes [Σk, d].
 
     ``sum`` and ``mean`` are what they say; ``product`` is the mean over the set's pairs of elementwise
-    products,
-    by the factorisation-machine identity (Rendle 2010); ``set_attention`` is self-excluding attention within
+    products, by the factorisation-machine identity (Rendle 2010); ``set_attention`` is self-excluding
+    attention within
     the set (Hyper-SAGNN, Zhang, Zou & Ma 2020), averaged.
     """
 

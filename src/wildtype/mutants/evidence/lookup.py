@@ -6,8 +6,7 @@ Legend: n genes · q queries · Σk their genes · t tokens per query · c chann
 A measured mutant is one edit away from a query if one gene is replaced by another, removed, or added. Tokens
 along two edits (two genes replaced by neighbours) and the statistics of neighbouring genes are all there is
 for unseen genes. A record of a query's own gene set is never a token, nor does it enter any statistic: a
-query
-whose set was measured is answered by an index without the tenth of the sets that holds it.
+query whose set was measured is answered by an index without the tenth of the sets that holds it.
 """
 
 from __future__ import annotations

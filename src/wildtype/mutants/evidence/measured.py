@@ -149,8 +149,7 @@ def additive_effects(measured: MeasuredSets) -> NDArray[np.float32]:
 
     A measured value is taken as an intercept per phenotype and order plus the sum of its genes' effects;
     effects are shrunken as if each gene had ``SHRINKAGE`` further measurements without effect. Genes
-    without
-    measurements have 0.
+    without measurements have 0.
     """
     from scipy.sparse.linalg import cg
 
