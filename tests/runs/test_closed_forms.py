@@ -14,6 +14,7 @@ from wildtype.config.schema import DataConfig, SplitConfig, TrainConfig
 from wildtype.errors import ConfigError
 from wildtype.phenotypes import Dataset
 from wildtype.phenotypes.closed_forms import closed_form, parts_of
+from wildtype.runs.closure import implied_tau
 from wildtype.runs.data import RunData, prepare
 from wildtype.runs.run import train
 from wildtype.sources.insilico import build_triple_dataset
@@ -97,3 +98,23 @@ def test_closed_forms_stand_in_the_table_of_a_run(dataset: Dataset, tmp_path: Pa
     assert any("min_pairs of fitness" in text and "pairs are not measured" in text for text in said)
     with pytest.raises(ConfigError, match="baseline 'min_pairs' is for triple mutants"):
         train(compose([*quick, "data.phenotypes=[epsilon]", "baselines=[min_pairs]"]), dataset=dataset)
+
+
+def test_tau_follows_from_predicted_fitness(dataset: Dataset) -> None:
+    data = prepared(dataset, ["fitness"], SplitConfig("order", order=3))
+    test = data.part("test")
+    parts = parts_of(test, data.measured_fitness(), data.single_fitness)
+    predicted = {
+        "min_pairs": closed_form("min_pairs", "fitness", parts),
+        "measured": test.value.astype(np.float64),
+    }
+    found = implied_tau(data, predicted, split="order", replicates=20, seed=0)["tau from fitness"]
+    whole = data.whole
+    known = whole.table.take(whole.table.phenotype == whole.phenotype_index("tau"))
+    truth = {s: v for s, v in zip(known.sets(), known.value.tolist(), strict=True)}
+    expected = np.corrcoef(closed_form("min_pairs", "tau", parts), [truth[s] for s in test.sets()])[0, 1]
+    assert found["min_pairs"].pearson.value == pytest.approx(expected, abs=1e-6)
+    if not parts.missing_pairs:
+        assert found["measured"].pearson.value == pytest.approx(1, abs=1e-3)
+    assert "strong/average_precision" in found["min_pairs"].retrieval
+    assert not implied_tau(prepared(dataset, ["tau"], SplitConfig("random")), {}, split="random")

@@ -52,6 +52,7 @@ from wildtype.phenotypes.units import held_out_units
 from wildtype.profiling.memory import PeakMemory
 from wildtype.profiling.record import FILE
 from wildtype.report.table import to_markdown
+from wildtype.runs.closure import implied_tau
 from wildtype.runs.data import RunData, prepare
 from wildtype.runs.estimate import FILE as ESTIMATE
 from wildtype.runs.estimate import estimate_run, refuse, write_outcome
@@ -203,6 +204,10 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
         say(f"{name}: {seconds[name]:.1f} s")
     comparisons = _compare(config, data, predicted, seconds, peak)
     comparisons |= _compare_profiles(config, data, checkpoint, seconds)
+    comparisons |= implied_tau(
+        data, predicted, split=data.split.name, seconds=seconds, peak_mib=peak,
+        replicates=config.run.replicates, seed=config.seed,
+    )  # fmt: skip
     checkpoint.metrics["test"] = {
         name: asdict(comparison[config.model.name]) for name, comparison in comparisons.items()
     }
@@ -212,7 +217,9 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
     if members:
         with writing(folder / MEMBERS) as target:
             by_member(data.dataset, data.split.test, predicted, members).to_csv(target, index=False)
-    across = _across(config, data, predicted, seconds, peak, say) if len(comparisons) > 1 else None
+    across = (
+        _across(config, data, predicted, seconds, peak, say) if len(data.dataset.phenotypes) > 1 else None
+    )
     if across is not None:
         write_json(folder / ACROSS, across.to_json())
     tables = [f"## {name}\n\n{to_markdown(comparison)}" for name, comparison in comparisons.items()]
