@@ -16,6 +16,7 @@ from wildtype.models.cell_transformer.config import (
     HeadConfig,
     PriorConfig,
 )
+from wildtype.models.cell_transformer.head import smallest_part
 from wildtype.models.cell_transformer.model import CellTransformer
 from wildtype.models.interface import OrganismTensors, organism_tensors
 from wildtype.models.organism_storage import from_tensors, to_tensors
@@ -139,3 +140,25 @@ def test_another_organism_takes_the_same_channels() -> None:
     channels = part.similar(np.repeat(genes, 30), np.tile(genes, 30))
     assert not channels[:, found.channels.index("physical")].any()
     assert channels[:, found.channels.index("regulatory")].any()
+
+
+def test_the_output_starts_from_the_smallest_part() -> None:
+    singles = MutantTable.from_sets([[1], [5], [9]], value=[0.5, -0.25, 2.0])
+    index = EvidenceIndex(SIMILARITY, singles, 1)
+    batch = MutantBatch.from_table(MutantTable.from_sets([[1, 5], [1, 9], [2, 3], [5]]))
+    tokens = index.tokens_of(batch)
+    assert smallest_part(tokens, 1)[:, 0].tolist() == [-0.25, 0.5, 0.0, 0.0]
+
+
+def test_sets_larger_than_those_of_training_are_taken_as_the_largest() -> None:
+    made, organism = model(
+        replace(CONFIG, head=HeadConfig(relations=False), evidence=EvidenceConfig(tokens=0))
+    )
+    made.train()(made.encode(organism), asked([[1], [2, 5]]))
+    assert made.head.largest_order == 2
+    made.eval()
+    wild_type, batch = made.encode(organism), asked([[1, 2, 5]])
+    before = made(wild_type, batch).mean
+    with torch.no_grad():
+        made.head.order.weight[3:] += 9
+    assert torch.equal(before, made(wild_type, batch).mean)

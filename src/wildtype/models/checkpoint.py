@@ -35,6 +35,7 @@ from scipy.special import expit
 
 from wildtype.errors import CheckpointError, ConfigError, GeneSetError
 from wildtype.files import sha256_of_file, write_json, write_text, writing_folder
+from wildtype.models.cell_transformer.head import MAX_ORDER
 from wildtype.models.ensemble import Ensemble
 from wildtype.models.interface import Model, OrganismTensors, Output, WildType
 from wildtype.models.known import Known, evidence_index
@@ -310,7 +311,11 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         )
         organism = from_tensors(load_file(folder / "organism.safetensors"), record.get("operators", {}))
         model = _model(record, len(genes), organism)
-        model.load_state_dict(load_file(folder / "model.safetensors"))
+        weights = load_file(folder / "model.safetensors")
+        if version < EVIDENCE_SINCE:  # these took every order for one they knew
+            known_orders = {k: v for k, v in model.state_dict().items() if k.endswith("largest_order")}
+            weights |= {name: torch.full_like(v, MAX_ORDER) for name, v in known_orders.items()}
+        model.load_state_dict(weights)
         phenotypes = record["phenotypes"]
         validation = ValidationRows.read(folder) if CALIBRATION in record["sha256"] else None
         features = record.get("features")

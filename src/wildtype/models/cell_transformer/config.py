@@ -105,6 +105,9 @@ class HeadConfig:
         positions in the graphs, and the logits of the regularised attention heads.
     additive : bool
         Whether the additive model, fitted to what may be seen, is added to the output; it needs evidence.
+    smallest : bool
+        Whether the output starts from the smallest value measured for a mutant less one gene, where there is
+        one: under flux balance, growth is never above it. It needs evidence.
     rank : int
         Width that the members of a group of phenotypes share, and of mutants and genes where a phenotype has
         a number per gene.
@@ -117,6 +120,7 @@ class HeadConfig:
     hidden: int = 0
     relations: bool = True
     additive: bool = True
+    smallest: bool = False
     rank: int = 32
 
 

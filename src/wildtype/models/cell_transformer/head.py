@@ -27,6 +27,8 @@ from wildtype.models.cell_transformer.readouts import RelationReadout
 from wildtype.models.interface import Output, Prediction, WildType
 from wildtype.mutants import Kind
 from wildtype.mutants.batch import MutantBatch
+from wildtype.mutants.evidence.kernels import REMOVED
+from wildtype.mutants.evidence.tokens import EvidenceTokens
 from wildtype.nn.perturbation_head import perturbation_attention
 from wildtype.nn.ragged import pad_ragged, segment_mean, segment_sum
 from wildtype.nn.set_attention import SetAttention
@@ -67,10 +69,18 @@ class SetSummary(nn.Module):
         return embedded.sum(1) / count.clamp(min=1)
 
 
+def smallest_part(tokens: EvidenceTokens, phenotypes: int) -> Tensor:
+    """Return the smallest value [b, p] measured for a mutant less one of its genes; 0 where there is none."""
+    part = (tokens.one_mask & (tokens.one_edit == REMOVED)).unsqueeze(-1) & tokens.one_known
+    value = tokens.one_value.masked_fill(~part, torch.inf).amin(1)[:, :phenotypes]
+    return torch.where(value.isinf(), 0.0, value)
+
+
 class PerturbationHead(nn.Module):
     """From the encoded wild type and a batch of mutants to phenotypes [b, p]."""
 
     scalar: Tensor
+    largest_order: Tensor
 
     def __init__(
         self,
@@ -87,6 +97,8 @@ class PerturbationHead(nn.Module):
         self.kind = nn.Embedding(len(Kind), d)
         self.dose = nn.Linear(1, d, bias=False)
         self.order = nn.Embedding(MAX_ORDER + 1, d)
+        # Larger sets than training has are taken as its largest: their own embedding was never learned.
+        self.register_buffer("largest_order", torch.zeros((), dtype=torch.int64))
         self.condition = nn.Embedding(conditions, d) if conditions > 1 else None
         if head.heads:
             self.summary = SetSummary(head.summary, d)
@@ -114,9 +126,10 @@ class PerturbationHead(nn.Module):
                 dropout=config.dropout,
                 token_dropout=evidence.dropout,
             )
-        self.additive = None
+        self.additive, self.smallest = None, self.evidence is not None and head.smallest
         if self.evidence is not None and head.additive:
             self.additive = nn.Parameter(torch.ones(len(outputs)))
+        if self.additive is not None or self.smallest:
             scalar = torch.tensor([float(output.form == "scalar") for output in outputs])
             self.register_buffer("scalar", scalar, persistent=False)
         width += sum(part.width_out for part in (self.relations, self.evidence) if part is not None)
@@ -137,6 +150,9 @@ class PerturbationHead(nn.Module):
         state = self._state(mutants)
         u = nn.functional.embedding(mutants.gene, h) + state
         order = (mutants.offsets[1:] - mutants.offsets[:-1]).clamp(max=MAX_ORDER)
+        if self.training and len(order):
+            self.largest_order.copy_(torch.maximum(self.largest_order, order.max()))
+        order = torch.minimum(order, self.largest_order)
         b = len(mutants)
         parts = [wild_type.cls.expand(b, -1), self.order(order)]
         if self.heads:
@@ -159,6 +175,8 @@ class PerturbationHead(nn.Module):
         if self.additive is not None and tokens is not None:
             effects = segment_sum(tokens.own_effect[:, : len(self.scalar)], mutants.offsets)
             out.mean = out.mean + self.additive * effects * self.scalar
+        if self.smallest and tokens is not None:
+            out.mean = out.mean + smallest_part(tokens, len(self.scalar)) * self.scalar
         return out
 
     def _state(self, mutants: MutantBatch) -> Tensor:
