@@ -29,7 +29,7 @@ def command(
         bool, typer.Option("--retrieval", help="Print how well strong interactions are found.")
     ] = False,
     each: Annotated[
-        bool, typer.Option("--each", help="One table per phenotype instead of their mean.")
+        bool, typer.Option("--each", help="One table per phenotype or group of them, instead of the mean.")
     ] = False,
     agreement: Annotated[
         bool, typer.Option("--agreement", help="Print how far several runs agree on test rows they share.")
@@ -38,7 +38,8 @@ def command(
 ) -> None:
     """Print the comparison of one run, or mean and SD over several runs of the same data and split.
 
-    Of a run with several phenotypes this is the mean over them; --each prints the table of every one.
+    Of a run with several phenotypes this is the mean over them; --each prints the table of every one,
+    or of every group of them (its members one by one stand in vectors.csv).
     """
     asked: dict[str, Any] = {}
     if intervals is not None:
@@ -62,10 +63,7 @@ def _comparison(runs: list[Path], markdown: bool, each: bool, json: bool) -> Non
     from wildtype.runs.run import Run
 
     finished = [Run(path) for path in runs]
-    chosen = [
-        {run.across.phenotype: run.across} if run.across is not None and not each else run.comparisons
-        for run in finished
-    ]
+    chosen = [run.comparisons if each else run.tables() for run in finished]
     if len(finished) > 1:
         groups = summarise(comparison for tables in chosen for comparison in tables.values())
         if json:

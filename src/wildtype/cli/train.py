@@ -47,6 +47,6 @@ def command(
     elif json:
         print_json({name: comparison.to_json() for name, comparison in run.comparisons.items()})
     else:
-        for comparison in run.comparisons.values() if run.across is None else [run.across]:
+        for comparison in run.tables().values():
             print_comparison(comparison, console())
     notes().print(f"run: {run.path}", soft_wrap=True)

@@ -19,8 +19,8 @@ from wildtype.mutants import MutantTable
 from wildtype.mutants.evidence.lookup import EvidenceIndex, EvidenceSizes
 from wildtype.nn.threads import loops
 
-PARTS = ("train", "validation", "test", "unused", "given")
-"""Part of the split that a row was in; not used; or given by a user later, as evidence."""
+PARTS = ("train", "validation", "test", "unused", "given", "hidden")
+"""Part of the split that a row was in; not used; given by a user later; not used, with held-out genes."""
 TRAIN, UNUSED, GIVEN = (PARTS.index(name) for name in ("train", "unused", "given"))
 
 

@@ -19,7 +19,7 @@ from wildtype.organism.metabolism import Metabolism
 from wildtype.organism.organism import Organism
 from wildtype.organism.relations import GeneGraphs, Relation
 
-FORMAT = 1
+FORMAT = 2
 
 
 def save_organism(organism: Organism, folder: str | Path) -> None:
@@ -78,6 +78,15 @@ def save_organism(organism: Organism, folder: str | Path) -> None:
         write_json(temporary / "organism.json", record)
 
 
+def is_current(folder: str | Path) -> bool:
+    """Say whether a folder holds an organism of this version's format; `read_organism` finds damage."""
+    try:
+        record = json.loads((Path(folder) / "organism.json").read_text(encoding="utf-8"))
+        return bool(record["format_version"] == FORMAT)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
 def read_organism(folder: str | Path) -> Organism:
     """Read what ``save_organism`` wrote.
 
@@ -87,7 +96,7 @@ def read_organism(folder: str | Path) -> Organism:
         If the folder is missing, damaged, or of another format.
     """
     folder = Path(folder)
-    remedy = "remove the folder and build it again"
+    remedy = "remove the folder and build it again, as `wildtype data build` does"
     try:
         record = json.loads((folder / "organism.json").read_text(encoding="utf-8"))
         if record["format_version"] != FORMAT:

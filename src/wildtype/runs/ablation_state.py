@@ -141,7 +141,7 @@ def outcomes(folder: Path, model: str, *, timed: bool) -> tuple[Mapping[str, Com
     """
     import pandas as pd
 
-    comparisons = Run(folder).comparisons
+    every = Run(folder).comparisons
     try:
         metrics = json.loads((folder / "checkpoint" / "metrics.json").read_text(encoding="utf-8"))
         fits = [metrics["fit"], *metrics["members"]]
@@ -151,6 +151,13 @@ def outcomes(folder: Path, model: str, *, timed: bool) -> tuple[Mapping[str, Com
         frame = pd.read_parquet(folder / "predictions.parquet")
         columns = [name for name in IDENTITY if name in frame]
         test = frame.assign(**{PREDICTED: frame[model]})
+        # Groups and what follows from another phenotype are not phenotypes of rows.
+        comparisons = {name: every[name] for name in every if (test["phenotype"] == name).any()}
+        if not comparisons:
+            raise ConfigError(
+                f"the run in {str(folder)!r} has tables of groups only ({', '.join(every)}): ablate "
+                f"phenotypes that stand alone, with data.phenotypes=[…]"
+            )
         return comparisons, {
             name: Outcome(
                 validation=validation,

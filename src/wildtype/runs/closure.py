@@ -15,6 +15,7 @@ from wildtype.phenotypes.interactions import tau
 from wildtype.runs.data import RunData
 
 FITNESS, TAU = "fitness", "tau"
+IMPLIED_TAU = f"{TAU} from {FITNESS}"
 
 
 def implied_tau(
@@ -49,4 +50,4 @@ def implied_tau(
     parts = parts_of(test.take(rows), data.measured_fitness(), data.single_fitness)
     implied = {name: tau(values[rows], *parts.pairs, *parts.singles) for name, values in predicted.items()}
     comparison = evaluate_predictions(whole, at, implied, phenotype=TAU, **options)
-    return {f"{TAU} from {FITNESS}": comparison}
+    return {IMPLIED_TAU: comparison}

@@ -20,7 +20,7 @@ from wildtype.phenotypes.pinned import read_pinned
 from wildtype.phenotypes.query_pairs import contains_pair
 from wildtype.phenotypes.scaling import LabelScaler
 from wildtype.phenotypes.subsets import subset
-from wildtype.sources.catalogue import load_dataset
+from wildtype.sources.catalogue import IN_SILICO, load_dataset
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,19 +107,28 @@ class RunData:
         hidden[split.train] = False
         seen = (t.phenotype == self.whole.phenotype_index("fitness")) & (t.order < 3)
         seen &= ~np.isin(t.set_id, t.set_id[rows[hidden]])
+        return t.take(seen & ~self._held_out())
+
+    def _held_out(self) -> NDArray[np.bool_]:
+        """Return which rows of the whole dataset hold a held-out gene or query pair; all, of a split by
+        screens.
+        """
+        t, split = self.whole.table, self.split
+        if split.held_out_screens:
+            return np.ones(len(t), bool)
         genes = self.whole.organism.genes
         held = np.zeros(len(genes), bool)
         held[[genes.find(name) for part in split.held_out_genes.values() for name in part]] = True
-        seen &= count_genes(t, held) == 0
+        out = count_genes(t, held) > 0
         pairs = [[genes.find(g) for g in pair] for part in split.held_out_pairs.values() for pair in part]
         if pairs:
-            seen &= ~contains_pair(t, np.sort(np.array(pairs, dtype=np.int64), axis=1), len(genes))
-        return t.take(seen)
+            out |= contains_pair(t, np.sort(np.array(pairs, dtype=np.int64), axis=1), len(genes))
+        return np.asarray(out)
 
     def known(self) -> Known:
         """Return what a checkpoint remembers of the measurements."""
         n, whole = len(self.whole.organism.genes), self.whole
-        part = np.full(len(whole), PARTS.index("unused"), np.uint8)
+        part = np.where(self._held_out(), PARTS.index("hidden"), PARTS.index("unused")).astype(np.uint8)
         chosen = np.array([whole.phenotype_index(p.name) for p in self.dataset.phenotypes])
         rows = np.flatnonzero(np.isin(whole.table.phenotype, chosen))
         for code, name in enumerate(PARTS[:3]):
@@ -163,6 +172,9 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
     split = _split(config, chosen)
     sources = [source for p in chosen.phenotypes for source in p.sources]
     organism: Organism = replace(chosen.organism, features=chosen.organism.features.allowed_for(sources))
+    if organism.name in IN_SILICO and organism.essential is not None:
+        # Simulated essentiality is a threshold on simulated growth: a held-out single's label.
+        organism = replace(organism, essential=organism.essential & ~_held_out_singles(chosen, split))
     chosen = replace(chosen, organism=organism)
     train = chosen.table.take(split.train)
     return RunData(
@@ -219,8 +231,14 @@ def _visible_single_fitness(dataset: Dataset, split: Split, sources: list[str]) 
     """
     if dataset.single_fitness is None or set(dataset.single_fitness_source.split(" + ")) & set(sources):
         return None
-    singles = np.flatnonzero(dataset.table.order == 1)
-    hidden = singles[~np.isin(singles, split.train)]
     visible = dataset.single_fitness.copy()
-    visible[dataset.table.gene[dataset.table.offsets[hidden]]] = np.nan
+    visible[_held_out_singles(dataset, split)] = np.nan
     return visible
+
+
+def _held_out_singles(dataset: Dataset, split: Split) -> NDArray[np.bool_]:
+    """Return the genes [n] whose single mutant is a row, and one that is not in training."""
+    singles = np.flatnonzero(dataset.table.order == 1)
+    out = np.zeros(len(dataset.organism.genes), bool)
+    out[dataset.table.gene[dataset.table.offsets[singles[~np.isin(singles, split.train)]]]] = True
+    return out

@@ -52,7 +52,7 @@ from wildtype.phenotypes.units import held_out_units
 from wildtype.profiling.memory import PeakMemory
 from wildtype.profiling.record import FILE
 from wildtype.report.table import to_markdown
-from wildtype.runs.closure import implied_tau
+from wildtype.runs.closure import IMPLIED_TAU, implied_tau
 from wildtype.runs.data import RunData, prepare
 from wildtype.runs.estimate import FILE as ESTIMATE
 from wildtype.runs.estimate import estimate_run, refuse, write_outcome
@@ -117,6 +117,16 @@ class Run:
             raise CheckpointError(
                 f"{str(self.path / ACROSS)!r} is damaged ({error}): train the run again"
             ) from error
+
+    def tables(self) -> dict[str, Comparison]:
+        """Return the tables to show first: the mean over phenotypes where there are several, and what follows
+        from them; else every table.
+        """
+        if self.across is None:
+            return self.comparisons
+        return {self.across.phenotype: self.across} | {
+            name: table for name, table in self.comparisons.items() if name == IMPLIED_TAU
+        }
 
     @property
     def metrics(self) -> dict[str, Any]:

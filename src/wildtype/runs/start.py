@@ -153,6 +153,11 @@ class Start:
             raise CheckpointError(
                 f"training.start={self.path} does not say what its gene features are: train it again"
             )
+        if before.shape[0] != weight.shape[0]:
+            raise ConfigError(
+                f"training.start={self.path} is a model of another width (its features are projected to "
+                f"{before.shape[0]}, here to {weight.shape[0]}): set model.width and the rest as there"
+            )
         place = {column: i for i, column in enumerate(kept.columns)}
         marks = [
             m

@@ -13,7 +13,7 @@ from typing import Any
 from wildtype.errors import DatasetError
 from wildtype.files import cache_dir
 from wildtype.organism import Organism
-from wildtype.organism.storage import read_organism, save_organism
+from wildtype.organism.storage import is_current, read_organism, save_organism
 from wildtype.phenotypes import Dataset
 from wildtype.phenotypes.storage import read_dataset, save_dataset
 
@@ -94,10 +94,11 @@ def load_organism(name: str) -> Organism:
     """
     _known_organism(name)
     folder = organism_folder(name)
-    if not (folder / "organism.json").is_file():
+    if not is_current(folder):
         if name not in IN_SILICO:
+            built = "was built by an earlier version" if folder.is_dir() else "is not built yet"
             raise DatasetError(
-                f"organism {name!r} is not built yet: run `wildtype data build {name} --from FOLDER` "
+                f"organism {name!r} {built}: run `wildtype data build {name} --from FOLDER` "
                 f"with a folder of publishers' files"
             )
         from wildtype.sources import insilico

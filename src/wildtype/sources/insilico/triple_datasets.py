@@ -5,6 +5,8 @@ Legend: n genes · p pairs · t triples.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -106,7 +108,10 @@ def build_triple_dataset(
         name=name,
         organism=organism,
         table=growth.table(),
-        phenotypes=phenotypes(name, "fitness", "epsilon", "tau"),
+        phenotypes=(
+            *phenotypes(name, "fitness", "epsilon"),
+            replace(phenotypes(name, "tau")[0], strong=STRONG),
+        ),
         targets=("tau",),
         single_fitness=f1.astype(np.float32),
         notes=(
