@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -88,7 +89,8 @@ def test_evidence_that_does_not_fit_is_refused(model: Predictor) -> None:
 
 
 def test_a_model_without_evidence_says_so(tmp_path: Path) -> None:
-    plain = run(tmp_path / "run", tiny_dataset(), "model.evidence.tokens=0", "model.head.relations=false")
+    none = ["model.evidence.tokens=0", "model.head.relations=false", "model.head.direct=[sum]"]
+    plain = run(tmp_path / "run", tiny_dataset(), *none)
     with pytest.raises(ConfigError, match="reads no evidence"):
         plain.with_evidence(pd.DataFrame({"genes": ["G000,G002"], "value": [1.0]}))
     assert plain.checkpoint.organism.similarity is None
@@ -118,3 +120,51 @@ def test_phenotypes_of_lower_orders_are_evidence_too(tmp_path: Path) -> None:
     assert not held & {tuple(g) for g in pairs}
     with pytest.raises(ConfigError, match="names 'size'"):
         run(tmp_path / "b", tiny_dataset(), "model.evidence.also=[size]")
+
+
+def test_held_out_genes_are_in_no_evidence(tmp_path: Path) -> None:
+    for split in ("unseen", "one-unseen"):
+        words = ["model.evidence.also=[fitness]", f"split.name={split}"]
+        model = run(tmp_path / split, tiny_dataset(), *words)
+        record = json.loads((tmp_path / split / "split.json").read_text())
+        held = {gene for part in record["held_out_genes"].values() for gene in part}
+        assert held
+        evidence = model.checkpoint.evidence
+        assert evidence is not None
+        assert not held & {model.genes.names[g] for g in evidence.table.gene.tolist()}
+
+
+def test_own_measurements_do_not_rescale_what_was_there(tmp_path: Path) -> None:
+    model = run(tmp_path / "run", tiny_dataset(), "model.evidence.also=[fitness]")
+    frame = pd.DataFrame({"genes": ["G000,G002", "G003"], "fitness": [20.0, 30.0]})
+    before, after = (m.checkpoint.evidence for m in (model, model.with_evidence(frame)))
+    assert before is not None
+    assert after is not None
+    np.testing.assert_array_equal(after.table.value[: len(before.table)], before.table.value)
+    assert len(after.table) == len(before.table) + 2
+
+
+def test_evidence_by_list_number_and_blank(model: Predictor) -> None:
+    told = model.with_evidence(pd.DataFrame({"genes": [["G000", "G002"]], "value": [0.4]}))
+    text = model.with_evidence(pd.DataFrame({"genes": ["G000,G002"], "value": [0.4]}))
+    wanted = [["G000", "G001"]]
+    assert told.predict(wanted)["epsilon"].equals(text.predict(wanted)["epsilon"])
+    for genes, error in (([np.nan], GeneSetError), ([3], UnknownGeneError)):
+        with pytest.raises(error, match="evidence row 1"):
+            model.with_evidence(pd.DataFrame({"genes": genes, "value": [1.0]}))
+
+
+def test_evidence_reaches_mutants_without_the_added_gene(tmp_path: Path) -> None:
+    dataset = tiny_dataset()
+    model = run(tmp_path / "run", dataset, "model.table=false")
+    wider = dataset.organism.add_gene("new1", features={"shape": {"a": 0.5}})
+    frame = pd.DataFrame({"genes": ["G000,G002", "new1,G003"], "value": [0.9, -0.7]})
+    wanted = [["G000", "G001"], ["new1", "G004"]]
+    extended = model.with_genes(wider)
+    plain, told = (
+        extended.predict(wanted)["epsilon"],
+        extended.with_evidence(frame).predict(wanted)["epsilon"],
+    )
+    assert (plain != told).all()
+    base = model.with_evidence(frame[:1]).predict(wanted[:1])["epsilon"]
+    assert told[0] == base[0]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -14,11 +15,15 @@ from numpy.typing import NDArray
 
 from wildtype.errors import DatasetError
 from wildtype.inference.other_organisms import feature_columns, similar_to
+from wildtype.inference.own_evidence import names_of
 from wildtype.inference.predictor import Predictor
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.interface import organism_tensors
 from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import Organism
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class ExtendedPredictor(Predictor):
@@ -51,9 +56,38 @@ class ExtendedPredictor(Predictor):
         added = len(self.genes) - len(self.base.genes)
         return np.concatenate([self.base._kinds, np.full(added, Kind.ADDED, np.uint8)])
 
-    def _predicted(self, table: MutantTable) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def with_evidence(self, frame: pd.DataFrame) -> Predictor:
+        """Return a predictor that also looks up own measurements.
+
+        Those of the model's own genes are evidence for every mutant.
+
+        Measurements of mutants with an added gene are evidence for mutants that carry one.
+        """
+        other = super().with_evidence(frame)
+        assert isinstance(other, ExtendedPredictor)
+        table = self.table([names_of(genes) for genes in frame["genes"]])
+        own = np.bincount(table.row, weights=table.gene >= len(self.base.genes), minlength=len(table)) == 0
+        if own.any():
+            other.base = self.base.with_evidence(frame[own].reset_index(drop=True))
+        return other
+
+    def _profiles(self, table: MutantTable, phenotype: int) -> NDArray[np.float32]:
+        carries = self._carries(table)
+        out = np.full((len(table), len(self.genes)), np.nan, np.float32)
+        if carries.any():
+            out[carries] = super()._profiles(table.take(np.flatnonzero(carries)), phenotype)
+        if not carries.all():
+            rest = self.base._profiles(table.take(np.flatnonzero(~carries)), phenotype)
+            out[np.flatnonzero(~carries), : rest.shape[1]] = rest
+        return out
+
+    def _carries(self, table: MutantTable) -> NDArray[np.bool_]:
+        """Return which rows name an added gene."""
         first = len(self.base.genes)
-        carries = np.bincount(table.row, weights=table.gene >= first, minlength=len(table)) > 0
+        return np.asarray(np.bincount(table.row, weights=table.gene >= first, minlength=len(table)) > 0)
+
+    def _predicted(self, table: MutantTable) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        carries = self._carries(table)
         out, sd = (np.empty((len(table), len(self.phenotypes))) for _ in range(2))
         if carries.any():
             out[carries], sd[carries] = super()._predicted(table.take(np.flatnonzero(carries)))

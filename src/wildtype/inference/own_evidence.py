@@ -38,7 +38,8 @@ def read_evidence(path: str | Path) -> pd.DataFrame:
     if not path.is_file():
         raise SourceError(f"there is no file {str(path)!r} to read evidence from: check the path")
     try:
-        return pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
+        names = dict.fromkeys((COLUMN, "condition", "phenotype"), str)
+        return pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, dtype=names)
     except (ValueError, OSError, EOFError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise SourceError(
@@ -80,7 +81,7 @@ def with_evidence(checkpoint: Checkpoint, frame: pd.DataFrame, kinds: NDArray[np
         raise SourceError(
             f"the evidence has no column {COLUMN!r} (it has {found}): name the gene column {COLUMN!r}"
         )
-    sets = [parse_set(genes) if isinstance(genes, str) else list(genes) for genes in frame[COLUMN]]
+    sets = [names_of(genes) for genes in frame[COLUMN]]
     table = to_table(sets, checkpoint.genes, kinds, what="evidence row")
     table = replace(table, condition=_conditions(checkpoint, frame))
     allowed = [*checkpoint.names, *settings.also]
@@ -99,17 +100,25 @@ def with_evidence(checkpoint: Checkpoint, frame: pd.DataFrame, kinds: NDArray[np
     return replace(checkpoint, known=replace(known, table=whole, part=part))
 
 
+def names_of(genes: Any) -> list[str]:
+    """Return the genes of a cell: a text or a list; a missing one has none."""
+    if isinstance(genes, list | tuple | np.ndarray):
+        return [str(gene) for gene in genes]
+    return [] if genes is None or genes != genes else parse_set(str(genes))
+
+
 def _conditions(checkpoint: Checkpoint, frame: pd.DataFrame) -> NDArray[np.int64]:
     if "condition" not in frame.columns:
         return np.zeros(len(frame), np.int64)
     names = checkpoint.conditions
-    for row, name in enumerate(frame["condition"], start=1):
+    wanted = [str(name) for name in frame["condition"]]
+    for row, name in enumerate(wanted, start=1):
         if name not in names:
             raise ConfigError(
                 f"evidence row {row}: the model knows no condition {shown(str(name))}; it knows "
                 f"{', '.join(names)}"
             )
-    return np.array([names.index(name) for name in frame["condition"]], np.int64)
+    return np.array([names.index(name) for name in wanted], np.int64)
 
 
 def _columns(frame: pd.DataFrame, allowed: Sequence[str]) -> list[tuple[str, NDArray[np.float64]]]:

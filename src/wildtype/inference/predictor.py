@@ -268,12 +268,16 @@ class Predictor:
                 f"genes={phenotype!r}: name one phenotype with a number per gene; known: {known}"
             )
         table = self.table(sets, condition=condition)
-        values = self.checkpoint.predict_profiles(table, chosen[0], self._wild_type)
+        values = self._profiles(table, chosen[0])
         names = self.genes.names
         frame = pd.DataFrame(values, columns=list(names))
         texts = [",".join(names[g] for g in perturbed) for perturbed in table.sets()]
         frame.insert(0, "genes", texts)
         return frame
+
+    def _profiles(self, table: MutantTable, phenotype: int) -> NDArray[np.float32]:
+        """Return a phenotype's number for every gene [M, n]."""
+        return self.checkpoint.predict_profiles(table, phenotype, self._wild_type)
 
     def _predicted(self, table: MutantTable) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return every phenotype of the rows of a table and its sd over members [M, p]."""

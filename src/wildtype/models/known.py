@@ -83,7 +83,9 @@ class Known:
         phenotype, value = phenotype[rows], table.value.astype(np.float64)
         for p in range(len(names)):
             own = phenotype == p
-            centre, scale = (mean[p], sd[p]) if p < len(outputs) else _mean_and_sd(value[own])
+            # A user's own measurements are put on the scale of those that were there in training.
+            trained = value[own & (self.part[rows] != GIVEN)]
+            centre, scale = (mean[p], sd[p]) if p < len(outputs) else _mean_and_sd(trained)
             value[own] = (value[own] - (centre if abs(centre) > 2 * abs(scale) else 0.0)) / scale
         return replace(table, phenotype=phenotype, value=value.astype(np.float32))
 
@@ -109,7 +111,10 @@ def evidence_index(
         return None
     settings = config.evidence
     table = known.evidence(outputs, settings.also, mean, sd)
-    sizes = EvidenceSizes(settings.tokens, settings.two, settings.neighbours, additive=config.head.additive)
+    replacements = max(EvidenceSizes.replacements, settings.neighbours)
+    sizes = EvidenceSizes(
+        settings.tokens, settings.two, settings.neighbours, replacements, additive=config.head.additive
+    )
     if not settings.tokens:
         table, sizes = table.take([]), EvidenceSizes(0, 0, 0, 0, additive=False)
     return EvidenceIndex(organism.similarity, table, len(outputs) + len(settings.also), sizes, loops)

@@ -339,6 +339,7 @@ def _steps(
             callbacks=[writing],
             loader=loader or batches.train,
             validation_loader=batches.validation,
+            outputs=Output.of([asdict(p) for p in data.dataset.phenotypes]),
         )
         return writing.done()
 

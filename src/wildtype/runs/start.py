@@ -77,7 +77,7 @@ class Start:
         count = 0
         for before, parts in (("train", ("validation", "test")), ("validation", ("test",))):
             rows = np.flatnonzero((known.part == PARTS.index(before)) & ~lost)
-            table = known.table.take(rows).remap(mapping)
+            table = known.table.take(rows).remap(mapping, len(self.data.dataset.organism.genes))
             _, first = np.unique(table.set_id, return_index=True)
             index = SetIndex(table.take(first))
             count += sum(int((index.find(self.data.part(part)) >= 0).sum()) for part in parts)

@@ -11,7 +11,7 @@ from wildtype.phases import phase
 from wildtype.training.progress import Batches
 
 KEPT = 20_000
-"""Mutants up to which the evidence of a loader that never changes is kept: some 10 kB each."""
+"""Mutants up to which the evidence of a loader that never changes is kept (of several phenotypes, fewer)."""
 
 
 class Evidence(Protocol):
@@ -52,11 +52,15 @@ class EvidenceLoader:
             yield from self._kept
             return
         served: list[MutantBatch] = []
+        room = KEPT if self.keep else 0
         for batch in self.loader:
             with phase("representation"):
                 batch.evidence = self.evidence.tokens_of(batch)
-            if self.keep:
+            room -= len(batch) * max(batch.evidence.one_value.shape[-1] // 4, 1)
+            if room >= 0:
                 served.append(batch)
+            else:
+                served.clear()
             yield batch
-        if self.keep and sum(len(batch) for batch in served) <= KEPT:
+        if room >= 0:
             self._kept = served

@@ -102,6 +102,8 @@ class OutOfFold:
     def _pair_folds(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Return the fold of the leading pair of every gene set, which must be one of the index."""
         known, fold = self._leading()
+        if not len(known):
+            return np.zeros(len(keys), np.int64)
         return np.asarray(fold[np.minimum(np.searchsorted(known, keys), len(known) - 1)])
 
     def _leading(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
