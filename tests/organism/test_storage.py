@@ -7,7 +7,7 @@ import pytest
 
 from tests.tiny import tiny_organism
 from wildtype.errors import DatasetError
-from wildtype.organism.storage import read_organism, save_organism
+from wildtype.organism.storage import FORMAT, read_organism, save_organism
 
 
 def test_round_trip(tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ def test_damage_is_one_sentence(tmp_path: Path, damage: str) -> None:
         content[200] ^= 1
         arrays.write_bytes(content)
     elif damage == "version":
-        record.write_text(record.read_text().replace('"format_version": 1', '"format_version": 9'))
+        record.write_text(record.read_text().replace(f'"format_version": {FORMAT}', '"format_version": 99'))
     else:
         arrays.unlink()
     with pytest.raises(DatasetError, match="build it") as caught:

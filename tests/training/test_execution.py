@@ -43,10 +43,8 @@ def test_every_mode_reports_its_phases_and_does_no_more_than_it_says(tmp_path: P
     model, report = fit(tmp_path, CONFIG, execution=execution, recorder=recorder)
     assert set(recorder.totals()) == EXPECTED[execution]
     assert recorder.steps == report.steps == 16
-    same = all(
-        torch.equal(a, b)
-        for a, b in zip(before.state_dict().values(), model.state_dict().values(), strict=True)
-    )
+    weights = dict(before.named_parameters())
+    same = all(torch.equal(value, weights[name]) for name, value in model.named_parameters())
     assert same == (execution != "training")
     assert bool(report.scores) == (execution == "training")
     assert ("validation" in recorder.outside) == (execution == "training")
