@@ -111,6 +111,7 @@ def test_damaged_checkpoint_is_one_sentence(tiny_run: Path, tmp_path: Path) -> N
     )
 
 
+@pytest.mark.slow
 def test_bench_reports_equality_and_ratios() -> None:
     loader = json.loads(wildtype("bench", "loader", "--mutants", "20000", "--repeats", "1", "--json").stdout)
     assert loader["equal"] is True

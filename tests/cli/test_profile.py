@@ -50,6 +50,7 @@ def test_train_cut_short_prints_its_profile(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "r" / FILE).read_text())["complete"] is True
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny_in_cache")
 def test_trace_estimate_and_pipelines(tmp_path: Path) -> None:
     target = tmp_path / "t.json.gz"
@@ -68,6 +69,7 @@ def test_trace_estimate_and_pipelines(tmp_path: Path) -> None:
     assert "lazy_subgraph" in said.stdout
 
 
+@pytest.mark.slow
 def test_scaling_of_a_model() -> None:
     words = ["--genes", "60", "--relations", "1", "--edges", "120", "--batch-size", "4", "--factors", "1,2"]
     said = wildtype("profile", "scaling", *SMALL[:2], *words, "--repeats", "1", "--json")

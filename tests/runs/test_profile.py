@@ -77,6 +77,7 @@ def test_a_finished_run_that_is_resumed_keeps_its_profile(tmp_path: Path) -> Non
     assert not any("nan" in line for line in said)
 
 
+@pytest.mark.slow
 def test_an_estimate_knows_of_a_limit_of_steps() -> None:
     found = estimate_run(config("training.steps=2", "training.epochs=9"), dataset=tiny_dataset())
     assert (found.steps_per_epoch, found.epochs) == (2, 1)
@@ -133,6 +134,7 @@ def test_lines_of_the_data_pipeline() -> None:
     assert any("loader.py" in line["file"] for line in lines)
 
 
+@pytest.mark.slow
 def test_pipelines_feed_every_model() -> None:
     others = [compose([*QUICK[4:], "model=dango", "model.width=8"])]
     report = profile_pipelines(config(), others, batches=2, seconds=0.01, dataset=tiny_dataset())
@@ -173,6 +175,7 @@ def test_an_estimate_is_made_before_and_judged_after(tmp_path: Path) -> None:
     assert any(line.startswith("estimate against run: seconds_per_epoch") for line in said)
 
 
+@pytest.mark.slow
 def test_a_run_that_will_not_fit_says_so_before_it_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,6 +33,7 @@ def fill(folder: Folder) -> None:
     trigenic_files.write_2018(folder.path)
 
 
+@pytest.mark.slow
 def test_the_trigenic_experiment_runs_end_to_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,6 +6,7 @@ import torch
 from wildtype.profiling.benches.dango import REFERENCES, bench_dango, largest_array
 
 
+@pytest.mark.slow
 def test_fast_and_reference_steps_agree_and_only_one_makes_dense_arrays() -> None:
     pytest.importorskip("torch_geometric")
     report = bench_dango(nodes=300, relations=3, edges=3000, width=8, batch_size=6, repeats=1)

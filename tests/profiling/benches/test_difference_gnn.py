@@ -13,6 +13,7 @@ from wildtype.profiling.benches.difference_gnn import bench_difference_gnn
 SMALL = {"nodes": 40, "relations": 3, "edges": 240, "width": 8, "layers": 2, "batch_size": 4}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("aggregation", "tile"), [("sum", 1), ("pairwise", 0)])
 def test_report_of_a_small_step(monkeypatch, aggregation, tile):
     pytest.importorskip("torch_geometric")

@@ -7,6 +7,7 @@ from wildtype.profiling.benches import planted
 from wildtype.profiling.benches.planted import PLANTS, bench_planted
 
 
+@pytest.mark.slow
 def test_tiny_batches_are_named():
     found = bench_planted(["tiny batch"])["rows"][0]
     assert (found["phase"], found["kind"], found["found"]) == ("steps per epoch", "steps", True)

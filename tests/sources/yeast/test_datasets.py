@@ -270,6 +270,7 @@ def real_store(mirror: Path, real_organism: Organism) -> Iterator[Store]:
 
 
 @pytest.mark.real
+@pytest.mark.slow
 def test_real_digenic_2010(real_store: Store, real_organism: Organism) -> None:
     dataset = build_dataset(DIGENIC_2010, real_store, real_organism)
     assert len(dataset) + sum(dataset.excluded.values()) == 60608
@@ -291,6 +292,7 @@ def test_real_digenic_2010(real_store: Store, real_organism: Organism) -> None:
 
 
 @pytest.mark.real
+@pytest.mark.slow
 def test_real_digenic_2016(real_store: Store, real_organism: Organism) -> None:
     dataset = build_dataset(DIGENIC_2016, real_store, real_organism)
     assert len(dataset) + sum(dataset.excluded.values()) == 10698
@@ -302,6 +304,7 @@ def test_real_digenic_2016(real_store: Store, real_organism: Organism) -> None:
 
 
 @pytest.mark.real
+@pytest.mark.slow
 def test_real_fitness(real_store: Store, real_organism: Organism) -> None:
     dataset = build_dataset(FITNESS_2016, real_store, real_organism)
     table = dataset.table
