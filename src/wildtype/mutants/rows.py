@@ -68,18 +68,31 @@ def pairs_in(
     return row[order], np.concatenate(lefts)[order], np.concatenate(rights)[order]
 
 
-def set_keys(table: MutantTable, n: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return a 64-bit key of every row's gene set and condition [m], and of every row less one gene [q].
+def gene_words(n: int) -> NDArray[np.uint64]:
+    """Return one random word per gene, the same for equal n: see `keys_of`."""
+    return generator(0, "gene keys").integers(0, 2**64, n, dtype=np.uint64)
+
+
+def keys_of(
+    gene: NDArray[np.int64], offsets: NDArray[np.int64], words: NDArray[np.uint64]
+) -> NDArray[np.uint64]:
+    """Return a 64-bit key of every gene set of ragged rows [m].
 
     A key is the sum modulo 2⁶⁴ of one random word per gene (Zobrist hashing), so that a set less one gene
     costs one subtraction whatever its size; two of 10⁶ sets collide with probability below 10⁻⁷.
     """
+    with np.errstate(over="ignore"):
+        total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words[gene], dtype=np.uint64)])
+        return np.asarray(total[offsets[1:]] - total[offsets[:-1]])
+
+
+def set_keys(table: MutantTable, n: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return a key of every row's gene set and condition [m], and of every row less one gene [q]."""
     conditions = int(table.condition.max(initial=0)) + 1
-    genes = generator(0, "gene keys").integers(0, 2**64, n, dtype=np.uint64)
+    genes = gene_words(n)
     states = generator(0, "condition keys").integers(0, 2**64, conditions, dtype=np.uint64)
     with np.errstate(over="ignore"):
-        total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(genes[table.gene], dtype=np.uint64)])
-        whole = total[table.offsets[1:]] - total[table.offsets[:-1]] + states[table.condition]
+        whole = keys_of(table.gene, table.offsets, genes) + states[table.condition]
         return whole, whole[table.row] - genes[table.gene]
 
 

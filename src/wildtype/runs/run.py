@@ -33,26 +33,26 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from wildtype.config.schema import TrainConfig
-from wildtype.errors import CheckpointError, ConfigError, DatasetError, OutputError
-from wildtype.evaluation.across import evaluate_across
-from wildtype.evaluation.compare import Comparison, evaluate_predictions
-from wildtype.evaluation.vectors import by_member, compare_profiles, compare_vector
+from wildtype.errors import CheckpointError, ConfigError, OutputError
+from wildtype.evaluation.compare import Comparison
+from wildtype.evaluation.vectors import by_member
 from wildtype.files import content_hash, write_json, write_text, writing
 from wildtype.inference.predictor import Predictor, load
 from wildtype.models.baselines import BASELINES, make_baseline
-from wildtype.models.baselines.groundwork import Groundwork
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.ensemble import Ensemble
 from wildtype.models.interface import Model, OrganismTensors, Output
 from wildtype.models.registry import check
 from wildtype.models.validation_rows import ValidationRows
 from wildtype.phenotypes import Dataset
-from wildtype.phenotypes.closed_forms import CLOSED_FORMS, applies, closed_form, parts_of
+from wildtype.phenotypes.closed_forms import CLOSED_FORMS
 from wildtype.phenotypes.units import held_out_units
 from wildtype.profiling.memory import PeakMemory
 from wildtype.profiling.record import FILE
 from wildtype.report.table import to_markdown
+from wildtype.runs.baselines import predict_baseline, predict_closed_form, triples
 from wildtype.runs.closure import IMPLIED_TAU, implied_tau
+from wildtype.runs.comparing import compare, compare_across, compare_profiles_of
 from wildtype.runs.data import RunData, prepare
 from wildtype.runs.estimate import FILE as ESTIMATE
 from wildtype.runs.estimate import estimate_run, refuse, write_outcome
@@ -165,9 +165,9 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
         if name not in CLOSED_FORMS:
             make_baseline(name)  # an unknown name must not be found out after an hour of training
     data = prepare(config, dataset)
-    if config.baselines == ["all"] and _triples(data):
+    if config.baselines == ["all"] and triples(data):
         baselines += CLOSED_FORMS
-    elif (asked := [name for name in baselines if name in CLOSED_FORMS]) and not _triples(data):
+    elif (asked := [name for name in baselines if name in CLOSED_FORMS]) and not triples(data):
         raise ConfigError(
             f"baseline {asked[0]!r} is for triple mutants: it needs test rows of fitness or tau that all "
             f"perturb three genes; leave it out, or test triples (split.name=order)"
@@ -207,13 +207,13 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
         start = time.perf_counter()
         with PeakMemory() as memory:
             if name in CLOSED_FORMS:
-                predicted[name] = _closed_form(name, data, say)
+                predicted[name] = predict_closed_form(name, data, say)
             else:
-                predicted[name] = _baseline(name, data, config.seed)
+                predicted[name] = predict_baseline(name, data, config.seed)
         seconds[name], peak[name] = time.perf_counter() - start, memory.peak
         say(f"{name}: {seconds[name]:.1f} s")
-    comparisons = _compare(config, data, predicted, seconds, peak)
-    comparisons |= _compare_profiles(config, data, checkpoint, seconds)
+    comparisons = compare(config, data, predicted, seconds, peak)
+    comparisons |= compare_profiles_of(config, data, checkpoint, seconds)
     comparisons |= implied_tau(
         data, predicted, split=data.split.name, seconds=seconds, peak_mib=peak,
         replicates=config.run.replicates, seed=config.seed,
@@ -228,7 +228,9 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
         with writing(folder / MEMBERS) as target:
             by_member(data.dataset, data.split.test, predicted, members).to_csv(target, index=False)
     across = (
-        _across(config, data, predicted, seconds, peak, say) if len(data.dataset.phenotypes) > 1 else None
+        compare_across(config, data, predicted, seconds, peak, say)
+        if len(data.dataset.phenotypes) > 1
+        else None
     )
     if across is not None:
         write_json(folder / ACROSS, across.to_json())
@@ -410,145 +412,6 @@ def _checkpoint(
         },
     }
     return checkpoint
-
-
-def _baseline(name: str, data: RunData, seed: int) -> NDArray[np.float64]:
-    """Fit a baseline on every phenotype that has test rows, and predict these."""
-    train, validation, test = (data.part(part) for part in ("train", "validation", "test"))
-    out = np.full(len(test), np.nan)
-    groundwork = Groundwork(data.dataset.organism, train, data.single_fitness)
-    for p, phenotype in enumerate(data.dataset.phenotypes):
-        rows = test.phenotype == p
-        if phenotype.form == "gene" or not rows.any():
-            continue  # a number per gene is no column of a baseline; its mean profile stands in the table
-        baseline = make_baseline(name).fit(
-            data.dataset.organism,
-            train.take(train.phenotype == p),
-            validation.take(validation.phenotype == p),
-            single_fitness=data.single_fitness,
-            seed=seed,
-            groundwork=groundwork,
-        )
-        out[rows] = baseline.predict(test.take(rows))
-    return out
-
-
-def _triples(data: RunData) -> list[int]:
-    """Return the phenotypes for which closed forms give predictions."""
-    test = data.part("test")
-    return [
-        p
-        for p, phenotype in enumerate(data.dataset.phenotypes)
-        if applies(phenotype.name, test.take(test.phenotype == p))
-    ]
-
-
-def _closed_form(name: str, data: RunData, say: Say) -> NDArray[np.float64]:
-    """Predict test rows of triple mutants from measured pairs and singles; NaN where it does not apply."""
-    test, measured = data.part("test"), data.measured_fitness()
-    out = np.full(len(test), np.nan)
-    for p in _triples(data):
-        rows = test.phenotype == p
-        parts = parts_of(test.take(rows), measured, data.single_fitness)
-        out[rows] = closed_form(name, data.dataset.phenotypes[p].name, parts)
-        say(
-            f"{name} of {data.dataset.phenotypes[p].name}: {parts.missing_pairs:,} of {parts.pairs.size:,} "
-            f"pairs are not measured in what may be seen (product of the singles instead), "
-            f"{parts.missing_singles:,} singles (1 instead)"
-        )
-    return out
-
-
-def _compare(
-    config: TrainConfig,
-    data: RunData,
-    predicted: dict[str, NDArray[np.float64]],
-    seconds: dict[str, float],
-    peak: dict[str, float],
-) -> dict[str, Comparison]:
-    """Return the table of every phenotype that stands alone, and of every group."""
-    phenotype = data.dataset.table.phenotype[data.split.test]
-    triples = _triples(data)
-
-    def options(i: int) -> dict[str, Any]:
-        return {
-            "split": data.split.name, "seconds": shown(seconds, i), "peak_mib": shown(peak, i),
-            "replicates": config.run.replicates, "seed": config.seed,
-        }  # fmt: skip
-
-    def shown(values: dict[str, Any], i: int) -> dict[str, Any]:
-        return {name: value for name, value in values.items() if i in triples or name not in CLOSED_FORMS}
-
-    found = {}
-    for i, p in enumerate(data.dataset.phenotypes):
-        rows = phenotype == i
-        if not rows.any() or p.form == "gene":
-            continue
-        if p.group:
-            if p.group in found:
-                continue
-            members = [j for j, other in enumerate(data.dataset.phenotypes) if other.group == p.group]
-            rows = np.isin(phenotype, members)
-            found[p.group] = compare_vector(
-                data.dataset, data.split.test[rows],
-                {name: v[rows] for name, v in shown(predicted, i).items()},
-                data.scaler, p.group, **options(i),
-            )  # fmt: skip
-            continue
-        found[p.name] = evaluate_predictions(
-            data.dataset, data.split.test[rows],
-            {name: values[rows] for name, values in shown(predicted, i).items()},
-            phenotype=p.name, **options(i),
-        )  # fmt: skip
-    return found
-
-
-def _compare_profiles(
-    config: TrainConfig, data: RunData, checkpoint: Checkpoint, seconds: dict[str, float]
-) -> dict[str, Comparison]:
-    """Return the table of every phenotype that has a number per gene: the model, and the mean profile."""
-    train, test, found = data.part("train"), data.part("test"), {}
-    for i, p in enumerate(data.dataset.phenotypes):
-        rows, learned = np.flatnonzero(test.phenotype == i), np.flatnonzero(train.phenotype == i)
-        if p.form != "gene" or not rows.size:
-            continue
-        assert train.profile is not None
-        assert train.profiles is not None
-        seen = train.profiles[train.profile[learned]]
-        known = np.isfinite(seen)
-        mean = np.where(known, seen, 0).sum(0) / np.maximum(known.sum(0), 1)
-        model = checkpoint.predict_profiles(test.take(rows), i)
-        found[p.name] = compare_profiles(
-            data.dataset, data.split.test[rows],
-            {config.model.name: model, "mean": np.broadcast_to(mean, model.shape)}, data.scaler, p.name,
-            split=data.split.name, seconds={config.model.name: seconds[config.model.name]},
-            replicates=config.run.replicates, seed=config.seed,
-        )  # fmt: skip
-    return found
-
-
-def _across(
-    config: TrainConfig,
-    data: RunData,
-    predicted: dict[str, NDArray[np.float64]],
-    seconds: dict[str, float],
-    peak: dict[str, float],
-    say: Say,
-) -> Comparison | None:
-    try:
-        return evaluate_across(
-            data.dataset,
-            data.split.test,
-            predicted,
-            split=data.split.name,
-            seconds=seconds,
-            peak_mib=peak,
-            replicates=config.run.replicates,
-            seed=config.seed,
-        )
-    except DatasetError as error:  # too few phenotypes with labels that differ: their own tables say so
-        say(str(error))
-        return None
 
 
 def _write_predictions(data: RunData, predicted: dict[str, NDArray[np.float64]], target: Path) -> None:

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.evidence import kernels
-from wildtype.mutants.evidence.measured import MeasuredSets, additive_effects, gene_words, keys_of, set_keys
+from wildtype.mutants.evidence.measured import MeasuredSets, additive_effects
 from wildtype.mutants.evidence.similarity import GeneSimilarity
 from wildtype.mutants.evidence.tokens import EvidenceTokens, joined
-from wildtype.mutants.rows import pairs_in
+from wildtype.mutants.rows import gene_words, keys_of, pairs_in
 from wildtype.mutants.table import MutantTable
 
 FOLDS = np.uint64(10)
@@ -84,8 +84,8 @@ class EvidenceIndex:
         self.sizes = sizes or EvidenceSizes()
         self.run = run or _one_after_the_other
         self.words = gene_words(similarity.genes)
-        self.keys = set_keys(table, self.words)
-        self.near = similarity.near()
+        self.keys = keys_of(table.gene, table.offsets, self.words)
+        self.near = similarity.near
         self._measured = np.unique(self.keys)
         self._parts: dict[int, EvidencePart] = {}
 

@@ -15,33 +15,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from wildtype.mutants.evidence import kernels
+from wildtype.mutants.rows import gene_words, keys_of
 from wildtype.mutants.table import MutantTable
-from wildtype.seeds import generator
 
 CONTEXT_PRIOR = 10.0
 """Contexts with many labels say less of a gene: they count by the inverse root of their number plus this."""
 
 
 SHRINKAGE = 5.0
-
-
-def gene_words(n: int) -> NDArray[np.uint64]:
-    """Return one random word per gene, the same for equal n; see `kernels`."""
-    return generator(0, "gene keys").integers(0, 2**64, n, dtype=np.uint64)
-
-
-def keys_of(
-    gene: NDArray[np.int64], offsets: NDArray[np.int64], words: NDArray[np.uint64]
-) -> NDArray[np.uint64]:
-    """Return the key of every gene set of ragged rows."""
-    with np.errstate(over="ignore"):
-        total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words[gene], dtype=np.uint64)])
-        return np.asarray(total[offsets[1:]] - total[offsets[:-1]])
-
-
-def set_keys(table: MutantTable, words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the key of every row's gene set."""
-    return keys_of(table.gene, table.offsets, words)
 
 
 class _Buckets:
@@ -84,7 +65,7 @@ class MeasuredSets:
     def __init__(self, table: MutantTable, n: int, phenotypes: int) -> None:
         self.n, self.phenotypes = n, phenotypes
         self.words = gene_words(n)
-        keys = set_keys(table, self.words)
+        keys = keys_of(table.gene, table.offsets, self.words)
         order = np.lexsort((table.condition, keys))
         new = np.ones(len(table), bool)
         new[1:] = (keys[order][1:] != keys[order][:-1]) | (

@@ -10,6 +10,7 @@ see `imitation`. Everything is drawn from (seed, epoch) and the gene set, whatev
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,8 @@ from numpy.typing import NDArray
 from wildtype.errors import ConfigError
 from wildtype.mutants.evidence.imitation import GENE_FOLDS, ROW_FOLDS, TOUCHED_FOLDS, leading_pairs
 from wildtype.mutants.evidence.lookup import Asked, EvidenceIndex, EvidencePart, answer, arrays
-from wildtype.mutants.evidence.measured import keys_of
 from wildtype.mutants.evidence.tokens import EvidenceTokens
+from wildtype.mutants.rows import keys_of
 from wildtype.seeds import generator
 
 REGIMES = ("seen", "one", "none", "pair")
@@ -106,10 +107,13 @@ class OutOfFold:
             return np.zeros(len(keys), np.int64)
         return np.asarray(fold[np.minimum(np.searchsorted(known, keys), len(known) - 1)])
 
-    def _leading(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    @cached_property
+    def _codes(self) -> NDArray[np.int64]:
+        """The leading pair of every row of the index (-1: none)."""
         table = self.index.table
-        if not hasattr(self, "_codes"):
-            self._codes, _ = leading_pairs(table, table, self.index.similarity.genes)
+        return leading_pairs(table, table, self.index.similarity.genes)[0]
+
+    def _leading(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
         known, first = np.unique(self.index.keys, return_index=True)
         return known, self._code_fold()[first]
 
@@ -129,7 +133,6 @@ class OutOfFold:
         if name == "seen":
             return np.asarray(_folds(index.keys, self._word, 2, ROW_FOLDS) == fold)
         if name == "pair":
-            self._leading()
             return np.asarray(self._code_fold() == fold)
         if name == "none":
             gone = (1 << self._gene_fold(TOUCHED_FOLDS)) & fold > 0

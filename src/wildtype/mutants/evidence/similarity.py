@@ -6,6 +6,7 @@ Legend: n genes · d width of the embedding · r relations · e edges.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,7 +101,7 @@ class GeneSimilarity:
         """Return factors that bring every channel to unit mean square among similar genes."""
         from wildtype.mutants.evidence import kernels
 
-        near = self.near().tocoo()
+        near = self.near.tocoo()
         left, right = (x.astype(np.int64) for x in near.coords)
         empty = np.zeros(self.genes + 1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32)
         out = np.zeros((len(left), len(self.channels)), np.float32)
@@ -123,8 +124,9 @@ class GeneSimilarity:
         """Names of the channels of a pair of genes, in order; the last one is known where labels are."""
         return (*self.relations, *self.parts, "joint", "label profiles")
 
+    @cached_property
     def near(self) -> sparse.csr_array:
-        """Return [n, n]: for every gene the most similar ones, weight = cosine³."""
+        """[n, n]: for every gene the most similar ones, weight = cosine³."""
         found = nearest(self.unit, np.arange(self.genes), NEAREST, 0.05)
         found.data = (found.data**3).astype(np.float32)
         return found
