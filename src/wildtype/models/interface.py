@@ -200,7 +200,8 @@ def organism_tensors(
     graphs, needs, appended = organism.graphs, model.needs, organism.appended
     followed = model.priors(graphs) if priors and "priors" in needs else {}
     relations = model.relations if "relations" in needs else ()
-    whole = CellGraph.of(organism, (), metabolism=True) if "metabolism" in needs else None
+    wanted = "metabolism" in needs or ("equivalents" in needs and organism.metabolism is not None)
+    whole = CellGraph.of(organism, (), metabolism=True) if wanted else None
     return OrganismTensors(
         features,
         priors=followed,
@@ -234,6 +235,8 @@ class WildType:
     regularised : (Tensor, Tensor) or None
         Queries and keys [n, r, d_h] of the r attention heads that follow a relation, scaled so that their
         inner products are logits; where a head reads them out.
+    traits : [n, i] or None
+        What trees read of every gene.
     """
 
     cls: Tensor
@@ -241,6 +244,7 @@ class WildType:
     losses: dict[str, Tensor] = field(default_factory=dict)
     weights: Mapping[str, float] = field(default_factory=dict)
     regularised: tuple[Tensor, Tensor] | None = None
+    traits: Tensor | None = None
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from wildtype.errors import ConfigError
 from wildtype.models.cell_transformer.config import CellTransformerConfig
-from wildtype.models.interface import OrganismTensors
+from wildtype.models.interface import MetabolismTensors, OrganismTensors
 from wildtype.mutants import MutantTable
+from wildtype.mutants.evidence.effects import KnockoutEffects
 from wildtype.mutants.evidence.lookup import EvidenceIndex, EvidenceSizes
+from wildtype.nn.sparse import SparseOperator
 from wildtype.nn.threads import loops
 
 PARTS = ("train", "validation", "test", "unused", "given", "hidden")
@@ -101,20 +104,50 @@ def evidence_index(
     outputs: Sequence[str],
     mean: NDArray[np.float64],
     sd: NDArray[np.float64],
+    *,
+    trees: bool = True,
 ) -> EvidenceIndex | None:
     """Return where a model of these settings looks up evidence; None for a model that reads none.
 
     ``outputs``, ``mean`` and ``sd`` [p] are the names and the scaling of its outputs; errors as in
-    `Known.evidence`.
+    `Known.evidence`. Without ``trees``, what its trees read beyond what its network does is not looked up.
     """
     if organism.similarity is None or not isinstance(config, CellTransformerConfig):
         return None
     settings = config.evidence
     table = known.evidence(outputs, settings.also, mean, sd)
-    replacements = max(EvidenceSizes.replacements, settings.neighbours)
+    tokens, two, neighbours = settings.tokens, settings.two, settings.neighbours
+    if trees and config.trees.bags and tokens:
+        more = config.trees
+        tokens, two, neighbours = (
+            max(tokens, more.tokens),
+            max(two, more.two),
+            max(neighbours, more.neighbours),
+        )
     sizes = EvidenceSizes(
-        settings.tokens, settings.two, settings.neighbours, replacements, additive=config.head.additive
+        tokens,
+        two,
+        neighbours,
+        max(EvidenceSizes.replacements, neighbours),
+        additive=config.head.additive,
+        ranked=(settings.tokens, settings.two),
     )
     if not settings.tokens:
         table, sizes = table.take([]), EvidenceSizes(0, 0, 0, 0, additive=False)
-    return EvidenceIndex(organism.similarity, table, len(outputs) + len(settings.also), sizes, loops)
+    effects = knockout_effects(organism.metabolism) if settings.equivalents and settings.tokens else None
+    return EvidenceIndex(organism.similarity, table, len(outputs) + len(settings.also), sizes, loops, effects)
+
+
+def knockout_effects(metabolism: MetabolismTensors | None) -> KnockoutEffects | None:
+    """Return which mutants lose the same reactions; None without metabolism."""
+    if metabolism is None:
+        return None
+
+    def matrix(operator: SparseOperator) -> sparse.csr_array:
+        rows, columns = (x.numpy() for x in operator.edges())
+        values = operator.values.double().numpy()
+        return sparse.coo_array((values, (rows, columns)), shape=operator.shape).tocsr()
+
+    return KnockoutEffects(
+        matrix(metabolism.complexes), matrix(metabolism.isozymes), matrix(metabolism.stoichiometry)
+    )

@@ -50,6 +50,7 @@ from wildtype.phenotypes.units import held_out_units
 from wildtype.profiling.memory import PeakMemory
 from wildtype.profiling.record import FILE
 from wildtype.report.table import to_markdown
+from wildtype.runs.after import grow
 from wildtype.runs.baselines import predict_baseline, predict_closed_form, triples
 from wildtype.runs.closure import IMPLIED_TAU, implied_tau
 from wildtype.runs.comparing import compare, compare_across, compare_profiles_of
@@ -187,11 +188,13 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
         say(f"embeddings {path}: {data.whole.organism.features[Path(path).stem].note}")
 
     with PeakMemory() as memory:
-        model, reports = _fit(config, data, model, tensors, folder, fingerprint)
+        members, reports = _fit(config, data, model, tensors, folder, fingerprint)
         if config.execution != "training":
             return Run(folder)
-        checkpoint = _checkpoint(config, data, model, tensors, reports)
         start = time.perf_counter()
+        grow(config, data, tensors, members, say)
+        model = members[0] if len(members) == 1 else Ensemble(members).eval()
+        checkpoint = _checkpoint(config, data, model, tensors, reports)
         predicted = {config.model.name: checkpoint.predict_measured(data.part("test"))}
     seconds = {config.model.name: sum(r.seconds for r in reports) + time.perf_counter() - start}
     peak = {config.model.name: memory.peak}
@@ -223,10 +226,10 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
     }
     checkpoint.save(folder / "checkpoint")
     _write_predictions(data, predicted, folder / "predictions.parquet")
-    members = [i for i, p in enumerate(data.dataset.phenotypes) if p.group]
-    if members:
+    grouped = [i for i, p in enumerate(data.dataset.phenotypes) if p.group]
+    if grouped:
         with writing(folder / MEMBERS) as target:
-            by_member(data.dataset, data.split.test, predicted, members).to_csv(target, index=False)
+            by_member(data.dataset, data.split.test, predicted, grouped).to_csv(target, index=False)
     across = (
         compare_across(config, data, predicted, seconds, peak, say)
         if len(data.dataset.phenotypes) > 1
@@ -327,7 +330,7 @@ def _fit(
     tensors: OrganismTensors,
     folder: Path,
     fingerprint: str,
-) -> tuple[Model, list[FitReport]]:
+) -> tuple[list[Model], list[FitReport]]:
     """Fit ``model``, and further members in folders of their own; snapshots are members too."""
     members, reports = [model], []
     for number in range(config.training.members):
@@ -365,7 +368,7 @@ def _fit(
             for member, room in zip(members, rooms, strict=True)
             for weights in read_snapshots(room, config.training)
         ]
-    return (members[0] if len(members) == 1 else Ensemble(members).eval()), reports
+    return members, reports
 
 
 def _with_weights(model: Model, weights: dict[str, Tensor]) -> Model:

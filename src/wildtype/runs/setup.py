@@ -78,14 +78,21 @@ class Loaders:
 
 
 def loaders(
-    config: TrainConfig, data: RunData, organism: OrganismTensors, seed: int, *, shuffle: bool = True
+    config: TrainConfig,
+    data: RunData,
+    organism: OrganismTensors,
+    seed: int,
+    *,
+    shuffle: bool = True,
+    trees: bool = False,
 ) -> Loaders:
-    """Return the batches of a run, with evidence for a model that reads it."""
+    """Return the batches of a run, with evidence for a model that reads it, or for its ``trees``."""
     size = config.training.batch_size
     train = MutantLoader(data.scaled("train"), size, shuffle=shuffle, seed=seed)
     validation = MutantLoader(data.scaled("validation"), size)
     names = [p.name for p in data.dataset.phenotypes]
-    index = evidence_index(config.model, organism, data.known(), names, data.scaler.mean, data.scaler.sd)
+    mean, sd = data.scaler.mean, data.scaler.sd
+    index = evidence_index(config.model, organism, data.known(), names, mean, sd, trees=trees)
     if index is None:
         return Loaders(train, validation)
     if not config.model.evidence.tokens:

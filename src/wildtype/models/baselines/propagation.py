@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.models.baselines.base import Baseline
-from wildtype.models.baselines.boosting import BAGS, BoostedTrees
+from wildtype.models.baselines.boosting import BAGS
 from wildtype.models.baselines.evidence import Evidence
+from wildtype.models.boosted_trees import BoostedTrees
 from wildtype.mutants import MutantTable
 from wildtype.mutants.evidence.imitation import folds, regime
 from wildtype.organism import Organism
@@ -53,7 +54,9 @@ class BoostingPropagation(Baseline):
         label_features = np.concatenate(labels) if labels else self._evidence.features(train) * np.nan
         x = np.concatenate([self._groundwork.features(train)[rows], label_features], axis=1)
         held = self._table_features(validation)
-        self._trees = BoostedTrees(x, train.value[rows], held, validation, self.fixed, bags=BAGS, seed=seed)
+        self._trees = BoostedTrees(
+            x, train.value[rows], held, validation.value, self.fixed, bags=BAGS, seed=seed
+        )
         self.chosen = self._trees.chosen
 
     def _table_features(self, table: MutantTable) -> NDArray[np.float32]:

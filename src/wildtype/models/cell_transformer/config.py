@@ -57,7 +57,8 @@ class EvidenceConfig:
     Attributes
     ----------
     tokens : int
-        Measured mutants one edit away that a mutant attends to; 0 switches all evidence off.
+        Measured mutants one edit away that a mutant attends to; 0 switches all evidence off, trees and
+        equivalents too.
     two : int
         Measured mutants two edits away.
     neighbours : int
@@ -71,6 +72,9 @@ class EvidenceConfig:
         seen) and ``pair`` (the leading pair unseen). Empty: as validation mutants are, judged by their genes.
     also : list of str
         Further phenotypes of the dataset whose measurements are evidence.
+    equivalents : bool
+        Whether mutants that lose the same reactions of the organism's metabolism, if it has one, are looked
+        up: how much they count is found on the validation rows, once the network is trained.
     """
 
     tokens: int = 32
@@ -82,6 +86,40 @@ class EvidenceConfig:
     dropout: float = 0.1
     imitate: dict[str, float] = field(default_factory=dict)
     also: list[str] = field(default_factory=list)
+    equivalents: bool = False
+
+
+@dataclass
+class TreesConfig:
+    """Boosted trees over the evidence, averaged with the network.
+
+    Attributes
+    ----------
+    bags : int
+        Models whose trees are averaged; 0: no trees.
+    draws : int
+        How often every training mutant is asked about, each time with other measurements hidden.
+    leaves : list of int
+        Leaves per tree to choose from, by the validation rows; empty: 7, 15 and 31.
+    iterations : int
+        Trees of one model; 0: as many as do best on the validation rows.
+    share : float
+        How much trees count beside the network, from 0 to 1; negative: found on the validation rows.
+    tokens, two, neighbours : int
+        As in the evidence of the network, where it has fewer: trees read more for little.
+    features : bool
+        Whether trees read every feature of the genes, or those of small blocks alone.
+    """
+
+    bags: int = 0
+    draws: int = 1
+    leaves: list[int] = field(default_factory=list)
+    iterations: int = 0
+    share: float = -1.0
+    tokens: int = 160
+    two: int = 64
+    neighbours: int = 24
+    features: bool = False
 
 
 @dataclass
@@ -159,6 +197,7 @@ class CellTransformerConfig:
     prior: PriorConfig = field(default_factory=PriorConfig)
     head: HeadConfig = field(default_factory=HeadConfig)
     evidence: EvidenceConfig = field(default_factory=EvidenceConfig)
+    trees: TreesConfig = field(default_factory=TreesConfig)
 
     @property
     def needs_similarity(self) -> bool:
@@ -211,6 +250,15 @@ def check(config: CellTransformerConfig) -> None:
         raise ConfigError("model.evidence.heads, .value and .hidden must be at least 1")
     if not 0 <= evidence.dropout < 1:
         raise ConfigError(f"model.evidence.dropout={evidence.dropout}: a share from 0 to below 1")
+    trees = config.trees
+    if min(trees.bags, trees.iterations) < 0 or trees.draws < 1 or any(leaves < 2 for leaves in trees.leaves):
+        raise ConfigError(
+            f"model.trees.bags={trees.bags}, iterations={trees.iterations}, draws={trees.draws}, "
+            f"leaves={trees.leaves}: bags and iterations must be at least 0, draws at least 1 and leaves at "
+            f"least 2"
+        )
+    if trees.share > 1:
+        raise ConfigError(f"model.trees.share={trees.share}: a share is at most 1; negative: found by itself")
     if config.head.rank < 1:
         raise ConfigError(f"model.head.rank={config.head.rank} must be at least 1")
     if config.prior.loss not in ("kl", "bce"):

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
+from torch import Tensor
 
 from wildtype.errors import ConfigError, ShapeError
 from wildtype.models.cell_transformer.config import CellTransformerConfig, PriorHead, assign_heads, check
 from wildtype.models.cell_transformer.encoder import Encoder
+from wildtype.models.cell_transformer.equivalents import Equivalents
 from wildtype.models.cell_transformer.head import PerturbationHead
+from wildtype.models.cell_transformer.trees import EvidenceTrees
 from wildtype.models.interface import Model, OrganismTensors, Output, Prediction, WildType, prior_operator
 from wildtype.mutants.batch import MutantBatch
 from wildtype.nn.sparse import SparseOperator
@@ -41,7 +45,7 @@ class CellTransformer(Model):
         If settings do not fit each other or the relations.
     """
 
-    needs = ("features", "priors")
+    needs: tuple[str, ...] = ("features", "priors")
     by_gene = ("encoder.table",)
     by_feature = ("encoder.project.1.weight",)
 
@@ -64,9 +68,15 @@ class CellTransformer(Model):
         self.genes = genes
         self.features = features
         self.encoder = Encoder(config, genes, features, self.prior_heads)
-        self.head = PerturbationHead(
-            config, Output.of(phenotypes), conditions, channels, traits, len(self.prior_heads)
-        )
+        outputs = Output.of(phenotypes)
+        self.head = PerturbationHead(config, outputs, conditions, channels, traits, len(self.prior_heads))
+        evidence = channels > 0 and config.evidence.tokens > 0
+        if evidence and config.evidence.equivalents:
+            self.needs = (*self.needs, "equivalents")
+        self.equivalents = Equivalents(outputs) if evidence and config.evidence.equivalents else None
+        self.trees = None
+        if evidence and config.trees.bags:
+            self.trees = EvidenceTrees(outputs, len(config.evidence.also), conditions)
 
     def priors(self, graphs: GeneGraphs) -> dict[str, SparseOperator]:
         """Return the operator over tokens of every relation that a head follows."""
@@ -97,9 +107,28 @@ class CellTransformer(Model):
             )
         cls, genes, losses, regularised = self.encoder(organism, stream)
         weights = {name: self.prior_heads[name].weight for name in losses}
-        return WildType(cls, genes, losses, weights, regularised)
+        return WildType(cls, genes, losses, weights, regularised, self._traits(organism))
+
+    def _traits(self, organism: OrganismTensors) -> Tensor | None:
+        """Return what trees read of every gene [n, i]."""
+        if self.trees is None or organism.similarity is None:
+            return None
+        traits = torch.from_numpy(organism.similarity.traits).to(organism.features.device)
+        return torch.cat([traits, organism.features], dim=1) if self.config.trees.features else traits
 
     def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
-        """Predict the phenotypes [b, p] of a batch of mutants, in units of the scaled labels."""
-        prediction: Prediction = self.head(wild_type, mutants)
+        """Predict the phenotypes [b, p] of a batch of mutants, in units of the scaled labels.
+
+        Trees and equivalents are no part of training: they are fitted when the network is done.
+        """
+        given, settings = mutants.evidence, self.config.evidence
+        if given is not None and self.trees is not None:
+            few = given.first(settings.tokens, settings.two, settings.neighbours)
+            prediction: Prediction = self.head(wild_type, replace(mutants, evidence=few))
+        else:
+            prediction = self.head(wild_type, mutants)
+        if self.trees is not None and not self.training:
+            prediction.mean = self.trees(wild_type, mutants, prediction.mean)
+        if self.equivalents is not None and given is not None and not self.training:
+            prediction.mean = self.equivalents(prediction.mean, given)
         return prediction

@@ -95,13 +95,14 @@ def _one_edit(
     less_keys: Any, less_slots: Any, less_start: Any, entry_row: Any, entry_gene: Any,
     whole_keys: Any, whole_slots: Any, whole_start: Any, whole_row: Any, row_condition: Any,
     k_indptr: Any, k_indices: Any, k_data: Any, p_indptr: Any, p_indices: Any, p_data: Any,
-    spread: Any, best: Any, row: Any, edit: Any, old: Any, new: Any,
+    spread: Any, best: Any, ranked: int, row: Any, edit: Any, old: Any, new: Any,
 ) -> None:  # fmt: skip
-    """Write the best measured mutants one edit away from queries ``first`` … ``last``-1.
+    """Write the best measured mutants one edit away from queries ``first`` … ``last``-1, best first.
 
     Their row, edit and genes: ``row``, ``edit``, ``old`` and ``new`` [q, t] are -1 on entry. ``best`` [t] and
     ``spread`` [contexts], zero on entry and exit, are scratch. The best are those of the same condition, then
-    smaller and larger sets, then those whose genes are most similar.
+    smaller and larger sets, then those whose genes are most similar; where there are at most ``ranked``, no
+    gene is compared.
     """
     t = row.shape[1]
     for query in range(first, last):
@@ -109,12 +110,17 @@ def _one_edit(
         whole = np.uint64(0)
         for at in range(offsets[query], offsets[query + 1]):
             whole += words[gene[at]]
-        candidates = 0
+        bucket = _find(whole, less_keys, less_slots)
+        candidates = less_start[bucket + 1] - less_start[bucket] if bucket >= 0 else 0
         for at in range(offsets[query], offsets[query + 1]):
-            bucket = _find(whole - words[gene[at]], less_keys, less_slots)
+            less = whole - words[gene[at]]
+            bucket = _find(less, less_keys, less_slots)
             if bucket >= 0:
                 candidates += less_start[bucket + 1] - less_start[bucket]
-        crowded = candidates > t
+            bucket = _find(less, whole_keys, whole_slots)
+            if bucket >= 0:
+                candidates += whole_start[bucket + 1] - whole_start[bucket]
+        crowded = candidates > min(t, ranked)
         for at in range(offsets[query], offsets[query + 1]):
             g = gene[at]
             less = whole - words[g]
@@ -164,16 +170,20 @@ def _one_edit(
                     row[query, place], edit[query, place] = entry_row[e], ADDED
                     old[query, place], new[query, place] = -1, entry_gene[e]
                     used = min(used + 1, t)
+        if used > ranked:
+            order = np.argsort(-best[:used], kind="mergesort")
+            for column in (row, edit, old, new):
+                column[query, :used] = column[query, :used][order]
 
 
 def _two_edits(
     first: int, last: int, words: Any, gene: Any, offsets: Any, condition: Any,
     whole_keys: Any, whole_slots: Any, whole_start: Any, whole_row: Any, row_condition: Any,
-    neighbour: Any, near: Any, pairs: int, value: Any, known: Any, best: Any, row: Any, old: Any, new: Any,
-    total: Any, weight: Any,
+    neighbour: Any, near: Any, pairs: int, value: Any, known: Any, best: Any, ranked: int,
+    row: Any, old: Any, new: Any, total: Any, weight: Any,
 ) -> None:  # fmt: skip
-    """Write the best measured mutants with two genes replaced by neighbours, and what all of them say
-    together.
+    """Write the best measured mutants with two genes replaced by neighbours, best first if they are more than
+    ``ranked``, and what all of them say together.
 
     ``total`` and ``weight`` [q, p] take Σ w y and Σ w over all of them, w the product of both likenesses;
     ``value`` and ``known`` [m, p] are 0 where nothing was measured.
@@ -224,6 +234,11 @@ def _two_edits(
                                 old[query, place, 0], old[query, place, 1] = a, b
                                 new[query, place, 0], new[query, place, 1] = c, d
                                 used = min(used + 1, t)
+        if used > ranked:
+            order = np.argsort(-best[:used], kind="mergesort")
+            row[query, :used] = row[query, :used][order]
+            old[query, :used] = old[query, :used][order]
+            new[query, :used] = new[query, :used][order]
 
 
 def _similar(

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.evidence import kernels
+from wildtype.mutants.evidence.effects import KnockoutEffects
 from wildtype.mutants.evidence.measured import MeasuredSets, additive_effects
 from wildtype.mutants.evidence.similarity import GeneSimilarity
 from wildtype.mutants.evidence.tokens import EvidenceTokens, joined
@@ -46,6 +48,9 @@ class EvidenceSizes:
         Neighbours per gene that replace it where two genes are replaced.
     additive : bool
         Whether the additive model is fitted; its effects are 0 otherwise.
+    ranked : (int, int)
+        So many tokens, one and two edits away, are the best there are, in order; None: all of them, in any
+        order.
     """
 
     tokens: int = 32
@@ -53,6 +58,7 @@ class EvidenceSizes:
     neighbours: int = 8
     replacements: int = 32
     additive: bool = True
+    ranked: tuple[int, int] | None = None
 
 
 class EvidenceIndex:
@@ -70,6 +76,8 @@ class EvidenceIndex:
         How much is looked up.
     run : callable
         Runs work(0) … work(count - 1), perhaps beside each other.
+    effects : KnockoutEffects, optional
+        Which mutants lose the same reactions, of an organism with metabolism.
     """
 
     def __init__(
@@ -79,6 +87,7 @@ class EvidenceIndex:
         phenotypes: int,
         sizes: EvidenceSizes | None = None,
         run: Callable[[int, Callable[[int], None]], None] | None = None,
+        effects: KnockoutEffects | None = None,
     ) -> None:
         self.similarity, self.table, self.phenotypes = similarity, table, phenotypes
         self.sizes = sizes or EvidenceSizes()
@@ -86,13 +95,36 @@ class EvidenceIndex:
         self.words = gene_words(similarity.genes)
         self.keys = keys_of(table.gene, table.offsets, self.words)
         self.near = similarity.near
-        self._measured = np.unique(self.keys)
+        self._measured, first, of = np.unique(self.keys, return_index=True, return_inverse=True)
         self._parts: dict[int, EvidencePart] = {}
+        self.effects = effects
+        self._effect = self.keys[first] if effects is None else self.effect_keys(table)[first]
+        self.hidden_with = self._effect[of]
+        """Rows of one word are hidden together out of fold: of one gene set or of one known effect."""
+        self.gene_hidden_with = self.words if effects is None else effects.alone
+        """The same of genes."""
 
     def part(self, hidden: NDArray[np.bool_] | None = None) -> EvidencePart:
         """Return the evidence without the rows ``hidden`` of the table."""
         table = self.table if hidden is None else self.table.take(~hidden)
         return EvidencePart(self, MeasuredSets(table, len(self.words), self.phenotypes))
+
+    def effect_keys(self, asked: Asked) -> NDArray[np.uint64]:
+        """Return what mutants lose, as keys [q]; all 0 where it cannot be told."""
+        gene, offsets, condition = arrays(asked)
+        if self.effects is None:
+            return np.zeros(len(offsets) - 1, np.uint64)
+        kind, dose = (
+            x if x is None or isinstance(x, np.ndarray) else x.numpy() for x in (asked.kind, asked.dose)
+        )
+        assert kind is not None
+        return self.effects.keys(gene, offsets, kind, condition, dose)
+
+    def hides(self, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Return the words of ``hidden_with`` for keys [q] of measured gene sets."""
+        if not len(self._measured):
+            return keys
+        return self._effect[np.minimum(np.searchsorted(self._measured, keys), len(self._measured) - 1)]
 
     def tokens_of(self, asked: Asked) -> EvidenceTokens:
         """Return the evidence of every mutant asked about; measured values in it are not read.
@@ -104,9 +136,8 @@ class EvidenceIndex:
         keys = keys_of(gene, offsets, self.words)
         at = np.minimum(np.searchsorted(self._measured, keys), max(len(self._measured) - 1, 0))
         measured = self._measured[at] == keys if len(self._measured) else np.zeros(len(keys), bool)
-        return answer(
-            self._fold, np.where(measured, (keys % FOLDS).astype(np.int64), -1), gene, offsets, condition
-        )
+        number = np.where(measured, (keys % FOLDS).astype(np.int64), -1)
+        return answer(self._fold, number, gene, offsets, condition, self.effect_keys(asked))
 
     def _fold(self, fold: int) -> EvidencePart:
         if fold not in self._parts:
@@ -131,11 +162,12 @@ def answer(
     gene: NDArray[np.int64],
     offsets: NDArray[np.int64],
     condition: NDArray[np.int64],
+    effect: NDArray[np.uint64],
 ) -> EvidenceTokens:
     """Return the evidence of queries, each answered by the part of its ``number`` [q]."""
     found = np.unique(number)
     if len(found) == 1:
-        return part(int(found[0])).tokens_of(gene, offsets, condition)
+        return part(int(found[0])).tokens_of(gene, offsets, condition, effect)
     sizes = np.diff(offsets)
     row = np.repeat(np.arange(len(number)), sizes)
     rows = [np.flatnonzero(number == i) for i in found]
@@ -143,7 +175,7 @@ def answer(
     for i, chosen in zip(found, rows, strict=True):
         ends = np.concatenate([[0], np.cumsum(sizes[chosen])]).astype(np.int64)
         inside = gene[np.isin(row, chosen)]
-        parts.append(part(int(i)).tokens_of(inside, ends, condition[chosen]))
+        parts.append(part(int(i)).tokens_of(inside, ends, condition[chosen], effect[chosen]))
     return joined(parts, rows, row)
 
 
@@ -228,6 +260,7 @@ class EvidencePart:
         """
         index, less, whole = self.index, self.measured.less, self.measured.whole
         q, t, near, profiles = len(offsets) - 1, index.sizes.tokens, index.near, self.profiles
+        ranked = t if index.sizes.ranked is None else index.sizes.ranked[0]
         row, edit, old, new = (np.full((q, t), -1, np.int64) for _ in range(4))
 
         def work(i: int) -> None:
@@ -236,7 +269,7 @@ class EvidencePart:
                 less.keys, less.slots, less.start, self.measured.entry_row, self.measured.entry_gene,
                 whole.keys, whole.slots, whole.start, whole.order, self.measured.condition,
                 near.indptr, near.indices, near.data, profiles.indptr, profiles.indices, profiles.data,
-                np.zeros(profiles.shape[1], np.float32), np.zeros(t, np.float32), row, edit, old, new,
+                np.zeros(profiles.shape[1], np.float32), np.zeros(t, np.float32), ranked, row, edit, old, new,
             )  # fmt: skip
 
         index.run(-(-q // CHUNK) if t else 0, work)
@@ -248,6 +281,7 @@ class EvidencePart:
         """Return the measured mutants with two genes of a query replaced by neighbours, and what all say."""
         index, whole = self.index, self.measured.whole
         q, u = len(offsets) - 1, index.sizes.two
+        ranked = u if index.sizes.ranked is None else index.sizes.ranked[1]
         row = np.full((q, u), -1, np.int64)
         old, new = (np.full((q, u, 2), -1, np.int64) for _ in range(2))
         total, weight = (np.zeros((q, self.measured.phenotypes), np.float32) for _ in range(2))
@@ -257,16 +291,23 @@ class EvidencePart:
                 i * CHUNK, min((i + 1) * CHUNK, q), index.words, gene, offsets, condition,
                 whole.keys, whole.slots, whole.start, whole.order, self.measured.condition,
                 self.neighbour, self.near, PAIRS, self.filled, self.known,
-                np.zeros(u, np.float32), row, old, new, total, weight,
+                np.zeros(u, np.float32), ranked, row, old, new, total, weight,
             )  # fmt: skip
 
         index.run(-(-q // CHUNK) if u else 0, work)
         return FoundPairs(row, old, new, total, weight)
 
     def tokens_of(
-        self, gene: NDArray[np.int64], offsets: NDArray[np.int64], condition: NDArray[np.int64]
+        self,
+        gene: NDArray[np.int64],
+        offsets: NDArray[np.int64],
+        condition: NDArray[np.int64],
+        effect: NDArray[np.uint64] | None = None,
     ) -> EvidenceTokens:
-        """Return the evidence of mutants; their own gene sets must not be among the measurements."""
+        """Return the evidence of mutants; their own gene sets must not be among the measurements.
+
+        Without their ``effect`` [q], as `EvidenceIndex.effect_keys` has it, no equivalents are looked up.
+        """
         one = self.one_edit(gene, offsets, condition)
         two = self.two_edits(gene, offsets, condition)
         neighbours = self.index.sizes.neighbours
@@ -274,6 +315,7 @@ class EvidencePart:
         value2, known2, same2 = self._values(two.row, condition)
         near = self.neighbour[gene, :neighbours]
         of, left, right = pairs_in(gene, offsets)
+        equal, equal_known = self._equal(len(offsets) - 1, effect)
         arrays = {
             "one": self.similar(one.old, one.new),
             "one_edit": np.maximum(one.edit, 0),
@@ -305,6 +347,8 @@ class EvidencePart:
             "pair_row": of,
             "pair_left": left,
             "pair_right": right,
+            "equal": equal,
+            "equal_known": equal_known,
         }
         return EvidenceTokens(
             **{name: torch.from_numpy(np.ascontiguousarray(a)) for name, a in arrays.items()}
@@ -313,6 +357,27 @@ class EvidencePart:
     def _traits(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float32]:
         a, b = (self.index.similarity.traits[genes] for genes in (left, right))
         return np.concatenate([a + b, np.abs(a - b), a * b], axis=1)
+
+    @cached_property
+    def _effects(self) -> tuple[NDArray[np.uint64], NDArray[np.float32], NDArray[np.bool_]]:
+        """What is measured of every effect: keys [u], mean values and whether there are any [u, p]."""
+        keys, of = np.unique(self.index.effect_keys(self.measured.mutants), return_inverse=True)
+        shape = (len(keys), self.measured.phenotypes)
+        total, count = np.zeros(shape), np.zeros(shape)
+        np.add.at(total, of, self.filled)
+        np.add.at(count, of, self.known)
+        return keys, (total / np.maximum(count, 1)).astype(np.float32), count > 0
+
+    def _equal(
+        self, queries: int, effect: NDArray[np.uint64] | None
+    ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        shape = (queries, self.measured.phenotypes)
+        if effect is None or self.index.effects is None or not len(self.measured):
+            return np.zeros(shape, np.float32), np.zeros(shape, bool)
+        keys, value, known = self._effects
+        at = np.minimum(np.searchsorted(keys, effect), len(keys) - 1)
+        found = (keys[at] == effect)[:, None] & known[at]
+        return np.where(found, value[at], 0).astype(np.float32), found
 
     def _values(
         self, row: NDArray[np.int64], condition: NDArray[np.int64]

@@ -2,7 +2,9 @@
 will.
 
 A training mutant never sees its own gene set, nor, drawn anew in every epoch, that of a tenth of the
-others: else the model could tell its label from what is missing. How many of its genes it sees nothing of
+others: else the model could tell its label from what is missing. Where it can be told which mutants lose the
+same reactions, they are hidden together: a mutant learns from those that are like it, not from those that are
+the same. How many of its genes it sees nothing of
 follows the split:
 see `imitation`. Everything is drawn from (seed, epoch) and the gene set, whatever the order of batches.
 """
@@ -77,14 +79,14 @@ class OutOfFold:
         for i, name in enumerate(self.shares):
             rows = regime == i
             number[rows] = REGIMES.index(name) * 10**6 + self._fold(name, keys, gene, offsets)[rows]
-        return answer(self._part, number, gene, offsets, condition)
+        return answer(self._part, number, gene, offsets, condition, self.index.effect_keys(asked))
 
     def _fold(
         self, name: str, keys: NDArray[np.uint64], gene: NDArray[np.int64], offsets: NDArray[np.int64]
     ) -> NDArray[np.int64]:
         """Return the fold [q] whose records are hidden from each query; of ``none``, a mask of folds."""
         if name == "seen":
-            return _folds(keys, self._word, 2, ROW_FOLDS)
+            return _folds(self.index.hides(keys), self._word, 2, ROW_FOLDS)
         if name == "pair":
             return self._pair_folds(keys)
         if name == "none":
@@ -98,7 +100,7 @@ class OutOfFold:
         return np.asarray(self._gene_fold(GENE_FOLDS)[hidden])
 
     def _gene_fold(self, folds: int) -> NDArray[np.int64]:
-        return _folds(self.index.words, self._word, 4, folds)
+        return _folds(self.index.gene_hidden_with, self._word, 4, folds)
 
     def _pair_folds(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Return the fold of the leading pair of every gene set, which must be one of the index."""
@@ -131,7 +133,7 @@ class OutOfFold:
         """Return which rows of the index one fold hides."""
         index = self.index
         if name == "seen":
-            return np.asarray(_folds(index.keys, self._word, 2, ROW_FOLDS) == fold)
+            return np.asarray(_folds(index.hidden_with, self._word, 2, ROW_FOLDS) == fold)
         if name == "pair":
             return np.asarray(self._code_fold() == fold)
         if name == "none":

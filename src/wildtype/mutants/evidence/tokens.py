@@ -46,6 +46,8 @@ class EvidenceTokens:
         Similarity of the pairs of genes within each query.
     pair_traits : float32 [s, 3 k]
         Sum, distance and product of the k traits of both genes.
+    equal : float32 [q, p], equal_known : bool [q, p]
+        Mean of mutants that lose the same reactions (see `effects`), 0 where unknown.
     """
 
     one: Tensor
@@ -76,10 +78,21 @@ class EvidenceTokens:
     pair_row: Tensor
     pair_left: Tensor
     pair_right: Tensor
+    equal: Tensor
+    equal_known: Tensor
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> EvidenceTokens:
         """Return the tokens on another device."""
         return self._map(lambda x: x.to(device, non_blocking=non_blocking))
+
+    def first(self, one: int, two: int, near: int) -> EvidenceTokens:
+        """Return the first tokens of each kind alone, as views: the best ones, where they were ranked."""
+        kept: dict[str, Any] = {}
+        for f in fields(self):
+            column = getattr(self, f.name)
+            count = {"one": one, "two": two, "near": near}.get(f.name.split("_")[0])
+            kept[f.name] = column if count is None or f.name == "two_all" else column[:, :count]
+        return EvidenceTokens(**kept)
 
     def pin_memory(self) -> EvidenceTokens:
         """Return the tokens in page-locked memory, for asynchronous copies to a GPU."""

@@ -1,0 +1,133 @@
+"""`EvidenceFeatures`: evidence of a batch as columns of numbers, without anything to learn; what trees read.
+
+Means over tokens are weighted by how alike the exchanged genes are, one column per channel of similarity; NaN
+stands where there is nothing to average.
+
+Legend: b mutants · Σk their genes · t, u tokens one and two edits away · c channels of similarity · p
+phenotypes · i traits per gene · f features.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from wildtype.mutants import Kind
+from wildtype.mutants.batch import MutantBatch
+from wildtype.mutants.evidence.kernels import ADDED, REMOVED, REPLACED
+from wildtype.mutants.evidence.tokens import EvidenceTokens
+from wildtype.nn.ragged import pad_ragged, segment_ids
+
+
+class EvidenceFeatures:
+    """Features of a batch: what all phenotypes share, and what the labels of one say.
+
+    Parameters
+    ----------
+    mutants : MutantBatch
+        With evidence.
+    traits : float [n, i]
+        Of every gene.
+    conditions : int
+        Number of conditions that there are.
+    """
+
+    def __init__(self, mutants: MutantBatch, traits: Tensor, conditions: int) -> None:
+        assert mutants.evidence is not None
+        self.tokens: EvidenceTokens = mutants.evidence
+        self.b, self.offsets, self.conditions = len(mutants), mutants.offsets, conditions
+        self.row = segment_ids(mutants.offsets)
+        tokens = self.tokens
+        replaced = (tokens.one_mask & (tokens.one_edit == REPLACED)).unsqueeze(-1)
+        self.one_weight = _with_total(tokens.one.clamp(min=0)) * replaced
+        left, right = tokens.two.clamp(min=0).unbind(-2)
+        products = [left * right, left.sum(-1, keepdim=True) * right.sum(-1, keepdim=True)]
+        self.two_weight = torch.cat(products, dim=-1) * tokens.two_mask.unsqueeze(-1)
+        self.near_weight = _with_total(tokens.near.clamp(min=0)) * tokens.near_mask.unsqueeze(-1)
+        # The gene of the query that a token exchanges, as a position among all genes of the batch.
+        genes, there = pad_ragged(mutants.gene, mutants.offsets, fill=-1)
+        found = (tokens.one_old.unsqueeze(-1) == genes.unsqueeze(1)) & there.unsqueeze(1)
+        self.item = mutants.offsets[:-1, None] + found.int().argmax(-1) if genes.shape[1] else tokens.one_old
+        self.shared = self._shared(mutants, traits)
+
+    def _shared(self, mutants: MutantBatch, traits: Tensor) -> Tensor:
+        order = mutants.offsets.diff().float()[:, None]
+        kinds = torch.nn.functional.one_hot(mutants.kind.long(), len(Kind)).float()
+        parts = [
+            order,
+            mutants.condition.float()[:, None],
+            self._sum(kinds, self.row),
+            *self._reduced(traits[mutants.gene], self.row),
+        ]
+        if mutants.dose is not None:
+            parts.append(self._sum(torch.nan_to_num(mutants.dose.float())[:, None], self.row))
+        pairs = torch.cat([self.tokens.pair, self.tokens.pair_traits], dim=1)
+        low, high, _ = self._reduced(pairs, self.tokens.pair_row)
+        parts += [low, high, self._mean(pairs, self.tokens.pair_row)]
+        return torch.cat(parts, dim=1)
+
+    def labels(self, phenotype: int) -> Tensor:
+        """Return what the measurements of one phenotype say [b, ·]."""
+        t, p = self.tokens, self.tokens.one_value.shape[-1]
+        own = t.own[:, phenotype::p]
+        near = torch.nan_to_num(_weighted(self.near_weight, t.near_statistics[..., phenotype]))
+        parts = [*self._reduced(own, self.row), self._sum(t.own_effect[:, [phenotype]], self.row)]
+        parts += [*self._reduced(near, self.row), self._mean(near, self.row)]
+        value, known = t.one_value[..., phenotype], t.one_known[..., phenotype] & t.one_mask
+        weight = self.one_weight * known.unsqueeze(-1)
+        parts += [_weighted(weight, value), weight.sum(1)]
+        if self.conditions > 1:
+            parts.append(_weighted(weight[..., -2:] * t.one_same.unsqueeze(-1), value))
+        # What is known with each gene of the query exchanged, one after the other.
+        item = self.item.clamp(min=0, max=max(len(t.own) - 1, 0))
+        sums = torch.stack([weight[..., -2] * value, weight[..., -2]], dim=-1).flatten(0, 1)
+        sides = sums.new_zeros(len(t.own), 2).index_add(0, item.flatten(), sums) if len(t.own) else sums[:0]
+        parts += self._reduced(_ratio(sides[:, :1], sides[:, 1:]), self.row)[:2]
+        for edit in (REPLACED, REMOVED, ADDED):
+            there = known & (t.one_edit == edit)
+            number = there.sum(1, keepdim=True).float()
+            parts += [
+                number,
+                _ratio((value * there).sum(1, keepdim=True), number),
+                _finite(value.masked_fill(~there, torch.inf).amin(1, keepdim=True)),
+                _finite(value.masked_fill(~there, -torch.inf).amax(1, keepdim=True)),
+            ]
+        value, known = t.two_value[..., phenotype], t.two_known[..., phenotype]
+        weight = self.two_weight * known.unsqueeze(-1)
+        parts += [_weighted(weight, value), weight.sum(1), t.two_all[:, phenotype::p]]
+        return torch.cat(parts, dim=1)
+
+    def _sum(self, x: Tensor, row: Tensor) -> Tensor:
+        return x.new_zeros(self.b, x.shape[1]).index_add(0, row, x)
+
+    def _mean(self, x: Tensor, row: Tensor) -> Tensor:
+        return self._sum(x, row) / torch.bincount(row, minlength=self.b).clamp(min=1)[:, None]
+
+    def _reduced(self, x: Tensor, row: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return smallest, largest (NaN: nothing known) and sum over the items of every mutant [b, ·]."""
+        index = row[:, None].expand_as(x)
+        known = ~x.isnan()
+        low = x.new_full((self.b, x.shape[1]), torch.inf)
+        low = low.scatter_reduce(0, index, x.masked_fill(~known, torch.inf), "amin")
+        high = x.new_full((self.b, x.shape[1]), -torch.inf)
+        high = high.scatter_reduce(0, index, x.masked_fill(~known, -torch.inf), "amax")
+        return _finite(low), _finite(high), self._sum(torch.nan_to_num(x), row)
+
+
+def _with_total(weight: Tensor) -> Tensor:
+    """Return weights [.., c + 2]: with their sum over channels, and its cube, which only the nearest have."""
+    total = weight.sum(-1, keepdim=True)
+    return torch.cat([weight, total, total**3], dim=-1)
+
+
+def _weighted(weight: Tensor, value: Tensor) -> Tensor:
+    """Return means [b, c] of values [b, t] by weights [b, t, c]; NaN where all weights are 0."""
+    return _ratio(torch.einsum("btc,bt->bc", weight, value), weight.sum(1))
+
+
+def _ratio(total: Tensor, weight: Tensor) -> Tensor:
+    return torch.where(weight > 1e-9, total / weight.clamp(min=1e-9), torch.nan)
+
+
+def _finite(x: Tensor) -> Tensor:
+    return x.masked_fill(x.isinf(), torch.nan)

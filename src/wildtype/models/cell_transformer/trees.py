@@ -1,0 +1,115 @@
+"""`EvidenceTrees`: boosted trees over the same evidence as the network, averaged with what it says.
+
+Trees and networks err differently on the same evidence: trees cut it into steps, networks weigh it. Their
+mean is better than either (docs/evidence.md has the figures). Trees are fitted after the network, to training
+mutants that are asked about as in its training; how much they count follows from validation rows.
+
+Legend: b mutants · p phenotypes · f features · n genes · i traits per gene.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from wildtype.models.cell_transformer.evidence_features import EvidenceFeatures
+from wildtype.models.interface import Output, WildType
+from wildtype.mutants.batch import MutantBatch
+from wildtype.nn.forest import Forest
+
+FEW = 4
+"""Up to so many phenotypes, the trees of one read what was measured of all."""
+CERTAIN = 1e-3
+"""Probabilities of a call are kept from 0 and 1 by this."""
+
+
+class EvidenceTrees(nn.Module):
+    """A forest per output that has one number per mutant.
+
+    Parameters
+    ----------
+    outputs : sequence of Output
+        The p outputs.
+    also : int
+        Further phenotypes in the evidence.
+    conditions : int
+        Number of conditions.
+
+    Attributes
+    ----------
+    asked : tuple of int
+        Outputs that have trees.
+    share : float32 [p]
+        How much the trees of each output count; 0 where there are none.
+    """
+
+    share: Tensor
+
+    def __init__(self, outputs: Sequence[Output], also: int, conditions: int) -> None:
+        super().__init__()
+        self.conditions = conditions
+        self.asked = tuple(i for i, output in enumerate(outputs) if output.form in ("scalar", "class"))
+        self.calls = tuple(i for i in self.asked if outputs[i].form == "class")
+        every = len(outputs) + also
+        self.reads = {
+            i: [i, *(j for j in range(every) if j != i and (every <= FEW or j >= len(outputs)))]
+            for i in self.asked
+        }
+        self.forests = nn.ModuleDict({str(i): Forest() for i in self.asked})
+        self.register_buffer("share", torch.zeros(len(outputs)))
+
+    @torch.no_grad()
+    def features(self, wild_type: WildType, mutants: MutantBatch, wanted: Sequence[int]) -> list[Tensor]:
+        """Return the features [b, f] of some outputs."""
+        assert wild_type.traits is not None
+        found = EvidenceFeatures(mutants, wild_type.traits, self.conditions)
+        labels = {j: found.labels(j) for j in sorted({j for i in wanted for j in self.reads[i]})}
+        return [torch.cat([found.shared, *(labels[j] for j in self.reads[i])], dim=1) for i in wanted]
+
+    @torch.no_grad()
+    def forward(self, wild_type: WildType, mutants: MutantBatch, mean: Tensor) -> Tensor:
+        """Return the network's output [b, p] averaged with that of the trees."""
+        wanted = [i for i in self.asked if self.share[i] > 0]
+        if not wanted or not len(mutants):
+            return mean
+        out = mean.clone()
+        for i, x in zip(wanted, self.features(wild_type, mutants, wanted), strict=True):
+            said = self.forests[str(i)](x).to(mean)
+            if i in self.calls:
+                both = torch.lerp(
+                    mean[:, i].sigmoid(), said.clamp(CERTAIN, 1 - CERTAIN), self.share[i].to(mean)
+                )
+                out[:, i] = both.logit(CERTAIN**2)
+            else:
+                out[:, i] = torch.lerp(mean[:, i], said, self.share[i].to(mean))
+        return out
+
+
+ALIKE = 10.0
+"""Rows of one gene go together: so many say what one would by itself."""
+SPREAD = 0.15
+"""Standard deviation of shares about one half, before any row is seen."""
+
+
+def nearest_share(network: Tensor, other: Tensor, label: Tensor) -> float:
+    """Return how much the other counts in the mean of two that is nearest to the labels [m], from 0 to 1."""
+    apart = (other - network).double()
+    below = apart.square().sum()
+    return float(((apart * (label - network)).sum() / below).clamp(0, 1)) if below > 0 else 0.0
+
+
+def best_share(network: Tensor, trees: Tensor, label: Tensor) -> float:
+    """Return how much trees count in the mean that is nearest to the labels [m], from 0 to 1.
+
+    The posterior mean under a normal prior about one half: the network was chosen by the same rows, and rows
+    are not independent.
+    """
+    if not len(label):
+        return 0.5
+    apart, left = (trees - network).double(), (label - network).double()
+    noise = (left - apart / 2).square().mean() / SPREAD**2
+    top = (apart * left).sum() / ALIKE + noise / 2
+    below = apart.square().sum() / ALIKE + noise
+    return float((top / below).clamp(0, 1)) if below > 0 else 0.5

@@ -1,0 +1,119 @@
+"""`KnockoutEffects`: which mutants lose the same reactions, and so cannot differ in a metabolic network.
+
+Genes of one enzyme complex, and of reactions whose fluxes are tied to each other, are the same gene to the
+network. A mutant's key says which reactions it loses, and which its genes lose alone and in pairs, so that
+mutants of equal keys have equal fitness and equal interactions under flux balance. What is done to a gene
+other than its removal, and the removal of a gene that no rule names, counts as itself.
+
+Legend: q mutants · Σk their genes · n genes · c complexes · r reactions · m metabolites.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from wildtype.mutants.kinds import Kind
+from wildtype.mutants.rows import gene_words, pairs_in
+from wildtype.organism.flux_coupling import coupled_reactions
+from wildtype.seeds import generator
+
+Words = NDArray[np.uint64]
+WHOLE, ALONE, PAIRED, OTHER = (np.uint64(i) for i in range(1, 5))
+LARGEST = 4
+"""Up to so many genes, what the pairs of a mutant lose is part of its key."""
+
+
+class KnockoutEffects:
+    """Keys of mutants by what they lose.
+
+    Parameters
+    ----------
+    complexes : csr [c, n]
+        1 where a complex needs a gene.
+    isozymes : csr [r, c]
+        1 where a complex is enough for a reaction.
+    stoichiometry : csr [m, r]
+        Coefficients.
+
+    Attributes
+    ----------
+    alone : uint64 [n]
+        What each gene loses alone, as a word; genes without rules have words of their own.
+    """
+
+    def __init__(
+        self, complexes: sparse.csr_array, isozymes: sparse.csr_array, stoichiometry: sparse.csr_array
+    ) -> None:
+        self.n = complexes.shape[1]
+        self._gene_complex = sparse.csr_array(complexes.T)
+        self._complex_reaction = sparse.csr_array(isozymes.T)
+        self._needed = np.asarray(isozymes.sum(axis=1)).reshape(-1)
+        self._set = coupled_reactions(stoichiometry)
+        self._words = generator(0, "reaction words").integers(0, 2**64, len(self._set), dtype=np.uint64)
+        self.ruled = np.diff(self._gene_complex.indptr) > 0
+        every = np.arange(self.n)
+        lost = self._lost(every, np.arange(self.n + 1))
+        self.alone: Words = np.where(self.ruled, _mix(lost, ALONE), _mix(gene_words(self.n), OTHER))
+
+    def keys(
+        self,
+        gene: NDArray[np.int64],
+        offsets: NDArray[np.int64],
+        kind: NDArray[Any],
+        condition: NDArray[np.int64],
+        dose: NDArray[Any] | None = None,
+    ) -> Words:
+        """Return the key [q] of every mutant, its condition included."""
+        q = len(offsets) - 1
+        row = np.repeat(np.arange(q), np.diff(offsets))
+        gone = (kind == Kind.ABSENT) & self.ruled[gene]
+        word = self.alone[gene]
+        with np.errstate(over="ignore"):
+            done = _mix(gene_words(self.n)[gene] + kind.astype(np.uint64), OTHER)
+            if dose is not None:
+                done = done + _mix(np.nan_to_num(dose, nan=-1.0).astype(np.float32).view(np.uint32), OTHER)
+            out = _total(np.where(kind == Kind.ABSENT, word, done), row, q)
+            inside = np.concatenate([[0], np.cumsum(np.bincount(row[gone], minlength=q))]).astype(np.int64)
+            out += _mix(self._lost(gene[gone], inside), WHOLE)
+            sizes = np.diff(inside)
+            if (sizes > 2).any():
+                small = np.repeat((sizes > 2) & (sizes <= LARGEST), sizes)
+                ends = np.concatenate([[0], np.cumsum(np.where(sizes <= LARGEST, sizes, 0) * (sizes > 2))])
+                of, left, right = pairs_in(gene[gone][small], ends.astype(np.int64))
+                pairs = np.stack([left, right], axis=1).reshape(-1)
+                lost = self._lost(pairs, np.arange(len(left) + 1) * 2)
+                out += _total(_mix(lost, PAIRED), of, q)
+            return np.asarray(out + _mix(condition.astype(np.uint64), OTHER))
+
+    def _lost(self, gene: NDArray[np.int64], offsets: NDArray[np.int64]) -> Words:
+        """Return a word [q] for the sets of tied reactions that mutants without these genes lose."""
+        q = len(offsets) - 1
+        without = sparse.csr_array((np.ones(len(gene)), gene, offsets), shape=(q, self.n))
+        broken = sparse.csr_array(without @ self._gene_complex)
+        broken.data[:] = 1
+        dead = sparse.coo_array(broken @ self._complex_reaction)
+        row, reaction = (x.astype(np.int64) for x in dead.coords)
+        lost = (dead.data == self._needed[reaction]) & (self._set[reaction] >= 0)
+        code = np.unique(row[lost] * len(self._set) + self._set[reaction[lost]])
+        return _total(self._words[code % max(len(self._set), 1)], code // max(len(self._set), 1), q)
+
+
+def _total(words: Words, row: NDArray[np.int64], rows: int) -> Words:
+    """Return sums modulo 2⁶⁴ by row, which ascends."""
+    with np.errstate(over="ignore"):
+        total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words, dtype=np.uint64)])
+        ends = np.searchsorted(row, np.arange(rows + 1))
+        return np.asarray(total[ends[1:]] - total[ends[:-1]])
+
+
+def _mix(words: NDArray[np.unsignedinteger], purpose: np.uint64) -> Words:
+    """Return well mixed words (the finaliser of SplitMix64), other ones for another purpose."""
+    with np.errstate(over="ignore"):
+        x = words.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15) * purpose
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return np.asarray(x ^ (x >> np.uint64(31)))

@@ -1,0 +1,98 @@
+"""`Forest`: a sum of regression trees as arrays, evaluated by compiled loops.
+
+Legend: b rows · f features · t trees · v nodes of all trees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from wildtype.errors import ShapeError
+
+Tree = tuple[Tensor, Tensor, Tensor, Tensor]
+"""Feature (−1: a leaf), children [·, 2] (within the tree), threshold or the leaf's value, and whether what is
+not a number goes left, of every node; the first node is the root."""
+
+
+class Forest(nn.Module):
+    """Trees in buffers, so that a checkpoint holds them; without gradients.
+
+    An empty one, as made by the constructor, takes the sizes of the buffers that are loaded into it.
+
+    Attributes
+    ----------
+    feature : int64 [v]
+        Column that a node asks about; −1: it is a leaf.
+    child : int64 [v, 2]
+        Where to go if the value is at most the threshold, and if it is above.
+    split : float64 [v]
+        Threshold, or the value of a leaf.
+    missing_left : bool [v]
+        Where NaN goes.
+    root : int64 [t]
+    start : float64 []
+        What the trees' values are added to.
+    """
+
+    feature: Tensor
+    child: Tensor
+    split: Tensor
+    missing_left: Tensor
+    root: Tensor
+    start: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("feature", torch.zeros(0, dtype=torch.int64))
+        self.register_buffer("child", torch.zeros(0, 2, dtype=torch.int64))
+        self.register_buffer("split", torch.zeros(0, dtype=torch.float64))
+        self.register_buffer("missing_left", torch.zeros(0, dtype=torch.bool))
+        self.register_buffer("root", torch.zeros(0, dtype=torch.int64))
+        self.register_buffer("start", torch.zeros((), dtype=torch.float64))
+
+    @classmethod
+    def of(cls, trees: Sequence[Tree], start: float = 0.0) -> Forest:
+        """Return the forest of some trees."""
+        out = cls()
+        out.start = torch.tensor(start, dtype=torch.float64)
+        if not trees:
+            return out
+        feature, child, split, missing = (torch.cat(column) for column in zip(*trees, strict=True))
+        sizes = torch.tensor([len(tree[0]) for tree in trees])
+        out.root = sizes.cumsum(0) - sizes
+        out.feature, out.split, out.missing_left = feature.long(), split.double(), missing.bool()
+        out.child = child.long() + out.root.repeat_interleave(sizes)[:, None]
+        return out
+
+    def __len__(self) -> int:
+        return len(self.root)
+
+    @torch.no_grad()
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the sum of all trees [b] for features [b, f], on the CPU; O(b · t · depth).
+
+        Raises
+        ------
+        ShapeError
+            If a tree asks for a column that x does not have.
+        """
+        # Compiling needs numba, which is slow to import: not before it is used.
+        from wildtype.nn.forest_kernels import add_trees
+
+        wanted = int(self.feature.max()) + 1 if len(self) else 0
+        if x.ndim != 2 or x.shape[1] < wanted:
+            raise ShapeError(f"x: received {list(x.shape)}, expected [b, f] with at least {wanted} columns")
+        out = torch.full((len(x),), self.start.item(), dtype=torch.float64)
+        parts = (x.contiguous(), self.feature, self.child, self.split, self.missing_left, self.root)
+        add_trees(*(part.cpu().numpy() for part in parts), out.numpy())
+        return out
+
+    def _load_from_state_dict(self, state: Mapping[str, Any], prefix: str, *rest: Any) -> None:
+        for name, buffer in list(self.named_buffers()):
+            if (stored := state.get(prefix + name)) is not None:
+                setattr(self, name, buffer.new_zeros(stored.shape))
+        super()._load_from_state_dict(state, prefix, *rest)

@@ -1,0 +1,165 @@
+"""Trees over evidence: features of a mutant are its own, few tokens are the first of many, shares by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from tests.tiny import similar_genes
+from wildtype.models.cell_transformer.equivalents import Equivalents
+from wildtype.models.cell_transformer.evidence_features import EvidenceFeatures
+from wildtype.models.cell_transformer.trees import CERTAIN, EvidenceTrees, best_share, nearest_share
+from wildtype.models.interface import Output, WildType
+from wildtype.mutants import Kind, MutantTable
+from wildtype.mutants.batch import MutantBatch
+from wildtype.mutants.evidence.kernels import ADDED, REMOVED, REPLACED
+from wildtype.mutants.evidence.lookup import EvidenceIndex, EvidenceSizes
+from wildtype.mutants.evidence.tokens import EvidenceTokens
+from wildtype.nn.forest import Forest
+
+N = 14
+SIMILARITY = similar_genes(N)
+TRAITS = torch.from_numpy(SIMILARITY.traits)
+SIZES = EvidenceSizes(tokens=40, two=20, neighbours=6, replacements=12)
+
+
+def measured(phenotypes: int = 2) -> MutantTable:
+    rng = np.random.default_rng(0)
+    sets = [rng.choice(N, rng.integers(1, 4), replace=False).tolist() for _ in range(150)]
+    return MutantTable.from_sets(sets, value=rng.normal(size=150), phenotype=rng.integers(0, phenotypes, 150))
+
+
+INDEX = EvidenceIndex(SIMILARITY, measured(), 2, SIZES)
+ASKED = [[0, 5], [3], [1, 4, 9], [], [2, 13], [7, 8]]
+
+
+def asked(sets: list[list[int]]) -> MutantBatch:
+    batch = MutantBatch.from_table(MutantTable.from_sets(sets))
+    batch.evidence = INDEX.tokens_of(batch)
+    return batch
+
+
+def features(batch: MutantBatch, conditions: int = 2) -> torch.Tensor:
+    found = EvidenceFeatures(batch, TRAITS, conditions)
+    return torch.cat([found.shared, found.labels(0), found.labels(1)], dim=1)
+
+
+def test_features_of_a_mutant_are_its_own() -> None:
+    whole = features(asked(ASKED))
+    assert not whole.isinf().any()
+    for i, genes in enumerate(ASKED):
+        alone = features(asked([genes]))[0]
+        torch.testing.assert_close(alone, whole[i], rtol=1e-4, atol=1e-5, equal_nan=True)
+        torch.testing.assert_close(
+            features(asked([genes[::-1]]))[0], whole[i], rtol=1e-4, atol=1e-5, equal_nan=True
+        )
+
+
+def test_means_are_weighted_by_likeness() -> None:
+    batch = asked([[0, 5], [1, 4, 9]])
+    tokens = batch.evidence
+    assert tokens is not None
+    found = EvidenceFeatures(batch, TRAITS, 1)
+    channels = tokens.one.shape[-1]
+    column = found.labels(1)[:, 3 * 3 + 1 + 4 * (channels + 2) :]
+    for q in range(2):
+        for c in range(channels):
+            total = weight = 0.0
+            for t in range(tokens.one.shape[1]):
+                if tokens.one_mask[q, t] and tokens.one_edit[q, t] == REPLACED and tokens.one_known[q, t, 1]:
+                    w = max(float(tokens.one[q, t, c]), 0.0)
+                    total, weight = total + w * float(tokens.one_value[q, t, 1]), weight + w
+            expected = total / weight if weight > 1e-9 else float("nan")
+            assert float(column[q, c]) == pytest.approx(expected, rel=1e-4, abs=1e-5, nan_ok=True)
+
+
+def test_few_tokens_are_the_first_of_many() -> None:
+    few = EvidenceSizes(tokens=5, two=3, neighbours=2, replacements=12)
+    many = EvidenceSizes(tokens=40, two=20, neighbours=6, replacements=12, ranked=(5, 3))
+    table, queries = measured(), MutantTable.from_sets(ASKED)
+    part = EvidenceIndex(SIMILARITY, table, 2, few).part()
+    short, long = (
+        EvidenceIndex(SIMILARITY, table, 2, sizes)
+        .part()
+        .tokens_of(queries.gene, queries.offsets, queries.condition)
+        for sizes in (few, many)
+    )
+    near, alike = SIMILARITY.near.toarray(), (part.profiles @ part.profiles.T).toarray()
+    chosen = np.zeros((N, N))
+    for gene, (others, scores) in enumerate(zip(part.neighbour, part.near, strict=True)):
+        chosen[gene, others[others >= 0]] = scores[others >= 0]
+
+    def scores(tokens: EvidenceTokens, q: int) -> tuple[list[float], list[float]]:
+        one = []
+        for there, edit, old, new in zip(
+            tokens.one_mask[q], tokens.one_edit[q], tokens.one_old[q], tokens.one_new[q], strict=True
+        ):
+            if there:
+                likeness = near[old, new] + max(alike[old, new], 0) ** 2
+                one.append(likeness if edit == REPLACED else {REMOVED: 8.0, ADDED: 4.0}[int(edit)])
+        two = [
+            float(np.prod(chosen[old, new]))
+            for there, old, new in zip(tokens.two_mask[q], tokens.two_old[q], tokens.two_new[q], strict=True)
+            if there
+        ]
+        return one, two
+
+    kept = long.first(5, 3, 2)
+    assert kept.one.shape[1:2] + kept.two.shape[1:2] + kept.near.shape[1:2] == (5, 3, 2)
+    for q in range(len(ASKED)):
+        for own, first, every in zip(scores(short, q), scores(kept, q), scores(long, q), strict=True):
+            np.testing.assert_allclose(sorted(own), sorted(first), rtol=1e-5, atol=1e-7)
+            assert len(first) == len(every) or min(first) >= max(every[len(first) :]) - 1e-6
+    assert torch.equal(short.near_gene, kept.near_gene)
+    torch.testing.assert_close(short.two_all, kept.two_all)
+
+
+def trees_saying(value: float, outputs: tuple[Output, ...], share: float) -> EvidenceTrees:
+    trees = EvidenceTrees(outputs, 0, 1)
+    leaf = (
+        torch.tensor([-1]),
+        torch.zeros(1, 2).long(),
+        torch.tensor([value]).double(),
+        torch.tensor([True]),
+    )
+    for i in trees.asked:
+        trees.forests[str(i)] = Forest.of([leaf])
+    trees.share.fill_(share)
+    return trees
+
+
+def test_trees_and_network_are_averaged() -> None:
+    wild_type = WildType(torch.zeros(1), torch.zeros(N, 1), traits=TRAITS)
+    outputs = (Output("a", "scalar"), Output("b", "class"))
+    batch, mean = asked(ASKED), torch.tensor([[1.0, 0.0]]).expand(len(ASKED), -1)
+    said = trees_saying(0.5, outputs, 0.25)(wild_type, batch, mean)
+    torch.testing.assert_close(said[:, 0], torch.full((len(ASKED),), 0.875))
+    torch.testing.assert_close(said[:, 1], torch.zeros(len(ASKED)))  # logits of one half and one half
+    sure = trees_saying(7.0, outputs, 1.0)(wild_type, batch, mean)[:, 1].sigmoid()
+    torch.testing.assert_close(sure, torch.full((len(ASKED),), 1 - CERTAIN))
+    assert trees_saying(0.5, outputs, 0.0)(wild_type, batch, mean) is mean
+
+
+def test_shares() -> None:
+    draw = torch.Generator().manual_seed(0)
+    label, noise = torch.randn(4000, generator=draw), torch.randn(4000, generator=draw)
+    good, bad = label + 0.1 * noise, -label
+    assert nearest_share(bad, good, label) == pytest.approx(1, abs=0.01)
+    assert nearest_share(good, bad, label) == pytest.approx(0, abs=0.01)
+    assert nearest_share(label, -label, label) == 0
+    assert best_share(bad, good, label) > 0.95
+    assert best_share(good, bad, label) < 0.05
+    assert best_share(good[:1], bad[:1], label[:1]) == pytest.approx(0.5, abs=0.2)
+    assert best_share(good[:0], bad[:0], label[:0]) == 0.5
+    assert best_share(good, good, label) == 0.5
+
+
+def test_equivalents_move_scalars_alone() -> None:
+    outputs = (Output("a", "scalar"), Output("b", "class"))
+    equivalents = Equivalents(outputs)
+    equivalents.share[0], equivalents.shift[0] = 0.5, 2.0
+    tokens = INDEX.tokens_of(MutantTable.from_sets([[0, 1], [2, 3]], kind=[Kind.ABSENT] * 4))
+    tokens.equal[0], tokens.equal_known[0] = torch.tensor([4.0, 9.0]), torch.tensor([True, True])
+    moved = equivalents(torch.ones(2, 2), tokens)
+    assert moved.tolist() == [[3.5, 1.0], [1.0, 1.0]]
