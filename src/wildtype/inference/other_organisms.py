@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from wildtype.errors import CheckpointError, ConfigError
+from wildtype.models.cell_transformer.config import CellTransformerConfig
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.interface import organism_tensors
 from wildtype.models.known import Known
@@ -54,11 +55,17 @@ def on_organism(checkpoint: Checkpoint, organism: Organism) -> tuple[Checkpoint,
     Raises
     ------
     ConfigError
-        If the model has a learned embedding per gene, or needs a relation that the organism lacks.
+        If the model has something learned per gene, or needs a relation that the organism lacks.
     CheckpointError
         If the names of feature columns were not kept.
     """
     scaling = feature_columns(checkpoint, "genes of another organism")
+    settings = checkpoint.model.config
+    if isinstance(settings, CellTransformerConfig) and settings.trees.bags and settings.trees.genes:
+        raise ConfigError(
+            "the trees of this model have a column for each of its genes, and none for genes of another "
+            "organism: train with model.trees.genes=false"
+        )
     needed = [name for name in checkpoint.model.relations if name not in organism.graphs]
     if "relations" in checkpoint.model.needs and needed:
         raise ConfigError(

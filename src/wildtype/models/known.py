@@ -135,7 +135,11 @@ def evidence_index(
     if not settings.tokens:
         table, sizes = table.take([]), EvidenceSizes(0, 0, 0, 0, additive=False)
     effects = knockout_effects(organism.metabolism) if settings.equivalents and settings.tokens else None
-    return EvidenceIndex(organism.similarity, table, len(outputs) + len(settings.also), sizes, loops, effects)
+    # What is measured of single mutants is no interaction.
+    single = np.isin(np.arange(len(known.phenotypes)), known.table.phenotype[known.table.order == 1])
+    interactions = [not single[known.phenotypes.index(name)] for name in (*outputs, *settings.also)]
+    count = len(outputs) + len(settings.also)
+    return EvidenceIndex(organism.similarity, table, count, sizes, loops, effects, interactions)
 
 
 def knockout_effects(metabolism: MetabolismTensors | None) -> KnockoutEffects | None:

@@ -39,7 +39,20 @@ EFFECTS = KnockoutEffects(COMPLEXES, ISOZYMES, NETWORK)
 
 def keys(sets: list[list[int]], **columns: object) -> list[int]:
     table = MutantTable.from_sets(sets, **columns)  # type: ignore[arg-type]
-    return EFFECTS.keys(table.gene, table.offsets, table.kind, table.condition, table.dose).tolist()
+    return EFFECTS.keys(table.gene, table.offsets, table.kind, table.condition, table.dose)[:, 0].tolist()
+
+
+def wholes(sets: list[list[int]]) -> list[int]:
+    table = MutantTable.from_sets(sets)
+    return EFFECTS.keys(table.gene, table.offsets, table.kind, table.condition)[:, 1].tolist()
+
+
+def test_the_whole_is_what_is_lost_in_all() -> None:
+    none, isozyme, one, both, five, six = wholes([[], [2], [0], [0, 1, 3], [4, 5], [6]])
+    assert none == isozyme
+    assert one == both
+    assert five == wholes([[4]])[0]
+    assert len({none, one, five, six}) == 4
 
 
 def test_by_hand() -> None:
@@ -89,7 +102,7 @@ def test_the_plain_definition_on_the_core_network(core: tuple[KnockoutEffects, l
         for p, joint in zip(chosen, lost(chosen), strict=True)
     ]
     table = MutantTable.from_sets(chosen)
-    found = effects.keys(table.gene, table.offsets, table.kind, table.condition).tolist()
+    found = effects.keys(table.gene, table.offsets, table.kind, table.condition)[:, 0].tolist()
     assert len(set(found)) == len(set(plain)) == len(set(zip(found, plain, strict=True)))
     assert len(set(found)) < len(found)
 
@@ -111,5 +124,11 @@ def test_a_mutant_sees_its_equals_but_not_out_of_fold() -> None:
             hidden = fold.tokens_of(table)
             if "seen" in shares:
                 assert not hidden.equal_known.any()  # equals are hidden together
+    whole = EvidenceIndex(
+        similarity, table, 1, EvidenceSizes(8, 4, 2, 4), effects=EFFECTS, interactions=[False]
+    )
+    tokens = whole.tokens_of(MutantTable.from_sets([[4, 5], [1, 6, 2], [1]]))
+    assert tokens.equal_known[:, 0].tolist() == [False, True, False]
+    assert tokens.equal[1, 0] == 4  # the isozyme takes nothing away
     plain = EvidenceIndex(similarity, table, 1, EvidenceSizes(8, 4, 2, 4)).tokens_of(asked)
     assert not plain.equal_known.any()

@@ -109,6 +109,8 @@ class TreesConfig:
         As in the evidence of the network, where it has fewer: trees read more for little.
     features : bool
         Whether trees read every feature of the genes, or those of small blocks alone.
+    genes : bool
+        Whether trees have a column for every gene: for few genes, all of them measured.
     """
 
     bags: int = 0
@@ -120,6 +122,7 @@ class TreesConfig:
     two: int = 64
     neighbours: int = 24
     features: bool = False
+    genes: bool = False
 
 
 @dataclass

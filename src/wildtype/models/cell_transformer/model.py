@@ -113,8 +113,12 @@ class CellTransformer(Model):
         """Return what trees read of every gene [n, i]."""
         if self.trees is None or organism.similarity is None:
             return None
-        traits = torch.from_numpy(organism.similarity.traits).to(organism.features.device)
-        return torch.cat([traits, organism.features], dim=1) if self.config.trees.features else traits
+        parts = [torch.from_numpy(organism.similarity.traits).to(organism.features.device)]
+        if self.config.trees.features:
+            parts.append(organism.features)
+        if self.config.trees.genes:  # appended genes come last, and have no column
+            parts.append(torch.eye(organism.genes, self.genes, device=organism.features.device))
+        return torch.cat(parts, dim=1)
 
     def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
         """Predict the phenotypes [b, p] of a batch of mutants, in units of the scaled labels.

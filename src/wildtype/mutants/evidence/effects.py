@@ -1,9 +1,10 @@
 """`KnockoutEffects`: which mutants lose the same reactions, and so cannot differ in a metabolic network.
 
 Genes of one enzyme complex, and of reactions whose fluxes are tied to each other, are the same gene to the
-network. A mutant's key says which reactions it loses, and which its genes lose alone and in pairs, so that
-mutants of equal keys have equal fitness and equal interactions under flux balance. What is done to a gene
-other than its removal, and the removal of a gene that no rule names, counts as itself.
+network. A mutant has two keys. One says which reactions it loses, and which its genes lose alone and in
+pairs: mutants of equal keys have equal interactions under flux balance. The other says which reactions it
+loses in all: these mutants, of whatever order, have equal fitness. What is done to a gene other than its
+removal, and the removal of a gene that no rule names, counts as itself.
 
 Legend: q mutants · Σk their genes · n genes · c complexes · r reactions · m metabolites.
 """
@@ -67,7 +68,7 @@ class KnockoutEffects:
         condition: NDArray[np.int64],
         dose: NDArray[Any] | None = None,
     ) -> Words:
-        """Return the key [q] of every mutant, its condition included."""
+        """Return both keys [q, 2] of every mutant and its condition: for interactions, and of the whole."""
         q = len(offsets) - 1
         row = np.repeat(np.arange(q), np.diff(offsets))
         gone = (kind == Kind.ABSENT) & self.ruled[gene]
@@ -76,9 +77,11 @@ class KnockoutEffects:
             done = _mix(gene_words(self.n)[gene] + kind.astype(np.uint64), OTHER)
             if dose is not None:
                 done = done + _mix(np.nan_to_num(dose, nan=-1.0).astype(np.float32).view(np.uint32), OTHER)
-            out = _total(np.where(kind == Kind.ABSENT, word, done), row, q)
             inside = np.concatenate([[0], np.cumsum(np.bincount(row[gone], minlength=q))]).astype(np.int64)
-            out += _mix(self._lost(gene[gone], inside), WHOLE)
+            here = _mix(self._lost(gene[gone], inside), WHOLE) + _mix(condition.astype(np.uint64), OTHER)
+            other = np.where(kind == Kind.ABSENT, word, done)
+            whole = here + _total(np.where(gone, np.uint64(0), other), row, q)
+            out = here + _total(other, row, q)
             sizes = np.diff(inside)
             if (sizes > 2).any():
                 small = np.repeat((sizes > 2) & (sizes <= LARGEST), sizes)
@@ -87,7 +90,7 @@ class KnockoutEffects:
                 pairs = np.stack([left, right], axis=1).reshape(-1)
                 lost = self._lost(pairs, np.arange(len(left) + 1) * 2)
                 out += _total(_mix(lost, PAIRED), of, q)
-            return np.asarray(out + _mix(condition.astype(np.uint64), OTHER))
+            return np.stack([out, whole], axis=1)
 
     def _lost(self, gene: NDArray[np.int64], offsets: NDArray[np.int64]) -> Words:
         """Return a word [q] for the sets of tied reactions that mutants without these genes lose."""

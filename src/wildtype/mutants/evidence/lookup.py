@@ -11,7 +11,7 @@ query whose set was measured is answered by an index without the tenth of the se
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -78,6 +78,8 @@ class EvidenceIndex:
         Runs work(0) … work(count - 1), perhaps beside each other.
     effects : KnockoutEffects, optional
         Which mutants lose the same reactions, of an organism with metabolism.
+    interactions : sequence of bool [p]
+        Phenotypes that also depend on what the genes of a mutant do apart; empty: all.
     """
 
     def __init__(
@@ -88,6 +90,7 @@ class EvidenceIndex:
         sizes: EvidenceSizes | None = None,
         run: Callable[[int, Callable[[int], None]], None] | None = None,
         effects: KnockoutEffects | None = None,
+        interactions: Sequence[bool] = (),
     ) -> None:
         self.similarity, self.table, self.phenotypes = similarity, table, phenotypes
         self.sizes = sizes or EvidenceSizes()
@@ -98,7 +101,9 @@ class EvidenceIndex:
         self._measured, first, of = np.unique(self.keys, return_index=True, return_inverse=True)
         self._parts: dict[int, EvidencePart] = {}
         self.effects = effects
-        self._effect = self.keys[first] if effects is None else self.effect_keys(table)[first]
+        self._effect = self.keys[first] if effects is None else self.effect_keys(table)[first, 0]
+        self.interactions = np.ones(phenotypes, bool)
+        self.interactions[: len(interactions)] = interactions
         self.hidden_with = self._effect[of]
         """Rows of one word are hidden together out of fold: of one gene set or of one known effect."""
         self.gene_hidden_with = self.words if effects is None else effects.alone
@@ -110,10 +115,10 @@ class EvidenceIndex:
         return EvidencePart(self, MeasuredSets(table, len(self.words), self.phenotypes))
 
     def effect_keys(self, asked: Asked) -> NDArray[np.uint64]:
-        """Return what mutants lose, as keys [q]; all 0 where it cannot be told."""
+        """Return what mutants lose, as `KnockoutEffects.keys` [q, 2]; all 0 where it cannot be told."""
         gene, offsets, condition = arrays(asked)
         if self.effects is None:
-            return np.zeros(len(offsets) - 1, np.uint64)
+            return np.zeros((len(offsets) - 1, 2), np.uint64)
         kind, dose = (
             x if x is None or isinstance(x, np.ndarray) else x.numpy() for x in (asked.kind, asked.dose)
         )
@@ -306,7 +311,7 @@ class EvidencePart:
     ) -> EvidenceTokens:
         """Return the evidence of mutants; their own gene sets must not be among the measurements.
 
-        Without their ``effect`` [q], as `EvidenceIndex.effect_keys` has it, no equivalents are looked up.
+        Without their ``effect`` [q, 2], as `EvidenceIndex.effect_keys` has it, no equivalents are looked up.
         """
         one = self.one_edit(gene, offsets, condition)
         two = self.two_edits(gene, offsets, condition)
@@ -359,14 +364,19 @@ class EvidencePart:
         return np.concatenate([a + b, np.abs(a - b), a * b], axis=1)
 
     @cached_property
-    def _effects(self) -> tuple[NDArray[np.uint64], NDArray[np.float32], NDArray[np.bool_]]:
-        """What is measured of every effect: keys [u], mean values and whether there are any [u, p]."""
-        keys, of = np.unique(self.index.effect_keys(self.measured.mutants), return_inverse=True)
-        shape = (len(keys), self.measured.phenotypes)
-        total, count = np.zeros(shape), np.zeros(shape)
-        np.add.at(total, of, self.filled)
-        np.add.at(count, of, self.known)
-        return keys, (total / np.maximum(count, 1)).astype(np.float32), count > 0
+    def _effects(self) -> list[tuple[NDArray[np.uint64], NDArray[np.float32], NDArray[np.bool_]]]:
+        """What is measured of every effect, by both kinds of keys: keys [u], mean values and whether there
+        are any [u, p].
+        """
+        found = []
+        for column in self.index.effect_keys(self.measured.mutants).T:
+            keys, of = np.unique(column, return_inverse=True)
+            shape = (len(keys), self.measured.phenotypes)
+            total, count = np.zeros(shape), np.zeros(shape)
+            np.add.at(total, of, self.filled)
+            np.add.at(count, of, self.known)
+            found.append((keys, (total / np.maximum(count, 1)).astype(np.float32), count > 0))
+        return found
 
     def _equal(
         self, queries: int, effect: NDArray[np.uint64] | None
@@ -374,10 +384,13 @@ class EvidencePart:
         shape = (queries, self.measured.phenotypes)
         if effect is None or self.index.effects is None or not len(self.measured):
             return np.zeros(shape, np.float32), np.zeros(shape, bool)
-        keys, value, known = self._effects
-        at = np.minimum(np.searchsorted(keys, effect), len(keys) - 1)
-        found = (keys[at] == effect)[:, None] & known[at]
-        return np.where(found, value[at], 0).astype(np.float32), found
+        out, there = np.zeros(shape, np.float32), np.zeros(shape, bool)
+        for which, (keys, value, known) in zip((True, False), self._effects, strict=True):
+            own = effect[:, 0 if which else 1]
+            at = np.minimum(np.searchsorted(keys, own), len(keys) - 1)
+            found = (keys[at] == own)[:, None] & known[at] & (self.index.interactions == which)
+            out, there = np.where(found, value[at], out), there | found
+        return out, there
 
     def _values(
         self, row: NDArray[np.int64], condition: NDArray[np.int64]
