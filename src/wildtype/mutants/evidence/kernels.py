@@ -94,7 +94,7 @@ def _one_edit(
     first: int, last: int, words: Any, gene: Any, offsets: Any, condition: Any,
     less_keys: Any, less_slots: Any, less_start: Any, entry_row: Any, entry_gene: Any,
     whole_keys: Any, whole_slots: Any, whole_start: Any, whole_row: Any, row_condition: Any,
-    k_indptr: Any, k_indices: Any, k_data: Any, p_indptr: Any, p_indices: Any, p_data: Any,
+    k_indptr: Any, k_indices: Any, k_data: Any, p_indptr: Any, p_indices: Any, p_data: Any, product: Any,
     spread: Any, best: Any, ranked: int, row: Any, edit: Any, old: Any, new: Any,
 ) -> None:  # fmt: skip
     """Write the best measured mutants one edit away from queries ``first`` … ``last``-1, best first.
@@ -102,7 +102,7 @@ def _one_edit(
     Their row, edit and genes: ``row``, ``edit``, ``old`` and ``new`` [q, t] are -1 on entry. ``best`` [t] and
     ``spread`` [contexts], zero on entry and exit, are scratch. The best are those of the same condition, then
     smaller and larger sets, then those whose genes are most similar; where there are at most ``ranked``, no
-    gene is compared.
+    gene is compared. ``product`` holds the products [n, n] of all profiles, or nothing.
     """
     t = row.shape[1]
     for query in range(first, last):
@@ -127,7 +127,7 @@ def _one_edit(
             bucket = _find(less, less_keys, less_slots)
             if bucket >= 0:
                 start, end = less_start[bucket], less_start[bucket + 1]
-                if crowded:
+                if crowded and not len(product):
                     for e in range(p_indptr[g], p_indptr[g + 1]):
                         spread[p_indices[e]] = p_data[e]
                 for e in range(start, end):
@@ -137,8 +137,11 @@ def _one_edit(
                     score = np.float32(row_condition[entry_row[e]] == condition[query]) * np.float32(16)
                     if crowded:
                         alike = np.float32(0)
-                        for f in range(p_indptr[x], p_indptr[x + 1]):
-                            alike += p_data[f] * spread[p_indices[f]]
+                        if len(product):
+                            alike = product[g, x]
+                        else:
+                            for f in range(p_indptr[x], p_indptr[x + 1]):
+                                alike += p_data[f] * spread[p_indices[f]]
                         score += _weight(g, x, k_indptr, k_indices, k_data)
                         score += max(alike, np.float32(0)) ** 2
                     place = _keep(score, best, used)
@@ -147,7 +150,7 @@ def _one_edit(
                         row[query, place], edit[query, place] = entry_row[e], REPLACED
                         old[query, place], new[query, place] = g, x
                         used = min(used + 1, t)
-                if crowded:
+                if crowded and not len(product):
                     for e in range(p_indptr[g], p_indptr[g + 1]):
                         spread[p_indices[e]] = 0
             bucket = _find(less, whole_keys, whole_slots)
@@ -244,11 +247,12 @@ def _two_edits(
 def _similar(
     first: int, last: int, left: Any, right: Any, unit: Any, cuts: Any,
     r_indptr: Any, r_indices: Any, r_data: Any,
-    p_indptr: Any, p_indices: Any, p_data: Any, scale: Any, out: Any,
+    p_indptr: Any, p_indices: Any, p_data: Any, product: Any, scale: Any, out: Any,
 ) -> None:  # fmt: skip
     """Write the similarity of genes ``left`` and ``right`` [q] in every channel; 0 where one of them is -1.
 
     Channels: weight in every relation, cosine in every part of the embedding, in all of it, and of profiles.
+    ``product`` holds the products [n, n] of all profiles, or nothing;
     ``r_indptr`` [relations, n + 1] holds places in the joined ``r_indices`` and ``r_data``.
     """
     relations, parts = len(r_indptr), len(cuts) - 1
@@ -266,7 +270,10 @@ def _similar(
             out[at, relations + x] = part
             total += part
         out[at, relations + parts] = total
-        out[at, relations + parts + 1] = _cosine(i, j, p_indptr, p_indices, p_data)
+        if len(product):
+            out[at, relations + parts + 1] = product[i, j]
+        else:
+            out[at, relations + parts + 1] = _cosine(i, j, p_indptr, p_indices, p_data)
         for x in range(out.shape[1]):
             out[at, x] *= scale[x]
 

@@ -31,6 +31,7 @@ from wildtype.mutants.table import MutantTable
 FOLDS = np.uint64(10)
 PAIRS = 10  # of a large set, pairs of genes of which both are replaced
 TWO_PRIOR = 0.01  # products of two likenesses: that of one fair pair
+FEW = 512  # genes up to which all products of label profiles are made in advance
 CHUNK = 512  # queries per piece of work
 
 
@@ -212,6 +213,9 @@ class EvidencePart:
         self.index, self.measured = index, measured
         self.profiles = measured.profiles
         n = index.similarity.genes
+        # Few genes in many sets have long profiles, and few products.
+        few = n <= FEW
+        self.products = (self.profiles @ self.profiles.T).toarray() if few else np.zeros((0, 0), np.float32)
         transpose = self.profiles.T.tocsr()
         self.neighbour = np.full((n, index.sizes.replacements), -1, np.int64)
         self.near = np.zeros((n, index.sizes.replacements), np.float32)
@@ -251,7 +255,7 @@ class EvidencePart:
         def work(at: int) -> None:
             kernels.similar(
                 at * piece, min((at + 1) * piece, size), i, j, s.unit, s.cuts, s.indptr, s.indices, s.data,
-                profiles.indptr, profiles.indices, profiles.data, s.scale, out,
+                profiles.indptr, profiles.indices, profiles.data, self.products, s.scale, out,
             )  # fmt: skip
 
         self.index.run(-(-size // piece), work)
@@ -273,7 +277,8 @@ class EvidencePart:
                 i * CHUNK, min((i + 1) * CHUNK, q), index.words, gene, offsets, condition,
                 less.keys, less.slots, less.start, self.measured.entry_row, self.measured.entry_gene,
                 whole.keys, whole.slots, whole.start, whole.order, self.measured.condition,
-                near.indptr, near.indices, near.data, profiles.indptr, profiles.indices, profiles.data,
+                near.indptr, near.indices, near.data,
+                profiles.indptr, profiles.indices, profiles.data, self.products,
                 np.zeros(profiles.shape[1], np.float32), np.zeros(t, np.float32), ranked, row, edit, old, new,
             )  # fmt: skip
 

@@ -107,7 +107,7 @@ class GeneSimilarity:
         out = np.zeros((len(left), len(self.channels)), np.float32)
         kernels.similar(
             0, len(left), left, right, self.unit, self.cuts, self.indptr, self.indices, self.data, *empty,
-            np.ones(len(self.channels), np.float32), out,
+            np.zeros((0, 0), np.float32), np.ones(len(self.channels), np.float32), out,
         )  # fmt: skip
         size = np.sqrt(np.mean(out**2, axis=0)) if len(left) else np.ones(len(self.channels))
         factor = 1 / np.maximum(size, 0.01)
