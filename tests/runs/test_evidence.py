@@ -120,6 +120,9 @@ def test_phenotypes_of_lower_orders_are_evidence_too(tmp_path: Path) -> None:
     assert not held & {tuple(g) for g in pairs}
     with pytest.raises(ConfigError, match="names 'size'"):
         run(tmp_path / "b", tiny_dataset(), "model.evidence.also=[size]")
+    with pytest.raises(ConfigError, match="known regimes"):
+        run(tmp_path / "b", tiny_dataset(), "model.evidence.imitate={unseen: 1}")
+    assert not (tmp_path / "b").exists()  # found out before anything was written
 
 
 def test_held_out_genes_are_in_no_evidence(tmp_path: Path) -> None:
@@ -168,3 +171,43 @@ def test_evidence_reaches_mutants_without_the_added_gene(tmp_path: Path) -> None
     assert (plain != told).all()
     base = model.with_evidence(frame[:1]).predict(wanted[:1])["epsilon"]
     assert told[0] == base[0]
+
+
+def test_trees_of_every_member_are_in_the_checkpoint(tmp_path: Path) -> None:
+    dataset, pairs = tiny_dataset(), tiny_dataset().table
+    words = ["training.members=2", "model.trees.share=-1"]
+    both = run(tmp_path / "both", dataset, *words).checkpoint
+    network = run(tmp_path / "network", dataset, *words, "model.trees.bags=0").checkpoint
+    assert [len(m.trees.forests["0"]) for m in both.model.members] == [20, 20]  # type: ignore[union-attr]
+    with_trees = both.predict(pairs)
+    assert not np.array_equal(with_trees, network.predict(pairs))
+    for member in both.model.members:  # type: ignore[union-attr]
+        assert 0 < float(member.trees.share[0]) < 1
+        member.trees.share.zero_()
+    # Where tokens tie for the last place, few of many are not the few that were looked up alone.
+    apart = np.abs(both.predict(pairs) - network.predict(pairs))
+    assert np.median(apart) < 1e-6
+    assert apart.max() < 1e-2 < np.abs(with_trees - network.predict(pairs)).max()
+
+
+def test_columns_per_gene_are_for_one_organism(tmp_path: Path) -> None:
+    own = run(tmp_path / "run", tiny_dataset(), "model.trees.genes=true", "model.table=false")
+    organism = tiny_dataset().organism
+    wider = organism.add_gene("NEW1", features={"shape": [0.0, 1.0, 2.0]})
+    assert np.isfinite(own.with_genes(wider).predict([["NEW1", "G001"]])["epsilon"]).all()
+    with pytest.raises(ConfigError, match=r"model\.trees\.genes=false"):
+        own.on(organism)
+
+
+@pytest.mark.slow
+def test_equivalent_mutants_in_silico_are_predicted_exactly(tmp_path: Path) -> None:
+    words = ["model.evidence.equivalents=true", "training.epochs=1", "model.trees.bags=0"]
+    found = train(compose([*QUICK, *words, f"run.folder={tmp_path / 'run'}"]))
+    checkpoint = found.predictor.checkpoint
+    test = checkpoint.known.table.take(np.flatnonzero(checkpoint.known.part == 2))
+    assert checkpoint.evidence is not None
+    known = checkpoint.evidence.tokens_of(test).equal_known[:, 0].numpy()
+    error = np.abs(checkpoint.predict(test)[:, 0] - test.value)
+    assert known.mean() > 0.9
+    assert error[known].max() < 1e-4
+    assert error[~known].max() > 1e-2

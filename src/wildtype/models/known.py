@@ -27,6 +27,15 @@ PARTS = ("train", "validation", "test", "unused", "given", "hidden")
 TRAIN, UNUSED, GIVEN = (PARTS.index(name) for name in ("train", "unused", "given"))
 
 
+def check_also(also: Sequence[str], phenotypes: Sequence[str]) -> None:
+    """Refuse evidence of phenotypes that there are not: raises ``ConfigError``."""
+    for name in also:
+        if name not in phenotypes:
+            raise ConfigError(
+                f"model.evidence.also names {name!r}; known phenotypes: {', '.join(phenotypes)}"
+            )
+
+
 @dataclass(eq=False)
 class Known:
     """What was measured when the model was trained.
@@ -69,11 +78,7 @@ class Known:
         ConfigError
             If there is no phenotype of a name.
         """
-        for name in also:
-            if name not in self.phenotypes:
-                raise ConfigError(
-                    f"model.evidence.also names {name!r}; known phenotypes: {', '.join(self.phenotypes)}"
-                )
+        check_also(also, self.phenotypes)
         names = [*outputs, *(name for name in also if name not in outputs)]
         number = np.full(len(self.phenotypes), -1, np.int64)
         number[[self.phenotypes.index(name) for name in names]] = np.arange(len(names))

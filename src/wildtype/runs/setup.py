@@ -10,10 +10,10 @@ from wildtype.config.schema import TrainConfig
 from wildtype.models.cell_transformer.config import CellTransformerConfig
 from wildtype.models.difference_gnn.config import DifferenceGNNConfig
 from wildtype.models.interface import Model, OrganismTensors, Output, organism_tensors
-from wildtype.models.known import evidence_index
+from wildtype.models.known import check_also, evidence_index
 from wildtype.models.registry import make_model
 from wildtype.mutants.evidence.imitation import regime
-from wildtype.mutants.evidence.out_of_fold import OutOfFold
+from wildtype.mutants.evidence.out_of_fold import OutOfFold, check_shares
 from wildtype.mutants.evidence.similarity import GeneSimilarity
 from wildtype.mutants.loader import MutantLoader
 from wildtype.organism.feature_scaling import FeatureScaling
@@ -31,6 +31,11 @@ def build(
 
     ``say`` is told which weights were taken from where, if training starts from another run.
     """
+    if isinstance(config.model, CellTransformerConfig) and config.model.evidence.tokens:
+        # What is wrong with the evidence must be found out before anything is written.
+        check_also(config.model.evidence.also, [p.name for p in data.whole.phenotypes])
+        if config.model.evidence.imitate:
+            check_shares(config.model.evidence.imitate)
     start = Start(config.training.start, data) if config.training.start else None
     organism = data.dataset.organism
     scaling = feature_scaling(config, data)

@@ -104,7 +104,10 @@ def fit_equivalents(
 
 
 class _Rows:
-    """Collects, for some outputs, features [m, f] and labels [m] of rows, and what the network says [m]."""
+    """Collects, for some outputs, features [m, f] and labels [m] of rows, and what the network says [m].
+
+    Labels and what the network says are taken from where the trees start.
+    """
 
     def __init__(self, outputs: Sequence[int]) -> None:
         self.found: dict[int, list[tuple[Tensor, Tensor, Tensor]]] = {i: [] for i in outputs}
@@ -129,7 +132,8 @@ class _Rows:
                 mutant = targets[i] if batch.mutant is None else batch.mutant[targets[i]]
                 said = mean[mutant, i].float()
                 said = said.sigmoid() if i in model.trees.calls else said
-                self.found[i].append((x[mutant].float(), batch.value[targets[i]].float(), said))
+                base = model.trees.base(batch, i)[mutant]
+                self.found[i].append((x[mutant].float(), batch.value[targets[i]].float() - base, said - base))
                 self.rows[i] += len(mutant)
 
     def of(self, output: int) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:

@@ -76,7 +76,8 @@ class CellTransformer(Model):
         self.equivalents = Equivalents(outputs) if evidence and config.evidence.equivalents else None
         self.trees = None
         if evidence and config.trees.bags:
-            self.trees = EvidenceTrees(outputs, len(config.evidence.also), conditions)
+            also, smallest = len(config.evidence.also), config.head.smallest
+            self.trees = EvidenceTrees(outputs, also, conditions, smallest)
 
     def priors(self, graphs: GeneGraphs) -> dict[str, SparseOperator]:
         """Return the operator over tokens of every relation that a head follows."""

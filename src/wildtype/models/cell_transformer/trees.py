@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from wildtype.models.cell_transformer.evidence_features import EvidenceFeatures
+from wildtype.models.cell_transformer.head import smallest_part
 from wildtype.models.interface import Output, WildType
 from wildtype.mutants.batch import MutantBatch
 from wildtype.nn.forest import Forest
@@ -36,6 +37,8 @@ class EvidenceTrees(nn.Module):
         Further phenotypes in the evidence.
     conditions : int
         Number of conditions.
+    smallest : bool
+        Whether trees start from the smallest value of a mutant less one gene, as the head then does.
 
     Attributes
     ----------
@@ -47,9 +50,9 @@ class EvidenceTrees(nn.Module):
 
     share: Tensor
 
-    def __init__(self, outputs: Sequence[Output], also: int, conditions: int) -> None:
+    def __init__(self, outputs: Sequence[Output], also: int, conditions: int, smallest: bool = False) -> None:
         super().__init__()
-        self.conditions = conditions
+        self.conditions, self.smallest = conditions, smallest
         self.asked = tuple(i for i, output in enumerate(outputs) if output.form in ("scalar", "class"))
         self.calls = tuple(i for i in self.asked if outputs[i].form == "class")
         every = len(outputs) + also
@@ -68,6 +71,13 @@ class EvidenceTrees(nn.Module):
         labels = {j: found.labels(j) for j in sorted({j for i in wanted for j in self.reads[i]})}
         return [torch.cat([found.shared, *(labels[j] for j in self.reads[i])], dim=1) for i in wanted]
 
+    def base(self, mutants: MutantBatch, output: int) -> Tensor:
+        """Return what the trees of an output start from [b]."""
+        assert mutants.evidence is not None
+        if not self.smallest or output in self.calls:
+            return torch.zeros(len(mutants))
+        return smallest_part(mutants.evidence, len(self.share))[:, output]
+
     @torch.no_grad()
     def forward(self, wild_type: WildType, mutants: MutantBatch, mean: Tensor) -> Tensor:
         """Return the network's output [b, p] averaged with that of the trees."""
@@ -76,7 +86,7 @@ class EvidenceTrees(nn.Module):
             return mean
         out = mean.clone()
         for i, x in zip(wanted, self.features(wild_type, mutants, wanted), strict=True):
-            said = self.forests[str(i)](x).to(mean)
+            said = self.forests[str(i)](x).to(mean) + self.base(mutants, i).to(mean)
             if i in self.calls:
                 both = torch.lerp(
                     mean[:, i].sigmoid(), said.clamp(CERTAIN, 1 - CERTAIN), self.share[i].to(mean)

@@ -27,6 +27,18 @@ from wildtype.seeds import generator
 REGIMES = ("seen", "one", "none", "pair")
 
 
+def check_shares(shares: Mapping[str, float]) -> None:
+    """Refuse unknown regimes, and shares that are negative or all 0: raises ``ConfigError``."""
+    for name, share in shares.items():
+        if name not in REGIMES or not share >= 0:
+            raise ConfigError(
+                f"model.evidence.imitate.{name}={share}: known regimes are {', '.join(REGIMES)}, "
+                f"shares at least 0"
+            )
+    if not sum(shares.values()):
+        raise ConfigError("model.evidence.imitate gives no regime a share above 0: name one, or leave it out")
+
+
 class OutOfFold:
     """Evidence of training mutants.
 
@@ -47,17 +59,8 @@ class OutOfFold:
     """
 
     def __init__(self, index: EvidenceIndex, shares: Mapping[str, float], seed: int) -> None:
-        for name, share in shares.items():
-            if name not in REGIMES or not share >= 0:
-                raise ConfigError(
-                    f"model.evidence.imitate.{name}={share}: known regimes are {', '.join(REGIMES)}, "
-                    f"shares at least 0"
-                )
+        check_shares(shares)
         total = sum(shares.values())
-        if not total:
-            raise ConfigError(
-                "model.evidence.imitate gives no regime a share above 0: name one, or leave it out"
-            )
         self.index, self.seed = index, seed
         self.shares = {name: share / total for name, share in shares.items()}
         self.set_epoch(0)
