@@ -39,7 +39,7 @@ def test_round_trip_predicts_the_same(tiny_run: Path, tmp_path: Path) -> None:
     assert second.origin == first.origin
 
 
-@pytest.mark.parametrize("name", ["format-1", "format-2", "format-3"])
+@pytest.mark.parametrize("name", ["format-1", "format-2", "format-3", "format-4"])
 def test_stored_checkpoints_of_every_format_predict_as_they_did(name: str) -> None:
     expected = json.loads((STORED / f"{name}.json").read_text())
     checkpoint = load_checkpoint(STORED / name)

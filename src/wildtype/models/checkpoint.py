@@ -8,11 +8,11 @@
     metrics.json           what the run measured
     known.npz              measured mutants, and the part of the split that each was in
     calibration.npz        what the model says of its validation rows, for intervals; older ones lack it
-    format_version         3
+    format_version         4
 
 A checkpoint of the cell transformer encodes the wild type from features and weights alone; of the graphs it
-holds what looking up evidence takes. Formats 1 (the cell transformer alone) and 2 (without evidence) are
-still read.
+holds what looking up evidence takes. Formats 1 (the cell transformer alone), 2 (without evidence) and 3
+(without trees and equivalents) are still read.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ from wildtype.mutants.storage import read_table, save_table
 from wildtype.organism import GeneIndex
 from wildtype.organism.feature_scaling import FeatureScaling
 
-FORMAT = 3
-READABLE = (1, 2, 3)
+FORMAT = 4
+READABLE = (1, 2, 3, 4)
 BESIDE = ("part", "single_fitness", "single_fitness_sd", "essential")
 """What stands beside the table of known mutants in ``known.npz``."""
 EVIDENCE_SINCE = 3
