@@ -171,8 +171,8 @@ def test_truncated_json_is_damage(copy: Path, name: str) -> None:
 
 
 def test_other_format_is_refused(copy: Path) -> None:
-    (copy / "format_version").write_text("4\n")
-    with pytest.raises(CheckpointError, match="format 4.*update wildtype"):
+    (copy / "format_version").write_text("5\n")
+    with pytest.raises(CheckpointError, match="format 5.*update wildtype"):
         load_checkpoint(copy)
 
 
