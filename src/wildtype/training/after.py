@@ -84,23 +84,31 @@ def fit_equivalents(
     assert equivalents is not None
     model.eval()
     equivalents.share.zero_()
+    equivalents.trust.fill_(1)
     equivalents.shift.copy_(torch.from_numpy(shift))
     wild_type = model.encode(organism)
-    found: dict[int, list[tuple[Tensor, Tensor, Tensor]]] = {i: [] for i in equivalents.scalars}
+    found: dict[int, list[tuple[Tensor, ...]]] = {i: [] for i in equivalents.scalars}
     for batch in validation:
         assert batch.evidence is not None
         mean, measured = model(wild_type, batch).mean, equivalents.measured(batch.evidence)
+        start = equivalents.start(batch.evidence)
         mutant = torch.arange(len(batch)) if batch.mutant is None else batch.mutant
         for i in found:
-            rows = torch.nonzero((batch.phenotype == i) & ~measured[mutant, i].isnan()).reshape(-1)
-            found[i].append((mean[mutant[rows], i], measured[mutant[rows], i], batch.value[rows]))
+            rows = torch.nonzero(batch.phenotype == i).reshape(-1)
+            columns = (column[mutant[rows], i] for column in (mean, measured, start))
+            found[i].append((*columns, batch.value[rows]))
     said = []
     for i, parts in found.items():
-        network, measured, label = (torch.cat(column) for column in zip(*parts, strict=True))
-        if len(label):
-            equivalents.share[i] = nearest_share(network, measured, label)
-            said.append(f"{equivalents.share[i]:.2f} ({len(label):,} validation rows)")
-    return f"share of equivalent mutants {', '.join(said) or 'none'}"
+        mean, measured, start, label = (torch.cat(column) for column in zip(*parts, strict=True))
+        known = ~measured.isnan()
+        if equivalents.smallest and bool((~known).any()):
+            equivalents.trust[i] = nearest_share(start[~known], mean[~known], label[~known])
+            said.append(f"trust beyond the smallest part {equivalents.trust[i]:.2f}")
+        if bool(known.any()):
+            mean = torch.lerp(start, mean, equivalents.trust[i]) if equivalents.smallest else mean
+            equivalents.share[i] = nearest_share(mean[known], measured[known], label[known])
+            said.append(f"share of equivalent mutants {equivalents.share[i]:.2f} ({int(known.sum()):,} rows)")
+    return ", ".join(said) or "no validation row has an equivalent"
 
 
 class _Rows:

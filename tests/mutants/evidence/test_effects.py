@@ -132,3 +132,45 @@ def test_a_mutant_sees_its_equals_but_not_out_of_fold() -> None:
     assert tokens.equal[1, 0] == 4  # the isozyme takes nothing away
     plain = EvidenceIndex(similarity, table, 1, EvidenceSizes(8, 4, 2, 4)).tokens_of(asked)
     assert not plain.equal_known.any()
+
+
+def test_nothing_grows_faster_than_what_loses_less() -> None:
+    rng = np.random.default_rng(0)
+    sets = [rng.choice(8, rng.integers(1, 4), replace=False).tolist() for _ in range(60)]
+    table = MutantTable.from_sets(
+        sets, value=rng.normal(size=60), condition=rng.integers(0, 2, 60),
+        kind=rng.choice([Kind.ABSENT] * 4 + [Kind.REDUCED], sum(map(len, sets))),
+    )  # fmt: skip
+    index = EvidenceIndex(
+        similar_genes(8), table, 1, EvidenceSizes(8, 4, 2, 4), effects=EFFECTS, interactions=[False]
+    )
+    part = index.part()
+    tied = coupled_reactions(NETWORK)
+
+    def lost(genes: list[int]) -> frozenset[int]:
+        there = np.ones(COMPLEXES.shape[1])
+        there[genes] = 0
+        whole = (COMPLEXES @ (1 - there)) == 0
+        return frozenset(tied[(ISOZYMES @ whole) == 0].tolist()) - {-1}
+
+    known: dict[tuple[frozenset[int], int], list[float]] = {}
+    measured = part.measured
+    for i in range(len(measured)):
+        span = slice(*measured.mutants.offsets[i : i + 2])
+        genes, kinds = measured.mutants.gene[span].tolist(), measured.mutants.kind[span]
+        if (kinds == Kind.ABSENT).all() and not {6, 7} & set(genes):
+            known.setdefault((lost(genes), int(measured.condition[i])), []).append(
+                float(measured.value[i, 0])
+            )
+    asked = MutantTable.from_sets([[0, 1, 4], [2, 3, 5], [0, 5], [6, 0], [2]], condition=[0, 1, 0, 0, 1])
+    tokens = part.tokens_of(asked.gene, asked.offsets, asked.condition, index.effect_of(asked))
+    for q, genes in enumerate([[0, 1, 4], [2, 3, 5], [0, 5], [6, 0], [2]]):
+        own = lost(genes)
+        below = [
+            np.mean(values)
+            for (others, condition), values in known.items()
+            if others and others <= own and condition == asked.condition[q]
+        ]
+        expected = min(below) if below and 6 not in genes else np.inf
+        assert float(tokens.bound[q, 0]) == pytest.approx(expected, rel=1e-6)
+    assert np.isfinite(tokens.bound.numpy()).sum() >= 2

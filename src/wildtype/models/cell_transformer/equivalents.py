@@ -10,33 +10,41 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from wildtype.models.cell_transformer.head import smallest_part
 from wildtype.models.interface import Output
 from wildtype.mutants.evidence.tokens import EvidenceTokens
 
 
 class Equivalents(nn.Module):
-    """Moves outputs towards the measurements of equivalent mutants.
+    """Moves outputs towards what is known of mutants that lose the same reactions, or fewer.
 
     Parameters
     ----------
     outputs : sequence of Output
         The p outputs; scalars alone are moved.
+    smallest : bool
+        Whether outputs start from the smallest value measured of a mutant that loses less: see ``trust``.
 
     Attributes
     ----------
     share : float32 [p]
-        How far, from 0 to 1; 0 until it was found on validation rows.
+        How far outputs are moved to equivalent mutants, from 0 to 1; 0 until found on validation rows.
+    trust : float32 [p]
+        How much of what network and trees say beyond that smallest value is kept.
     shift : float32 [p]
         From the scale of evidence, whose 0 may be no effect, to that of the outputs.
     """
 
     share: Tensor
+    trust: Tensor
     shift: Tensor
 
-    def __init__(self, outputs: Sequence[Output]) -> None:
+    def __init__(self, outputs: Sequence[Output], smallest: bool = False) -> None:
         super().__init__()
+        self.smallest = smallest
         self.scalars = tuple(i for i, output in enumerate(outputs) if output.form == "scalar")
         self.register_buffer("share", torch.zeros(len(outputs)))
+        self.register_buffer("trust", torch.ones(len(outputs)))
         self.register_buffer("shift", torch.zeros(len(outputs)))
 
     def measured(self, tokens: EvidenceTokens) -> Tensor:
@@ -45,9 +53,18 @@ class Equivalents(nn.Module):
         known = tokens.equal_known[:, :p]
         return torch.where(known, tokens.equal[:, :p] + self.shift, torch.nan)
 
+    def start(self, tokens: EvidenceTokens) -> Tensor:
+        """Return what outputs start from [b, p], which nothing is known to exceed."""
+        p = len(self.share)
+        scalar = torch.zeros(p, dtype=torch.bool)
+        scalar[list(self.scalars)] = self.smallest
+        return smallest_part(tokens, p) * scalar
+
     def forward(self, mean: Tensor, tokens: EvidenceTokens) -> Tensor:
         """Return outputs [b, p] moved towards what equivalent mutants say."""
+        if self.smallest:
+            start = self.start(tokens).to(mean)
+            mean = torch.lerp(start, mean, self.trust.to(mean))
         measured = self.measured(tokens).to(mean)
-        return torch.where(
-            measured.isnan(), mean, torch.lerp(mean, torch.nan_to_num(measured), self.share.to(mean))
-        )
+        moved = torch.lerp(mean, torch.nan_to_num(measured), self.share.to(mean))
+        return torch.where(measured.isnan(), mean, moved)

@@ -70,10 +70,13 @@ class SetSummary(nn.Module):
 
 
 def smallest_part(tokens: EvidenceTokens, phenotypes: int) -> Tensor:
-    """Return the smallest value [b, p] measured in its condition for a mutant less one gene; 0: none."""
+    """Return the smallest value [b, p] measured in its condition for a mutant less one gene, or for one that
+    loses no more reactions; 0: none.
+    """
     there = tokens.one_mask & (tokens.one_edit == REMOVED) & (tokens.one_same > 0)
     part = there.unsqueeze(-1) & tokens.one_known
     value = tokens.one_value.masked_fill(~part, torch.inf).amin(1)[:, :phenotypes]
+    value = torch.minimum(value, tokens.bound[:, :phenotypes].to(value))
     return torch.where(value.isinf(), 0.0, value)
 
 

@@ -73,7 +73,9 @@ class CellTransformer(Model):
         evidence = channels > 0 and config.evidence.tokens > 0
         if evidence and config.evidence.equivalents:
             self.needs = (*self.needs, "equivalents")
-        self.equivalents = Equivalents(outputs) if evidence and config.evidence.equivalents else None
+        self.equivalents = None
+        if evidence and config.evidence.equivalents:
+            self.equivalents = Equivalents(outputs, config.head.smallest)
         self.trees = None
         if evidence and config.trees.bags:
             also, smallest = len(config.evidence.also), config.head.smallest

@@ -6,11 +6,14 @@ pairs: mutants of equal keys have equal interactions under flux balance. The oth
 loses in all: these mutants, of whatever order, have equal fitness. What is done to a gene other than its
 removal, and the removal of a gene that no rule names, counts as itself.
 
+A mutant that loses all that another one loses grows no faster: what was measured of the other is a bound.
+
 Legend: q mutants · Σk their genes · n genes · c complexes · r reactions · m metabolites.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +29,29 @@ Words = NDArray[np.uint64]
 WHOLE, ALONE, PAIRED, OTHER = (np.uint64(i) for i in range(1, 5))
 LARGEST = 4
 """Up to so many genes, what the pairs of a mutant lose is part of its key."""
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """What q mutants lose.
+
+    Attributes
+    ----------
+    keys : uint64 [q, 2]
+        Equal for mutants of equal interactions, and of equal fitness.
+    lost : csr [q, r]
+        1 where a set of tied reactions is lost.
+    plain : bool [q]
+        Whether nothing else was done to a mutant than removing genes that rules name.
+    """
+
+    keys: Words
+    lost: sparse.csr_array
+    plain: NDArray[np.bool_]
+
+    def take(self, rows: NDArray[np.int64]) -> Effect:
+        """Return the effect of some mutants."""
+        return Effect(self.keys[rows], self.lost[rows], self.plain[rows])
 
 
 class KnockoutEffects:
@@ -92,8 +118,32 @@ class KnockoutEffects:
                 out += _total(_mix(lost, PAIRED), of, q)
             return np.stack([out, whole], axis=1)
 
+    def of(
+        self,
+        gene: NDArray[np.int64],
+        offsets: NDArray[np.int64],
+        kind: NDArray[Any],
+        condition: NDArray[np.int64],
+        dose: NDArray[Any] | None = None,
+    ) -> Effect:
+        """Return what mutants lose."""
+        q = len(offsets) - 1
+        row = np.repeat(np.arange(q), np.diff(offsets))
+        gone = (kind == Kind.ABSENT) & self.ruled[gene]
+        inside = np.concatenate([[0], np.cumsum(np.bincount(row[gone], minlength=q))]).astype(np.int64)
+        code = self._codes(gene[gone], inside)
+        r = max(len(self._set), 1)
+        lost = sparse.csr_array((np.ones(len(code), np.float32), (code // r, code % r)), shape=(q, r))
+        plain = np.bincount(row[~gone], minlength=q) == 0
+        return Effect(self.keys(gene, offsets, kind, condition, dose), lost, plain)
+
     def _lost(self, gene: NDArray[np.int64], offsets: NDArray[np.int64]) -> Words:
         """Return a word [q] for the sets of tied reactions that mutants without these genes lose."""
+        code, r = self._codes(gene, offsets), max(len(self._set), 1)
+        return _total(self._words[code % r], code // r, len(offsets) - 1)
+
+    def _codes(self, gene: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return what is lost as sorted numbers: mutant · r + set."""
         q = len(offsets) - 1
         without = sparse.csr_array((np.ones(len(gene)), gene, offsets), shape=(q, self.n))
         broken = sparse.csr_array(without @ self._gene_complex)
@@ -101,8 +151,7 @@ class KnockoutEffects:
         dead = sparse.coo_array(broken @ self._complex_reaction)
         row, reaction = (x.astype(np.int64) for x in dead.coords)
         lost = (dead.data == self._needed[reaction]) & (self._set[reaction] >= 0)
-        code = np.unique(row[lost] * len(self._set) + self._set[reaction[lost]])
-        return _total(self._words[code % max(len(self._set), 1)], code // max(len(self._set), 1), q)
+        return np.unique(row[lost] * max(len(self._set), 1) + self._set[reaction[lost]])
 
 
 def _total(words: Words, row: NDArray[np.int64], rows: int) -> Words:

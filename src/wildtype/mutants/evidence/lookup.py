@@ -18,10 +18,11 @@ from functools import cached_property
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy import sparse
 
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.evidence import kernels
-from wildtype.mutants.evidence.effects import KnockoutEffects
+from wildtype.mutants.evidence.effects import Effect, KnockoutEffects
 from wildtype.mutants.evidence.measured import MeasuredSets, additive_effects
 from wildtype.mutants.evidence.similarity import GeneSimilarity
 from wildtype.mutants.evidence.tokens import EvidenceTokens, joined
@@ -102,7 +103,8 @@ class EvidenceIndex:
         self._measured, first, of = np.unique(self.keys, return_index=True, return_inverse=True)
         self._parts: dict[int, EvidencePart] = {}
         self.effects = effects
-        self._effect = self.keys[first] if effects is None else self.effect_keys(table)[first, 0]
+        effect = self.effect_of(table)
+        self._effect = self.keys[first] if effect is None else effect.keys[first, 0]
         self.interactions = np.ones(phenotypes, bool)
         self.interactions[: len(interactions)] = interactions
         self.hidden_with = self._effect[of]
@@ -115,16 +117,16 @@ class EvidenceIndex:
         table = self.table if hidden is None else self.table.take(~hidden)
         return EvidencePart(self, MeasuredSets(table, len(self.words), self.phenotypes))
 
-    def effect_keys(self, asked: Asked) -> NDArray[np.uint64]:
-        """Return what mutants lose, as `KnockoutEffects.keys` [q, 2]; all 0 where it cannot be told."""
-        gene, offsets, condition = arrays(asked)
+    def effect_of(self, asked: Asked) -> Effect | None:
+        """Return what mutants lose; None where it cannot be told."""
         if self.effects is None:
-            return np.zeros((len(offsets) - 1, 2), np.uint64)
+            return None
+        gene, offsets, condition = arrays(asked)
         kind, dose = (
             x if x is None or isinstance(x, np.ndarray) else x.numpy() for x in (asked.kind, asked.dose)
         )
         assert kind is not None
-        return self.effects.keys(gene, offsets, kind, condition, dose)
+        return self.effects.of(gene, offsets, kind, condition, dose)
 
     def hides(self, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Return the words of ``hidden_with`` for keys [q] of measured gene sets."""
@@ -143,7 +145,7 @@ class EvidenceIndex:
         at = np.minimum(np.searchsorted(self._measured, keys), max(len(self._measured) - 1, 0))
         measured = self._measured[at] == keys if len(self._measured) else np.zeros(len(keys), bool)
         number = np.where(measured, (keys % FOLDS).astype(np.int64), -1)
-        return answer(self._fold, number, gene, offsets, condition, self.effect_keys(asked))
+        return answer(self._fold, number, gene, offsets, condition, self.effect_of(asked))
 
     def _fold(self, fold: int) -> EvidencePart:
         if fold not in self._parts:
@@ -168,7 +170,7 @@ def answer(
     gene: NDArray[np.int64],
     offsets: NDArray[np.int64],
     condition: NDArray[np.int64],
-    effect: NDArray[np.uint64],
+    effect: Effect | None,
 ) -> EvidenceTokens:
     """Return the evidence of queries, each answered by the part of its ``number`` [q]."""
     found = np.unique(number)
@@ -181,7 +183,8 @@ def answer(
     for i, chosen in zip(found, rows, strict=True):
         ends = np.concatenate([[0], np.cumsum(sizes[chosen])]).astype(np.int64)
         inside = gene[np.isin(row, chosen)]
-        parts.append(part(int(i)).tokens_of(inside, ends, condition[chosen], effect[chosen]))
+        own = None if effect is None else effect.take(chosen)
+        parts.append(part(int(i)).tokens_of(inside, ends, condition[chosen], own))
     return joined(parts, rows, row)
 
 
@@ -312,11 +315,11 @@ class EvidencePart:
         gene: NDArray[np.int64],
         offsets: NDArray[np.int64],
         condition: NDArray[np.int64],
-        effect: NDArray[np.uint64] | None = None,
+        effect: Effect | None = None,
     ) -> EvidenceTokens:
         """Return the evidence of mutants; their own gene sets must not be among the measurements.
 
-        Without their ``effect`` [q, 2], as `EvidenceIndex.effect_keys` has it, no equivalents are looked up.
+        Without their ``effect`` neither equivalents nor bounds are looked up.
         """
         one = self.one_edit(gene, offsets, condition)
         two = self.two_edits(gene, offsets, condition)
@@ -359,6 +362,7 @@ class EvidencePart:
             "pair_right": right,
             "equal": equal,
             "equal_known": equal_known,
+            "bound": self._bound(len(offsets) - 1, condition, effect),
         }
         return EvidenceTokens(
             **{name: torch.from_numpy(np.ascontiguousarray(a)) for name, a in arrays.items()}
@@ -369,12 +373,17 @@ class EvidencePart:
         return np.concatenate([a + b, np.abs(a - b), a * b], axis=1)
 
     @cached_property
-    def _effects(self) -> list[tuple[NDArray[np.uint64], NDArray[np.float32], NDArray[np.bool_]]]:
+    def _effect(self) -> Effect | None:
+        return self.index.effect_of(self.measured.mutants)
+
+    @cached_property
+    def _equals(self) -> list[tuple[NDArray[np.uint64], NDArray[np.float32], NDArray[np.bool_]]]:
         """What is measured of every effect, by both kinds of keys: keys [u], mean values and whether there
         are any [u, p].
         """
+        assert self._effect is not None
         found = []
-        for column in self.index.effect_keys(self.measured.mutants).T:
+        for column in self._effect.keys.T:
             keys, of = np.unique(column, return_inverse=True)
             shape = (len(keys), self.measured.phenotypes)
             total, count = np.zeros(shape), np.zeros(shape)
@@ -383,19 +392,48 @@ class EvidencePart:
             found.append((keys, (total / np.maximum(count, 1)).astype(np.float32), count > 0))
         return found
 
-    def _equal(
-        self, queries: int, effect: NDArray[np.uint64] | None
-    ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    def _equal(self, queries: int, effect: Effect | None) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
         shape = (queries, self.measured.phenotypes)
-        if effect is None or self.index.effects is None or not len(self.measured):
-            return np.zeros(shape, np.float32), np.zeros(shape, bool)
         out, there = np.zeros(shape, np.float32), np.zeros(shape, bool)
-        for which, (keys, value, known) in zip((True, False), self._effects, strict=True):
-            own = effect[:, 0 if which else 1]
+        if effect is None or not len(self.measured):
+            return out, there
+        for which, (keys, value, known) in zip((True, False), self._equals, strict=True):
+            own = effect.keys[:, 0 if which else 1]
             at = np.minimum(np.searchsorted(keys, own), len(keys) - 1)
             found = (keys[at] == own)[:, None] & known[at] & (self.index.interactions == which)
             out, there = np.where(found, value[at], out), there | found
         return out, there
+
+    @cached_property
+    def _least(self) -> tuple[sparse.csc_array, NDArray[np.float32], NDArray[np.int64]]:
+        """Measured mutants that only lose genes with rules, one of every effect: what they lose [r, u], their
+        values [u, p] (inf: unknown) and conditions [u].
+        """
+        assert self._effect is not None
+        _, first = np.unique(self._effect.keys[:, 1], return_index=True)
+        first = first[self._effect.plain[first]]
+        keys, value, known = self._equals[1]
+        at = np.searchsorted(keys, self._effect.keys[first, 1])
+        values = np.where(known[at], value[at], np.inf).astype(np.float32)
+        return sparse.csc_array(self._effect.lost[first].T), values, self.measured.condition[first]
+
+    def _bound(
+        self, queries: int, condition: NDArray[np.int64], effect: Effect | None
+    ) -> NDArray[np.float32]:
+        out = np.full((queries, self.measured.phenotypes), np.inf, np.float32)
+        if effect is None or self.index.interactions.all() or not len(self.measured):
+            return out
+        lost, values, of = self._least
+        shared = sparse.csr_array(effect.lost @ lost)
+        row = np.repeat(np.arange(queries), np.diff(shared.indptr))
+        within = (shared.data == np.diff(lost.indptr)[shared.indices]) & (
+            condition[row] == of[shared.indices]
+        )
+        row, other = row[within], shared.indices[within]
+        for p in np.flatnonzero(~self.index.interactions):
+            np.minimum.at(out[:, p], row, values[other, p])
+        out[~effect.plain] = np.inf
+        return out
 
     def _values(
         self, row: NDArray[np.int64], condition: NDArray[np.int64]

@@ -82,7 +82,7 @@ class OutOfFold:
         for i, name in enumerate(self.shares):
             rows = regime == i
             number[rows] = REGIMES.index(name) * 10**6 + self._fold(name, keys, gene, offsets)[rows]
-        return answer(self._part, number, gene, offsets, condition, self.index.effect_keys(asked))
+        return answer(self._part, number, gene, offsets, condition, self.index.effect_of(asked))
 
     def _fold(
         self, name: str, keys: NDArray[np.uint64], gene: NDArray[np.int64], offsets: NDArray[np.int64]

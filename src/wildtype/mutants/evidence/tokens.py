@@ -48,6 +48,9 @@ class EvidenceTokens:
         Sum, distance and product of the k traits of both genes.
     equal : float32 [q, p], equal_known : bool [q, p]
         Mean of mutants that lose the same reactions (see `effects`), 0 where unknown.
+    bound : float32 [q, p]
+        Smallest value of mutants that lose no more reactions than the query, of phenotypes that are no
+        interactions; inf where unknown.
     """
 
     one: Tensor
@@ -80,6 +83,7 @@ class EvidenceTokens:
     pair_right: Tensor
     equal: Tensor
     equal_known: Tensor
+    bound: Tensor
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> EvidenceTokens:
         """Return the tokens on another device."""
