@@ -12,6 +12,7 @@ from tests.insilico import in_silico
 from wildtype.config.compose import compose
 from wildtype.config.schema import DataConfig, SplitConfig, TrainConfig
 from wildtype.errors import ConfigError
+from wildtype.mutants import MutantTable
 from wildtype.phenotypes import Dataset
 from wildtype.phenotypes.closed_forms import closed_form, parts_of
 from wildtype.runs.closure import implied_tau
@@ -117,4 +118,18 @@ def test_tau_follows_from_predicted_fitness(dataset: Dataset) -> None:
     if not parts.missing_pairs:
         assert found["measured"].pearson.value == pytest.approx(1, abs=1e-3)
     assert "strong/average_precision" in found["min_pairs"].retrieval
+    # A model that knows the pairs that were not measured has tau as it is.
+    fitness = whole.table.take(whole.table.phenotype == whole.phenotype_index("fitness"))
+    value = {s: v for s, v in zip(fitness.sets(), fitness.value.tolist(), strict=True)}
+    assert parts.missing_pairs
+    asked: list[int] = []
+
+    def knows(pairs: MutantTable) -> np.ndarray:
+        asked.append(len(pairs))
+        return np.array([value[s] for s in pairs.sets()])
+
+    told = implied_tau(data, predicted, {"measured": knows}, split="order", replicates=20, seed=0)
+    assert told["tau from fitness"]["measured"].pearson.value == pytest.approx(1, abs=1e-3)
+    assert told["tau from fitness"]["min_pairs"].pearson.value == pytest.approx(expected, abs=1e-6)
+    assert sum(asked) == parts.missing_pairs
     assert not implied_tau(prepared(dataset, ["tau"], SplitConfig("random")), {}, split="random")

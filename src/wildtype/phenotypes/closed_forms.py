@@ -41,14 +41,21 @@ class Parts:
         Of the first and second, first and third, second and third gene.
     singles : float64 [3, T]
         Of each gene alone.
-    missing_pairs, missing_singles : int
-        How many of the 3 T each were not measured: a pair is then the product of its singles, a single 1.
+    unmeasured : bool [3, T]
+        Pairs that were not measured: they are the product of their singles.
+    missing_singles : int
+        How many of the 3 T singles were not measured: they are 1.
     """
 
     pairs: Floats
     singles: Floats
-    missing_pairs: int
+    unmeasured: NDArray[np.bool_]
     missing_singles: int
+
+    @property
+    def missing_pairs(self) -> int:
+        """How many of the 3 T pairs were not measured."""
+        return int(self.unmeasured.sum())
 
 
 def applies(phenotype: str, table: MutantTable) -> bool:
@@ -88,9 +95,8 @@ def parts_of(
     alone = np.where(np.isnan(alone), 1.0, alone)
     pairs = _look_up(measured, state, [triples.condition] * 3, [wanted[:, list(pair)] for pair in PAIRS])
     products = np.stack([alone[i] * alone[j] for i, j in PAIRS])
-    return Parts(
-        np.where(np.isnan(pairs), products, pairs), alone, int(np.isnan(pairs).sum()), missing_singles
-    )
+    unmeasured = np.isnan(pairs)
+    return Parts(np.where(unmeasured, products, pairs), alone, unmeasured, missing_singles)
 
 
 def closed_form(name: str, phenotype: str, parts: Parts) -> Floats:

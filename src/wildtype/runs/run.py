@@ -24,7 +24,7 @@ import shutil
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,7 @@ from wildtype.models.ensemble import Ensemble
 from wildtype.models.interface import Model, OrganismTensors, Output
 from wildtype.models.registry import check
 from wildtype.models.validation_rows import ValidationRows
+from wildtype.mutants import MutantTable
 from wildtype.phenotypes import Dataset
 from wildtype.phenotypes.closed_forms import CLOSED_FORMS
 from wildtype.phenotypes.units import held_out_units
@@ -52,7 +53,7 @@ from wildtype.profiling.record import FILE
 from wildtype.report.table import to_markdown
 from wildtype.runs.after import grow
 from wildtype.runs.baselines import predict_baseline, predict_closed_form, triples
-from wildtype.runs.closure import IMPLIED_TAU, implied_tau
+from wildtype.runs.closure import FITNESS, IMPLIED_TAU, implied_tau
 from wildtype.runs.comparing import compare, compare_across, compare_profiles_of
 from wildtype.runs.data import RunData, prepare
 from wildtype.runs.estimate import FILE as ESTIMATE
@@ -218,7 +219,8 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
     comparisons = compare(config, data, predicted, seconds, peak)
     comparisons |= compare_profiles_of(config, data, checkpoint, seconds)
     comparisons |= implied_tau(
-        data, predicted, split=data.split.name, seconds=seconds, peak_mib=peak,
+        data, predicted, {config.model.name: partial(_fitness, checkpoint)},
+        split=data.split.name, seconds=seconds, peak_mib=peak,
         replicates=config.run.replicates, seed=config.seed,
     )  # fmt: skip
     checkpoint.metrics["test"] = {
@@ -246,6 +248,10 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
         say("estimate against run: " + ", ".join(f"{name} {error:+.0%}" for name, error in errors.items()))
     write_json(folder / DONE, {name: comparison.to_json() for name, comparison in comparisons.items()})
     return Run(folder)
+
+
+def _fitness(checkpoint: Checkpoint, table: MutantTable) -> NDArray[np.float64]:
+    return checkpoint.predict(table)[:, checkpoint.names.index(FITNESS)]
 
 
 def settings_of(config: TrainConfig) -> dict[str, Any]:
