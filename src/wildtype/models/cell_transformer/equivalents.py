@@ -55,10 +55,11 @@ class Equivalents(nn.Module):
 
     def start(self, tokens: EvidenceTokens) -> Tensor:
         """Return what outputs start from [b, p], which nothing is known to exceed."""
-        p = len(self.share)
-        scalar = torch.zeros(p, dtype=torch.bool)
-        scalar[list(self.scalars)] = self.smallest
-        return smallest_part(tokens, p) * scalar
+        start = smallest_part(tokens, len(self.share))
+        out = torch.zeros_like(start)
+        if self.smallest:
+            out[:, list(self.scalars)] = start[:, list(self.scalars)]
+        return out
 
     def forward(self, mean: Tensor, tokens: EvidenceTokens) -> Tensor:
         """Return outputs [b, p] moved towards what equivalent mutants say."""
