@@ -87,9 +87,16 @@ def test_bad_utf8_names_the_line(tmp_path: Path) -> None:
         read_text(path)
 
 
-@pytest.mark.parametrize(("mark", "what"), [("\r", "stray carriage return"), ("\0", "NUL character")])
+@pytest.mark.parametrize(
+    ("mark", "what"),
+    [
+        ("\r", "a stray carriage return"),
+        ("\0", "a NUL character"),
+        ("\x1b", r"the control character '\\x1b'"),
+    ],
+)
 def test_control_characters_name_the_line(tmp_path: Path, mark: str, what: str) -> None:
-    with pytest.raises(SourceError, match=rf"line 2: received a {what}"):
+    with pytest.raises(SourceError, match=rf"line 2: received {what}"):
         read_text(write(tmp_path / "a.gz", f"a\r\nb{mark}c\r\n"))
 
 
