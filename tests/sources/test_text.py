@@ -87,16 +87,9 @@ def test_bad_utf8_names_the_line(tmp_path: Path) -> None:
         read_text(path)
 
 
-@pytest.mark.parametrize(
-    ("mark", "what"),
-    [
-        ("\r", "a stray carriage return"),
-        ("\0", "a NUL character"),
-        ("\x1b", r"the control character '\\x1b'"),
-    ],
-)
+@pytest.mark.parametrize(("mark", "what"), [("\r", "stray carriage return"), ("\0", "NUL character")])
 def test_control_characters_name_the_line(tmp_path: Path, mark: str, what: str) -> None:
-    with pytest.raises(SourceError, match=rf"line 2: received {what}"):
+    with pytest.raises(SourceError, match=rf"line 2: received a {what}"):
         read_text(write(tmp_path / "a.gz", f"a\r\nb{mark}c\r\n"))
 
 
