@@ -39,12 +39,12 @@ EFFECTS = KnockoutEffects(COMPLEXES, ISOZYMES, NETWORK)
 
 def keys(sets: list[list[int]], **columns: object) -> list[int]:
     table = MutantTable.from_sets(sets, **columns)  # type: ignore[arg-type]
-    return EFFECTS.keys(table.gene, table.offsets, table.kind, table.condition, table.dose)[:, 0].tolist()
+    return EFFECTS.of(table.gene, table.offsets, table.kind, table.condition, table.dose).keys[:, 0].tolist()
 
 
 def wholes(sets: list[list[int]]) -> list[int]:
     table = MutantTable.from_sets(sets)
-    return EFFECTS.keys(table.gene, table.offsets, table.kind, table.condition)[:, 1].tolist()
+    return EFFECTS.of(table.gene, table.offsets, table.kind, table.condition).keys[:, 1].tolist()
 
 
 def test_the_whole_is_what_is_lost_in_all() -> None:
@@ -102,7 +102,7 @@ def test_the_plain_definition_on_the_core_network(core: tuple[KnockoutEffects, l
         for p, joint in zip(chosen, lost(chosen), strict=True)
     ]
     table = MutantTable.from_sets(chosen)
-    found = effects.keys(table.gene, table.offsets, table.kind, table.condition)[:, 0].tolist()
+    found = effects.of(table.gene, table.offsets, table.kind, table.condition).keys[:, 0].tolist()
     assert len(set(found)) == len(set(plain)) == len(set(zip(found, plain, strict=True)))
     assert len(set(found)) < len(found)
 

@@ -83,40 +83,8 @@ class KnockoutEffects:
         self._words = generator(0, "reaction words").integers(0, 2**64, len(self._set), dtype=np.uint64)
         self.ruled = np.diff(self._gene_complex.indptr) > 0
         every = np.arange(self.n)
-        lost = self._lost(every, np.arange(self.n + 1))
+        lost = self._word(self._codes(every, np.arange(self.n + 1)), self.n)
         self.alone: Words = np.where(self.ruled, _mix(lost, ALONE), _mix(gene_words(self.n), OTHER))
-
-    def keys(
-        self,
-        gene: NDArray[np.int64],
-        offsets: NDArray[np.int64],
-        kind: NDArray[Any],
-        condition: NDArray[np.int64],
-        dose: NDArray[Any] | None = None,
-    ) -> Words:
-        """Return both keys [q, 2] of every mutant and its condition: for interactions, and of the whole."""
-        q = len(offsets) - 1
-        row = np.repeat(np.arange(q), np.diff(offsets))
-        gone = (kind == Kind.ABSENT) & self.ruled[gene]
-        word = self.alone[gene]
-        with np.errstate(over="ignore"):
-            done = _mix(gene_words(self.n)[gene] + kind.astype(np.uint64), OTHER)
-            if dose is not None:
-                done = done + _mix(np.nan_to_num(dose, nan=-1.0).astype(np.float32).view(np.uint32), OTHER)
-            inside = np.concatenate([[0], np.cumsum(np.bincount(row[gone], minlength=q))]).astype(np.int64)
-            here = _mix(self._lost(gene[gone], inside), WHOLE) + _mix(condition.astype(np.uint64), OTHER)
-            other = np.where(kind == Kind.ABSENT, word, done)
-            whole = here + _total(np.where(gone, np.uint64(0), other), row, q)
-            out = here + _total(other, row, q)
-            sizes = np.diff(inside)
-            if (sizes > 2).any():
-                small = np.repeat((sizes > 2) & (sizes <= LARGEST), sizes)
-                ends = np.concatenate([[0], np.cumsum(np.where(sizes <= LARGEST, sizes, 0) * (sizes > 2))])
-                of, left, right = pairs_in(gene[gone][small], ends.astype(np.int64))
-                pairs = np.stack([left, right], axis=1).reshape(-1)
-                lost = self._lost(pairs, np.arange(len(left) + 1) * 2)
-                out += _total(_mix(lost, PAIRED), of, q)
-            return np.stack([out, whole], axis=1)
 
     def of(
         self,
@@ -126,21 +94,40 @@ class KnockoutEffects:
         condition: NDArray[np.int64],
         dose: NDArray[Any] | None = None,
     ) -> Effect:
-        """Return what mutants lose."""
+        """Return what mutants lose; their keys tell conditions apart."""
         q = len(offsets) - 1
         row = np.repeat(np.arange(q), np.diff(offsets))
         gone = (kind == Kind.ABSENT) & self.ruled[gene]
-        inside = np.concatenate([[0], np.cumsum(np.bincount(row[gone], minlength=q))]).astype(np.int64)
-        code = self._codes(gene[gone], inside)
-        r = max(len(self._set), 1)
+        ends = np.concatenate([[0], np.cumsum(np.bincount(row[gone], minlength=q))]).astype(np.int64)
+        code, r = self._codes(gene[gone], ends), max(len(self._set), 1)
         lost = sparse.csr_array((np.ones(len(code), np.float32), (code // r, code % r)), shape=(q, r))
+        with np.errstate(over="ignore"):
+            done = _mix(gene_words(self.n)[gene] + kind.astype(np.uint64), OTHER)
+            if dose is not None:
+                done = done + _mix(np.nan_to_num(dose, nan=-1.0).astype(np.float32).view(np.uint32), OTHER)
+            here = _mix(self._word(code, q), WHOLE) + _mix(condition.astype(np.uint64), OTHER)
+            apart = np.where(kind == Kind.ABSENT, self.alone[gene], done)
+            whole = here + _total(np.where(gone, np.uint64(0), apart), row, q)
+            interacting = here + _total(apart, row, q) + self._in_pairs(gene[gone], ends)
         plain = np.bincount(row[~gone], minlength=q) == 0
-        return Effect(self.keys(gene, offsets, kind, condition, dose), lost, plain)
+        return Effect(np.stack([interacting, whole], axis=1), lost, plain)
 
-    def _lost(self, gene: NDArray[np.int64], offsets: NDArray[np.int64]) -> Words:
-        """Return a word [q] for the sets of tied reactions that mutants without these genes lose."""
-        code, r = self._codes(gene, offsets), max(len(self._set), 1)
-        return _total(self._words[code % r], code // r, len(offsets) - 1)
+    def _in_pairs(self, gene: NDArray[np.int64], offsets: NDArray[np.int64]) -> Words:
+        """Return a word [q] for what pairs of genes lose; 0 for mutants of fewer than three, or too many."""
+        sizes = np.diff(offsets)
+        some = (sizes > 2) & (sizes <= LARGEST)
+        if not some.any():
+            return np.zeros(len(sizes), np.uint64)
+        ends = np.concatenate([[0], np.cumsum(np.where(some, sizes, 0))]).astype(np.int64)
+        of, left, right = pairs_in(gene[np.repeat(some, sizes)], ends)
+        pairs = np.stack([left, right], axis=1).reshape(-1)
+        lost = self._word(self._codes(pairs, np.arange(len(left) + 1) * 2), len(left))
+        return _total(_mix(lost, PAIRED), of, len(sizes))
+
+    def _word(self, code: NDArray[np.int64], mutants: int) -> Words:
+        """Return a word [q] for what mutants lose, given as numbers of `_codes`."""
+        r = max(len(self._set), 1)
+        return _total(self._words[code % r], code // r, mutants)
 
     def _codes(self, gene: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return what is lost as sorted numbers: mutant · r + set."""

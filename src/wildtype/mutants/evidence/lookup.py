@@ -18,12 +18,12 @@ from functools import cached_property
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy import sparse
 
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.evidence import kernels
 from wildtype.mutants.evidence.effects import Effect, KnockoutEffects
 from wildtype.mutants.evidence.measured import MeasuredSets, additive_effects
+from wildtype.mutants.evidence.measured_effects import MeasuredEffects
 from wildtype.mutants.evidence.similarity import GeneSimilarity
 from wildtype.mutants.evidence.tokens import EvidenceTokens, joined
 from wildtype.mutants.rows import gene_words, keys_of, pairs_in
@@ -328,7 +328,7 @@ class EvidencePart:
         value2, known2, same2 = self._values(two.row, condition)
         near = self.neighbour[gene, :neighbours]
         of, left, right = pairs_in(gene, offsets)
-        equal, equal_known = self._equal(len(offsets) - 1, effect)
+        equal, equal_known, bound = self._of_effect(len(offsets) - 1, condition, effect)
         arrays = {
             "one": self.similar(one.old, one.new),
             "one_edit": np.maximum(one.edit, 0),
@@ -362,78 +362,30 @@ class EvidencePart:
             "pair_right": right,
             "equal": equal,
             "equal_known": equal_known,
-            "bound": self._bound(len(offsets) - 1, condition, effect),
+            "bound": bound,
         }
         return EvidenceTokens(
             **{name: torch.from_numpy(np.ascontiguousarray(a)) for name, a in arrays.items()}
         )
+
+    def _of_effect(
+        self, queries: int, condition: NDArray[np.int64], effect: Effect | None
+    ) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.float32]]:
+        """Return what mutants of the same effect have, whether there are any, and bounds [q, p]."""
+        measured = self._by_effect if effect is not None and len(self.measured) else None
+        if effect is None or measured is None:
+            shape = (queries, self.measured.phenotypes)
+            return np.zeros(shape, np.float32), np.zeros(shape, bool), np.full(shape, np.inf, np.float32)
+        return (*measured.equal(effect), measured.bound(effect, condition))
 
     def _traits(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float32]:
         a, b = (self.index.similarity.traits[genes] for genes in (left, right))
         return np.concatenate([a + b, np.abs(a - b), a * b], axis=1)
 
     @cached_property
-    def _effect(self) -> Effect | None:
-        return self.index.effect_of(self.measured.mutants)
-
-    @cached_property
-    def _equals(self) -> list[tuple[NDArray[np.uint64], NDArray[np.float32], NDArray[np.bool_]]]:
-        """What is measured of every effect, by both kinds of keys: keys [u], mean values and whether there
-        are any [u, p].
-        """
-        assert self._effect is not None
-        found = []
-        for column in self._effect.keys.T:
-            keys, of = np.unique(column, return_inverse=True)
-            shape = (len(keys), self.measured.phenotypes)
-            total, count = np.zeros(shape), np.zeros(shape)
-            np.add.at(total, of, self.filled)
-            np.add.at(count, of, self.known)
-            found.append((keys, (total / np.maximum(count, 1)).astype(np.float32), count > 0))
-        return found
-
-    def _equal(self, queries: int, effect: Effect | None) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        shape = (queries, self.measured.phenotypes)
-        out, there = np.zeros(shape, np.float32), np.zeros(shape, bool)
-        if effect is None or not len(self.measured):
-            return out, there
-        for which, (keys, value, known) in zip((True, False), self._equals, strict=True):
-            own = effect.keys[:, 0 if which else 1]
-            at = np.minimum(np.searchsorted(keys, own), len(keys) - 1)
-            found = (keys[at] == own)[:, None] & known[at] & (self.index.interactions == which)
-            out, there = np.where(found, value[at], out), there | found
-        return out, there
-
-    @cached_property
-    def _least(self) -> tuple[sparse.csc_array, NDArray[np.float32], NDArray[np.int64]]:
-        """Measured mutants that only lose genes with rules, one of every effect: what they lose [r, u], their
-        values [u, p] (inf: unknown) and conditions [u].
-        """
-        assert self._effect is not None
-        _, first = np.unique(self._effect.keys[:, 1], return_index=True)
-        first = first[self._effect.plain[first]]
-        keys, value, known = self._equals[1]
-        at = np.searchsorted(keys, self._effect.keys[first, 1])
-        values = np.where(known[at], value[at], np.inf).astype(np.float32)
-        return sparse.csc_array(self._effect.lost[first].T), values, self.measured.condition[first]
-
-    def _bound(
-        self, queries: int, condition: NDArray[np.int64], effect: Effect | None
-    ) -> NDArray[np.float32]:
-        out = np.full((queries, self.measured.phenotypes), np.inf, np.float32)
-        if effect is None or self.index.interactions.all() or not len(self.measured):
-            return out
-        lost, values, of = self._least
-        shared = sparse.csr_array(effect.lost @ lost)
-        row = np.repeat(np.arange(queries), np.diff(shared.indptr))
-        within = (shared.data == np.diff(lost.indptr)[shared.indices]) & (
-            condition[row] == of[shared.indices]
-        )
-        row, other = row[within], shared.indices[within]
-        for p in np.flatnonzero(~self.index.interactions):
-            np.minimum.at(out[:, p], row, values[other, p])
-        out[~effect.plain] = np.inf
-        return out
+    def _by_effect(self) -> MeasuredEffects | None:
+        effect = self.index.effect_of(self.measured.mutants)
+        return None if effect is None else MeasuredEffects(effect, self.measured, self.index.interactions)
 
     def _values(
         self, row: NDArray[np.int64], condition: NDArray[np.int64]
