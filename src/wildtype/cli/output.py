@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
-from wildtype.files import finite
+from wildtype.errors import ConfigError
+from wildtype.files import finite, writing
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
@@ -27,3 +32,20 @@ def notes() -> Console:
 def print_json(value: Any) -> None:
     """Print a JSON-like value; NaN becomes null."""
     typer.echo(json.dumps(finite(value), indent=2, allow_nan=False))
+
+
+def check_format(output: Path) -> None:
+    """Refuse a file name whose ending says no format that a table can be written in."""
+    if output.suffix not in (".csv", ".parquet", ".json"):
+        raise ConfigError(f"cannot tell the format of {str(output)!r}: end it in .csv, .parquet or .json")
+
+
+def write_frame(frame: pd.DataFrame, output: Path) -> None:
+    """Write a table in the format that the file's ending says, whole or not at all."""
+    with writing(output) as path:
+        if output.suffix == ".csv":
+            frame.to_csv(path, index=False)
+        elif output.suffix == ".json":
+            frame.to_json(path, orient="records", indent=2)
+        else:
+            frame.to_parquet(path, index=False)

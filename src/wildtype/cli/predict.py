@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from wildtype.cli.output import Json, console, notes
-
-if TYPE_CHECKING:
-    import pandas as pd
+from wildtype.cli.output import Json, check_format, console, notes, write_frame
 
 
 def command(
@@ -50,11 +47,11 @@ def command(
     json: Json = False,
 ) -> None:
     """Predict mutants by gene name; every column beside the prediction says how far to trust it."""
-    from wildtype.errors import ConfigError, GeneSetError
+    from wildtype.errors import GeneSetError
     from wildtype.inference.sets import parse_set, read_lines, read_sets
 
-    if output is not None and output.suffix not in (".csv", ".parquet", ".json"):
-        raise ConfigError(f"cannot tell the format of {str(output)!r}: end it in .csv, .parquet or .json")
+    if output is not None:
+        check_format(output)
     wanted = [parse_set(text) for text in sets or []]
     if file is not None:
         wanted += read_lines(sys.stdin) if str(file) == "-" else read_sets(file)
@@ -79,22 +76,10 @@ def command(
         else predictor.predict(wanted, as_=as_, condition=condition, interval=interval)  # type: ignore[arg-type]
     )
     if output is not None:
-        _write(frame, output)
+        write_frame(frame, output)
     elif json:
         typer.echo(frame.to_json(orient="records", indent=2))
     elif console().is_terminal:
         console().print(frame.to_string(index=False))
     else:
         typer.echo(frame.to_csv(index=False), nl=False)
-
-
-def _write(frame: pd.DataFrame, output: Path) -> None:
-    from wildtype.files import writing
-
-    with writing(output) as path:
-        if output.suffix == ".csv":
-            frame.to_csv(path, index=False)
-        elif output.suffix == ".json":
-            frame.to_json(path, orient="records", indent=2)
-        else:
-            frame.to_parquet(path, index=False)

@@ -19,6 +19,7 @@ from wildtype.inference.own_evidence import names_of
 from wildtype.inference.predictor import Predictor
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.interface import organism_tensors
+from wildtype.models.known import Known
 from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import Organism
 
@@ -52,9 +53,10 @@ class ExtendedPredictor(Predictor):
         self.remarks = (*base.remarks, *_remarks(self.checkpoint, organism))
 
     @cached_property
-    def _kinds(self) -> NDArray[np.uint8]:
+    def kinds(self) -> NDArray[np.uint8]:
+        """As of the model without the added genes, which are added where nothing is said."""
         added = len(self.genes) - len(self.base.genes)
-        return np.concatenate([self.base._kinds, np.full(added, Kind.ADDED, np.uint8)])
+        return np.concatenate([self.base.kinds, np.full(added, Kind.ADDED, np.uint8)])
 
     def with_evidence(self, frame: pd.DataFrame) -> Predictor:
         """Return a predictor that also looks up own measurements.
@@ -96,6 +98,13 @@ class ExtendedPredictor(Predictor):
         return out, sd
 
 
+def _metabolic(known: Known, organism: Organism) -> NDArray[np.bool_] | None:
+    added = organism.metabolic
+    if known.metabolic is None or added is None:
+        return None
+    return np.concatenate([known.metabolic, added[organism.appended.genes]])
+
+
 def _extended(checkpoint: Checkpoint, organism: Organism) -> Checkpoint:
     """Return a checkpoint whose last a tokens are the appended genes of an organism."""
     scaling = feature_columns(checkpoint, "appended genes")
@@ -133,6 +142,8 @@ def _extended(checkpoint: Checkpoint, organism: Organism) -> Checkpoint:
             single_fitness=np.concatenate([known.single_fitness, unknown]),
             single_fitness_sd=np.concatenate([known.single_fitness_sd, unknown]),
             essential=np.concatenate([known.essential, np.zeros(a, bool)]),
+            coordinates=None if known.coordinates is None else known.coordinates.extended(a),
+            metabolic=_metabolic(known, organism),
         ),
     )
 

@@ -88,6 +88,8 @@ def on_organism(checkpoint: Checkpoint, organism: Organism) -> tuple[Checkpoint,
         single_fitness=unknown,
         single_fitness_sd=unknown.copy(),
         essential=np.zeros(n, bool) if essential is None else essential,
+        coordinates=organism.coordinates,
+        metabolic=organism.metabolic,
     )
     moved = replace(
         checkpoint,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -37,12 +38,15 @@ class Predictor:
 
     Attributes
     ----------
+    source : Source or None
+        Where another process gets the same predictor from; None if it was changed since it was loaded.
     remarks : tuple of str
         What to know of its answers: inputs that an organism which the model was not trained on lacks.
     """
 
-    def __init__(self, checkpoint: Checkpoint) -> None:
+    def __init__(self, checkpoint: Checkpoint, source: Source | None = None) -> None:
         self.checkpoint = checkpoint
+        self.source = source
         self.genes = checkpoint.genes
         self.phenotypes = [p["name"] for p in checkpoint.phenotypes]
         self.remarks: tuple[str, ...] = ()
@@ -60,7 +64,8 @@ class Predictor:
         return Conformal(self.checkpoint)
 
     @cached_property
-    def _kinds(self) -> NDArray[np.uint8]:
+    def kinds(self) -> NDArray[np.uint8]:
+        """What is taken to be done to each gene [n] where nothing is said: mostly what training data did."""
         known = self.checkpoint.known
         return default_kinds(known.table, len(self.genes), known.essential)
 
@@ -97,9 +102,10 @@ class Predictor:
         from wildtype.inference.own_evidence import with_evidence
 
         other = copy(self)
-        for name in ("_wild_type", "_conformal", "_kinds", "_trained"):
+        for name in ("_wild_type", "_conformal", "kinds", "_trained"):
             other.__dict__.pop(name, None)
-        other.checkpoint = with_evidence(self.checkpoint, frame, self._kinds)
+        other.checkpoint = with_evidence(self.checkpoint, frame, self.kinds)
+        other.source = None if self.source is None else self.source.and_evidence(frame)
         return other
 
     def on(self, organism: Organism) -> Predictor:
@@ -124,13 +130,27 @@ class Predictor:
 
     def table(self, sets: Sequence[Sequence[str]], *, condition: str | None = None) -> MutantTable:
         """Turn named sets into a table of this model's genes; see ``predict`` for the errors."""
-        table = to_table(sets, self.genes, self._kinds)
-        if condition is not None:
-            names = self.checkpoint.conditions
-            if condition not in names:
-                raise ConfigError(f"the model knows no condition {condition!r}; it knows {', '.join(names)}")
-            table.condition[:] = names.index(condition)
+        table = to_table(sets, self.genes, self.kinds)
+        table.condition[:] = self.condition(condition)
         return table
+
+    def condition(self, name: str | None) -> int:
+        """Return the number of a condition; None is the reference. Raises ``ConfigError`` for others."""
+        names = self.checkpoint.conditions
+        if name is not None and name not in names:
+            raise ConfigError(f"the model knows no condition {name!r}; it knows {', '.join(names)}")
+        return 0 if name is None else names.index(name)
+
+    @property
+    def metabolic(self) -> NDArray[np.bool_]:
+        """Genes of the organism's metabolism [n]; raises ``ConfigError`` where there is none."""
+        metabolic = self.checkpoint.known.metabolic
+        if metabolic is None:
+            raise ConfigError(
+                f"no metabolism of {self.genes.organism} is known to this model: name the required genes, or "
+                f"build the organism with its metabolic model and train again with this version"
+            )
+        return metabolic
 
     def predict(
         self,
@@ -279,6 +299,123 @@ class Predictor:
         """Return a phenotype's number for every gene [M, n]."""
         return self.checkpoint.predict_profiles(table, phenotype, self._wild_type)
 
+    def screen(
+        self,
+        order: int | None = None,
+        among: Sequence[str] | None = None,
+        *,
+        queries: Sequence[Sequence[str]] | None = None,
+        top: int = 100,
+        direction: Literal["low", "high", "both"] = "both",
+        phenotypes: Sequence[str] | None = None,
+        condition: str | None = None,
+        interval: float | None = None,
+        exclude: Sequence[str] = (),
+        viable: bool = False,
+        require: Sequence[str] = (),
+        unmeasured: bool = False,
+        no_lethal: bool = False,
+        linked: float = 0.0,
+        at_most: int | None = None,
+        processes: int = 1,
+        state: str | Path | None = None,
+        tell: Callable[[int, int], None] | None = None,
+    ) -> pd.DataFrame:
+        """Ask about every mutant of a design, and return the best of them.
+
+        Every mutant passes the model, in pieces of a fixed size: memory does not grow with the design.
+
+        Parameters
+        ----------
+        order : int, optional
+            Genes per mutant: all sets of so many candidates; 2 if it is not said.
+        among : sequence of str, optional
+            Candidates, as ``gene`` or ``gene:kind``; by default every gene of the model.
+        queries : sequence of sequences of str, optional
+            Cross each of these sets with every candidate instead; a query counts as in ``predict``.
+        top : int
+            Mutants to return, for each phenotype and direction.
+        direction : str
+            ``low``, ``high`` or ``both``.
+        phenotypes : sequence of str, optional
+            To rank by; by default all that are one number.
+        condition : str, optional
+            One of the dataset's conditions; the reference by default.
+        interval : float, optional
+            Coverage of intervals to give, as in ``predict``.
+        exclude : sequence of str
+            Genes that are no candidates.
+        viable : bool
+            Whether essential genes are no candidates.
+        require : sequence of str
+            A mutant has at least one of these genes; ``metabolic`` stands for those of the metabolism.
+        unmeasured : bool
+            Whether gene sets with a measurement of a phenotype to rank by are left out.
+        no_lethal : bool
+            Whether mutants are left out that hold a pair whose fitness, measured or implied by its epsilon,
+            is below 0.1 while both genes live alone.
+        linked : float
+            Leave out mutants of which two genes lie within so many kb on one chromosome, which a cross
+            hardly brings together; 0: no matter. Genes without a known place stay.
+        at_most : int, optional
+            No candidate stands in more rows of a list than that. Of every list the best ``50 top`` are
+            looked through; ``attrs["short"]`` names the lists that were too short for ``top`` rows.
+        processes : int
+            Beside each other. The answer does not depend on it.
+        state : path, optional
+            File in which what was found is kept, so that a killed screen goes on from there.
+        tell : callable, optional
+            Is given how many mutants of the design are done, and how many there are: before the first piece,
+            and after every one.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Rows by phenotype, direction and rank: ``phenotype``, ``direction``, ``rank``, the columns of
+            ``predict``, ``single_fitness`` and ``linkage_kb``. ``attrs`` holds ``count`` (of the design),
+            ``asked`` and ``left_out`` (by reason).
+
+        Raises
+        ------
+        UnknownGeneError, AmbiguousGeneError, GeneSetError
+            Naming the candidate or query.
+        ConfigError
+            If a setting is not known, no mutant is in the design, a phenotype is not defined for its order,
+            places or the metabolism are asked for and not known, or the state is not this screen's.
+        OutputError
+            If the state cannot be written.
+        """
+        from wildtype.inference.screening.request import Wish, make_screen
+        from wildtype.inference.screening.shortlist import shortlist
+        from wildtype.inference.screening.stream import run
+
+        if interval is not None:
+            check_level(interval)
+        wish = Wish(
+            order, among, queries, top, direction, phenotypes, condition, exclude, viable, require,
+            unmeasured, no_lethal, linked, at_most,
+        )  # fmt: skip
+        screen, exempt = make_screen(self, wish)
+        count = screen.design.count
+
+        def done(pieces: int) -> None:
+            if tell is not None:
+                tell(min(pieces * screen.piece, count), count)
+
+        done(0)
+        found = run(
+            self,
+            screen,
+            processes=processes,
+            state=None if state is None else Path(state),
+            tell=lambda outcome: done(outcome.done),
+        )
+        return shortlist(self, screen, found, top, interval=interval, at_most=at_most, exempt=exempt)
+
+    def predict_values(self, table: MutantTable) -> NDArray[np.float64]:
+        """Predict every phenotype of the rows of a table of this model's genes [M, p], and nothing else."""
+        return self._predicted(table)[0]
+
     def _predicted(self, table: MutantTable) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return every phenotype of the rows of a table and its sd over members [M, p]."""
         return self.checkpoint.predict_with_sd(table, self._wild_type)
@@ -304,4 +441,23 @@ def load(path: str | Path) -> Predictor:
     CheckpointError
         If it is missing, damaged, or of an unknown format.
     """
-    return Predictor(load_checkpoint(path))
+    return Source(Path(path)).load()
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Where a predictor comes from: a folder, and the own measurements it was given."""
+
+    path: Path
+    evidence: tuple[pd.DataFrame, ...] = ()
+
+    def and_evidence(self, frame: pd.DataFrame) -> Source:
+        """Return the source of a predictor that was given further measurements."""
+        return Source(self.path, (*self.evidence, frame))
+
+    def load(self) -> Predictor:
+        """Return the predictor."""
+        predictor = Predictor(load_checkpoint(self.path), Source(self.path))
+        for frame in self.evidence:
+            predictor = predictor.with_evidence(frame)
+        return predictor

@@ -57,7 +57,7 @@ def read_sets(path: str | Path) -> list[list[str]]:
     return [[] if text is None or text != text else parse_set(str(text)) for text in frame[COLUMN]]
 
 
-def read_lines(lines: Iterable[str]) -> list[list[str]]:
+def read_lines(lines: Iterable[str], *, where: str = "standard input") -> list[list[str]]:
     """Read one set per line; blank lines are left out.
 
     Raises
@@ -67,8 +67,35 @@ def read_lines(lines: Iterable[str]) -> list[list[str]]:
     """
     sets = [parse_set(line) for line in lines if line.strip()]
     if not sets:
-        raise SourceError("standard input holds no gene set: give one per line")
+        raise SourceError(f"{where} holds no gene set: give one per line")
     return sets
+
+
+def named_sets(text: str) -> list[list[str]]:
+    """Return the sets of a file (CSV or Parquet with a column ``genes``, else one set per line), or the one
+    set that a text names.
+
+    Raises
+    ------
+    SourceError
+        If the text ends as a file name does and there is no such file, or it holds no set.
+    """
+    path = Path(text)
+    if path.suffix in (".csv", ".parquet"):
+        return read_sets(path)
+    if path.is_file():
+        try:
+            return read_lines(path.read_text(encoding="utf-8").splitlines(), where=repr(text))
+        except UnicodeDecodeError as error:
+            raise SourceError(f"{text!r} is no text in UTF-8: give one gene set per line") from error
+    if path.suffix == ".txt":
+        raise SourceError(f"there is no file {text!r} to read gene sets from: check the path")
+    return [parse_set(text)]
+
+
+def named_genes(text: str) -> list[str]:
+    """Return the genes of all sets that a file or a text names; see ``named_sets``."""
+    return [gene for genes in named_sets(text) for gene in genes]
 
 
 def default_kinds(known: MutantTable, genes: int, essential: NDArray[np.bool_]) -> NDArray[np.uint8]:

@@ -48,13 +48,15 @@ from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.evidence.lookup import EvidenceIndex
 from wildtype.mutants.identity import grouping
 from wildtype.mutants.storage import read_table, save_table
-from wildtype.organism import GeneIndex
+from wildtype.organism import Coordinates, GeneIndex
 from wildtype.organism.feature_scaling import FeatureScaling
 
 FORMAT = 4
 READABLE = (1, 2, 3, 4)
 BESIDE = ("part", "single_fitness", "single_fitness_sd", "essential")
 """What stands beside the table of known mutants in ``known.npz``."""
+PLACES = "coordinates."
+"""Begins the names of further arrays there, for organisms whose genes have places; older ones lack them."""
 EVIDENCE_SINCE = 3
 BATCH = 8192
 
@@ -212,6 +214,10 @@ class Checkpoint:
         """Write the checkpoint, whole or not at all; raises ``OutputError``."""
         known = self.known
         beside = {name: getattr(known, name) for name in BESIDE}
+        if known.coordinates is not None:
+            beside |= {f"{PLACES}{key}": value for key, value in known.coordinates.to_arrays().items()}
+        if known.metabolic is not None:
+            beside["metabolic"] = known.metabolic
         with writing_folder(folder) as temporary:
             save_file(
                 {k: v.contiguous() for k, v in self.model.state_dict().items()},
@@ -304,10 +310,13 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         scaling = json.loads((folder / "scaling.json").read_text(encoding="utf-8"))
         metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
         table, beside = read_table(folder / "known.npz")
+        places = {key.removeprefix(PLACES): x for key, x in beside.items() if key.startswith(PLACES)}
         known = Known(
             phenotypes=tuple(record["known_phenotypes"]),
             table=table,
             **{name: beside[name] for name in BESIDE},
+            coordinates=Coordinates.from_arrays(places) if places else None,
+            metabolic=beside.get("metabolic"),
         )
         organism = from_tensors(load_file(folder / "organism.safetensors"), record.get("operators", {}))
         model = _model(record, len(genes), organism)

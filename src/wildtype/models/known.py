@@ -21,6 +21,7 @@ from wildtype.mutants.evidence.effects import KnockoutEffects
 from wildtype.mutants.evidence.lookup import EvidenceIndex, EvidenceSizes
 from wildtype.nn.sparse import SparseOperator
 from wildtype.nn.threads import loops
+from wildtype.organism import Coordinates
 
 PARTS = ("train", "validation", "test", "unused", "given", "hidden")
 """Part of the split that a row was in; not used; given by a user later; not used, with held-out genes."""
@@ -53,6 +54,10 @@ class Known:
         Fitness of single mutants (NaN: not known).
     essential : bool [n]
         Genes whose deletion is lethal, where known.
+    coordinates : Coordinates or None
+        Where the genes lie on the chromosomes; None where that is not known.
+    metabolic : bool [n] or None
+        Genes that rules of the metabolism name; None where that is not known.
     """
 
     phenotypes: tuple[str, ...]
@@ -61,6 +66,8 @@ class Known:
     single_fitness: NDArray[np.float32]
     single_fitness_sd: NDArray[np.float32]
     essential: NDArray[np.bool_]
+    coordinates: Coordinates | None = None
+    metabolic: NDArray[np.bool_] | None = None
 
     def evidence(
         self, outputs: Sequence[str], also: Sequence[str], mean: NDArray[np.float64], sd: NDArray[np.float64]

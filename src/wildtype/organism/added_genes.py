@@ -128,6 +128,7 @@ def add_gene(
     said["degrees"] = _degrees(graphs, known)
     given = _given_features(organism, name, features or {})
     essential = None if organism.essential is None else np.append(organism.essential, False)
+    places = None if organism.coordinates is None else organism.coordinates.extended(1)
     valid = {
         relation: np.stack([pairs.rows, pairs.cols]) for relation, pairs in known.items() if pairs.rows.size
     }
@@ -142,6 +143,7 @@ def add_gene(
         ),
         metabolism=metabolism,
         essential=essential,
+        coordinates=places,
         appended=Appended(
             np.append(old.genes, len(before)),
             {

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from wildtype.errors import DatasetError
 from wildtype.organism.appended import Appended
+from wildtype.organism.coordinates import Coordinates
 from wildtype.organism.features import FeatureBlock, GeneFeatures
 from wildtype.organism.genes import GeneIndex
 from wildtype.organism.metabolism import Metabolism
@@ -40,6 +41,8 @@ class Organism:
         One line; says when the organism is simulated.
     appended : Appended
         Genes that were added to the organism's own, and which of their relations are known.
+    coordinates : Coordinates or None
+        Where the genes lie on the chromosomes.
     """
 
     name: str
@@ -50,6 +53,7 @@ class Organism:
     essential: NDArray[np.bool_] | None = None
     description: str = ""
     appended: Appended = field(default_factory=Appended)
+    coordinates: Coordinates | None = None
 
     def __post_init__(self) -> None:
         n = len(self.genes)
@@ -65,6 +69,14 @@ class Organism:
                 )
         if self.essential is not None and self.essential.shape != (n,):
             raise DatasetError(f"essential has shape {self.essential.shape}, expected ({n},)")
+        if self.coordinates is not None and len(self.coordinates.chromosome) != n:
+            places = len(self.coordinates.chromosome)
+            raise DatasetError(f"there are coordinates of {places} genes, {self.name!r} has {n}")
+
+    @property
+    def metabolic(self) -> NDArray[np.bool_] | None:
+        """Genes that rules of the metabolism name [n]; None without metabolism."""
+        return None if self.metabolism is None else self.metabolism.gene_columns(self.genes) >= 0
 
     def restrict(self, positions: NDArray[np.int64]) -> Organism:
         """Return the organism as seen through the genes at ``positions`` [M]: induced graphs, their features.
@@ -78,6 +90,7 @@ class Organism:
             features=self.features.restrict(positions),
             essential=None if self.essential is None else self.essential[positions],
             appended=self.appended.restrict(positions),
+            coordinates=None if self.coordinates is None else self.coordinates.take(positions),
         )
 
     def with_features(self, features: FeatureBlock | str | Path) -> Organism:

@@ -16,6 +16,7 @@ from scipy import sparse
 
 from wildtype.errors import ConfigError, DatasetError, WildtypeError, reason_of
 from wildtype.organism.appended import Appended
+from wildtype.organism.coordinates import Coordinates
 from wildtype.organism.features import Basis, FeatureBlock, GeneFeatures
 from wildtype.organism.genes import GeneIndex
 from wildtype.organism.metabolism import Metabolism
@@ -75,6 +76,13 @@ def to_pyg(organism: Organism) -> Any:
     }
     if organism.essential is not None:
         node.essential = torch.from_numpy(organism.essential.copy())
+    if organism.coordinates is not None:
+        places = organism.coordinates
+        node.chromosome, node.start, node.end, node.strand = (
+            torch.from_numpy(column.copy())
+            for column in (places.chromosome, places.start, places.end, places.strand)
+        )
+        node.coordinates_source = places.source
     if organism.metabolism is not None:
         _add_nodes(data, organism.metabolism)
     for relation in organism.graphs.values():
@@ -94,6 +102,11 @@ def to_pyg(organism: Organism) -> Any:
         )
         data[STOICHIOMETRY].edge_attr = torch.from_numpy(network.data.copy())[:, None]
     return data
+
+
+def _coordinates(node: Any) -> Coordinates:
+    columns = {name: node[name].numpy(force=True) for name in ("chromosome", "start", "end", "strand")}
+    return Coordinates(**columns, source=node.coordinates_source)
 
 
 def _add_nodes(data: Any, network: Metabolism) -> None:
@@ -162,6 +175,7 @@ def from_pyg(data: Any) -> Organism:
                 node.appended.numpy(force=True),
                 {name: pairs.numpy(force=True) for name, pairs in data.valid_pairs.items()},
             ),
+            coordinates=_coordinates(node) if "chromosome" in node else None,
         )
     except (AttributeError, KeyError, ValueError, TypeError, IndexError, RuntimeError) as error:
         if isinstance(error, WildtypeError):

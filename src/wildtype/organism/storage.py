@@ -13,6 +13,7 @@ from scipy import sparse
 from wildtype.errors import DatasetError, reason_of
 from wildtype.files import sha256_of_file, write_json, writing, writing_folder
 from wildtype.organism.appended import Appended
+from wildtype.organism.coordinates import Coordinates
 from wildtype.organism.features import Basis, FeatureBlock, GeneFeatures
 from wildtype.organism.genes import GeneIndex
 from wildtype.organism.metabolism import Metabolism
@@ -62,6 +63,8 @@ def save_organism(organism: Organism, folder: str | Path) -> None:
         arrays |= {f"metabolism.{key}": value for key, value in organism.metabolism.to_arrays().items()}
     if organism.essential is not None:
         arrays["essential"] = organism.essential
+    if organism.coordinates is not None:
+        arrays |= {f"coordinates.{key}": value for key, value in organism.coordinates.to_arrays().items()}
     with writing_folder(folder) as temporary:
         with writing(temporary / "arrays.npz") as path, open(path, "wb") as handle:
             np.savez(handle, **arrays)
@@ -134,9 +137,10 @@ def read_organism(folder: str | Path) -> Organism:
             )
             for i, block in enumerate(record["features"])
         )
-        flat = {
-            key.removeprefix("metabolism."): a for key, a in arrays.items() if key.startswith("metabolism.")
-        }
+        flat, places = (
+            {key.removeprefix(room): a for key, a in arrays.items() if key.startswith(room)}
+            for room in ("metabolism.", "coordinates.")
+        )
         return Organism(
             name=record["name"],
             genes=genes,
@@ -149,6 +153,7 @@ def read_organism(folder: str | Path) -> Organism:
                 arrays.get("appended", np.zeros(0, np.int64)),
                 {name: arrays[f"valid{i}"] for i, name in enumerate(record.get("valid", []))},
             ),
+            coordinates=Coordinates.from_arrays(places) if places else None,
         )
     except FileNotFoundError as error:
         raise DatasetError(

@@ -142,6 +142,8 @@ class RunData:
             single_fitness=unknown if whole.single_fitness is None else whole.single_fitness,
             single_fitness_sd=unknown if whole.single_fitness_sd is None else whole.single_fitness_sd,
             essential=np.zeros(n, bool) if essential is None else essential,
+            coordinates=whole.organism.coordinates,
+            metabolic=whole.organism.metabolic,
         )
 
 

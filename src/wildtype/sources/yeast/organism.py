@@ -14,6 +14,7 @@ from wildtype.organism.metabolic_features import metabolic_features
 from wildtype.phenotypes.reading import Reading
 from wildtype.sources.text import Collector, ignore
 from wildtype.sources.yeast.genes import abundance, proteins, sequences, sgd
+from wildtype.sources.yeast.genes.coordinates import read_feature_coordinates
 from wildtype.sources.yeast.graphs import go_annotations, ontology
 from wildtype.sources.yeast.graphs.selection import read_graphs
 from wildtype.sources.yeast.metabolism import METABOLISM, find_model, read_model
@@ -61,6 +62,8 @@ def build_organism(
     collect(reading)
     essential, reading = sgd.read_essential(folder, genes)
     collect(reading)
+    coordinates, reading = read_feature_coordinates(folder, genes)
+    collect(reading)
     graphs, absent = read_graphs(folder, genes, string=string, further=relations, collect=collect)
     blocks, missing = _feature_blocks(Path(folder), genes, essential, collect)
     absent += missing
@@ -75,7 +78,9 @@ def build_organism(
     description = f"Saccharomyces cerevisiae S288C, {about}"
     if absent:
         description += "; left out, since the file is not in the folder: " + ", ".join(absent)
-    return Organism("yeast", genes, graphs, GeneFeatures(blocks), model, essential, description)
+    return Organism(
+        "yeast", genes, graphs, GeneFeatures(blocks), model, essential, description, coordinates=coordinates
+    )
 
 
 def _essential_block(essential: NDArray[np.bool_]) -> FeatureBlock:

@@ -1,19 +1,15 @@
-"""Where genes lie on the chromosomes: what genetic linkage between two loci is judged by.
-
-Legend: n genes · k pairs.
-"""
+"""Where the genes of yeast lie on its chromosomes, from three files that say so."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.errors import SourceError
-from wildtype.organism import GeneIndex
+from wildtype.organism import Coordinates, GeneIndex
 from wildtype.phenotypes.reading import Reading
 from wildtype.phenotypes.records import Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
@@ -66,42 +62,6 @@ PUBLISHER = Publisher(
     files=(TABLE,),
     notes=("ORF, chromosome, start and end in bases; start is beyond end on the reverse strand",),
 )
-
-
-@dataclass(frozen=True, eq=False)
-class Coordinates:
-    """Places of n genes.
-
-    Attributes
-    ----------
-    chromosome : int64 [n]
-        1 to 16, 17 the mitochondrion's, 18 the 2-micron plasmid; 0 where it is not known.
-    start, end : float64 [n]
-        First and last base of the ORF in kb, start <= end whatever the strand; NaN where not known.
-    strand : int8 [n]
-        1 forward, -1 reverse, 0 where not known.
-    source : str
-        Where they come from.
-    """
-
-    chromosome: NDArray[np.int64]
-    start: NDArray[np.float64]
-    end: NDArray[np.float64]
-    strand: NDArray[np.int8]
-    source: str
-
-    @property
-    def known(self) -> NDArray[np.bool_]:
-        """Genes with a place [n]."""
-        return self.chromosome > 0
-
-    def distance(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the gap between pairs of genes in kb [k]: 0 if they overlap, infinite if they lie on
-        different chromosomes, NaN if a place is not known.
-        """
-        gap = np.maximum(self.start[first] - self.end[second], self.start[second] - self.end[first])
-        apart = np.where(self.chromosome[first] == self.chromosome[second], np.maximum(gap, 0.0), np.inf)
-        return np.where(self.known[first] & self.known[second], apart, np.nan)
 
 
 def read_gff_coordinates(folder: str | Path, genes: GeneIndex) -> tuple[Coordinates, Reading]:

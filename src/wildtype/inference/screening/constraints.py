@@ -1,0 +1,87 @@
+"""`Constraints`: which mutants of a design are not worth asking about, or cannot be made.
+
+Legend: n genes · m mutants · k genes per mutant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wildtype.models.known import Known
+from wildtype.mutants import MutantTable
+from wildtype.mutants.index import SetIndex
+from wildtype.organism import Coordinates
+
+Ints = NDArray[np.int64]
+LETHAL = 0.1
+"""Fitness below which a mutant counts as dead."""
+
+
+@dataclass(frozen=True, eq=False)
+class Constraints:
+    """What a mutant must be like.
+
+    Attributes
+    ----------
+    required : bool [n] or None
+        Genes of which a mutant must perturb at least one.
+    linked : float
+        Two genes must be further apart than this, in kb, to be brought together by a cross; 0: no matter.
+    coordinates : Coordinates or None
+        By which that is judged.
+    lethal : int64 [d, 2]
+        Pairs of genes, both deleted or reduced, which no mutant may hold.
+    measured : MutantTable or None
+        Gene sets that are left out.
+    """
+
+    required: NDArray[np.bool_] | None = None
+    linked: float = 0.0
+    coordinates: Coordinates | None = None
+    lethal: Ints | None = None
+    measured: MutantTable | None = None
+
+    def refused(self, sets: Ints) -> dict[str, NDArray[np.bool_]]:
+        """Return, by reason, which gene sets [m, k], genes ascending, are left out [m]."""
+        out: dict[str, NDArray[np.bool_]] = {}
+        if self.required is not None:
+            out["none of the required genes"] = np.asarray(~self.required[sets].any(axis=1))
+        pairs = list(combinations(range(sets.shape[1]), 2))
+        if self.linked and self.coordinates is not None:
+            near = np.zeros(len(sets), bool)
+            for i, j in pairs:
+                apart = self.coordinates.distance(sets[:, i], sets[:, j])
+                near |= np.asarray(apart <= self.linked)
+            out[f"two genes within {self.linked:g} kb"] = near
+        if self.lethal is not None and len(self.lethal):
+            n = int(max(self.lethal.max(), sets.max(initial=0))) + 1
+            codes = np.unique(np.sort(self.lethal, axis=1) @ [n, 1])
+            dead = np.zeros(len(sets), bool)
+            for i, j in pairs:
+                dead |= np.isin(sets[:, i] * n + sets[:, j], codes)
+            out["holds a pair that is known to be lethal"] = dead
+        if self.measured is not None:
+            table = MutantTable.from_matrix(sets)
+            out["measured before"] = SetIndex(self.measured).find(table) >= 0
+        return out
+
+
+def lethal_pairs(known: Known) -> Ints:
+    """Return the pairs [d, 2] whose fitness, measured or implied by epsilon, is below ``LETHAL`` while both
+    genes live alone.
+    """
+    table, single = known.table, known.single_fitness.astype(np.float64)
+    found = [np.zeros((0, 2), np.int64)]
+    for name in {"fitness", "epsilon"} & set(known.phenotypes):
+        rows = (table.phenotype == known.phenotypes.index(name)) & (table.order == 2)
+        pairs = table.take(np.flatnonzero(rows))
+        genes = pairs.matrix(2)
+        alone = single[genes]
+        fitness = pairs.value + (alone.prod(1) if name == "epsilon" else 0.0)
+        alive = np.isnan(alone) | (alone >= LETHAL)
+        found.append(genes[(fitness < LETHAL) & alive.all(1)])
+    return np.unique(np.sort(np.concatenate(found), axis=1), axis=0)

@@ -1,0 +1,289 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import wildtype as wt
+from tests.command import assert_one_sentence, wildtype
+from wildtype.errors import ConfigError, GeneSetError, UnknownGeneError
+from wildtype.inference.predictor import Predictor, Source
+from wildtype.inference.screening import request, stream
+from wildtype.inference.screening.constraints import lethal_pairs
+from wildtype.inference.screening.shortlist import spread
+from wildtype.mutants import MutantTable
+from wildtype.organism import Coordinates
+
+
+@pytest.fixture(scope="module")
+def predictor(tiny_run: Path) -> Predictor:
+    return wt.load(tiny_run)
+
+
+@pytest.fixture(autouse=True)
+def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request, "PIECE", 100)
+
+
+def changed(predictor: Predictor, **known: object) -> Predictor:
+    checkpoint = replace(predictor.checkpoint, known=replace(predictor.checkpoint.known, **known))  # type: ignore[arg-type]
+    return Predictor(checkpoint)
+
+
+def brute(predictor: Predictor, sets: list[tuple[str, ...]]) -> pd.DataFrame:
+    return predictor.predict(sets).sort_values("epsilon", kind="stable", ignore_index=True)
+
+
+@pytest.mark.parametrize("order", [2, 3])
+def test_a_screen_is_brute_force(predictor: Predictor, order: int) -> None:
+    every = list(combinations(predictor.genes.names, order))
+    found = predictor.screen(order, top=25)
+    expected = brute(predictor, every)["epsilon"].to_numpy()
+    low, high = (found[found["direction"] == d] for d in ("low", "high"))
+    np.testing.assert_allclose(low["epsilon"], expected[:25], atol=1e-6)
+    np.testing.assert_allclose(high["epsilon"], expected[::-1][:25], atol=1e-6)
+    assert low["rank"].tolist() == list(range(1, 26))
+    assert found["genes"].nunique() == 50
+    assert found.attrs["count"] == found.attrs["asked"] == len(every)
+    assert found.attrs["left_out"] == {}
+
+
+def test_queries_are_crossed_with_candidates(predictor: Predictor) -> None:
+    among = ["G001", "abc2", "G003", "G004"]
+    found = predictor.screen(
+        among=among, queries=[["G001", "G002"], ["G001", "G003"]], top=100, direction="low"
+    )
+    sets = {"G001,G002,G003", "G001,G002,G004", "G001,G003,G004"}
+    assert set(found["genes"]) == sets
+    assert found.attrs["count"] == 8
+    assert found.attrs["left_out"] == {stream.TWICE: 4, stream.AGAIN: 1}
+    assert found["epsilon"].is_monotonic_increasing
+
+
+def test_what_is_done_to_a_candidate(predictor: Predictor) -> None:
+    found = predictor.screen(2, ["G001", "G002:overexpressed", "G002:absent"], top=9, direction="high")
+    assert sorted(found["kinds"]) == ["absent,absent", "absent,overexpressed"]
+    assert found.attrs["left_out"] == {stream.TWICE: 1}
+    for _, row in found.iterrows():
+        genes = [f"{g}:{k}" for g, k in zip(row["genes"].split(","), row["kinds"].split(","), strict=True)]
+        assert predictor.predict([genes])["epsilon"].iloc[0] == pytest.approx(row["epsilon"], abs=1e-6)
+
+
+def test_no_gene_stands_in_too_many_rows(predictor: Predictor) -> None:
+    found = predictor.screen(2, top=12, direction="low", at_most=2)
+    counts = found["genes"].str.split(",").explode().value_counts()
+    assert counts.max() <= 2
+    every = brute(predictor, list(combinations(predictor.genes.names, 2)))
+    used: dict[str, int] = {}
+    expected = []
+    for genes in every["genes"]:
+        pair = genes.split(",")
+        if all(used.get(g, 0) < 2 for g in pair) and len(expected) < 12:
+            expected.append(genes)
+            used |= {g: used.get(g, 0) + 1 for g in pair}
+    assert found["genes"].tolist() == expected
+    assert found.attrs["short"] == []
+
+
+def test_genes_of_queries_may_stand_in_every_row(predictor: Predictor) -> None:
+    found = predictor.screen(queries=[["G001"]], top=5, direction="low", at_most=1)
+    assert len(found) == 5
+    assert spread(np.array([[0, 1], [0, 2], [3, 2], [3, 4]]), 9, 1).tolist() == [0, 2]
+    assert spread(np.array([[0, 1], [0, 2], [3, 2], [3, 4]]), 9, 1, frozenset({0})).tolist() == [0, 1, 3]
+
+
+def test_constraints(predictor: Predictor) -> None:
+    essential = predictor.screen(2, top=400, direction="low", viable=True)
+    assert not essential["genes"].str.contains("G023").any()
+    assert len(essential) == 23 * 22 // 2
+    excluded = predictor.screen(2, top=400, direction="low", exclude=["abc0", "G001"])
+    assert len(excluded) == 22 * 21 // 2
+    required = predictor.screen(2, top=400, direction="low", require=["G000", "G001"])
+    assert len(required) == 23 + 22
+    assert required.attrs["left_out"] == {"none of the required genes": 22 * 21 // 2}
+    new = predictor.screen(2, top=400, direction="low", unmeasured=True)
+    assert new.attrs["left_out"] == {"measured before": 24 * 23 // 2}
+    assert new.empty
+    assert list(new.columns) == list(required.columns)
+
+
+def test_linked_genes_are_left_out(predictor: Predictor) -> None:
+    n = len(predictor.genes)
+    chromosome = np.where(np.arange(n) < 12, 1, 2)
+    chromosome[5] = 0
+    start = np.where(chromosome > 0, np.arange(n) * 10.0, np.nan)
+    places = Coordinates(chromosome, start, start + 1, np.ones(n, np.int8), "here")
+    found = changed(predictor, coordinates=places).screen(2, top=400, direction="low", linked=10)
+    near = {(i, i + 1) for i in range(n - 1)} - {(11, 12), (4, 5), (5, 6)}
+    assert found.attrs["left_out"] == {"two genes within 10 kb": len(near)}
+    rows = found.set_index("genes")["linkage_kb"]
+    assert rows["G000,G002"] == 19
+    assert rows["G000,G023"] == np.inf
+    assert np.isnan(rows["G000,G005"])
+    assert "G000,G001" not in rows.index
+    with pytest.raises(ConfigError, match="not known where the genes"):
+        predictor.screen(2, linked=10)
+
+
+def test_known_lethal_pairs_are_left_out(predictor: Predictor) -> None:
+    known = predictor.checkpoint.known
+    value = known.table.value.copy()
+    pairs = np.flatnonzero((known.table.order == 2) & (known.table.phenotype == 0))
+    value[pairs] = 0.5
+    value[known.table.phenotype == 1] = 0.0
+    value[pairs[:2]] = 0.05
+    sick = changed(predictor, table=replace(known.table, value=value))
+    lethal = [known.table.sets()[i] for i in pairs[:2]]
+    assert [tuple(p) for p in lethal_pairs(sick.checkpoint.known).tolist()] == lethal
+    found = sick.screen(3, top=3000, direction="low", no_lethal=True)
+    held = {frozenset(genes.split(",")) for genes in found["genes"]}
+    names = predictor.genes.names
+    assert not any({names[i] for i in pair} <= genes for genes in held for pair in lethal)
+    assert found.attrs["left_out"] == {"holds a pair that is known to be lethal": 2 * 22 - 1}
+
+
+def test_metabolic_genes(predictor: Predictor) -> None:
+    with pytest.raises(ConfigError, match="no metabolism of tiny is known"):
+        predictor.screen(2, require=["metabolic"])
+    metabolic = np.arange(24) < 2
+    found = changed(predictor, metabolic=metabolic).screen(2, top=400, direction="low", require=["metabolic"])
+    assert len(found) == 23 + 22
+
+
+def test_a_killed_screen_goes_on(
+    predictor: Predictor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = predictor.screen(3, top=7)
+    state, pieces = tmp_path / "state", []
+
+    def ask(*words: object) -> stream.Outcome:
+        if len(pieces) == 6:
+            raise KeyboardInterrupt
+        pieces.append(words[2])
+        return kept(*words)  # type: ignore[arg-type]
+
+    kept = stream.ask
+    monkeypatch.setattr(stream, "ask", ask)
+    with pytest.raises(KeyboardInterrupt):
+        predictor.screen(3, top=7, state=state)
+    assert pieces == list(range(6))
+    monkeypatch.setattr(stream, "ask", lambda *words: pieces.append(words[2]) or kept(*words))
+    again = predictor.screen(3, top=7, state=state)
+    assert pieces == list(range(21))
+    pd.testing.assert_frame_equal(again, whole)
+    assert again.attrs == whole.attrs
+
+
+def test_a_state_of_another_screen_or_a_damaged_one_is_refused(predictor: Predictor, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    predictor.screen(2, top=7, state=state)
+    with pytest.raises(ConfigError, match="of another screen or another model: remove it"):
+        predictor.screen(2, top=8, state=state)
+    other = changed(predictor, part=np.zeros_like(predictor.checkpoint.known.part))
+    with pytest.raises(ConfigError, match="of another screen or another model"):
+        other.screen(2, top=7, state=state)
+    content = state.read_bytes()
+    state.write_bytes(content[: len(content) // 2])
+    with pytest.raises(ConfigError, match="is damaged"):
+        predictor.screen(2, top=7, state=state)
+
+
+def test_several_processes_give_the_same(predictor: Predictor) -> None:
+    frame = pd.DataFrame({"genes": ["G001,G002"], "value": [0.3]})
+    one = predictor.screen(3, top=9)
+    two = predictor.screen(3, top=9, processes=2)
+    pd.testing.assert_frame_equal(one, two)
+    with pytest.raises(ConfigError, match="take processes=1"):
+        changed(predictor, metabolic=None).screen(3, processes=2)
+    assert isinstance(predictor.source, Source)
+    assert len(predictor.with_evidence(frame).source.evidence) == 1  # type: ignore[union-attr]
+
+
+@pytest.mark.slow
+def test_a_process_that_dies_is_one_sentence(predictor: Predictor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "_answer", _die)
+    with pytest.raises(ConfigError, match="a process of the screen died"):
+        predictor.screen(3, processes=2)
+
+
+def _die(_: int) -> stream.Outcome:
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("wish", "error", "message"),
+    [
+        ({"order": 1}, ConfigError, "epsilon needs at least 2 genes, and mutants of this screen have 1"),
+        ({"order": 30}, ConfigError, "there are 24 genes to choose from, and a mutant takes 30"),
+        ({"among": ["G001", "G0x"]}, UnknownGeneError, "candidate 2: 'G0x'"),
+        ({"among": []}, GeneSetError, "names no genes"),
+        ({"queries": [["G001"], ["G001", "G002"]]}, GeneSetError, "queries have 1 to 2 genes"),
+        ({"queries": [["G001"]], "order": 3}, ConfigError, "order=3, but queries of 1"),
+        ({"direction": "up"}, ConfigError, "direction='up' is not known"),
+        ({"top": 0}, ConfigError, "top=0"),
+        ({"at_most": 0}, ConfigError, "at_most=0"),
+        ({"linked": -1.0}, ConfigError, "linked=-1 kb"),
+        ({"phenotypes": ["growth"]}, ConfigError, "ranks by no phenotype 'growth'; it predicts epsilon"),
+        ({"condition": "heat"}, ConfigError, "knows no condition 'heat'"),
+        ({"interval": 1.5}, ConfigError, "1.5"),
+        ({"processes": 0}, ConfigError, "processes=0"),
+        ({"exclude": ["nobody"]}, UnknownGeneError, "nobody"),
+    ],
+)
+def test_errors(predictor: Predictor, wish: dict[str, object], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        predictor.screen(**wish)  # type: ignore[arg-type]
+
+
+def test_the_command(tiny_run: Path, predictor: Predictor, tmp_path: Path) -> None:
+    out, among = tmp_path / "best.csv", tmp_path / "among.txt"
+    among.write_text("G001 G002\nabc3\nG004\n")
+    said = wildtype(
+        "screen", str(tiny_run), "--order", "3", "--among", str(among), "--top", "2", "--interval", "0.9",
+        "-o", str(out),
+    )  # fmt: skip
+    assert said.returncode == 0
+    assert "4 mutants in the design" in said.stderr
+    assert "4 mutants predicted" in said.stderr
+    frame = pd.read_csv(out)
+    expected = predictor.screen(3, ["G001", "G002", "abc3", "G004"], top=2, interval=0.9)
+    assert frame["genes"].tolist() == expected["genes"].tolist()
+    assert {"epsilon_low", "epsilon_high", "single_fitness", "linkage_kb"} <= set(frame.columns)
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+    said = wildtype(
+        "screen", str(tiny_run), "--queries", "G001", "--top", "1", "--direction", "low", "--json"
+    )
+    assert said.returncode == 0
+    (row,) = json.loads(said.stdout)
+    expected = predictor.screen(queries=[["G001"]], top=1, direction="low")
+    assert row["genes"] == expected["genes"].iloc[0]
+    assert_one_sentence(wildtype("screen", str(tiny_run), "--among", "no.csv"), "no.csv")
+    assert_one_sentence(wildtype("screen", str(tiny_run), "-o", "best.doc"), "best.doc", ".parquet")
+
+
+def test_rows_of_the_design_that_stand_for_nothing(predictor: Predictor) -> None:
+    table, rows, new = stream.Screen(
+        design=_Same(), gene=np.arange(3), kind=np.zeros(3, np.uint8),
+        constraints=stream.Constraints(), outputs=(0,), directions=("low",), keep=1,
+    ).mutants(np.arange(3))  # fmt: skip
+    assert isinstance(table, MutantTable)
+    assert (rows.tolist(), new.tolist()) == ([True, False, False], [True, True, False])
+    assert table.sets() == [(0, 1)]
+
+
+class _Same:
+    count, order = 3, 2
+
+    def members(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.array([[1, 0], [2, 2], [0, 2]])[numbers], np.array([True, True, False])[numbers]
+
+    def describe(self) -> list[object]:
+        return []
