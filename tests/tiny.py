@@ -8,7 +8,15 @@ import numpy as np
 
 from wildtype.mutants import Kind, MutantTable
 from wildtype.mutants.evidence.similarity import GeneSimilarity
-from wildtype.organism import FeatureBlock, GeneFeatures, GeneGraphs, GeneIndex, Organism, Relation
+from wildtype.organism import (
+    Coordinates,
+    FeatureBlock,
+    GeneFeatures,
+    GeneGraphs,
+    GeneIndex,
+    Organism,
+    Relation,
+)
 from wildtype.phenotypes import Dataset, Phenotype
 
 
@@ -29,8 +37,24 @@ def tiny_organism(n: int = 24, seed: int = 0) -> Organism:
     essential = np.zeros(n, bool)
     essential[-1] = True
     standard = {name: f"abc{i}" for i, name in enumerate(names)}
+    start = np.arange(n) * 10.0
+    start[5] = np.nan
+    chromosome = np.where(np.isnan(start), 0, 1 + np.arange(n) // 12)
     return Organism(
-        "tiny", GeneIndex(names, standard, organism="tiny"), graphs, features, essential=essential
+        "tiny",
+        GeneIndex(names, standard, organism="tiny"),
+        graphs,
+        features,
+        essential=essential,
+        coordinates=Coordinates(chromosome, start, start + 1, np.ones(n, np.int8), "tiny"),
+    )
+
+
+def same_places(one: Organism, other: Organism) -> bool:
+    """Whether the genes of two organisms lie at the same places."""
+    a, b = ({} if x.coordinates is None else x.coordinates.to_arrays() for x in (one, other))
+    return a.keys() == b.keys() and all(
+        np.array_equal(a[k], b[k], equal_nan=k in ("start", "end")) for k in a
     )
 
 

@@ -37,6 +37,20 @@ def test_round_trip_predicts_the_same(tiny_run: Path, tmp_path: Path) -> None:
     np.testing.assert_array_equal(first.predict(TABLE), second.predict(TABLE))
     assert second.genes == first.genes
     assert second.origin == first.origin
+    assert first.known.coordinates is not None
+    assert second.known.coordinates is not None
+    for name, column in first.known.coordinates.to_arrays().items():
+        np.testing.assert_array_equal(column, second.known.coordinates.to_arrays()[name])
+
+
+def test_checkpoints_without_places_are_read(tmp_path: Path) -> None:
+    checkpoint = load_checkpoint(STORED / "format-4")
+    assert checkpoint.known.coordinates is None
+    assert checkpoint.known.metabolic is None
+    metabolic = np.arange(len(checkpoint.genes)) < 3
+    replace(checkpoint, known=replace(checkpoint.known, metabolic=metabolic)).save(tmp_path / "c")
+    again = load_checkpoint(tmp_path / "c")
+    np.testing.assert_array_equal(again.known.metabolic, metabolic)
 
 
 @pytest.mark.parametrize("name", ["format-1", "format-2", "format-3", "format-4"])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.organism.test_metabolic_features import GENES, network
-from tests.tiny import tiny_organism
+from tests.tiny import same_places, tiny_organism
 from wildtype.errors import DatasetError, GeneSetError, SourceError, UnknownGeneError
 from wildtype.organism import FeatureBlock, GeneFeatures, GeneGraphs, Organism, Relation
 from wildtype.organism.graph_features import graph_features
@@ -54,6 +54,9 @@ def test_what_is_given_is_an_edge_or_known_and_the_rest_stays() -> None:
     np.testing.assert_array_equal(wider.features["shape"].values[24], [2, np.nan, np.nan])
     assert wider.essential is not None
     assert not wider.essential[24]
+    assert wider.coordinates is not None
+    assert not wider.coordinates.known[24]
+    assert same_places(wider.restrict(np.arange(24)), base)
     assert base.appended.genes.size == 0
 
 

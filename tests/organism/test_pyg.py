@@ -10,7 +10,7 @@ import torch
 
 from tests.mutants.representations.cells import organism as small_organism
 from tests.organism.test_added_genes import assert_same_appended
-from tests.tiny import tiny_organism
+from tests.tiny import same_places, tiny_organism
 from wildtype.errors import ConfigError, DatasetError, GeneSetError, SourceError
 from wildtype.organism import GeneFeatures, GeneIndex, Organism
 from wildtype.organism.sequence_features import coding_blocks
@@ -34,6 +34,7 @@ def assert_equal(a: Organism, b: Organism) -> None:
     assert (a.essential is None) == (b.essential is None)
     if a.essential is not None:
         np.testing.assert_array_equal(a.essential, b.essential)
+    assert same_places(a, b)
     assert (a.metabolism is None) == (b.metabolism is None)
     if a.metabolism is not None:
         assert a.metabolism.sha256 == b.metabolism.sha256

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.tiny import tiny_organism
+from tests.tiny import same_places, tiny_organism
 from wildtype.errors import DatasetError
 from wildtype.organism.storage import FORMAT, read_organism, save_organism
 
@@ -22,6 +22,8 @@ def test_round_trip(tmp_path: Path) -> None:
     assert again.essential is not None
     assert organism.essential is not None
     np.testing.assert_array_equal(again.essential, organism.essential)
+    assert organism.coordinates is not None
+    assert same_places(again, organism)
 
 
 @pytest.mark.parametrize("damage", ["truncate", "flip", "version", "missing"])

@@ -212,3 +212,12 @@ def test_real_organism(real_build: tuple[Organism, list[Reading]]) -> None:
     fitness = organism.features["fitness"].values[:, 0]
     assert organism.essential is not None
     assert np.nanmean(fitness[organism.essential]) < np.nanmean(fitness[~organism.essential])
+    places, find = organism.coordinates, organism.genes.find
+    assert places is not None
+    assert places.known.mean() > 0.99
+    # SGD, release R64: YAL002W 143707-147531 and YAL001C 147594-151166 are neighbours.
+    near = places.distance(
+        np.array([find("YAL002W"), find("YAL001C")]), np.array([find("YAL001C"), find("YBR160W")])
+    )
+    assert near[0] == pytest.approx(0.063)
+    assert np.isinf(near[1])
