@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from wildtype.cli import ablate, bench, data, doctor, evaluate, predict, profile, screen, train
+from wildtype.cli import ablate, bench, data, doctor, evaluate, predict, profile, reproduce, screen, train
 from wildtype.errors import WildtypeError
 
 app = typer.Typer(
@@ -30,6 +30,7 @@ app.command("ablate")(ablate.command)
 app.command("evaluate")(evaluate.command)
 app.command("predict")(predict.command)
 app.command("screen")(screen.command)
+app.command("reproduce")(reproduce.command)
 app.add_typer(bench.app, name="bench", help="Measure the fast formulations against their plain definitions.")
 app.add_typer(profile.app, name="profile", help="Where the time of a training run goes.")
 app.command("doctor")(doctor.command)

@@ -1,4 +1,4 @@
-"""What a run was made with: versions, machine, command. Enough to make it again."""
+"""What a run was made with: versions, machine, command, data. Enough to make it again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from wildtype.files import content_hash
 from wildtype.profiling.machine import machine
+from wildtype.runs.data import RunData
 
 PACKAGES = (
     "wildtype",
@@ -34,6 +36,21 @@ def environment() -> dict[str, Any]:
         "packages": {name: _version(name) for name in PACKAGES},
         "git": _git_state(),
         "machine": machine(),
+    }
+
+
+def of_data(data: RunData) -> dict[str, Any]:
+    """Return what a run is about: hashes of its dataset, organism, graphs and split, and its seed."""
+    dataset, whole = data.dataset, data.whole
+    return {
+        "seed": data.split.seed,
+        "dataset": {"name": dataset.name, "sha256": dataset.sha256, "with_other_phenotypes": whole.sha256},
+        "organism": {
+            "name": whole.organism.name,
+            "genes_sha256": whole.organism.genes.sha256,
+            "graphs_sha256": whole.organism.graphs.sha256,
+        },
+        "split_sha256": content_hash(data.split.to_json()),
     }
 
 

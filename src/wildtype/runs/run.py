@@ -59,7 +59,7 @@ from wildtype.runs.data import RunData, prepare
 from wildtype.runs.estimate import FILE as ESTIMATE
 from wildtype.runs.estimate import estimate_run, refuse, write_outcome
 from wildtype.runs.profile_writing import ProfileWriting
-from wildtype.runs.record import environment
+from wildtype.runs.record import environment, of_data
 from wildtype.runs.setup import build, feature_scaling, loaders, relations
 from wildtype.seeds import derive
 from wildtype.training.fit import FitReport, accelerator, fit_model
@@ -183,7 +183,7 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
     folder = _claim(config, fingerprint)
     write_json(folder / "card.json", data.whole.card())
     write_json(folder / "split.json", data.split.to_json())
-    write_json(folder / "record.json", environment())
+    write_json(folder / "record.json", environment() | of_data(data))
     say(_split_line(data))
     for path in config.data.embeddings:
         say(f"embeddings {path}: {data.whole.organism.features[Path(path).stem].note}")

@@ -1,0 +1,52 @@
+"""`wildtype reproduce`: a run made again from its record, and compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wildtype.cli.output import Json, console, notes, print_json
+
+
+def command(
+    run: Annotated[Path, typer.Argument(help="The folder of a finished run.")],
+    folder: Annotated[
+        Path | None, typer.Option(help="Where the new run goes; by default one that is removed again.")
+    ] = None,
+    tolerance: Annotated[float, typer.Option(help="By which headline metrics may differ.")] = 0.01,
+    json: Json = False,
+) -> None:
+    """Train a run again from its settings, and say what came out differently.
+
+    The exit code is 0 only if every metric is within the tolerance; for a run with
+    training.deterministic=true, on the same machine with the same versions, only if all is equal to the bit.
+    """
+    from contextlib import nullcontext
+    from tempfile import TemporaryDirectory
+
+    from rich.table import Table
+
+    from wildtype.runs.reproduce import reproduce
+
+    with TemporaryDirectory(prefix="wildtype-") if folder is None else nullcontext(folder) as target:
+        found = reproduce(
+            run,
+            Path(target) / "run" if folder is None else folder,
+            tolerance=tolerance,
+            say=notes().print,
+        )
+    if json:
+        print_json(found.to_json())
+    else:
+        table = Table("model", "phenotype", "then", "now", "largest difference", title=found.verdict)
+        for model in found.models:
+            numbers = (f"{model.then:.6f}", f"{model.now:.6f}", f"{model.largest:.3g}")
+            table.add_row(model.model, model.phenotype, *numbers)
+        console().print(table)
+        console().print(f"weights equal to the bit: {'yes' if found.same_weights else 'no'}")
+        for name, (then, now) in found.changed.items():
+            console().print(f"{name}: {then} then, {now} now", highlight=False, soft_wrap=True)
+    if not found.success:
+        raise typer.Exit(1)
