@@ -38,8 +38,11 @@ def command(
         return
     from wildtype.report.table import print_comparison
     from wildtype.runs.run import train
+    from wildtype.training.world import world
 
     run = train(config, say=notes().print)
+    if not world().leads:
+        return
     if config.execution != "training":
         from wildtype.profiling.record import load_record
 

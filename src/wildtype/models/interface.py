@@ -393,6 +393,10 @@ class Model(nn.Module, ABC):
         """Whether the prior of a relation leads from targets to sources."""
         return False
 
+    def without_doses(self) -> None:
+        """Take note that no mutant has a dose: what reads doses is not trained."""
+        return
+
     def set_epoch(self, epoch: int) -> None:
         """Take note that an epoch (from 0) begins, for what changes as training goes on."""
         return

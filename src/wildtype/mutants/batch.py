@@ -50,7 +50,9 @@ class MutantBatch:
     profiles : float32 [r, n] or None
         One number per gene (NaN: not measured).
     evidence : EvidenceTokens or None
-        What was measured of similar mutants, where it has been looked up; slices do not have it.
+        What was measured of similar mutants, where it has been looked up.
+    whole : int64 scalar or None
+        Known targets of the step that the batch is a part of; None: it is all of it.
     """
 
     gene: Tensor
@@ -66,6 +68,7 @@ class MutantBatch:
     profile: Tensor | None = None
     profiles: Tensor | None = None
     evidence: EvidenceTokens | None = None
+    whole: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -162,6 +165,7 @@ class MutantBatch:
             mutant=mutant,
             profile=None if self.profile is None else self.profile[i:j],
             profiles=self.profiles,
+            evidence=None if self.evidence is None else self.evidence.slice(start, stop, a, b),
         )
 
     def with_own_profiles(self) -> MutantBatch:

@@ -9,6 +9,7 @@ Python.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Protocol
 
 import torch
 
@@ -19,6 +20,19 @@ from wildtype.phases import phase
 from wildtype.seeds import derive
 
 BLOCK = 1 << 18
+
+
+class Batches(Protocol):
+    """Serves the batches of an epoch, as `MutantLoader` does."""
+
+    def __len__(self) -> int:
+        """Batches of an epoch."""
+
+    def __iter__(self) -> Iterator[MutantBatch]:
+        """Serve an epoch."""
+
+    def set_epoch(self, epoch: int) -> None:
+        """Choose which."""
 
 
 class MutantLoader:

@@ -17,6 +17,7 @@ from wildtype.files import write_json
 from wildtype.models.interface import Output
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.cell_graph import CellGraph
+from wildtype.mutants.loader import Batches
 from wildtype.phases import listening, phase
 from wildtype.phenotypes import Dataset
 from wildtype.profiling.as_before import as_before
@@ -30,7 +31,6 @@ from wildtype.runs.profile_writing import ProfileWriting
 from wildtype.runs.run import MARK, Say
 from wildtype.runs.setup import build, loaders
 from wildtype.training.fit import accelerator, fit_model, in_bfloat16
-from wildtype.training.progress import Batches
 from wildtype.training.task import FitTask
 from wildtype.training.weights import TargetWeights
 

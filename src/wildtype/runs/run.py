@@ -66,6 +66,7 @@ from wildtype.training.fit import FitReport, accelerator, fit_model
 from wildtype.training.snapshots import FOLDER as SNAPSHOTS
 from wildtype.training.snapshots import read_snapshots
 from wildtype.training.task import EXECUTIONS
+from wildtype.training.world import world
 
 MARK = "settings.json"
 DONE = "comparison.json"
@@ -139,6 +140,9 @@ class Run:
 def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lambda text: None) -> Run:
     """Fit the model and every baseline on one split, compare them on the test rows, and save the run.
 
+    Of several processes that torchrun started, the first writes the folder and does all but the network's
+    training; the others return when that is done.
+
     Parameters
     ----------
     config : TrainConfig
@@ -180,6 +184,10 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
         refuse(estimate)
     model, tensors = build(config, data, config.seed, say)
     fingerprint = content_hash(resumable(settings_of(config)), data.dataset.sha256, data.split.to_json())
+    if not world().leads:
+        folder = Path(config.run.folder)
+        _fit(config, data, model, tensors, folder, fingerprint)
+        return Run(folder)
     folder = _claim(config, fingerprint)
     write_json(folder / "card.json", data.whole.card())
     write_json(folder / "split.json", data.split.to_json())
@@ -338,13 +346,13 @@ def _fit(
     fingerprint: str,
 ) -> tuple[list[Model], list[FitReport]]:
     """Fit ``model``, and further members in folders of their own; snapshots are members too."""
-    members, reports = [model], []
+    members, reports, leads = [model], [], world().leads
     for number in range(config.training.members):
         seed, room = config.seed, folder
         if number:
             seed, room = derive(config.seed, "member", number), folder / f"{MEMBER}{number + 1}"
             members.append(build(config, data, seed)[0])
-        writing = ProfileWriting(config, data, members[number], tensors, room / FILE)
+        writing = ProfileWriting(config, data, members[number], tensors, room / FILE) if leads else None
         batches = loaders(config, data, tensors, seed)
         report = fit_model(
             members[number],
@@ -358,16 +366,16 @@ def _fit(
             resume=config.run.resume and (not number or (room / "resume").is_dir()),
             show=config.run.progress,
             execution=config.execution,
-            recorder=writing.recorder,
-            callbacks=[writing],
+            recorder=None if writing is None else writing.recorder,
+            callbacks=[] if writing is None else [writing],
             loader=batches.train,
             validation_loader=batches.validation,
             outputs=Output.of([asdict(p) for p in data.dataset.phenotypes]),
         )
-        if writing.recorder.begun:  # a finished run that is resumed keeps its profile
+        if writing is not None and writing.recorder.begun:  # a finished run that is resumed keeps its profile
             writing.done()
         reports.append(report)
-    if config.training.snapshots and config.execution == "training":
+    if config.training.snapshots and config.execution == "training" and leads:
         rooms = [folder, *(folder / f"{MEMBER}{i + 1}" for i in range(1, len(members)))]
         members = [
             _with_weights(member, weights)

@@ -15,13 +15,13 @@ from wildtype.models.registry import make_model
 from wildtype.mutants.evidence.imitation import regime
 from wildtype.mutants.evidence.out_of_fold import OutOfFold, check_shares
 from wildtype.mutants.evidence.similarity import GeneSimilarity
-from wildtype.mutants.loader import MutantLoader
+from wildtype.mutants.loader import Batches, MutantLoader
 from wildtype.organism.feature_scaling import FeatureScaling
 from wildtype.runs.data import RunData
 from wildtype.runs.start import Say, Start, freeze
 from wildtype.seeds import derive
 from wildtype.training.evidence_loader import EvidenceLoader
-from wildtype.training.progress import Batches
+from wildtype.training.fit import shared
 
 
 def build(
@@ -69,6 +69,8 @@ def build(
     )
     if start is not None:
         start.apply(model, scaling, say)
+    if data.dataset.table.dose is None:
+        model.without_doses()
     if config.training.frozen:
         freeze(model, config.training.frozen, say)
     return model, organism_tensors(model, organism, features, similarity)
@@ -93,8 +95,10 @@ def loaders(
 ) -> Loaders:
     """Return the batches of a run, with evidence for a model that reads it, or for its ``trees``."""
     size = config.training.batch_size
-    train = MutantLoader(data.scaled("train"), size, shuffle=shuffle, seed=seed)
-    validation = MutantLoader(data.scaled("validation"), size)
+    train: Batches = MutantLoader(data.scaled("train"), size, shuffle=shuffle, seed=seed)
+    validation: Batches = MutantLoader(data.scaled("validation"), size)
+    if not trees:  # which one process fits to all mutants
+        train, validation = shared(train), shared(validation)
     names = [p.name for p in data.dataset.phenotypes]
     mean, sd = data.scaler.mean, data.scaler.sd
     index = evidence_index(config.model, organism, data.known(), names, mean, sd, trees=trees)

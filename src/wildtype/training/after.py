@@ -18,8 +18,8 @@ from wildtype.models.cell_transformer.model import CellTransformer
 from wildtype.models.cell_transformer.trees import CERTAIN, best_share, nearest_share
 from wildtype.models.interface import OrganismTensors, WildType
 from wildtype.mutants.batch import MutantBatch
+from wildtype.mutants.loader import Batches
 from wildtype.seeds import derive
-from wildtype.training.progress import Batches
 
 FIRST_DRAW = 10_000
 """Evidence is hidden from training mutants as in no epoch of the network's training."""

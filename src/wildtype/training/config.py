@@ -26,7 +26,10 @@ class TrainingConfig:
     steps : int
         Most optimiser steps, with the epoch that is going on cut short; 0: as many as the epochs have.
     batch_size : int
-        Mutants per step; the encoder's cost does not depend on it.
+        Mutants per step, of all processes together; the encoder's cost does not depend on it.
+    accumulate : int
+        Parts that the mutants of a step pass the model in, for want of memory: the gradient is that of the
+        whole batch.
     learning_rate, weight_decay : float
         Of AdamW.
     warmup : float
@@ -69,6 +72,7 @@ class TrainingConfig:
     epochs: int = 30
     steps: int = 0
     batch_size: int = 2048
+    accumulate: int = 1
     learning_rate: float = 1e-3
     weight_decay: float = 0.1
     warmup: float = 0.1
@@ -105,7 +109,7 @@ class TrainingConfig:
         """Refuse values that make no sense; raises ``ConfigError``."""
         if self.steps < 0:
             raise ConfigError(f"training.steps={self.steps} must be at least 0, which is no limit")
-        for name in ("epochs", "batch_size", "members"):
+        for name in ("epochs", "batch_size", "accumulate", "members"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"training.{name}={getattr(self, name)} must be at least 1")
         for name in ("snapshots", "cycles"):

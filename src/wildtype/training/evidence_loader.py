@@ -7,8 +7,8 @@ from typing import Protocol
 
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.evidence.tokens import EvidenceTokens
+from wildtype.mutants.loader import Batches
 from wildtype.phases import phase
-from wildtype.training.progress import Batches
 
 KEPT = 20_000
 """Mutants up to which the evidence of a loader that never changes is kept (of several phenotypes, fewer)."""

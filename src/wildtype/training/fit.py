@@ -15,20 +15,23 @@ import torch
 from lightning.pytorch import Trainer
 from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.loggers import CSVLogger, Logger, TensorBoardLogger
+from lightning.pytorch.strategies import DDPStrategy
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from wildtype.errors import ConfigError
 from wildtype.models.interface import Model, OrganismTensors, Output
 from wildtype.mutants import MutantTable
-from wildtype.mutants.loader import MutantLoader
+from wildtype.mutants.loader import Batches, MutantLoader
 from wildtype.training.config import TrainingConfig
 from wildtype.training.keeper import Keeper, restore_optimizer
+from wildtype.training.parts import Share
 from wildtype.training.phase_hooks import PhaseHooks, PhaseProfiler, recorder_for
 from wildtype.training.phase_recorder import PhaseRecorder
-from wildtype.training.progress import Batches, Progress, TimedLoader
+from wildtype.training.progress import Progress, TimedLoader
 from wildtype.training.snapshots import Snapshots
 from wildtype.training.task import EXECUTIONS, FitTask
 from wildtype.training.weights import TargetWeights
+from wildtype.training.world import World, world
 
 TERMINATED = 128 + 15
 """Exit code of a process that was asked to end."""
@@ -165,8 +168,11 @@ def fit_model(
         raise ConfigError(f"execution={execution!r}; known: {', '.join(EXECUTIONS)}")
     place = accelerator(config)
     whole = execution == "training"
+    processes = world()
     if loader is None:
-        loader = MutantLoader(train, config.batch_size, shuffle=True, seed=seed)
+        loader = shared(MutantLoader(train, config.batch_size, shuffle=True, seed=seed))
+    if validation_loader is None:
+        validation_loader = shared(MutantLoader(validation, config.batch_size))
     timed = TimedLoader(loader)
     if recorder is None:
         recorder = recorder_for("cuda" if place == "gpu" else "cpu")
@@ -175,13 +181,13 @@ def fit_model(
     weights = TargetWeights.fit(train, outputs, weighting=config.weighting, balance=config.balance)
     steps = config.epochs * len(loader)
     steps = min(steps, config.steps or steps)
-    task = FitTask(model, organism, config, steps, seed, weights, execution, outputs)
+    task = FitTask(model, organism, config, steps, seed, weights, execution, outputs, processes)
     hooks: list[Callback] = [PhaseHooks(recorder), Snapshots(folder, config), keeper]
     hooks += [_NextEpoch(loader, keeper), _LastWords()]
     if resume:
         hooks.append(_Restore(keeper.resume(task)))
         loader.set_epoch(keeper.epoch)
-    progress = Progress(timed, keeper, config.epochs, show)
+    progress = Progress(timed, keeper, config.epochs, show and processes.leads)
     hooks += [progress, *callbacks]
     start = time.perf_counter()
     if keeper.epoch < config.epochs and not keeper.stopped:
@@ -191,14 +197,16 @@ def fit_model(
             logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
             trainer = Trainer(
                 accelerator=place,
-                devices=1,
+                devices=processes.local,
+                num_nodes=processes.size // processes.local,
+                strategy=_strategy(processes, place),
                 precision="bf16-mixed" if in_bfloat16(config, place) else "32-true",
                 max_epochs=config.epochs - keeper.epoch,
                 gradient_clip_val=config.clip or None,
                 callbacks=hooks,
                 profiler=PhaseProfiler(recorder, hooks),
                 limit_val_batches=1.0 if whole else 0,
-                logger=_loggers(folder, config),
+                logger=_loggers(folder, config) if processes.leads else False,
                 log_every_n_steps=1,
                 deterministic=config.deterministic,
                 num_sanity_val_steps=0,
@@ -208,7 +216,7 @@ def fit_model(
                 use_distributed_sampler=False,
             )
             with _stops(trainer):
-                trainer.fit(task, timed, validation_loader or MutantLoader(validation, config.batch_size))
+                trainer.fit(task, timed, validation_loader)
     recorder.finish()
     if whole:
         model.load_state_dict(keeper.best)
@@ -224,6 +232,24 @@ def fit_model(
         scores=tuple(keeper.scores) if whole else (),
         snapshots=tuple(config.snapshot_epochs) if whole else (),
     )
+
+
+def shared(loader: Batches) -> Batches:
+    """Return a loader that serves this process its part of every batch: all of it where it is alone."""
+    processes = world()
+    return loader if processes.size == 1 else Share(loader, processes)
+
+
+def _strategy(processes: World, place: str) -> DDPStrategy | str:
+    """Return how gradients are averaged over processes.
+
+    Every parameter has a gradient in every step, so that none is looked for; what buffers hold is joined by
+    `FitTask`.
+    """
+    if processes.size == 1:
+        return "auto"
+    backend = "gloo" if place == "cpu" else "nccl"
+    return DDPStrategy(find_unused_parameters=False, broadcast_buffers=False, process_group_backend=backend)
 
 
 @contextlib.contextmanager

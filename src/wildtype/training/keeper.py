@@ -103,7 +103,8 @@ class Keeper(Callback):
         if self.patience and self.epoch - self.best_epoch >= self.patience:
             self.stopped = True
             trainer.should_stop = True
-        self._save(pl_module, trainer.optimizers[0])
+        if pl_module.world.leads:
+            self._save(pl_module, trainer.optimizers[0])
 
     def _save(self, task: FitTask, optimizer: torch.optim.Optimizer) -> None:
         tensors = {f"model/{name}": value for name, value in task.model.state_dict().items()}

@@ -56,11 +56,12 @@ def objective(
     *,
     loss: str = "squared",
     weights: TargetWeights | None = None,
+    processes: int = 1,
 ) -> Objective:
     """Return the mean loss of all targets of a batch (scaled labels), and the weighted auxiliary losses.
 
     Targets that are not a number are left out, whether they stand alone or in a profile. A class counts by
-    its cross-entropy.
+    its cross-entropy. Of a part of a batch it is the part's share in that mean.
 
     Parameters
     ----------
@@ -70,6 +71,8 @@ def objective(
         Of one target that is no class.
     weights : TargetWeights, optional
         How targets count; alike, and all as scalars, without.
+    processes : int
+        Whose gradients are averaged, each with its part of the targets.
     """
     known = ~mutants.value.isnan()
     own = targets_of(prediction, mutants).float()
@@ -93,8 +96,9 @@ def objective(
         entries = LOSSES[loss](torch.where(there, profile.dense(rows_of).float() - truth, 0.0))
         total = total + entries.sum() * (1.0 if weights is None else weights.factor[p])
         count = count + there.sum()
+    count = count if mutants.whole is None else mutants.whole
     terms = {"data": total / count.clamp(min=1)}
-    weighted = {"data": wild_type.weights.get("data", 1.0) * terms["data"]}
+    weighted = {"data": processes * wild_type.weights.get("data", 1.0) * terms["data"]}
     for name, value in wild_type.losses.items():
         label = name if "/" in name else f"prior/{name}"  # a bare name is a relation's graph prior
         terms[label], weighted[label] = value, wild_type.weights[name] * value

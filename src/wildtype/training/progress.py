@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any
 
 from lightning.pytorch import Callback, LightningModule, Trainer
 from rich.console import Console
@@ -14,20 +14,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 
 from wildtype.mutants.batch import MutantBatch
+from wildtype.mutants.loader import Batches
 from wildtype.training.keeper import Keeper
-
-
-class Batches(Protocol):
-    """Serves the batches of an epoch, as `MutantLoader` does."""
-
-    def __len__(self) -> int:
-        """Batches of an epoch."""
-
-    def __iter__(self) -> Iterator[MutantBatch]:
-        """Serve an epoch."""
-
-    def set_epoch(self, epoch: int) -> None:
-        """Choose which."""
 
 
 class TimedLoader:

@@ -42,7 +42,7 @@ class Snapshots(Callback):
         """Write the weights where a cycle ends."""
         assert isinstance(pl_module, FitTask)
         epoch = pl_module.epoch + 1
-        if epoch in self.epochs:
+        if epoch in self.epochs and pl_module.world.leads:
             weights = {
                 name: value.detach().cpu().contiguous().clone()
                 for name, value in pl_module.model.state_dict().items()

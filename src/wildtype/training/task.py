@@ -19,9 +19,11 @@ from wildtype.phases import no_phase, phase
 from wildtype.seeds import derive
 from wildtype.training.config import TrainingConfig
 from wildtype.training.objective import Objective, learning_rate, objective
+from wildtype.training.parts import Apart, parts
 from wildtype.training.step_log import StepLog
 from wildtype.training.validation import ValidationScore
 from wildtype.training.weights import TargetWeights
+from wildtype.training.world import World
 
 EXECUTIONS = ("training", "forward_backward", "forward", "data_only")
 
@@ -49,6 +51,8 @@ class FitTask(LightningModule):
         How much of a step is done, one of ``EXECUTIONS``: all of ``training``; ``forward_backward``, without
         the optimiser's step; ``forward``, without gradients' pass; or ``data_only``, where a model of one
         number, with a backward pass and a step of its own, stands in for the model.
+    world : World, optional
+        The processes that train it; this one alone, without.
     """
 
     def __init__(
@@ -61,8 +65,10 @@ class FitTask(LightningModule):
         weights: TargetWeights | None = None,
         execution: str = "training",
         outputs: Sequence[Output] = (),
+        world: World | None = None,
     ) -> None:
         super().__init__()
+        self.world = world or World()
         self.model = model
         self.organism = organism
         self.config = config
@@ -83,7 +89,7 @@ class FitTask(LightningModule):
         """Move the organism beside the model."""
         self.organism = self.organism.to(self.device)
         self.weights = None if self.weights is None else self.weights.to(self.device)
-        self._log = StepLog(self.trainer.loggers)
+        self._log = StepLog(self.trainer.loggers if self.world.leads else [])
 
     def transfer_batch_to_device(
         self, batch: MutantBatch, device: torch.device, dataloader_idx: int
@@ -103,6 +109,8 @@ class FitTask(LightningModule):
         with phase("optimizer"):
             # torch.manual_seed asks every kind of device, which takes as long as a small model's loss.
             seed = derive(self.seed, "step", self.step)
+            if not self.world.leads:
+                seed = derive(seed, "process", self.world.rank)
             torch.default_generator.manual_seed(seed)
             if self.device.type == "cuda":
                 torch.cuda.manual_seed(seed)
@@ -110,6 +118,10 @@ class FitTask(LightningModule):
             rate = learning_rate(self.step, self.cycle_ends, peak, warmup)
             for group in self.trainer.optimizers[0].param_groups:
                 group["lr"] = rate
+            self.trainer.optimizers[0].zero_grad()
+
+    def optimizer_zero_grad(self, *arguments: Any) -> None:
+        """Do nothing: gradients of all parts of a step add up, and were cleared when it began."""
 
     def training_step(self, batch: MutantBatch, batch_idx: int) -> Tensor | None:
         """Encode the wild type once, predict every mutant of the batch, and return the objective."""
@@ -118,9 +130,9 @@ class FitTask(LightningModule):
                 total = self.trivial * batch.value.nanmean()
                 record = {"loss": total.detach()}
         else:
-            result = self.objective(batch)
+            result = self._in_parts(batch) if self.config.accumulate > 1 else self.objective(batch)
             with phase("loss"):
-                total, record = result.total, result.log_record()
+                total, record = result.total, self._whole(result).log_record()
         with phase("logging"):
             self._log.add(self.step, self.epoch, record)
         self.step += 1
@@ -128,15 +140,55 @@ class FitTask(LightningModule):
 
     def objective(self, batch: MutantBatch) -> Objective:
         """Encode the wild type, unless that is done once per epoch, and return the batch's objective."""
-        wild_type = self._wild_type
-        if wild_type is None:
-            with phase("encode wild type"):
-                stream = torch.Generator().manual_seed(derive(self.seed, "prior", self.step))
-                wild_type = self.model.encode(self.organism, stream)
+        return self._of(self._encoded(), batch)
+
+    def _encoded(self) -> WildType:
+        if self._wild_type is not None:
+            return self._wild_type
+        with phase("encode wild type"):
+            stream = torch.Generator().manual_seed(derive(self.seed, "prior", self.step))
+            return self.model.encode(self.organism, stream)
+
+    def _of(self, wild_type: WildType, batch: MutantBatch) -> Objective:
         with phase("head"):
             prediction = self.model(wild_type, batch)
         with phase("loss"):
-            return objective(prediction, wild_type, batch, loss=self.config.loss, weights=self.weights)
+            return objective(
+                prediction, wild_type, batch,
+                loss=self.config.loss, weights=self.weights, processes=self.world.size,
+            )  # fmt: skip
+
+    def _in_parts(self, batch: MutantBatch) -> Objective:
+        """Return the objective of a batch after the backward passes of all its parts but the last."""
+        *others, last = parts(batch, self.config.accumulate)
+        wild_type = self._encoded()
+        apart = Apart.of(wild_type)
+        done = torch.zeros((), device=self.device)
+        for part in others:
+            said = self._of(apart.copy, part)
+            if self.execution != "forward":
+                with phase("backward"):
+                    said.total.backward()
+            done += said.terms["data"].detach()
+        result = self._of(wild_type, last)
+        with phase("loss"):
+            carried = apart.carried()
+            rest = wild_type.weights.get("data", 1.0) * self.world.size * done
+            result.total = result.total + (carried - carried.detach()) + rest
+            result.terms["data"] = result.terms["data"] + done
+            result.weighted["data"] = result.weighted["data"] + rest
+        return result
+
+    def _whole(self, result: Objective) -> Objective:
+        """Return what all processes together have, for the log."""
+        if self.world.size == 1:
+            return result
+        data = self.world.total(result.terms["data"].detach())
+        terms = {name: term.detach() for name, term in result.terms.items()} | {"data": data}
+        share = result.weighted["data"].detach() / self.world.size
+        weighted = {name: term.detach() for name, term in result.weighted.items()}
+        weighted["data"] = self.world.total(share)
+        return Objective(torch.stack(list(weighted.values())).sum(), terms, weighted)
 
     def optimizer_step(
         self, epoch: int, batch_idx: int, optimizer: Any, optimizer_closure: Any = None
@@ -173,6 +225,9 @@ class FitTask(LightningModule):
 
     def on_validation_epoch_start(self) -> None:
         """Encode the wild type once for the whole validation pass."""
+        for buffer in self.model.buffers():
+            if not buffer.is_floating_point():  # what was seen so far, as the largest order of a mutant
+                buffer.copy_(self.world.largest(buffer))
         self._wild_type = self.model.encode(self.organism.without_priors())
         self._validation = ValidationScore(self.outputs)
 
@@ -183,6 +238,7 @@ class FitTask(LightningModule):
 
     def on_validation_epoch_end(self) -> None:
         """Log the score of `ValidationScore` and the squared error on the validation rows."""
+        self._validation.join(self.world)
         self.validation_score, error = self._validation.result()
         self._log.flush()
         record = {"validation/pearson": self.validation_score, "validation/error": error}

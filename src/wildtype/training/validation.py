@@ -20,6 +20,7 @@ from torch import Tensor
 from wildtype.models.interface import Output, Prediction
 from wildtype.mutants.batch import MutantBatch
 from wildtype.training.objective import profile_targets, targets_of
+from wildtype.training.world import World
 
 Floats = NDArray[np.float64]
 
@@ -50,6 +51,19 @@ class ValidationScore:
                 said, truth = self._profiles.setdefault(p, ([], []))
                 said.append(profile.dense(found[0]).float().cpu())
                 truth.append(found[1].cpu())
+
+    def join(self, world: World) -> None:
+        """Take note of what all processes have; every one must ask."""
+        for other in world.gathered((world.rank, self._rows, self._profiles)):
+            rank, rows, profiles = other
+            if rank == world.rank:
+                continue
+            for mine, theirs in zip(self._rows, rows, strict=True):
+                mine.extend(theirs)
+            for p, (said, truth) in profiles.items():
+                own = self._profiles.setdefault(p, ([], []))
+                own[0].extend(said)
+                own[1].extend(truth)
 
     def result(self) -> tuple[float, float]:
         """Return the score, and the mean squared error over all numbers (of a class, of its probability)."""

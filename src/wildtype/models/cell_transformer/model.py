@@ -86,6 +86,10 @@ class CellTransformer(Model):
         reverse = set(self.config.prior.reverse)
         return {name: prior_operator(graphs, name, reverse=name in reverse) for name in self.prior_heads}
 
+    def without_doses(self) -> None:
+        """Take note that no mutant has a dose: what reads doses is not trained."""
+        self.head.dose.requires_grad_(False)
+
     def reads_backwards(self, relation: str) -> bool:
         """Whether the prior of a relation leads from targets to sources."""
         return relation in self.config.prior.reverse

@@ -98,6 +98,20 @@ class EvidenceTokens:
             kept[f.name] = column if count is None or f.name == "two_all" else column[:, :count]
         return EvidenceTokens(**kept)
 
+    def slice(self, start: int, stop: int, first: int, last: int) -> EvidenceTokens:
+        """Return the tokens of queries ``start`` … ``stop``-1, whose genes are ``first`` … ``last``-1."""
+        pairs = ((self.pair_row >= start) & (self.pair_row < stop)).nonzero()[:, 0]
+        kept: dict[str, Any] = {"pair_row": self.pair_row.index_select(0, pairs) - start}
+        for f in fields(self):
+            column = getattr(self, f.name)
+            if f.name in PER_GENE:
+                kept[f.name] = column[first:last]
+            elif f.name in PER_PAIR:
+                kept[f.name] = column.index_select(0, pairs)
+            elif f.name != "pair_row":
+                kept[f.name] = column[start:stop]
+        return EvidenceTokens(**kept)
+
     def pin_memory(self) -> EvidenceTokens:
         """Return the tokens in page-locked memory, for asynchronous copies to a GPU."""
         return self._map(Tensor.pin_memory)

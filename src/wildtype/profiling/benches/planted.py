@@ -30,7 +30,7 @@ from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.cell_graph import CellGraph
 from wildtype.mutants.edge_masks import CsrMasks, EdgeMasks, LoopMasks, Wiring
-from wildtype.mutants.loader import MutantLoader
+from wildtype.mutants.loader import Batches, MutantLoader
 from wildtype.nn.sparse import SparseOperator
 from wildtype.organism import GeneIndex, Relation
 from wildtype.phases import phase
@@ -44,7 +44,6 @@ from wildtype.seeds import derive, generator
 from wildtype.training.config import TrainingConfig
 from wildtype.training.fit import fit_model
 from wildtype.training.phase_recorder import PhaseRecorder
-from wildtype.training.progress import Batches
 
 WARM_UP, STEPS = 5, 24
 GENES, EDGES, ROWS, BATCH = 400, 6000, 2560, 256
