@@ -101,7 +101,8 @@ def accelerator(config: TrainingConfig) -> str:
     """Return where training takes place, ``gpu`` or ``cpu``; raises ``ConfigError`` if it cannot."""
     if (started := int(os.environ.get("SLURM_STEP_NUM_TASKS", "1"))) > 1:
         raise ConfigError(
-            f"srun started {started} processes, and a run trains in one: ask for one node and at most one GPU"
+            f"srun started {started} processes, and a run trains in one: ask for one task, and let torchrun "
+            f"start several processes in it"
         )
     if config.device == "cuda" and not torch.cuda.is_available():
         raise ConfigError(
