@@ -4,8 +4,8 @@ will.
 A training mutant never sees its own gene set, nor, drawn anew in every epoch, that of a tenth of the
 others: else the model could tell its label from what is missing. Where it can be told which mutants lose the
 same reactions, they are hidden together: a mutant learns from those that are like it, not from those that are
-the same. How many of its genes it sees nothing of follows the split: see `imitation`. Everything is drawn from
-(seed, epoch) and the gene set, whatever the order of batches.
+the same. How many of its genes it sees nothing of follows the split: see `imitation`. Everything is drawn
+from (seed, epoch) and the gene set, whatever the order of batches.
 """
 
 from __future__ import annotations
