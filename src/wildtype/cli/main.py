@@ -68,6 +68,8 @@ def main() -> None:
         print(f"wildtype: {_sentence(error)}", file=sys.stderr)
         sys.exit(130 if isinstance(error, KeyboardInterrupt) else 1)
     except SystemExit as end:
+        if end.code == 130:  # Typer takes an interrupt for itself
+            print("wildtype: stopped", file=sys.stderr)
         if end.code == 143:
             print("wildtype: stopped, as the system asked", file=sys.stderr)
         raise

@@ -11,7 +11,7 @@ from wildtype.config.schema import TrainConfig
 from wildtype.models.cell_transformer.model import CellTransformer
 from wildtype.models.interface import Model, OrganismTensors
 from wildtype.runs.data import RunData
-from wildtype.runs.setup import loaders
+from wildtype.runs.setup import loaders, of_member
 from wildtype.runs.start import Say
 from wildtype.seeds import derive
 from wildtype.training.after import fit_equivalents, fit_trees
@@ -26,7 +26,7 @@ def grow(
             continue
         start = time.perf_counter()
         seed = derive(config.seed, "after member", number)
-        batches = loaders(config, data, tensors, seed, trees=True)
+        batches = loaders(of_member(config, number, len(members)), data, tensors, seed, trees=True)
         found = []
         if member.trees is not None:
             found.append(fit_trees(member, tensors, batches.train, batches.validation, seed))

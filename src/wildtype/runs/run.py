@@ -60,7 +60,7 @@ from wildtype.runs.estimate import FILE as ESTIMATE
 from wildtype.runs.estimate import estimate_run, refuse, write_outcome
 from wildtype.runs.profile_writing import ProfileWriting
 from wildtype.runs.record import environment, of_data
-from wildtype.runs.setup import build, feature_scaling, loaders, relations
+from wildtype.runs.setup import build, feature_scaling, loaders, of_member, relations
 from wildtype.seeds import derive
 from wildtype.training.fit import FitReport, accelerator, fit_model
 from wildtype.training.snapshots import FOLDER as SNAPSHOTS
@@ -353,7 +353,7 @@ def _fit(
             seed, room = derive(config.seed, "member", number), folder / f"{MEMBER}{number + 1}"
             members.append(build(config, data, seed)[0])
         writing = ProfileWriting(config, data, members[number], tensors, room / FILE) if leads else None
-        batches = loaders(config, data, tensors, seed)
+        batches = loaders(of_member(config, number, config.training.members), data, tensors, seed)
         report = fit_model(
             members[number],
             tensors,

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 import torch
 
 from wildtype.config.schema import TrainConfig
+from wildtype.errors import ConfigError
 from wildtype.models.cell_transformer.config import CellTransformerConfig
 from wildtype.models.difference_gnn.config import DifferenceGNNConfig
 from wildtype.models.interface import Model, OrganismTensors, Output, organism_tensors
@@ -34,6 +35,12 @@ def build(
     if isinstance(config.model, CellTransformerConfig) and config.model.evidence.tokens:
         # What is wrong with the evidence must be found out before anything is written.
         check_also(config.model.evidence.also, [p.name for p in data.whole.phenotypes])
+        experts, members = config.model.evidence.experts, config.training.members
+        if experts and len(experts) != members:
+            raise ConfigError(
+                f"model.evidence.experts has {len(experts)} entries, one for each member, and "
+                f"training.members={members}: name as many"
+            )
         if config.model.evidence.imitate:
             check_shares(config.model.evidence.imitate)
     start = Start(config.training.start, data) if config.training.start else None
@@ -110,9 +117,21 @@ def loaders(
     if not shares:
         n = len(data.dataset.organism.genes)
         shares = {regime(data.part("train"), data.part("validation"), n): 1.0}
+    hiding = OutOfFold(index, shares, seed)
+    experts = config.model.evidence.experts and "seen" not in shares
     return Loaders(
-        EvidenceLoader(train, OutOfFold(index, shares, seed)), EvidenceLoader(validation, index, keep=True)
+        EvidenceLoader(train, hiding),
+        EvidenceLoader(validation, OutOfFold(index, shares, seed) if experts else index, keep=True),
     )
+
+
+def of_member(config: TrainConfig, number: int, members: int) -> TrainConfig:
+    """Return the settings by which one of so many members, from 0, is trained: of an expert, its own."""
+    if not isinstance(config.model, CellTransformerConfig) or not config.model.evidence.experts:
+        return config
+    experts = config.model.evidence.experts
+    own = replace(config.model.evidence, imitate={experts[number * len(experts) // members]: 1.0})
+    return replace(config, model=replace(config.model, evidence=own))
 
 
 def feature_scaling(config: TrainConfig, data: RunData) -> FeatureScaling | None:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from wildtype.errors import ConfigError
 
+EXPERTS = ("seen", "one", "none")
+
 
 @dataclass
 class PriorHead:
@@ -70,6 +72,10 @@ class EvidenceConfig:
     imitate : dict of str to float
         How training mutants are asked about: shares of ``seen``, ``one`` (one gene unseen), ``none`` (no gene
         seen) and ``pair`` (the leading pair unseen). Empty: as validation mutants are, judged by their genes.
+    experts : list of str
+        One of ``seen``, ``one`` and ``none`` for every member of an ensemble: its training and validation
+        mutants are asked about so. A mutant is answered by the members for as many genes as it has unseen.
+        Empty: all members are alike.
     also : list of str
         Further phenotypes of the dataset whose measurements are evidence.
     equivalents : bool
@@ -85,6 +91,7 @@ class EvidenceConfig:
     hidden: int = 40
     dropout: float = 0.1
     imitate: dict[str, float] = field(default_factory=dict)
+    experts: list[str] = field(default_factory=list)
     also: list[str] = field(default_factory=list)
     equivalents: bool = False
 
@@ -251,6 +258,14 @@ def check(config: CellTransformerConfig) -> None:
         )
     if evidence.tokens and min(evidence.heads, evidence.value, evidence.hidden) < 1:
         raise ConfigError("model.evidence.heads, .value and .hidden must be at least 1")
+    for name in evidence.experts:
+        if name not in EXPERTS:
+            raise ConfigError(f"model.evidence.experts names {name!r}; known: {', '.join(EXPERTS)}")
+    if evidence.experts and (evidence.imitate or not evidence.tokens):
+        raise ConfigError(
+            "model.evidence.experts says how each member's mutants are asked about: leave out "
+            "model.evidence.imitate, and keep model.evidence.tokens above 0"
+        )
     if not 0 <= evidence.dropout < 1:
         raise ConfigError(f"model.evidence.dropout={evidence.dropout}: a share from 0 to below 1")
     trees = config.trees
