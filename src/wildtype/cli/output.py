@@ -40,8 +40,18 @@ def check_format(output: Path) -> None:
         raise ConfigError(f"cannot tell the format of {str(output)!r}: end it in .csv, .parquet or .json")
 
 
-def write_frame(frame: pd.DataFrame, output: Path) -> None:
-    """Write a table in the format that the file's ending says, whole or not at all."""
+def give_frame(frame: pd.DataFrame, output: Path | None, as_json: bool) -> None:
+    """Write a table to a file, in the format that its ending says and whole or not at all; or print it: for a
+    person on a terminal, else as CSV or JSON.
+    """
+    if output is None:
+        if as_json:
+            typer.echo(frame.to_json(orient="records", indent=2))
+        elif console().is_terminal:
+            console().print(frame.to_string(index=False))
+        else:
+            typer.echo(frame.to_csv(index=False), nl=False)
+        return
     with writing(output) as path:
         if output.suffix == ".csv":
             frame.to_csv(path, index=False)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from wildtype.cli.output import Json, check_format, console, notes, write_frame
+from wildtype.cli.output import Json, check_format, give_frame, notes
 
 
 def command(
@@ -75,11 +75,4 @@ def command(
         if genes
         else predictor.predict(wanted, as_=as_, condition=condition, interval=interval)  # type: ignore[arg-type]
     )
-    if output is not None:
-        write_frame(frame, output)
-    elif json:
-        typer.echo(frame.to_json(orient="records", indent=2))
-    elif console().is_terminal:
-        console().print(frame.to_string(index=False))
-    else:
-        typer.echo(frame.to_csv(index=False), nl=False)
+    give_frame(frame, output, json)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from wildtype.cli.output import Json, check_format, console, notes, write_frame
+from wildtype.cli.output import Json, check_format, give_frame, notes
 
 
 def command(
@@ -102,13 +102,6 @@ def command(
     notes().print(f"{frame.attrs['asked']:,} mutants predicted{left_out}", highlight=False, soft_wrap=True)
     for short in frame.attrs["short"]:
         notes().print(f"too few mutants were kept for a list: {short}; allow more per gene", soft_wrap=True)
-    if output is not None:
-        write_frame(frame, output)
-        assert state is not None
+    give_frame(frame, output, json)
+    if state is not None:
         state.unlink(missing_ok=True)
-    elif json:
-        typer.echo(frame.to_json(orient="records", indent=2))
-    elif console().is_terminal:
-        console().print(frame.to_string(index=False))
-    else:
-        typer.echo(frame.to_csv(index=False), nl=False)
