@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from wildtype.errors import OutputError
-from wildtype.files import finite, write_json, write_text, writing, writing_folder
+from wildtype.files import finite, write_json, write_tensors, write_text, writing, writing_folder
 
 
 def test_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
@@ -63,3 +63,18 @@ def test_json_has_no_nan(tmp_path: Path) -> None:
     write_json(tmp_path / "x.json", {"a": float("nan"), "b": [float("inf"), 1.5]})
     assert "NaN" not in (tmp_path / "x.json").read_text()
     assert finite({"a": float("nan")}) == {"a": None}
+
+
+def test_a_full_disk_under_tensors_is_the_systems_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+    from safetensors import SafetensorError
+
+    def full(*arguments: object) -> None:
+        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr("safetensors.torch.save_file", full)
+    with pytest.raises(OutputError, match="the disk is full"), writing(tmp_path / "x.safetensors") as path:
+        write_tensors(path, {"a": torch.zeros(2)})
+    assert not list(tmp_path.iterdir())

@@ -7,13 +7,17 @@ import errno
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wildtype.errors import OutputError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def cache_dir() -> Path:
@@ -119,6 +123,19 @@ def write_json(target: str | Path, value: Any) -> None:
     ``OutputError``.
     """
     write_text(target, json.dumps(finite(value), indent=2, allow_nan=False) + "\n")
+
+
+def write_tensors(target: Path, tensors: Mapping[str, Tensor]) -> None:
+    """Write tensors as safetensors, within ``writing`` or ``writing_folder``; raises ``OSError``."""
+    from safetensors import SafetensorError
+    from safetensors.torch import save_file
+
+    try:
+        save_file({name: x.detach().cpu().contiguous().clone() for name, x in tensors.items()}, target)
+    except SafetensorError as error:  # which hides what the system said in its text
+        number = re.search(r"os error (\d+)", str(error))
+        code = int(number[1]) if number else errno.EIO
+        raise OSError(code, os.strerror(code), str(target)) from error
 
 
 def finite(value: Any) -> Any:

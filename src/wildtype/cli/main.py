@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import traceback
 from typing import Annotated
 
@@ -57,6 +58,7 @@ def _root(
 
 def main() -> None:
     """Run the command line and exit."""
+    threading.excepthook = _in_a_thread
     words = sys.argv[1:]
     if "--debug" in words:  # accepted anywhere, also behind the command
         words = ["--debug", *(word for word in words if word != "--debug")]
@@ -73,6 +75,14 @@ def main() -> None:
         if end.code == 143:
             print("wildtype: stopped, as the system asked", file=sys.stderr)
         raise
+
+
+def _in_a_thread(error: threading.ExceptHookArgs) -> None:
+    """Say in one sentence what ended a thread, as a logger's when the disk is full."""
+    if os.environ.get("WILDTYPE_DEBUG"):
+        threading.__excepthook__(error)
+    elif error.exc_value is not None:
+        print(f"wildtype: in the background: {_sentence(error.exc_value)}", file=sys.stderr)
 
 
 def _sentence(error: BaseException) -> str:

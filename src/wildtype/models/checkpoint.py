@@ -30,11 +30,11 @@ from numpy.typing import NDArray
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from scipy.special import expit
 
 from wildtype.errors import CheckpointError, ConfigError, GeneSetError
-from wildtype.files import sha256_of_file, write_json, write_text, writing_folder
+from wildtype.files import sha256_of_file, write_json, write_tensors, write_text, writing_folder
 from wildtype.models.cell_transformer.head import MAX_ORDER
 from wildtype.models.ensemble import Ensemble
 from wildtype.models.interface import Model, OrganismTensors, Output, WildType
@@ -219,12 +219,9 @@ class Checkpoint:
         if known.metabolic is not None:
             beside["metabolic"] = known.metabolic
         with writing_folder(folder) as temporary:
-            save_file(
-                {k: v.contiguous() for k, v in self.model.state_dict().items()},
-                temporary / "model.safetensors",
-            )
+            write_tensors(temporary / "model.safetensors", self.model.state_dict())
             tensors, shapes = to_tensors(self.organism)
-            save_file(tensors, temporary / "organism.safetensors")
+            write_tensors(temporary / "organism.safetensors", tensors)
             save_table(known.table, temporary / "known.npz", beside)
             if self.validation is not None:
                 self.validation.save(temporary)

@@ -13,11 +13,11 @@ from typing import Any
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from wildtype.errors import CheckpointError
-from wildtype.files import sha256_of_file, write_json, writing_folder
+from wildtype.files import sha256_of_file, write_json, write_tensors, writing_folder
 from wildtype.training.task import FitTask
 
 
@@ -113,9 +113,7 @@ class Keeper(Callback):
             tensors |= {f"optimizer/{index}/{name}": torch.as_tensor(value) for name, value in values.items()}
         with writing_folder(self.folder) as temporary:
             path = temporary / "state.safetensors"
-            save_file(
-                {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}, path
-            )
+            write_tensors(path, tensors)
             record: dict[str, Any] = {
                 "fingerprint": self.fingerprint,
                 "epoch": self.epoch,

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from lightning.pytorch import Callback, LightningModule, Trainer
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from wildtype.errors import CheckpointError
-from wildtype.files import writing
+from wildtype.files import write_tensors, writing
 from wildtype.training.config import TrainingConfig
 from wildtype.training.task import FitTask
 
@@ -43,12 +43,8 @@ class Snapshots(Callback):
         assert isinstance(pl_module, FitTask)
         epoch = pl_module.epoch + 1
         if epoch in self.epochs and pl_module.world.leads:
-            weights = {
-                name: value.detach().cpu().contiguous().clone()
-                for name, value in pl_module.model.state_dict().items()
-            }
             with writing(_file(self.folder, epoch)) as path:
-                save_file(weights, path)
+                write_tensors(path, pl_module.model.state_dict())
 
 
 def read_snapshots(folder: Path, config: TrainingConfig) -> list[dict[str, Tensor]]:
