@@ -119,6 +119,7 @@ def test_settings_of_another_version(copy: Path, tmp_path: Path) -> None:
         reproduce(copy, tmp_path / "now", dataset=tiny_dataset())
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path: Path) -> None:
     words = ["model.layers=0", "model.width=16", "training.epochs=1", "training.deterministic=true",
              "data.rows=400", "model.trees.bags=0", "model.evidence.tokens=4", "baselines=[mean]",

@@ -17,6 +17,7 @@ from tests.training.test_parts import words
 from wildtype.config.compose import compose
 from wildtype.runs.run import Run, train
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 TOLERANCE = 5e-4
 """Of losses, relative: float32 sums in another order, over two epochs."""
@@ -59,7 +60,6 @@ def test_two_processes_train_what_one_trains(tmp_path: Path) -> None:
     assert not list((tmp_path / "2").glob("member-*"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["cell_transformer", "dango"])
 def test_three_processes_with_parts(name: str, tmp_path: Path) -> None:
     more = () if name == "dango" else ("training.accumulate=2",)
@@ -73,7 +73,6 @@ def test_three_processes_with_parts(name: str, tmp_path: Path) -> None:
     same(alone, Run(tmp_path / "3"))
 
 
-@pytest.mark.slow
 def test_an_error_ends_all_processes(tmp_path: Path) -> None:
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "file").write_text("mine")

@@ -25,7 +25,7 @@ from wildtype.profiling.memory import _resident
 
 if TYPE_CHECKING:
     from wildtype.models.interface import Model, OrganismTensors
-    from wildtype.mutants import MutantTable
+    from wildtype.models.known import Known
 
 WARM_UP = 3
 """First steps of a probe that are not counted: caches are cold and kernels are compiled."""
@@ -306,17 +306,17 @@ def state_bytes(model: Model) -> tuple[int, int]:
     return _file_bytes(weights), _file_bytes([*copies, *moments])
 
 
-def data_bytes(organism: OrganismTensors, known: MutantTable) -> int:
+def data_bytes(organism: OrganismTensors, known: Known) -> int:
     """Return what a checkpoint holds besides weights: the organism as a model sees it, the known mutants."""
     from wildtype.models.organism_storage import to_tensors
     from wildtype.mutants.storage import COLUMNS, OPTIONAL
 
     tensors, _ = to_tensors(organism.without_priors())
     seen = _file_bytes([(name, x.numel() * x.element_size()) for name, x in tensors.items()])
-    columns = [getattr(known, name) for name in (*COLUMNS, *OPTIONAL)]
-    table = sum(int(column.nbytes) for column in columns if column is not None)
-    beside = len(known) + 9 * organism.genes  # part of the split; fitness, its sd, and whether essential
-    return seen + table + beside
+    columns = [getattr(known.table, name) for name in (*COLUMNS, *OPTIONAL)]
+    columns += [known.part, known.single_fitness, known.single_fitness_sd, known.essential, known.metabolic]
+    columns += [] if known.coordinates is None else known.coordinates.to_arrays().values()
+    return seen + sum(int(column.nbytes) for column in columns if column is not None)
 
 
 def folder_bytes(folder: str | Path) -> int:

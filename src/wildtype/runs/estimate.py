@@ -91,7 +91,7 @@ def estimate_run(
             validation_step_seconds=[recorder.outside.get("validation", 0.0) / (rounds * batches)] * batches,
             validation_steps=batches,
             epoch_seconds=recorder.outside.get("end of epoch", 0.0) / rounds,
-            data_bytes=data_bytes(tensors, data.known().table),
+            data_bytes=data_bytes(tensors, data.known()),
             device_mib=torch.cuda.max_memory_allocated() / 2**20 if gpu else None,
         ),
         epochs=min(epochs, config.training.epochs),

@@ -189,6 +189,7 @@ def test_a_state_of_another_screen_or_a_damaged_one_is_refused(predictor: Predic
         predictor.screen(2, top=7, state=state)
 
 
+@pytest.mark.slow
 def test_several_processes_give_the_same(predictor: Predictor) -> None:
     frame = pd.DataFrame({"genes": ["G001,G002"], "value": [0.3]})
     one = predictor.screen(3, top=9)
