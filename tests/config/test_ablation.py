@@ -109,12 +109,13 @@ def test_unknown_ablations_are_named() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["ecoli-core", "yeast-digenic"])
-def test_ablations_that_come_along_are_right(name: str) -> None:
+@pytest.mark.parametrize(("name", "as_base"), [("ecoli-core", [("layers", "0")]), ("yeast-digenic", [])])
+def test_ablations_that_come_along_are_right(name: str, as_base: list[tuple[str, str]]) -> None:
     assert known("ablation") == ["ecoli-core", "yeast-digenic"]
     plan = read_ablation(name)
     assert set(plan.splits) >= {"R", "G"}
-    assert plan.is_base("layers", "0", "R")
+    for split in plan.splits:
+        assert [level for level in plan.levels[1:] if plan.is_base(*level, split)] == as_base
 
 
 @pytest.mark.parametrize(
