@@ -88,13 +88,14 @@ class ExtendedPredictor(Predictor):
         first = len(self.base.genes)
         return np.asarray(np.bincount(table.row, weights=table.gene >= first, minlength=len(table)) > 0)
 
-    def _predicted(self, table: MutantTable) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def predict_with_sd(self, table: MutantTable) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return every phenotype and its sd [M, p]; of mutants without an added gene, those of the base."""
         carries = self._carries(table)
         out, sd = (np.empty((len(table), len(self.phenotypes))) for _ in range(2))
         if carries.any():
-            out[carries], sd[carries] = super()._predicted(table.take(np.flatnonzero(carries)))
+            out[carries], sd[carries] = super().predict_with_sd(table.take(np.flatnonzero(carries)))
         if not carries.all():
-            out[~carries], sd[~carries] = self.base._predicted(table.take(np.flatnonzero(~carries)))
+            out[~carries], sd[~carries] = self.base.predict_with_sd(table.take(np.flatnonzero(~carries)))
         return out, sd
 
 

@@ -7,19 +7,18 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.errors import ConfigError
 from wildtype.evaluation.conformal import Conformal, check_level
-from wildtype.inference.expected_fitness import expected_fitness
+from wildtype.inference.frames import predicted_frame
 from wildtype.inference.sets import default_kinds, to_table
 from wildtype.models.checkpoint import Checkpoint, load_checkpoint
 from wildtype.models.known import PARTS
-from wildtype.mutants import Kind, MutantTable
-from wildtype.mutants.index import SetIndex
+from wildtype.mutants import MutantTable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,7 +59,8 @@ class Predictor:
         return self.checkpoint.encode()
 
     @cached_property
-    def _conformal(self) -> Conformal:
+    def conformal(self) -> Conformal:
+        """What intervals are made of."""
         return Conformal(self.checkpoint)
 
     @cached_property
@@ -70,7 +70,8 @@ class Predictor:
         return default_kinds(known.table, len(self.genes), known.essential)
 
     @cached_property
-    def _trained(self) -> MutantTable:
+    def trained(self) -> MutantTable:
+        """Rows that the model was trained on."""
         known = self.checkpoint.known
         return known.table.take(known.part == PARTS.index("train"))
 
@@ -102,7 +103,7 @@ class Predictor:
         from wildtype.inference.own_evidence import with_evidence
 
         other = copy(self)
-        for name in ("_wild_type", "_conformal", "kinds", "_trained"):
+        for name in ("_wild_type", "conformal", "kinds", "trained"):
             other.__dict__.pop(name, None)
         other.checkpoint = with_evidence(self.checkpoint, frame, self.kinds)
         other.source = None if self.source is None else self.source.and_evidence(frame)
@@ -179,13 +180,11 @@ class Predictor:
         -------
         pandas.DataFrame
             One row per set, in order: ``genes`` (systematic names), ``kinds``, one column per phenotype in
-            its unit (NaN where it is not defined, see ``note``), ``<phenotype>_measured`` (the known value,
-            NaN
-            if
-            none), ``order``, ``order_seen`` and ``genes_seen`` (in training rows), ``essential`` (essential
-            genes of the set), ``note``. With ``interval``, behind each phenotype ``<phenotype>_low`` and
-            ``_high`` (NaN where validation rows like the query are missing or too few, see ``note``) and
-            ``_sd`` over the members of an ensemble (NaN for a single model).
+            its unit (NaN where it is not defined, see ``note``), ``<phenotype>_measured`` (the known value;
+            NaN if there is none), ``order``, ``order_seen`` and ``genes_seen`` (in training rows),
+            ``essential`` (essential genes of the set), ``note``. With ``interval``, behind each phenotype
+            ``<phenotype>_low`` and ``_high`` (NaN where validation rows like the query are missing or too
+            few, see ``note``) and ``_sd`` over the members of an ensemble (NaN for a single model).
 
         Raises
         ------
@@ -203,57 +202,7 @@ class Predictor:
         self, table: MutantTable, *, as_: str = "phenotype", interval: float | None = None
     ) -> pd.DataFrame:
         """Predict the rows of a table of this model's genes; columns as in ``predict``."""
-        import pandas as pd
-
-        if interval is not None:
-            check_level(interval)
-        checkpoint, known = self.checkpoint, self.checkpoint.known
-        values, sd = self._predicted(table)
-        around = None if interval is None else self._conformal.intervals(table, values, sd, interval)
-        names, kinds = self.genes.names, [kind.name.lower() for kind in Kind]
-        spans = list(zip(table.offsets[:-1], table.offsets[1:], strict=True))
-        columns: dict[str, Any] = {
-            "genes": [",".join(names[g] for g in table.gene[a:b]) for a, b in spans],
-            "kinds": [",".join(kinds[k] for k in table.kind[a:b]) for a, b in spans],
-        }
-        notes: list[list[str]] = [[] for _ in spans]
-        for p, phenotype in enumerate(checkpoint.phenotypes):
-            minimum = phenotype["min_order"]
-            too_small = table.order < minimum
-            values[too_small, p] = np.nan
-            for row in np.flatnonzero(too_small).tolist():
-                notes[row].append(f"{phenotype['name']} needs at least {minimum} genes")
-            if phenotype.get("form") == "gene":
-                continue  # a frame of its own: `genes`
-            columns[phenotype["name"]] = values[:, p]
-            if around is not None:
-                for name, part in (("low", around.low), ("high", around.high), ("sd", sd)):
-                    columns[f"{phenotype['name']}_{name}"] = np.where(too_small, np.nan, part[:, p])
-        for rows, reason in () if around is None else around.reasons:
-            for row in rows.tolist():
-                notes[row].append(reason)
-        for p, output in enumerate(checkpoint.outputs):
-            if output.form != "gene":
-                columns[f"{output.name}_measured"] = self._measured(table, self.phenotypes[p])
-        if as_ == "fitness":
-            expected = expected_fitness(self.checkpoint, table, values)
-            columns["fitness_expected"], columns["fitness_expected_sd"] = expected.fitness, expected.sd
-            for at, reason in expected.reasons.items():
-                notes[at].append(reason)
-        elif as_ != "phenotype":
-            raise ConfigError(f"as={as_!r} is not known; known: phenotype, fitness")
-        seen = np.zeros(len(self.genes), bool)
-        seen[self._trained.gene] = True
-        columns["order"] = table.order
-        columns["order_seen"] = np.isin(table.order, self._trained.order)
-        columns["genes_seen"] = np.bincount(table.row, weights=seen[table.gene], minlength=len(table)).astype(
-            int
-        )
-        columns["essential"] = [
-            ",".join(names[g] for g in table.gene[a:b] if known.essential[g]) for a, b in spans
-        ]
-        columns["note"] = ["; ".join(reasons) for reasons in notes]
-        return pd.DataFrame(columns)
+        return predicted_frame(self, table, as_=as_, interval=interval)
 
     def predict_genes(
         self, sets: Sequence[Sequence[str]], phenotype: str = "", *, condition: str | None = None
@@ -414,23 +363,11 @@ class Predictor:
 
     def predict_values(self, table: MutantTable) -> NDArray[np.float64]:
         """Predict every phenotype of the rows of a table of this model's genes [M, p], and nothing else."""
-        return self._predicted(table)[0]
+        return self.predict_with_sd(table)[0]
 
-    def _predicted(self, table: MutantTable) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def predict_with_sd(self, table: MutantTable) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return every phenotype of the rows of a table and its sd over members [M, p]."""
         return self.checkpoint.predict_with_sd(table, self._wild_type)
-
-    def _measured(self, table: MutantTable, phenotype: str) -> NDArray[np.float64]:
-        """Return the known value of each row's gene set (mean over kinds), NaN where there is none."""
-        known = self.checkpoint.known
-        rows = np.flatnonzero(known.table.phenotype == known.phenotypes.index(phenotype))
-        if not rows.size:
-            return np.full(len(table), np.nan)
-        values = known.table.take(rows)
-        _, first, group = np.unique(values.set_id, return_index=True, return_inverse=True)
-        mean = np.bincount(group, weights=values.value) / np.bincount(group)
-        found = SetIndex(values.take(first)).find(table)
-        return np.where(found >= 0, mean[found], np.nan)
 
 
 def load(path: str | Path) -> Predictor:

@@ -45,8 +45,9 @@ class Ensemble(Model):
         self.members = nn.ModuleList(members)
         self.config = members[0].config
         self.needs, self.relations = members[0].needs, members[0].relations
-        experts = getattr(getattr(self.config, "evidence", None), "experts", [])
-        self.experts = [experts[i * len(experts) // len(members)] for i in range(len(members)) if experts]
+        evidence = getattr(self.config, "evidence", None)
+        asked = [evidence.expert(i, len(members)) for i in range(len(members))] if evidence else []
+        self.experts = [expert for expert in asked if expert is not None]
 
     def encode(self, organism: OrganismTensors, stream: torch.Generator | None = None) -> EnsembleWildType:
         """Encode the wild type once per member."""

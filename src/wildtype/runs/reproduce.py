@@ -16,7 +16,7 @@ from wildtype.config.stored import read_settings
 from wildtype.errors import CheckpointError, ConfigError, reason_of
 from wildtype.files import sha256_of_file
 from wildtype.phenotypes import Dataset
-from wildtype.runs.data import prepare
+from wildtype.runs.data import load_for, prepare
 from wildtype.runs.record import environment, of_data
 from wildtype.runs.run import MARK, Run, train
 
@@ -122,6 +122,7 @@ def reproduce(
     frames = [_predictions(then)]
     recorded = _record(run)
     config.run = replace(config.run, folder=str(folder), overwrite=False, resume=False, estimate=False)
+    dataset = load_for(config) if dataset is None else dataset
     _check_data(run, recorded, of_data(prepare(config, dataset)), then)
     now = train(config, dataset=dataset, say=say)
     frames.append(_predictions(now))

@@ -22,7 +22,7 @@ from wildtype.runs.data import RunData
 from wildtype.runs.start import Say, Start, freeze
 from wildtype.seeds import derive
 from wildtype.training.evidence_loader import EvidenceLoader
-from wildtype.training.fit import shared
+from wildtype.training.parts import shared
 
 
 def build(
@@ -127,11 +127,13 @@ def loaders(
 
 def of_member(config: TrainConfig, number: int, members: int) -> TrainConfig:
     """Return the settings by which one of so many members, from 0, is trained: of an expert, its own."""
-    if not isinstance(config.model, CellTransformerConfig) or not config.model.evidence.experts:
+    if not isinstance(config.model, CellTransformerConfig):
         return config
-    experts = config.model.evidence.experts
-    own = replace(config.model.evidence, imitate={experts[number * len(experts) // members]: 1.0})
-    return replace(config, model=replace(config.model, evidence=own))
+    evidence = config.model.evidence
+    expert = evidence.expert(number, members)
+    if expert is None:
+        return config
+    return replace(config, model=replace(config.model, evidence=replace(evidence, imitate={expert: 1.0})))
 
 
 def feature_scaling(config: TrainConfig, data: RunData) -> FeatureScaling | None:

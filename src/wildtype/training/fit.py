@@ -24,7 +24,7 @@ from wildtype.mutants import MutantTable
 from wildtype.mutants.loader import Batches, MutantLoader
 from wildtype.training.config import TrainingConfig
 from wildtype.training.keeper import Keeper, restore_optimizer
-from wildtype.training.parts import Share
+from wildtype.training.parts import shared
 from wildtype.training.phase_hooks import PhaseHooks, PhaseProfiler, recorder_for
 from wildtype.training.phase_recorder import PhaseRecorder
 from wildtype.training.progress import Progress, TimedLoader
@@ -233,12 +233,6 @@ def fit_model(
         scores=tuple(keeper.scores) if whole else (),
         snapshots=tuple(config.snapshot_epochs) if whole else (),
     )
-
-
-def shared(loader: Batches) -> Batches:
-    """Return a loader that serves this process its part of every batch: all of it where it is alone."""
-    processes = world()
-    return loader if processes.size == 1 else Share(loader, processes)
 
 
 def _strategy(processes: World, place: str) -> DDPStrategy | str:

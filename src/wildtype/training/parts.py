@@ -19,7 +19,7 @@ from torch import Tensor
 from wildtype.models.interface import WildType
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.loader import Batches
-from wildtype.training.world import World
+from wildtype.training.world import World, world
 
 
 def known_targets(batch: MutantBatch) -> Tensor:
@@ -72,6 +72,12 @@ class Share:
                 yield own[self.world.rank]
             else:
                 yield _without_targets(replace(batch.slice(0, 1), whole=own[0].whole))
+
+
+def shared(loader: Batches) -> Batches:
+    """Return a loader that serves this process its part of every batch: all of it where it is alone."""
+    processes = world()
+    return loader if processes.size == 1 else Share(loader, processes)
 
 
 def _without_targets(batch: MutantBatch) -> MutantBatch:

@@ -54,8 +54,7 @@ class ValidationScore:
 
     def join(self, world: World) -> None:
         """Take note of what all processes have; every one must ask."""
-        for other in world.gathered((world.rank, self._rows, self._profiles)):
-            rank, rows, profiles = other
+        for rank, (rows, profiles) in enumerate(world.gathered((self._rows, self._profiles))):
             if rank == world.rank:
                 continue
             for mine, theirs in zip(self._rows, rows, strict=True):

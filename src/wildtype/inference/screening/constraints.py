@@ -6,6 +6,7 @@ Legend: n genes · m mutants · k genes per mutant.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -45,9 +46,21 @@ class Constraints:
     lethal: Ints | None = None
     measured: MutantTable | None = None
 
-    def refused(self, sets: Ints) -> dict[str, NDArray[np.bool_]]:
-        """Return, by reason, which gene sets [m, k], genes ascending, are left out [m]."""
+    @cached_property
+    def _measured(self) -> SetIndex | None:
+        return None if self.measured is None else SetIndex(self.measured)
+
+    @cached_property
+    def _lethal(self) -> tuple[int, Ints]:
+        """Codes of the lethal pairs, ascending, and the base that they are written in."""
+        lethal = np.zeros((0, 2), np.int64) if self.lethal is None else np.sort(self.lethal, axis=1)
+        base = int(lethal.max(initial=0)) + 1
+        return base, np.unique(lethal @ [base, 1])
+
+    def refused(self, table: MutantTable, order: int) -> dict[str, NDArray[np.bool_]]:
+        """Return, by reason, which mutants of ``order`` genes each are left out [m]."""
         out: dict[str, NDArray[np.bool_]] = {}
+        sets = table.matrix(order)
         if self.required is not None:
             out["none of the required genes"] = np.asarray(~self.required[sets].any(axis=1))
         pairs = list(combinations(range(sets.shape[1]), 2))
@@ -58,15 +71,13 @@ class Constraints:
                 near |= np.asarray(apart <= self.linked)
             out[f"two genes within {self.linked:g} kb"] = near
         if self.lethal is not None and len(self.lethal):
-            n = int(max(self.lethal.max(), sets.max(initial=0))) + 1
-            codes = np.unique(np.sort(self.lethal, axis=1) @ [n, 1])
+            base, codes = self._lethal
             dead = np.zeros(len(sets), bool)
             for i, j in pairs:
-                dead |= np.isin(sets[:, i] * n + sets[:, j], codes)
+                dead |= (sets[:, j] < base) & np.isin(sets[:, i] * base + sets[:, j], codes)
             out["holds a pair that is known to be lethal"] = dead
-        if self.measured is not None:
-            table = MutantTable.from_matrix(sets)
-            out["measured before"] = SetIndex(self.measured).find(table) >= 0
+        if self._measured is not None:
+            out["measured before"] = self._measured.find(table) >= 0
         return out
 
 

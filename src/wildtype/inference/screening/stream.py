@@ -154,7 +154,7 @@ def ask(predictor: Predictor, screen: Screen, piece: int) -> Outcome:
     lost = {AGAIN: int((~new).sum()), TWICE: int((new & ~rows).sum())}
     left = np.zeros(len(table), bool)
     if len(table):
-        for reason, refused in screen.constraints.refused(table.matrix(screen.design.order)).items():
+        for reason, refused in screen.constraints.refused(table, screen.design.order).items():
             lost[reason] = int((refused & ~left).sum())
             left |= refused
     table, numbers = table.take(np.flatnonzero(~left)), numbers[rows][~left]
@@ -200,6 +200,13 @@ def run(
     OutputError
         If the state cannot be written.
     """
+    if processes < 1:
+        raise ConfigError(f"processes={processes}: at least one")
+    if processes > 1 and predictor.source is None:
+        raise ConfigError(
+            "several processes load the model themselves, and this one was changed after it was loaded: "
+            "take processes=1"
+        )
     found = Outcome(screen.lists())
     mark = "" if state is None else screen.fingerprint(predictor)
     if state is not None and state.exists():
@@ -214,12 +221,9 @@ def run(
                 if state is not None and time.monotonic() - saved >= every:
                     _save(state, mark, found)
                     saved = time.monotonic()
-    except BaseException:
+    finally:
         if state is not None:
             _save(state, mark, found)
-        raise
-    if state is not None:
-        _save(state, mark, found)
     return found
 
 
@@ -231,13 +235,7 @@ def _answers(
     if processes == 1:
         yield (ask(predictor, screen, piece) for piece in pieces)
         return
-    if processes < 1:
-        raise ConfigError(f"processes={processes}: at least one")
-    if predictor.source is None:
-        raise ConfigError(
-            "several processes load the model themselves, and this one was changed after it was loaded: "
-            "take processes=1"
-        )
+    assert predictor.source is not None  # `run` has looked
     threads = max((os.cpu_count() or 1) // processes, 1)
     pool = ProcessPoolExecutor(processes, get_context("spawn"), _begin, (predictor.source, screen, threads))
     try:

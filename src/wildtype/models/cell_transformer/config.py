@@ -95,6 +95,13 @@ class EvidenceConfig:
     also: list[str] = field(default_factory=list)
     equivalents: bool = False
 
+    def expert(self, number: int, members: int) -> str | None:
+        """Return what one of so many members, from 0, is an expert of; None where members are alike.
+
+        There may be more members than entries, as when snapshots are kept of each.
+        """
+        return self.experts[number * len(self.experts) // members] if self.experts else None
+
 
 @dataclass
 class TreesConfig:
