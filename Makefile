@@ -39,7 +39,8 @@ test: $(VENV)/.dev ## linters, types and the test suite (under 5 minutes on 2 co
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow'
 
 test-slow: $(VENV)/.dev ## the tests marked slow (under 25 minutes on 2 cores)
-	$(BIN)/python -m pytest -m slow --durations 10
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m 'slow and not alone' --durations 10
+	$(BIN)/python -m pytest -m alone
 
 lint: $(VENV)/.dev ## format the code and check it
 	$(BIN)/ruff format src tests

@@ -151,6 +151,37 @@ def finite(value: Any) -> Any:
     return value
 
 
+@contextlib.contextmanager
+def alone(folder: Path, doing: str) -> Iterator[None]:
+    """Keep two processes from filling one folder at once, where the operating system offers a lock.
+
+    ``doing`` says what a process does there, as in "fetching files into"; raises ``OutputError``.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"cannot write {str(folder)!r} ({error.strerror}): choose another folder"
+        ) from error
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        raise OutputError(f"another process is {doing} {str(folder)!r}: wait for it") from None
+    except OSError:  # a network file system without locks
+        pass
+    try:
+        yield
+    finally:
+        os.close(handle)
+
+
 def sha256_of_file(path: str | Path) -> str:
     """Return the hexadecimal SHA-256 of a file's bytes."""
     with open(path, "rb") as handle:

@@ -42,7 +42,7 @@ def test_a_dry_run_lists_the_runs_and_writes_nothing(plan: str, tmp_path: Path) 
 
 def test_wrong_words_are_one_sentence(plan: str) -> None:
     assert_one_sentence(wildtype("ablate", plan, "model.layer=2"), "base: 'model.layer' is not a setting")
-    assert_one_sentence(wildtype("ablate", plan, "seed=2"), "given words", "'seed=2' is for the ablation")
+    assert_one_sentence(wildtype("ablate", plan, "seed=2"), "given words", "'seed=2' is set run by run")
     assert_one_sentence(wildtype("ablate", plan, "--budget", "2"), "'2' is no time")
     assert_one_sentence(wildtype("ablate", plan, "--seeds", "a"), "--seeds='a'")
     assert_one_sentence(wildtype("ablate", "fly"), "no ablation 'fly'", "ecoli-core")

@@ -130,6 +130,7 @@ def test_doctor_finds_this_machine_ready() -> None:
     assert json.loads(result.stdout)["problems"] == []
 
 
+@pytest.mark.slow
 def test_a_process_of_its_own_ends_with_one_sentence_and_a_code(tmp_path: Path) -> None:
     result = subprocess.run(
         [sys.executable, "-c", "from wildtype.cli.main import main; main()", "evaluate", str(tmp_path)],

@@ -15,6 +15,7 @@ from wildtype.profiling.record import FILE
 SMALL = ["model.width=16", "model.layers=1", "training.batch_size=64"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny_in_cache")
 def test_run_step_compare_and_page(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
@@ -80,6 +81,7 @@ def test_scaling_of_a_model() -> None:
     assert_one_sentence(wildtype("bench", "planted", "nope"), "nothing called 'nope'")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     ["train", "profile run", "profile step", "profile trace", "profile pipelines", "profile estimate"],

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from wildtype.config.ablation import Ablation, duration, read_ablation
+from wildtype.config.ablation import Ablation, read_ablation
 from wildtype.config.compose import known
+from wildtype.config.plans import duration
 from wildtype.errors import ConfigError
 
 SMALL = """
@@ -74,9 +75,9 @@ def test_a_level_that_changes_nothing_is_not_run(tmp_path: Path) -> None:
         ("factors: {a: {b: [model.layer=0]}}", "factor 'a', level 'b': 'model.layer' is not a setting; did"),
         (
             "base: [model.width=x]\nfactors: {a: {b: [seed=1]}}",
-            "factor 'a', 'b': 'seed=1' is for the ablation",
+            "factor 'a', 'b': 'seed=1' is set run by run",
         ),
-        ("base: [run.folder=x]\nfactors: {a: {b: []}}", "base: 'run.folder=x' is for the ablation"),
+        ("base: [run.folder=x]\nfactors: {a: {b: []}}", "base: 'run.folder=x' is set run by run"),
         ("factors: {a: {b: [model.heads=3]}}", "level 'b': model.heads=3 does not divide"),
         ("factors: {a: {b: [split.name=unseen]}}", "changes the rows that are compared; make it a split"),
         (

@@ -19,6 +19,7 @@ def test_defaults_then_dataset_then_words() -> None:
     assert compose().data.name == "ecoli-core-growth"
 
 
+@pytest.mark.slow
 def test_every_dataset_has_settings() -> None:
     assert set(known("data")) == {*DATASETS, "other"}
     for name in DATASETS:
@@ -60,6 +61,7 @@ def test_the_published_protocol_of_dango_is_a_recipe() -> None:
     assert (config.split.name, config.split.genes) == ("unseen", 400)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(MODELS))
 def test_every_model_has_settings_and_fits_datasets_of_every_kind(name: str) -> None:
     for data in ("ecoli-core-growth", "yeast-trigenic-kuzmin2018", "yeast-xga-celaj2020"):

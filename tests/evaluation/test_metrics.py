@@ -23,6 +23,7 @@ def scored(draw: st.DrawFn, low: int = 4) -> tuple[np.ndarray, np.ndarray]:
     return tuple(draw(hnp.arrays(np.float64, rows, elements=coarse)) for _ in range(2))  # type: ignore[return-value]
 
 
+@pytest.mark.slow
 @given(scored())
 def test_against_scipy_and_sklearn(case: tuple[np.ndarray, np.ndarray]) -> None:
     truth, predicted = case

@@ -172,6 +172,7 @@ def test_metabolic_names_are_reserved() -> None:
 # --- masks on loan
 
 
+@pytest.mark.slow
 @given(sizes=st.lists(st.integers(1, 7), min_size=2, max_size=5), seed=st.integers(0, 99))
 def test_loans_one_after_the_other_leave_nothing_behind(sizes: list[int], seed: int) -> None:
     wiring = Wiring(small_graph())

@@ -85,6 +85,7 @@ def test_malformed_rules_are_refused_by_name(text: str) -> None:
         parse_rule(text, "reaction 'PFK'")
 
 
+@pytest.mark.slow
 def test_deep_nesting_and_huge_expansions_are_refused() -> None:
     with pytest.raises(SourceError, match="nested deeper than 200"):
         parse_rule("(" * 5000 + "a" + ")" * 5000)
@@ -186,6 +187,7 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
         )
 
 
+@pytest.mark.slow
 def test_read_metabolism_agrees_with_cobra_and_keeps_what_it_parsed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -299,6 +299,7 @@ def test_text_says_the_limits() -> None:
     assert (ceiling(opposite).one.value, ceiling(opposite).means.value) == (0, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_strains_of_one_genotype_in_sixteen_drugs(mirror: Path) -> None:
     """Celaj et al. 2020 without the rows set aside here; with them, 402 genotypes repeat and r is 0.73."""

@@ -19,7 +19,8 @@ from wildtype.errors import CheckpointError, ConfigError
 from wildtype.files import write_json
 from wildtype.phenotypes import Dataset
 from wildtype.runs.ablation import ablate, preview
-from wildtype.runs.run import DONE, MARK, resumable, settings_of, train
+from wildtype.runs.folder import DONE, MARK, resumable, settings_of
+from wildtype.runs.run import train
 from wildtype.training import keeper
 
 PLAN = """
@@ -85,6 +86,7 @@ def standing(tiny_run: Path) -> Standing:
     return Standing(tiny_run)
 
 
+@pytest.mark.slow
 def test_every_level_is_run_once_and_compared(plan: Ablation, standing: Standing, tmp_path: Path) -> None:
     out = tmp_path / "out"
     report = ablate(plan, [0, 1], folder=out, replicates=20, dataset=tiny_dataset(), trainer=standing,

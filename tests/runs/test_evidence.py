@@ -108,6 +108,7 @@ def test_predict_takes_a_file_of_evidence(model: Predictor, tmp_path: Path) -> N
     assert_one_sentence(wildtype(*words, "--evidence", str(tmp_path / "none.csv")), "there is no file")
 
 
+@pytest.mark.slow
 def test_phenotypes_of_lower_orders_are_evidence_too(tmp_path: Path) -> None:
     told = run(tmp_path / "a", tiny_dataset(), "model.evidence.also=[fitness]").checkpoint
     assert told.evidence is not None
@@ -137,6 +138,7 @@ def test_held_out_genes_are_in_no_evidence(tmp_path: Path) -> None:
         assert not held & {model.genes.names[g] for g in evidence.table.gene.tolist()}
 
 
+@pytest.mark.slow
 def test_own_measurements_do_not_rescale_what_was_there(tmp_path: Path) -> None:
     model = run(tmp_path / "run", tiny_dataset(), "model.evidence.also=[fitness]")
     frame = pd.DataFrame({"genes": ["G000,G002", "G003"], "fitness": [20.0, 30.0]})
@@ -173,6 +175,7 @@ def test_evidence_reaches_mutants_without_the_added_gene(tmp_path: Path) -> None
     assert told[0] == base[0]
 
 
+@pytest.mark.slow
 def test_trees_of_every_member_are_in_the_checkpoint(tmp_path: Path) -> None:
     dataset, pairs = tiny_dataset(), tiny_dataset().table
     words = ["training.members=2", "model.trees.share=-1"]

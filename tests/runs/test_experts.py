@@ -43,6 +43,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_mutant_is_answered_by_its_experts(run: Path) -> None:
     checkpoint = wt.load(run).checkpoint
     model = checkpoint.model

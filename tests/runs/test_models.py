@@ -52,6 +52,7 @@ def test_trains_stands_in_the_table_and_predicts_again(name: str, tmp_path: Path
     np.testing.assert_array_equal(model.checkpoint.predict(part), again)
 
 
+@pytest.mark.slow
 @NAMES
 def test_a_killed_run_resumes_to_the_same_result(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -91,6 +92,7 @@ def test_the_metabolism_is_counted_trained_and_loaded_again(tmp_path: Path) -> N
     np.testing.assert_array_equal(again.predict(part), done.predictor.checkpoint.predict(part))
 
 
+@pytest.mark.slow
 def test_an_ensemble_is_trained_saved_and_resumed(tmp_path: Path) -> None:
     single = run("dango", tmp_path / "one")
     double = run("dango", tmp_path / "two", "training.members=2")
@@ -112,6 +114,7 @@ def test_an_ensemble_is_trained_saved_and_resumed(tmp_path: Path) -> None:
         run("dango", double.path, "training.members=3", "run.resume=true")
 
 
+@pytest.mark.slow
 def test_flipped_labels_give_predictions_the_right_way_round(tmp_path: Path) -> None:
     words = [
         "training.epochs=12",

@@ -34,6 +34,7 @@ def config(*words: str):
     return compose([*QUICK, *words])
 
 
+@pytest.mark.slow
 def test_modes_add_up_and_parts_cover_the_step(tmp_path: Path) -> None:
     report = profile_run(config(), steps=4, folder=tmp_path, dataset=tiny_dataset())
     assert list(report["modes"]) == list(MODES)
@@ -67,6 +68,7 @@ def test_numbers_and_folders_that_make_no_profile(tmp_path: Path, tiny_run: Path
     assert profile_folder(str(tmp_path)) == tmp_path
 
 
+@pytest.mark.slow
 def test_a_finished_run_that_is_resumed_keeps_its_profile(tmp_path: Path) -> None:
     words = ["training.epochs=3", f"run.folder={tmp_path / 'run'}"]
     train(config(*words), dataset=tiny_dataset())
@@ -102,6 +104,7 @@ def test_a_step_on_a_batch_that_stays_the_same(tmp_path: Path) -> None:
     assert "collate" not in record["phases"]
 
 
+@pytest.mark.slow
 def test_a_trace_of_a_configuration(tmp_path: Path) -> None:
     target = tmp_path / "trace.json"
     report = profile_trace(config(), Window(0, 1, 1), target=target, dataset=tiny_dataset())
@@ -162,6 +165,7 @@ def test_training_cut_short_leaves_a_profile_and_no_model(tmp_path: Path, execut
         train(config("execution=half"), dataset=tiny_dataset())
 
 
+@pytest.mark.slow
 def test_an_estimate_is_made_before_and_judged_after(tmp_path: Path) -> None:
     said: list[str] = []
     settings = config("run.estimate=true", f"run.folder={tmp_path / 'run'}")

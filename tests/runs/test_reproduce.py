@@ -62,6 +62,7 @@ def test_a_deterministic_run_is_made_again_to_the_bit(run: Path, tmp_path: Path)
     assert sha256_of_file(run / weights) == sha256_of_file(tmp_path / "now" / weights)
 
 
+@pytest.mark.slow
 def test_other_weights_are_found(copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     record = json.loads((copy / "settings.json").read_text())
     record["settings"]["training"]["learning_rate"] *= 3

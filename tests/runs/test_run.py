@@ -16,7 +16,7 @@ from wildtype.config.schema import TrainConfig
 from wildtype.errors import CheckpointError, ConfigError, OutputError, SplitError, WildtypeError
 from wildtype.models.ensemble import Ensemble
 from wildtype.models.known import PARTS
-from wildtype.runs import run as module
+from wildtype.runs import folder as module
 from wildtype.runs.data import prepare
 from wildtype.runs.run import Run, train
 
@@ -210,7 +210,7 @@ def test_snapshots_are_members_that_say_how_far_they_lie_apart(tmp_path: Path) -
     assert run.metrics["fit"]["snapshots"] == [1, 2]
     frame = run.predictor.predict([["G003", "G005"]], interval=0.9)
     assert frame["epsilon_sd"].iloc[0] > 0
-    module._clear(run.path)
+    module.clear(run.path)
     assert [path.name for path in run.path.iterdir()] == []
 
 

@@ -142,6 +142,7 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path, data: bytes, line: i
         read_columns(write(tmp_path, b"\xff\xfea"), types=TYPES, encoding="utf-16")
 
 
+@pytest.mark.slow
 def test_damage_far_down_a_file_of_many_blocks_is_found(tmp_path: Path) -> None:
     lines = [f"name{i % 7}\t{i}\t{'x' * 300}" for i in range(130_000)]  # more than two blocks
     columns = read_columns(write(tmp_path, "\n".join(lines)), types=(str, float, None))

@@ -157,6 +157,7 @@ def test_a_wild_type_that_does_not_grow_is_refused(metabolism: Metabolism) -> No
         GrowthProgram(replace(metabolism, lower=np.zeros_like(metabolism.lower)))
 
 
+@pytest.mark.slow
 def test_processes_chunks_and_resuming_give_the_same(
     metabolism: Metabolism, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

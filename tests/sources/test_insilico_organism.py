@@ -190,6 +190,7 @@ def test_interactions_follow_from_the_fitness_rows(dataset: Dataset) -> None:
         np.testing.assert_allclose(rows.value, expected, atol=2e-6)
 
 
+@pytest.mark.slow
 def test_dataset_depends_on_neither_cache_nor_processes(
     organism: Organism, dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

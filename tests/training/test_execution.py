@@ -233,6 +233,7 @@ def test_a_model_that_returns_more_than_a_mean(tmp_path: Path) -> None:
     assert recorder.totals()["head"] > 0
 
 
+@pytest.mark.slow
 def test_less_than_three_percent_of_a_step_is_unattributed(tmp_path: Path) -> None:
     genes, mutants = 1500, 1200
     rng = np.random.default_rng(0)

@@ -32,7 +32,8 @@ def command(
 
     The exit code is 0 only if no run failed. What did not fit the budget is listed, and runs the next time.
     """
-    from wildtype.config.ablation import duration, read_ablation
+    from wildtype.config.ablation import read_ablation
+    from wildtype.config.plans import duration
     from wildtype.errors import ConfigError
 
     given = list(words or [])

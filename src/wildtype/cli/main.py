@@ -12,7 +12,19 @@ from typing import Annotated
 
 import typer
 
-from wildtype.cli import ablate, bench, data, doctor, evaluate, predict, profile, reproduce, screen, train
+from wildtype.cli import (
+    ablate,
+    bench,
+    data,
+    doctor,
+    evaluate,
+    predict,
+    profile,
+    reproduce,
+    screen,
+    train,
+    tune,
+)
 from wildtype.errors import WildtypeError
 
 app = typer.Typer(
@@ -28,6 +40,7 @@ app.add_typer(
 )
 app.command("train")(train.command)
 app.command("ablate")(ablate.command)
+app.command("tune")(tune.command)
 app.command("evaluate")(evaluate.command)
 app.command("predict")(predict.command)
 app.command("screen")(screen.command)

@@ -17,23 +17,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-import yaml
-
-from wildtype.config.compose import SETTINGS, compose, known
+from wildtype.config.plans import Words, composed, read_plan, words_of
 from wildtype.config.schema import TrainConfig
-from wildtype.errors import ConfigError, reason_of, shown
-from wildtype.models.registry import check
+from wildtype.errors import ConfigError
 
 BASE = "base"
 """Factor of the base itself, which has no level."""
-OWN = ("seed", "baselines", "execution", "run.folder", "run.overwrite", "run.resume", "run.estimate")
-"""Settings that an ablation makes itself."""
 NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
 PARTS = ("base", "splits", "factors")
-Words = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -139,23 +132,11 @@ def read_ablation(what: str, words: Sequence[str] = ()) -> Ablation:
     ConfigError
         If there is no such file, it is not of the form above, or a word is no setting, with factor and level.
     """
-    path = Path(what)
-    if not path.suffix:
-        if what not in known("ablation"):
-            raise ConfigError(
-                f"there is no ablation {what!r}; known: {', '.join(known('ablation'))}, or a YAML file"
-            )
-        path = SETTINGS / "ablation" / f"{what}.yaml"
-    try:
-        found: Any = _Once(path.read_text(encoding="utf-8")).get_single_data()
-    except FileNotFoundError:
-        raise ConfigError(f"there is no file {what!r}: check the path") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{what!r} is not YAML ({reason_of(error)}): mend it") from error
-    where = f"ablation {what!r}"
-    if not isinstance(found, dict) or set(found) - set(PARTS) or "factors" not in found:
-        raise ConfigError(f"{where} must have the parts {', '.join(PARTS)}; received {shown(found)}")
-    base = (*_words(found.get("base", []), f"{where}, base"), *_words(list(words), f"{where}, given words"))
+    name, where, found = read_plan(what, "ablation", PARTS, needed="factors")
+    base = (
+        *words_of(found.get("base", []), f"{where}, base"),
+        *words_of(list(words), f"{where}, given words"),
+    )
     splits = _named(found.get("splits") or {"as-base": []}, f"{where}, splits")
     levels = {
         factor: _named(given, f"{where}, factor {factor!r}")
@@ -174,11 +155,9 @@ def read_ablation(what: str, words: Sequence[str] = ()) -> Ablation:
                 raise ConfigError(
                     f"{place}: {moved[0]!r} changes the rows that are compared; make it a split"
                 )
-    made = {key: _composed((*base, *given), place) for key, (place, given) in places.items()}
+    made = {key: composed((*base, *given), place) for key, (place, given) in places.items()}
     of_split = {
-        split: _composed((*base, *given), f"{where}, split {split!r}").split
-        if given
-        else made[BASE, ""].split
+        split: composed((*base, *given), f"{where}, split {split!r}").split if given else made[BASE, ""].split
         for split, given in splits.items()
     }
     configs = {
@@ -186,30 +165,7 @@ def read_ablation(what: str, words: Sequence[str] = ()) -> Ablation:
         for key, config in made.items()
         for split, settings in of_split.items()
     }
-    return Ablation(path.stem, base, splits, levels, configs)
-
-
-def duration(text: str) -> float:
-    """Return seconds of a time as people write it: ``90s``, ``45m``, ``2h``, ``1h30m``; raises
-    ``ConfigError``.
-    """
-    found = re.fullmatch(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?", text.strip())
-    parts = [float(part or 0) for part in found.groups()] if found else []
-    if not sum(parts):
-        raise ConfigError(f"{text!r} is no time: write 90s, 45m, 2h or 1h30m")
-    return 3600 * parts[0] + 60 * parts[1] + parts[2]
-
-
-class _Once(yaml.SafeLoader):
-    """A safe loader that refuses a key that stands twice, and takes every key as it is written."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [key.value for key, _ in node.value]
-        for key in keys:
-            if not isinstance(key, str) or keys.count(key) > 1:
-                raise yaml.constructor.ConstructorError(problem=f"{key!r} stands twice or is no name")
-        values = [self.construct_object(value, deep=True) for _, value in node.value]
-        return dict(zip(keys, values, strict=True))
+    return Ablation(name, base, splits, levels, configs)
 
 
 def _mapping(given: Any, place: str) -> dict[str, Any]:
@@ -226,26 +182,4 @@ def _mapping(given: Any, place: str) -> dict[str, Any]:
 
 
 def _named(given: Any, place: str) -> dict[str, Words]:
-    return {name: _words(words, f"{place}, {name!r}") for name, words in _mapping(given, place).items()}
-
-
-def _words(given: Any, place: str) -> Words:
-    """Return words as they are, none of which an ablation makes itself."""
-    if not isinstance(given, list) or not all(isinstance(word, str) for word in given):
-        raise ConfigError(f"{place}: received {shown(given)}; write a list of words, as in [model.layers=0]")
-    for word in given:
-        if word.partition("=")[0].lstrip("+") in OWN:
-            raise ConfigError(f"{place}: {word!r} is for the ablation to set; leave it out")
-    return tuple(given)
-
-
-def _composed(words: Words, place: str) -> TrainConfig:
-    """Return settings, later words before earlier ones of the same key; names the place of an error."""
-    last = {word.partition("=")[0]: word for word in words}
-    try:
-        config = compose(list(last.values()))
-        check(config.model)
-        config.training.check()
-    except ConfigError as error:
-        raise ConfigError(f"{place}: {error}") from error
-    return config
+    return {name: words_of(words, f"{place}, {name!r}") for name, words in _mapping(given, place).items()}

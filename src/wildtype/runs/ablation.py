@@ -25,7 +25,8 @@ from wildtype.runs.ablation_state import Record, check_settings, is_finished
 from wildtype.runs.ablation_tables import AblationReport, tables_of, write_tables
 from wildtype.runs.data import load_for
 from wildtype.runs.estimate import estimate_run
-from wildtype.runs.run import MARK, Say, train
+from wildtype.runs.folder import MARK
+from wildtype.runs.run import Say, train
 
 MOST_TRIES = 3
 """A run that was killed so often, by want of memory say, is not begun again."""

@@ -19,7 +19,8 @@ from wildtype.errors import CheckpointError, ConfigError, reason_of, shown
 from wildtype.evaluation.ablation import IDENTITY, PREDICTED, Outcome
 from wildtype.evaluation.compare import Comparison
 from wildtype.files import finite, write_json
-from wildtype.runs.run import DONE, MARK, Run, resumable, settings_of
+from wildtype.runs.folder import DONE, MARK, resumable, settings_of
+from wildtype.runs.run import Run
 
 FILE = "ablation.json"
 FORMAT = 1

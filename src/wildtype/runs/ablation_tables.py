@@ -16,7 +16,7 @@ from wildtype.files import write_json, write_text
 from wildtype.profiling.machine import machine
 from wildtype.report.ablation import tables_to_markdown
 from wildtype.runs.ablation_state import Record, is_finished, outcomes
-from wildtype.runs.run import MARK
+from wildtype.runs.folder import MARK
 
 TABLES = "table.json"
 DOCUMENT = "ablation.md"

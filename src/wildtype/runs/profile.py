@@ -27,8 +27,9 @@ from wildtype.profiling.record import FILE
 from wildtype.profiling.trace import Window, nvtx_listener, trace
 from wildtype.profiling.trace_analysis import TraceReport
 from wildtype.runs.data import RunData, prepare
+from wildtype.runs.folder import MARK
 from wildtype.runs.profile_writing import ProfileWriting
-from wildtype.runs.run import MARK, Say
+from wildtype.runs.run import Say
 from wildtype.runs.setup import build, loaders
 from wildtype.training.fit import accelerator, fit_model, in_bfloat16
 from wildtype.training.task import FitTask

@@ -17,8 +17,9 @@ from wildtype.errors import CheckpointError, ConfigError, reason_of
 from wildtype.files import sha256_of_file
 from wildtype.phenotypes import Dataset
 from wildtype.runs.data import load_for, prepare
+from wildtype.runs.folder import MARK
 from wildtype.runs.record import environment, of_data
-from wildtype.runs.run import MARK, Run, train
+from wildtype.runs.run import Run, train
 
 TOLERANCE = 0.01
 WEIGHTS = "checkpoint/model.safetensors"

@@ -18,9 +18,7 @@ written last and marks a finished run.
 
 from __future__ import annotations
 
-import copy
 import json
-import shutil
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -30,10 +28,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
 from wildtype.config.schema import TrainConfig
-from wildtype.errors import CheckpointError, ConfigError, OutputError
+from wildtype.errors import CheckpointError, ConfigError
 from wildtype.evaluation.compare import Comparison
 from wildtype.evaluation.vectors import by_member
 from wildtype.files import content_hash, write_json, write_text, writing
@@ -41,38 +38,26 @@ from wildtype.inference.predictor import Predictor, load
 from wildtype.models.baselines import BASELINES, make_baseline
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.ensemble import Ensemble
-from wildtype.models.interface import Model, OrganismTensors, Output
 from wildtype.models.registry import check
-from wildtype.models.validation_rows import ValidationRows
 from wildtype.mutants import MutantTable
 from wildtype.phenotypes import Dataset
 from wildtype.phenotypes.closed_forms import CLOSED_FORMS
-from wildtype.phenotypes.units import held_out_units
 from wildtype.profiling.memory import PeakMemory
-from wildtype.profiling.record import FILE
 from wildtype.report.table import to_markdown
 from wildtype.runs.after import grow
 from wildtype.runs.baselines import predict_baseline, predict_closed_form, triples
 from wildtype.runs.closure import FITNESS, IMPLIED_TAU, implied_tau
 from wildtype.runs.comparing import compare, compare_across, compare_profiles_of
 from wildtype.runs.data import RunData, prepare
-from wildtype.runs.estimate import FILE as ESTIMATE
 from wildtype.runs.estimate import estimate_run, refuse, write_outcome
-from wildtype.runs.profile_writing import ProfileWriting
+from wildtype.runs.fitting import fit_members, make_checkpoint
+from wildtype.runs.folder import ACROSS, DONE, MEMBERS, claim, resumable, settings_of
 from wildtype.runs.record import environment, of_data
-from wildtype.runs.setup import build, feature_scaling, loaders, of_member, relations
-from wildtype.seeds import derive
-from wildtype.training.fit import FitReport, accelerator, fit_model
-from wildtype.training.snapshots import FOLDER as SNAPSHOTS
-from wildtype.training.snapshots import read_snapshots
+from wildtype.runs.setup import build
+from wildtype.training.fit import accelerator
 from wildtype.training.task import EXECUTIONS
 from wildtype.training.world import world
 
-MARK = "settings.json"
-DONE = "comparison.json"
-ACROSS = "across.json"
-MEMBER = "member-"
-MEMBERS = "vectors.csv"
 Say = Callable[[str], None]
 
 
@@ -186,9 +171,9 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
     fingerprint = content_hash(resumable(settings_of(config)), data.dataset.sha256, data.split.to_json())
     if not world().leads:
         folder = Path(config.run.folder)
-        _fit(config, data, model, tensors, folder, fingerprint)
+        fit_members(config, data, model, tensors, folder, fingerprint)
         return Run(folder)
-    folder = _claim(config, fingerprint)
+    folder = claim(config, fingerprint)
     write_json(folder / "card.json", data.whole.card())
     write_json(folder / "split.json", data.split.to_json())
     write_json(folder / "record.json", environment() | of_data(data))
@@ -197,13 +182,13 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
         say(f"embeddings {path}: {data.whole.organism.features[Path(path).stem].note}")
 
     with PeakMemory() as memory:
-        members, reports = _fit(config, data, model, tensors, folder, fingerprint)
+        members, reports = fit_members(config, data, model, tensors, folder, fingerprint)
         if config.execution != "training":
             return Run(folder)
         start = time.perf_counter()
         grow(config, data, tensors, members, say)
         model = members[0] if len(members) == 1 else Ensemble(members).eval()
-        checkpoint = _checkpoint(config, data, model, tensors, reports)
+        checkpoint = make_checkpoint(config, data, model, tensors, reports)
         predicted = {config.model.name: checkpoint.predict_measured(data.part("test"))}
     seconds = {config.model.name: sum(r.seconds for r in reports) + time.perf_counter() - start}
     peak = {config.model.name: memory.peak}
@@ -262,72 +247,6 @@ def _fitness(checkpoint: Checkpoint, table: MutantTable) -> NDArray[np.float64]:
     return checkpoint.predict(table)[:, checkpoint.names.index(FITNESS)]
 
 
-def settings_of(config: TrainConfig) -> dict[str, Any]:
-    """Return the settings as plain values, as ``settings.json`` holds them."""
-    return asdict(config)
-
-
-def resumable(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return what of settings must stay the same when a run is resumed."""
-    kept = {k: v for k, v in settings.items() if k not in ("run", "baselines")}
-    kept["training"] = {k: v for k, v in kept["training"].items() if k not in ("threads", "wandb")}
-    return kept
-
-
-def _claim(config: TrainConfig, fingerprint: str) -> Path:
-    """Make the run folder, or find it again to resume; raises when it is taken."""
-    wanted = config.run.folder
-    if wanted:
-        folder = Path(wanted)
-    else:
-        base = f"{config.data.name}-{config.split.name}-{config.model.name}-seed{config.seed}"
-        folder = Path("runs") / base
-        number = 1
-        while folder.exists() and not (config.run.resume or config.run.overwrite):
-            number += 1
-            folder = Path("runs") / f"{base}-{number}"
-    if config.run.resume:
-        if not (folder / MARK).is_file():
-            raise CheckpointError(f"there is no run to resume in {str(folder)!r}: check run.folder")
-        return folder
-    if folder.exists() and not folder.is_dir():
-        raise OutputError(
-            f"cannot make the run folder {str(folder)!r}: a file is in the way; choose run.folder"
-        )
-    if folder.is_dir() and any(folder.iterdir()):
-        if not (folder / MARK).is_file():
-            raise OutputError(f"{str(folder)!r} is not empty and holds no run: choose another run.folder")
-        if not config.run.overwrite:
-            raise ConfigError(
-                f"{str(folder)!r} holds a run already: choose another run.folder, or say run.overwrite=true "
-                f"or run.resume=true"
-            )
-        _clear(folder)
-    write_json(folder / MARK, {"fingerprint": fingerprint, "settings": settings_of(config)})
-    return folder
-
-
-def _clear(folder: Path) -> None:
-    """Remove what an older run left in its folder, and nothing else."""
-    members = (path.name for path in folder.glob(f"{MEMBER}[0-9]*"))
-    for name in ("checkpoint", "logs", "resume", SNAPSHOTS, *members):
-        shutil.rmtree(folder / name, ignore_errors=True)
-    for name in (
-        DONE,
-        ACROSS,
-        "comparison.md",
-        "predictions.parquet",
-        MEMBERS,
-        FILE,
-        ESTIMATE,
-        "card.json",
-        "split.json",
-        "record.json",
-        MARK,
-    ):
-        (folder / name).unlink(missing_ok=True)
-
-
 def _split_line(data: RunData) -> str:
     split = data.split
     dropped = ", ".join(f"{count:,} {reason}" for reason, count in split.dropped.items()) or "none"
@@ -335,100 +254,6 @@ def _split_line(data: RunData) -> str:
         f"split {split.name} (seed {split.seed}): {len(split.train):,} training, {len(split.validation):,} "
         f"validation, {len(split.test):,} test rows; dropped: {dropped}; no leak found"
     )
-
-
-def _fit(
-    config: TrainConfig,
-    data: RunData,
-    model: Model,
-    tensors: OrganismTensors,
-    folder: Path,
-    fingerprint: str,
-) -> tuple[list[Model], list[FitReport]]:
-    """Fit ``model``, and further members in folders of their own; snapshots are members too."""
-    members, reports, leads = [model], [], world().leads
-    for number in range(config.training.members):
-        seed, room = config.seed, folder
-        if number:
-            seed, room = derive(config.seed, "member", number), folder / f"{MEMBER}{number + 1}"
-            members.append(build(config, data, seed)[0])
-        writing = ProfileWriting(config, data, members[number], tensors, room / FILE) if leads else None
-        batches = loaders(of_member(config, number, config.training.members), data, tensors, seed)
-        report = fit_model(
-            members[number],
-            tensors,
-            data.scaled("train"),
-            data.scaled("validation"),
-            config.training,
-            folder=room,
-            seed=seed,
-            fingerprint=fingerprint,
-            resume=config.run.resume and (not number or (room / "resume").is_dir()),
-            show=config.run.progress,
-            execution=config.execution,
-            recorder=None if writing is None else writing.recorder,
-            callbacks=[] if writing is None else [writing],
-            loader=batches.train,
-            validation_loader=batches.validation,
-            outputs=Output.of([asdict(p) for p in data.dataset.phenotypes]),
-        )
-        if writing is not None and writing.recorder.begun:  # a finished run that is resumed keeps its profile
-            writing.done()
-        reports.append(report)
-    if config.training.snapshots and config.execution == "training" and leads:
-        rooms = [folder, *(folder / f"{MEMBER}{i + 1}" for i in range(1, len(members)))]
-        members = [
-            _with_weights(member, weights)
-            for member, room in zip(members, rooms, strict=True)
-            for weights in read_snapshots(room, config.training)
-        ]
-    return members, reports
-
-
-def _with_weights(model: Model, weights: dict[str, Tensor]) -> Model:
-    other = copy.deepcopy(model)
-    other.load_state_dict(weights)
-    return other
-
-
-def _checkpoint(
-    config: TrainConfig, data: RunData, model: Model, tensors: OrganismTensors, reports: list[FitReport]
-) -> Checkpoint:
-    organism = data.dataset.organism
-    checkpoint = Checkpoint(
-        model=model,
-        genes=organism.genes,
-        organism=tensors.without_priors(),
-        phenotypes=[asdict(p) for p in data.dataset.phenotypes],
-        conditions=list(data.dataset.conditions),
-        mean=data.scaler.mean,
-        sd=data.scaler.sd,
-        relations=relations(data),
-        known=data.known(),
-        origin={
-            "dataset": data.dataset.name,
-            "dataset_sha256": data.dataset.sha256,
-            "organism": organism.name,
-            "split": data.split.name,
-            "seed": config.seed,
-        },
-        features=feature_scaling(config, data),
-    )
-    validation = data.part("validation")
-    values, sd = checkpoint.predict_measured_with_sd(validation)
-    checkpoint.validation = ValidationRows(values, sd, held_out_units(data.dataset, data.split, "validation"))
-    error = values - validation.value
-    checkpoint.metrics = {
-        "fit": asdict(reports[0]),
-        "members": [asdict(report) for report in reports[1:]],
-        "parameters": sum(p.numel() for p in model.parameters()),
-        "validation": {
-            p.name: {"rmse": float(np.sqrt(np.mean(error[validation.phenotype == i] ** 2)))}
-            for i, p in enumerate(data.dataset.phenotypes)
-            if p.form != "gene" and (validation.phenotype == i).any()
-        },
-    }
-    return checkpoint
 
 
 def _write_predictions(data: RunData, predicted: dict[str, NDArray[np.float64]], target: Path) -> None:

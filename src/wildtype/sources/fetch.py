@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import shutil
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -18,8 +17,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
-from wildtype.errors import OutputError, SourceError
-from wildtype.files import cache_dir, sha256_of_file, write_json, writing
+from wildtype.errors import SourceError
+from wildtype.files import alone, cache_dir, sha256_of_file, write_json, writing
 from wildtype.sources.archive import Member, archive_kind, copy_member
 from wildtype.sources.download import INCOMING, Progress, Transport, download, no_progress
 from wildtype.sources.publisher import Publisher, RemoteFile
@@ -127,7 +126,7 @@ def _fetch(
         raise SourceError(f"{str(source)!r} is not a folder of this machine: name one that holds the files")
     target = default_folder() if folder is None else Path(folder)
     done: list[Fetched] = []
-    with _alone(target), _bars(progress) as bars:
+    with alone(target, "fetching files into"), _bars(progress) as bars:
         for publisher, files in chosen:
             fetcher = _Fetcher(publisher, target, None if source is None else Path(source), transport, bars)
             for remote in files:
@@ -330,34 +329,6 @@ def recorded(path: Path) -> dict[str, Any]:
     """Return the record of one file in its folder; empty where there is none."""
     entry = read_record(path.parent).get(path.name)
     return entry if isinstance(entry, dict) else {}
-
-
-@contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Keep two processes from filling one folder at once, where the operating system offers a lock."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(
-            f"cannot write {str(folder)!r} ({error.strerror}): choose another folder"
-        ) from error
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(handle)
-        raise OutputError(f"another process is fetching files into {str(folder)!r}: wait for it") from None
-    except OSError:  # a network file system without locks
-        pass
-    try:
-        yield
-    finally:
-        os.close(handle)
 
 
 @contextlib.contextmanager

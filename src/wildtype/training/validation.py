@@ -41,16 +41,24 @@ class ValidationScore:
 
     def add(self, prediction: Prediction, batch: MutantBatch) -> None:
         """Take note of a batch."""
-        predicted, measured, phenotype = self._rows
         known = ~batch.value.isnan()
-        predicted.append(targets_of(prediction, batch)[known].float().cpu())
-        measured.append(batch.value[known].cpu())
-        phenotype.append(batch.phenotype[known].cpu())
+        self.add_rows(
+            targets_of(prediction, batch)[known].float(), batch.value[known], batch.phenotype[known]
+        )
         for p, profile in prediction.profiles.items():
             if (found := profile_targets(batch, p)) is not None:
-                said, truth = self._profiles.setdefault(p, ([], []))
-                said.append(profile.dense(found[0]).float().cpu())
-                truth.append(found[1].cpu())
+                self.add_profiles(p, profile.dense(found[0]).float(), found[1])
+
+    def add_rows(self, predicted: Tensor, measured: Tensor, phenotype: Tensor) -> None:
+        """Take note of rows [m] of phenotypes that are no profiles."""
+        for mine, theirs in zip(self._rows, (predicted, measured, phenotype), strict=True):
+            mine.append(theirs.cpu())
+
+    def add_profiles(self, phenotype: int, predicted: Tensor, measured: Tensor) -> None:
+        """Take note of mutants [m, n] of a phenotype that has a number per gene."""
+        said, truth = self._profiles.setdefault(phenotype, ([], []))
+        said.append(predicted.cpu())
+        truth.append(measured.cpu())
 
     def join(self, world: World) -> None:
         """Take note of what all processes have; every one must ask."""

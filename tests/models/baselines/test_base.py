@@ -20,6 +20,7 @@ def test_registry_names_are_the_class_names_and_an_unknown_one_is_refused_with_t
         make_baseline("forest")
 
 
+@pytest.mark.slow
 @EVERY
 def test_repeats_exactly_and_ignores_labels_of_the_rows_asked(name, world):
     train, validation, test = world.split()
@@ -37,6 +38,7 @@ def test_repeats_exactly_and_ignores_labels_of_the_rows_asked(name, world):
     np.testing.assert_allclose(one.predict(test.take(some)), one.predict(test)[some], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 @EVERY
 def test_validation_labels_act_through_the_chosen_settings_only(name, world):
     train, validation, test = world.split()
@@ -84,6 +86,7 @@ def test_one_or_two_training_rows_without_validation_relations_features_or_fitne
     assert np.isfinite(baseline.predict(world.pairs.take(np.arange(20)))).all()
 
 
+@pytest.mark.slow
 @EVERY
 def test_works_without_relations_and_without_features(name, world):
     train, validation, test = world.split()

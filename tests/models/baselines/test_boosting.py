@@ -22,12 +22,14 @@ def by_genes(table, held, mode):
     return table.take(inside == 0), table.take(rest[::2]), table.take(rest[1::2])
 
 
+@pytest.mark.slow
 def test_boosting_learns_from_single_fitness_and_graphs(additive_world):
     assert (
         error("boosting", additive_world, additive_world.split(), single_fitness=additive_world.fitness) < 0.3
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mode", "held"), [("seen", ()), ("one", range(6)), ("none", range(16))])
 def test_propagation_beats_boosting_where_labels_follow_a_graph(module_world, mode, held):
     split = module_world.split() if mode == "seen" else by_genes(module_world.pairs, list(held), mode)
@@ -46,6 +48,7 @@ def test_propagation_learns_triples_from_rows_that_share_a_pair(module_world):
     assert error("boosting_propagation", module_world, split) < 0.3
 
 
+@pytest.mark.slow
 def test_pure_noise_is_not_learnt_from_leaking_labels(world):
     # Label features that held a row's own label would be trusted in training, and would ruin the test rows.
     rng = np.random.default_rng(5)

@@ -11,6 +11,7 @@ from wildtype.models.baselines.networks import Tokens
 from wildtype.mutants import MutantTable
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["embedding_mlp", "low_rank_bilinear"])
 def test_beats_the_mean_on_planted_labels(name, world):
     train, validation, test = world.split()
@@ -18,6 +19,7 @@ def test_beats_the_mean_on_planted_labels(name, world):
     assert np.mean((predicted - test.value) ** 2) < 0.7 * np.var(test.value)
 
 
+@pytest.mark.slow
 def test_low_rank_bilinear_beats_additive_ridge_where_interactions_are_low_rank(module_world):
     train, validation, test = module_world.split()
     error = {}

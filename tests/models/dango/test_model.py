@@ -120,6 +120,7 @@ def test_without_neighbours_the_mean_is_zero_and_edge_weights_do_not_count() -> 
     torch.testing.assert_close(found[gene], layer.neighbours(mean) + layer.own(x[gene]))
 
 
+@pytest.mark.slow
 def test_overfits_32_mutants() -> None:
     model = tiny_model(phenotypes=1, width=32, transition=20, relations=[NAMES[0], NAMES[3]])
     draw = np.random.default_rng(1)

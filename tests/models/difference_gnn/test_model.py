@@ -51,6 +51,7 @@ def test_published_sizes(width, bottleneck, total):
     assert sum(counted.values()) == total
 
 
+@pytest.mark.slow
 def test_overfits_32_mutants():
     torch.manual_seed(0)
     drawn = {tuple(torch.randperm(40)[: 1 + i % 3].sort().values.tolist()) for i in range(60)}

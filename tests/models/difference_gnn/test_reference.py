@@ -84,6 +84,7 @@ def test_without_norm_and_with_other_widths():
     compare(model, organism(), batch_of(SETS))
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(data=st.data())
 def test_any_graph_and_any_mutants(data):

@@ -245,6 +245,7 @@ def test_a_disk_that_fails_leaves_nothing(
     assert not os.listdir(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_real_limit_on_file_sizes_is_one_error_and_leaves_nothing(tmp_path: Path) -> None:
     code = (
         "import resource, sys; from tests.mutants.wirings import small_graph, small_table\n"

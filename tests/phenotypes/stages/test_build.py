@@ -180,6 +180,7 @@ def test_every_row_is_accounted_for(records: list[Measurement], chosen: Policies
     assert sum(dataset.excluded.values()) == len(records) + added - len(dataset)
 
 
+@pytest.mark.slow
 @given(some, policies(), st.randoms(use_true_random=False))
 def test_the_order_of_rows_changes_not_a_bit(
     records: list[Measurement], chosen: Policies, random: object

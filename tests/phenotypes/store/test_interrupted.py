@@ -88,6 +88,7 @@ def interrupt(folder: Path, rows: int, kills: int, *, study: str) -> list[Outcom
     return outcomes
 
 
+@pytest.mark.slow
 def test_killed_three_times(tmp_path: Path) -> None:
     outcomes = interrupt(tmp_path, 3000, 3, study="second")
     assert any(outcome.killed and not outcome.complete for outcome in outcomes)
@@ -101,6 +102,7 @@ def test_killed_twenty_times(tmp_path: Path, study: str) -> None:
     assert any(not outcome.complete for outcome in outcomes)
 
 
+@pytest.mark.slow
 def test_a_log_cut_at_any_byte(tmp_path: Path) -> None:
     """A machine that stops while a study is committed leaves part of the log of changes beside the store."""
     path, base = tmp_path / "store.duckdb", tmp_path / "base.duckdb"

@@ -2,11 +2,14 @@
 
 import json
 
+import pytest
+
 from wildtype.profiling.benches.attention import bench_attention
 
 SMALL = {"nodes": 60, "heads": 3, "width": 4, "relations": 4, "edges": 500, "repeats": 2}
 
 
+@pytest.mark.slow
 def test_report_of_a_small_layer():
     report = json.loads(json.dumps(bench_attention(**SMALL)))
     assert report["problem"] == {
@@ -26,6 +29,7 @@ def test_report_of_a_small_layer():
         assert all(part["relative"] < tolerance for part in result.values())
 
 
+@pytest.mark.slow
 def test_explicit_maps_can_be_left_out():
     report = bench_attention(**SMALL, reference=False)
     assert set(report["seconds"]) == {"plain", "padded", "regularised"}

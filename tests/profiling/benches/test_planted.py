@@ -7,6 +7,7 @@ from wildtype.profiling.benches import planted
 from wildtype.profiling.benches.planted import PLANTS, bench_planted
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_tiny_batches_are_named():
     found = bench_planted(["tiny batch"])["rows"][0]
@@ -46,6 +47,7 @@ def test_a_dense_adjacency_gives_the_same_loss():
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_every_planted_slow_down_is_the_first_cause_that_is_named():
     report = bench_planted()

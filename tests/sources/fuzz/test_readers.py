@@ -77,6 +77,7 @@ def test_no_reader_is_left_unfuzzed(shelf: Shelf) -> None:
         assert {case.kit.name for case in shelf.cases(name)} == set(kits)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_a_damaged_file_is_read_or_refused(shelf: Shelf, name: str) -> None:
     fuzz(shelf.cases(name), FEW)
@@ -153,6 +154,7 @@ def heads(mirror: Path, tmp_path_factory: pytest.TempPathFactory) -> Kit:
     return Kit("heads", folder, read_genes(mirror)[0])
 
 
+@pytest.mark.slow
 @pytest.mark.real
 @pytest.mark.parametrize("name", [name for name in PUBLISHED if name not in TORN])
 def test_the_real_files_first_lines_too(heads: Kit, name: str) -> None:

@@ -98,6 +98,7 @@ def damage(draw: st.DrawFn) -> Callable[[str], bytes]:
     return change
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", READERS)
 def test_every_mutated_file_is_read_or_refused(shared_small, file: str) -> None:
     organism = build_organism(shared_small.path)

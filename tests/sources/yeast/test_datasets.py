@@ -100,6 +100,7 @@ def test_fitness_keeps_no_measurement_twice(small, organism: Organism) -> None:
     assert dataset.excluded["strain with a suppressor mutation"] == 2
 
 
+@pytest.mark.slow
 def test_the_raw_table_gives_the_dataset_of_its_thresholded_part(small, organism: Organism) -> None:
     """The raw table is written by hand in its published layout: what is not significant is left out."""
     expected = build(DIGENIC_2010, small.path, organism)
@@ -146,6 +147,7 @@ def test_unknown_names_and_policies_are_refused(small, organism: Organism) -> No
         build(FITNESS_2016, small.path, organism, alleles="best")
 
 
+@pytest.mark.slow
 def test_the_agreement_of_the_two_studies_is_said_of_both(small, organism: Organism) -> None:
     small.write(FILES[0], "2 YAL002W YDL227C -0.1\n2 YAL002W YAR042W 0.3\n2 YAL002W YAL003W -0.3\n")
     for name, year in ((DIGENIC_2010, "2016"), (DIGENIC_2016, "2010")):
@@ -170,6 +172,7 @@ def test_a_number_repeated_at_the_other_temperature_is_no_second_measurement(
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_second_build_comes_from_the_cache(
     small,
@@ -202,6 +205,7 @@ def test_the_second_build_comes_from_the_cache(
         assert changed.single_fitness[position] == pytest.approx(0.61)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "file"), [(DIGENIC_2010, STRINGENT), (DIGENIC_2016, FILES[0]), (FITNESS_2016, FITNESS)]
 )

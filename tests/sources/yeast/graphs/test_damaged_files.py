@@ -56,6 +56,7 @@ READERS: dict[str, Callable] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", READERS)
 def test_a_changed_file_is_read_or_refused(raw, genes, accessions, file: str) -> None:
     original = raw.text(file)

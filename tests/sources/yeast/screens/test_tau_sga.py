@@ -236,6 +236,7 @@ def test_addresses_are_pinned() -> None:
     assert any("raw trigenic epsilon" in note for note in PUBLISHER.notes)
 
 
+@pytest.mark.slow
 @pytest.mark.real
 def test_real_files(mirror: Path, real_genes: GeneIndex) -> None:
     measured, readings = load(mirror, real_genes)

@@ -35,6 +35,7 @@ READERS = [
 CASES = list(zip(list(TEXTS)[:-1], READERS, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("file", "reader"), CASES, ids=[file for file, _ in CASES])
 def test_every_mutated_file_is_read_or_refused(
     shared_small, file: str, reader: Callable[..., object]

@@ -1,0 +1,76 @@
+"""`wildtype tune`: settings searched by validation, the best of them tested beside the base."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wildtype.cli.output import Json, console, notes, print_json
+
+
+def command(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FILE or NAME] [KEY=VALUE]...",
+            help="A YAML file of ranges, or one that comes along; settings for the base.",
+        ),
+    ] = None,
+    trials: Annotated[int, typer.Option(help="That there shall be, those of calls before included.")] = 30,
+    grid: Annotated[
+        bool, typer.Option("--grid", help="Every combination is a trial, and none is cut short.")
+    ] = False,
+    budget: Annotated[
+        str, typer.Option(help="Time after which no trial is begun, as in 45m or 2h; none: no limit.")
+    ] = "",
+    seeds: Annotated[
+        str, typer.Option(help="Of the runs that are tested, with commas; none: nothing is tested.")
+    ] = "0,1,2",
+    folder: Annotated[Path, typer.Option(help="Holds the trials and the tables.")] = Path("runs/tune"),
+    replicates: Annotated[int, typer.Option(help="Bootstrap replicates behind the intervals.")] = 1000,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown, for documents.")] = False,
+    json: Json = False,
+) -> None:
+    """Search settings by their validation score, and test the best of them beside the base.
+
+    Ended trials are kept, a killed one is resumed. The exit code is 0 only if a trial finished and no tested
+    run failed.
+    """
+    from wildtype.config.plans import duration
+    from wildtype.config.tuning import read_tuning
+    from wildtype.errors import ConfigError
+
+    given = list(words or [])
+    what = given.pop(0) if given and "=" not in given[0] else "ecoli-core"
+    try:
+        chosen = [int(seed) for seed in seeds.split(",") if seeds]
+    except ValueError:
+        raise ConfigError(f"--seeds={seeds!r}: give numbers with commas, as in 0,1,2") from None
+    seconds = duration(budget) if budget else None
+    plan = read_tuning(what, given)
+    from wildtype.report.ablation import print_ablation, tables_to_markdown
+    from wildtype.report.tuning import print_trials, trials_to_markdown
+    from wildtype.runs.tuning import tune
+
+    found = tune(
+        plan, folder=folder, trials=trials, grid=grid, seeds=chosen, budget=seconds, replicates=replicates,
+        say=notes().print,
+    )  # fmt: skip
+    if json:
+        print_json(found.to_json())
+    elif markdown:
+        typer.echo(trials_to_markdown(found.trials, found.best, found.base))
+        if found.test is not None:
+            typer.echo(tables_to_markdown(found.test.tables, found.test.notes), nl=False)
+    else:
+        print_trials(found.trials, found.best, found.base, console())
+        if found.test is not None:
+            print_ablation(found.test.tables, found.test.notes, console())
+    if found.best is not None:
+        notes().print(f"the best settings: {' '.join(plan.words(found.best.params))}", soft_wrap=True)
+    if found.best is None or (found.test is not None and found.test.failed):
+        why = "no trial finished" if found.best is None else "a tested run failed: see its remark"
+        notes().print(f"wildtype: {why}", markup=False, soft_wrap=True)
+        raise typer.Exit(1)

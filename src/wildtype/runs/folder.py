@@ -1,0 +1,87 @@
+"""The folder of a run: what its files are called, how it is taken, and how it is found again."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from wildtype.config.schema import TrainConfig
+from wildtype.errors import CheckpointError, ConfigError, OutputError
+from wildtype.files import write_json
+from wildtype.profiling.record import FILE
+from wildtype.runs.estimate import FILE as ESTIMATE
+from wildtype.training.snapshots import FOLDER as SNAPSHOTS
+
+MARK = "settings.json"
+DONE = "comparison.json"
+ACROSS = "across.json"
+MEMBER = "member-"
+MEMBERS = "vectors.csv"
+
+
+def settings_of(config: TrainConfig) -> dict[str, Any]:
+    """Return the settings as plain values, as ``settings.json`` holds them."""
+    return asdict(config)
+
+
+def resumable(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return what of settings must stay the same when a run is resumed."""
+    kept = {k: v for k, v in settings.items() if k not in ("run", "baselines")}
+    kept["training"] = {k: v for k, v in kept["training"].items() if k not in ("threads", "wandb")}
+    return kept
+
+
+def claim(config: TrainConfig, fingerprint: str) -> Path:
+    """Make the run folder, or find it again to resume; raises when it is taken."""
+    wanted = config.run.folder
+    if wanted:
+        folder = Path(wanted)
+    else:
+        base = f"{config.data.name}-{config.split.name}-{config.model.name}-seed{config.seed}"
+        folder = Path("runs") / base
+        number = 1
+        while folder.exists() and not (config.run.resume or config.run.overwrite):
+            number += 1
+            folder = Path("runs") / f"{base}-{number}"
+    if config.run.resume:
+        if not (folder / MARK).is_file():
+            raise CheckpointError(f"there is no run to resume in {str(folder)!r}: check run.folder")
+        return folder
+    if folder.exists() and not folder.is_dir():
+        raise OutputError(
+            f"cannot make the run folder {str(folder)!r}: a file is in the way; choose run.folder"
+        )
+    if folder.is_dir() and any(folder.iterdir()):
+        if not (folder / MARK).is_file():
+            raise OutputError(f"{str(folder)!r} is not empty and holds no run: choose another run.folder")
+        if not config.run.overwrite:
+            raise ConfigError(
+                f"{str(folder)!r} holds a run already: choose another run.folder, or say run.overwrite=true "
+                f"or run.resume=true"
+            )
+        clear(folder)
+    write_json(folder / MARK, {"fingerprint": fingerprint, "settings": settings_of(config)})
+    return folder
+
+
+def clear(folder: Path) -> None:
+    """Remove what an older run left in its folder, and nothing else."""
+    members = (path.name for path in folder.glob(f"{MEMBER}[0-9]*"))
+    for name in ("checkpoint", "logs", "resume", SNAPSHOTS, *members):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    for name in (
+        DONE,
+        ACROSS,
+        "comparison.md",
+        "predictions.parquet",
+        MEMBERS,
+        FILE,
+        ESTIMATE,
+        "card.json",
+        "split.json",
+        "record.json",
+        MARK,
+    ):
+        (folder / name).unlink(missing_ok=True)
