@@ -17,7 +17,7 @@ import pytest
 from tests.sources.server import Page, Server, serving
 from tests.tiny import tiny_dataset, tiny_organism
 from wildtype.errors import OutputError, SourceError
-from wildtype.files import cache_dir
+from wildtype.files import alone, cache_dir
 from wildtype.organism.storage import save_organism
 from wildtype.phenotypes.records import Publication
 from wildtype.phenotypes.storage import save_dataset
@@ -326,7 +326,10 @@ def test_a_stopped_fetch_goes_on_where_it_stopped(
 
 def test_one_process_at_a_time(known: dict[str, Publisher], get: Fetch, tmp_path: Path) -> None:
     known["lab"] = publisher("lab", RemoteFile("a"))
-    with fetching._alone(tmp_path / "to"), pytest.raises(OutputError, match="another process is fetching"):
+    with (
+        alone(tmp_path / "to", "fetching files into"),
+        pytest.raises(OutputError, match="another process is fetching"),
+    ):
         get("lab")
 
 
