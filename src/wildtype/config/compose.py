@@ -20,11 +20,13 @@ from omegaconf import MISSING, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from wildtype.config.schema import TrainConfig
-from wildtype.errors import ConfigError
+from wildtype.errors import ConfigError, shown
 from wildtype.models.registry import MODELS, config_class
 
 SETTINGS = Path(__file__).parent / "settings"
 GROUPS = {"data": "dataset", "model": "model", "experiment": "experiment"}
+LONGEST = 500
+"""Characters of what another library says of a word."""
 MAPS = (
     "model.prior.heads",
     "model.evidence.imitate",
@@ -105,7 +107,7 @@ def _taken_apart(word: str) -> tuple[str, str]:
     """Return key and value of a word; raises ``ConfigError`` if it is none."""
     key, found, value = word.lstrip("+").partition("=")
     if not found:
-        raise ConfigError(f"{word!r} is not a setting: write key=value, as in model.layers=2")
+        raise ConfigError(f"{shown(word)} is not a setting: write key=value, as in model.layers=2")
     return key, value
 
 
@@ -117,7 +119,7 @@ def _chosen(key: str, value: str) -> tuple[str, str]:
         return key, value
     if key == "data" and re.fullmatch(r"[A-Za-z0-9][\w.-]*", value):
         return "data.name", value  # own data, or a query's
-    raise ConfigError(f"there is no {GROUPS[key]} {value!r}; known: {', '.join(known(key))}")
+    raise ConfigError(f"there is no {GROUPS[key]} {shown(value)}; known: {', '.join(known(key))}")
 
 
 def _checked(key: str, value: str, keys: Sequence[str]) -> str:
@@ -134,7 +136,7 @@ def _checked(key: str, value: str, keys: Sequence[str]) -> str:
             if near
             else "see `wildtype train --settings` for all of them"
         )
-        raise ConfigError(f"{key!r} is not a setting; {hint}")
+        raise ConfigError(f"{shown(key)} is not a setting; {hint}")
     return f"{key}={value}"
 
 
@@ -142,4 +144,5 @@ def _explain(error: Exception) -> str:
     """Return the sentences of an error and of what caused it, on one line."""
     causes = [error, error.__cause__, error.__context__]
     lines = [line.strip() for cause in causes if cause for line in str(cause).splitlines() if line.strip()]
-    return re.sub(r"\s+", " ", "; ".join(dict.fromkeys(lines)))
+    text = re.sub(r"\s+", " ", "; ".join(dict.fromkeys(lines)))
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

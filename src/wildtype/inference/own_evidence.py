@@ -77,7 +77,7 @@ def with_evidence(checkpoint: Checkpoint, frame: pd.DataFrame, kinds: NDArray[np
             f"above 0"
         )
     if COLUMN not in frame.columns:
-        found = ", ".join(map(repr, frame.columns))
+        found = ", ".join(shown(str(name)) for name in frame.columns)
         raise SourceError(
             f"the evidence has no column {COLUMN!r} (it has {found}): name the gene column {COLUMN!r}"
         )
