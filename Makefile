@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 # Publishers' files for the tests on real yeast data; tests that need them say so when the folder is not there.
 export WILDTYPE_MIRROR ?= $(abspath ../shared/data/yeast)
 
-.PHONY: help install dev browser demo test test-slow lint clean
+.PHONY: help install dev browser demo test test-slow audit sbom lint clean
 .DEFAULT_GOAL := help
 
 help: ## show the targets
@@ -42,10 +42,26 @@ test-slow: $(VENV)/.dev ## the tests marked slow (under 25 minutes on 2 cores)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m 'slow and not alone' --durations 10
 	$(BIN)/python -m pytest -m alone
 
+audit: $(VENV)-release/.tools ## look the pinned versions up in the database of known vulnerabilities (needs the internet)
+	$(VENV)-release/bin/pip-audit --strict --no-deps --disable-pip -r constraints.txt
+
+sbom: $(VENV)-release/.tools ## write dist/sbom.json (CycloneDX): what an installation consists of
+	$(PYTHON) -m venv --clear $(VENV)-release/installed
+	$(VENV)-release/installed/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt .
+	@mkdir -p dist
+	$(VENV)-release/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
+	  --of JSON -o dist/sbom.json $(VENV)-release/installed
+	@echo dist/sbom.json
+
+$(VENV)-release/.tools:
+	$(PYTHON) -m venv $(VENV)-release
+	$(VENV)-release/bin/python -m pip install --quiet --disable-pip-version-check 'cyclonedx-bom>=7' 'pip-audit>=2.9'
+	@touch $@
+
 lint: $(VENV)/.dev ## format the code and check it
 	$(BIN)/ruff format src tests
 	$(BIN)/ruff check --fix src tests
 	$(BIN)/mypy
 
 clean: ## remove .venv and everything built
-	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-release build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
