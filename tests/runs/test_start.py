@@ -13,7 +13,7 @@ import torch
 from tests.tiny import tiny_dataset
 from wildtype.config.compose import compose
 from wildtype.config.schema import TrainConfig
-from wildtype.errors import ConfigError, SplitError
+from wildtype.errors import CheckpointError, ConfigError, SplitError
 from wildtype.models.checkpoint import load_checkpoint
 from wildtype.organism import FeatureBlock, GeneFeatures, GeneGraphs, GeneIndex
 from wildtype.phenotypes import Dataset
@@ -116,6 +116,23 @@ def test_impossible_starts_are_refused(first: Path) -> None:
         build(dango, data, 0)
     with pytest.raises(ConfigError, match=r"give training\.start=RUN"):
         compose(["experiment=transfer"]).training.check()
+
+
+def test_a_model_like_its_start(first: Path, tmp_path: Path) -> None:
+    words = ["experiment=transfer", f"training.start={first}", "data.name=tiny-growth"]
+    settings = compose(words)
+    stored = load_checkpoint(first).model.config
+    assert settings.model == stored
+    assert compose([*words[1:], "model.width=32"]).model != stored  # only where it is asked for
+    data = prepare(settings, cousin())
+    model, _ = build(settings, data, 0)
+    assert not any(p.requires_grad for p in model.encoder.parameters())  # type: ignore[union-attr]
+    with pytest.raises(ConfigError, match=r"model\.width: the model is that of training\.start="):
+        compose([*words, "model.width=32"])
+    with pytest.raises(CheckpointError, match="no trained model in"):
+        compose(["experiment=transfer", f"training.start={tmp_path / 'nowhere'}"])
+    with pytest.raises(ConfigError, match=r"like_start=true: give training\.start"):
+        compose(["training.like_start=true"]).training.check()
 
 
 def test_embeddings_become_a_block_of_the_run(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from omegaconf import MISSING, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from wildtype.config.schema import TrainConfig
+from wildtype.config.stored import model_settings
 from wildtype.errors import ConfigError, shown
 from wildtype.models.registry import MODELS, config_class
 
@@ -47,6 +48,8 @@ def compose(overrides: Sequence[str] = ()) -> TrainConfig:
     ------
     ConfigError
         On an unknown key, dataset, model or experiment, or a value of the wrong type.
+    CheckpointError
+        If the model is to have the settings of another, and there is none, or it is damaged.
     """
     given = [_taken_apart(word) for word in overrides]
     groups = [f"{key}={value}" for key, value in (_chosen(*pair) for pair in given) if key in GROUPS]
@@ -57,7 +60,15 @@ def compose(overrides: Sequence[str] = ()) -> TrainConfig:
     words = [word for word in checked if word not in entries]
     if any(word.startswith("data.name=") for word in words) and not any(w.startswith("data=") for w in words):
         words.insert(0, "data=other")
-    return _compose(words, entries)
+    config = _compose(words, entries)
+    if config.training.like_start and config.training.start:
+        if own := [key for key, _ in given if key.partition(".")[0] == "model"]:
+            raise ConfigError(
+                f"{own[0]}: the model is that of training.start={config.training.start}; leave it out, or "
+                f"say training.like_start=false"
+            )
+        config.model = model_settings(Path(config.training.start))
+    return config
 
 
 @cache

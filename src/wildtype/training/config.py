@@ -62,6 +62,8 @@ class TrainingConfig:
         CPU threads; 0: all.
     start : str
         Run or checkpoint folder whose weights to start from, by name; empty: weights are drawn.
+    like_start : bool
+        Whether the model has the settings of the start, whatever ``model`` says for these data.
     frozen : list of str
         Parts of the model that keep the weights of the start, by the beginnings of their names, as in
         ``encoder``.
@@ -89,6 +91,7 @@ class TrainingConfig:
     deterministic: bool = False
     threads: int = 0
     start: str = ""
+    like_start: bool = False
     frozen: list[str] = field(default_factory=list)
     wandb: bool = False
 
@@ -140,6 +143,8 @@ class TrainingConfig:
                 f"training.frozen={self.frozen} would keep weights as they were drawn: "
                 f"give training.start=RUN"
             )
+        if self.like_start and not self.start:
+            raise ConfigError("training.like_start=true: give training.start=RUN")
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:
                 raise ConfigError(f"training.{name}={getattr(self, name)!r}; known: {', '.join(known)}")
