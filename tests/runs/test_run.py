@@ -19,6 +19,7 @@ from wildtype.models.known import PARTS
 from wildtype.runs import folder as module
 from wildtype.runs.data import prepare
 from wildtype.runs.run import Run, train
+from wildtype.training import keeper
 
 QUICK = [
     "model.width=16",
@@ -212,6 +213,30 @@ def test_snapshots_are_members_that_say_how_far_they_lie_apart(tmp_path: Path) -
     assert frame["epsilon_sd"].iloc[0] > 0
     module.clear(run.path)
     assert [path.name for path in run.path.iterdir()] == []
+
+
+@pytest.mark.slow
+def test_a_command_that_is_given_again_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("baselines=[]", "training.deterministic=true", "run.requeued=true")
+    whole = train(settings(tmp_path / "whole", *words), dataset=tiny_dataset())  # nothing had begun
+    save, saved = keeper.Keeper._save, []
+
+    def save_and_die(self: keeper.Keeper, *arguments: object) -> None:
+        save(self, *arguments)  # type: ignore[arg-type]
+        saved.append(self.epoch)
+        if saved == [1]:
+            raise InterruptedError
+
+    monkeypatch.setattr(keeper.Keeper, "_save", save_and_die)
+    with pytest.raises(InterruptedError):
+        train(settings(tmp_path / "again", *words), dataset=tiny_dataset())
+    again = train(settings(tmp_path / "again", *words), dataset=tiny_dataset())
+    assert saved[:2] == [1, 2]  # not from the start
+    part = tiny_dataset().select(["epsilon"]).table.take(np.arange(50))
+    one, other = (run.predictor.checkpoint.predict(part) for run in (whole, again))
+    np.testing.assert_array_equal(one, other)
+    with pytest.raises(ConfigError, match=r"name the run's folder with run\.folder"):
+        train(compose(["run.requeued=true", "data.name=tiny-growth"]), dataset=tiny_dataset())
 
 
 def test_unfinished_run_is_named(tmp_path: Path) -> None:

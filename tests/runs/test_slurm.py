@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from wildtype.errors import ConfigError
 from wildtype.runs.presets import Preset, minutes, read_preset
-from wildtype.runs.slurm import directive, script, submit, without_slurm_options
+from wildtype.runs.slurm import Command, directive, script, submit, without_slurm_options
 
 STRANGE = [
     "train",
@@ -72,8 +72,9 @@ class Executor:
     last: Executor
     error: Exception | None = None
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, max_num_timeout: int) -> None:
         self.folder = folder
+        self.returns = max_num_timeout
         self.parameters: dict[str, Any] = {}
         type(self).last = self
 
@@ -233,6 +234,62 @@ def test_submitting_asks_for_what_the_script_says(cluster: Path, submitit: type[
     assert called(cluster) == (str(cluster / "my work"), STRANGE)
 
 
+REQUEUE = Preset(requeue=120)
+RUN = ["train", "run.folder=runs/a b"]
+
+
+def test_a_job_whose_time_is_up_goes_back_into_the_queue(cluster: Path) -> None:
+    text = submit(RUN, REQUEUE, folder=Path("logs"), dry_run=True)
+    assert {"#SBATCH --requeue", "#SBATCH --signal=TERM@120"} <= set(directives(text))
+    asked = cluster / "bin" / "requeued"
+    (cluster / "bin" / "scontrol").write_text(f'#!/bin/sh\necho "$@" >> "{asked}"\n')
+    (cluster / "bin" / "scontrol").chmod(0o755)
+
+    def job(code: int, **environment: str) -> tuple[int, list[str]]:
+        (cluster / "bin" / "wildtype").write_text(f"{WILDTYPE}exit {code}\n")
+        done = subprocess.run(
+            ["bash"], input=text, text=True, check=False, cwd=cluster,
+            env={**os.environ, "SLURM_JOB_ID": "4711", **environment},
+        )  # fmt: skip
+        return done.returncode, called(cluster)[1]
+
+    assert job(1) == (1, RUN)
+    assert not asked.exists()  # an error is an error
+    assert job(143) == (143, RUN)
+    assert asked.read_text() == "requeue 4711\n"
+    assert job(0, SLURM_RESTART_COUNT="1") == (0, [*RUN, "run.requeued=true"])
+    assert asked.read_text() == "requeue 4711\n"
+    other = submit(["ablate", "ecoli-core"], REQUEUE, folder=Path("logs"), dry_run=True)
+    assert "run.requeued" not in other  # goes on by itself
+
+
+def test_what_submitit_does_when_time_is_up(
+    cluster: Path, submitit: type[Executor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit(RUN, REQUEUE, folder=Path("logs"))
+    executor = submitit.last
+    assert executor.parameters["additional_parameters"] == {"signal": "USR2@120", "requeue": True}
+    assert executor.returns > 100
+    executor.run()
+    assert called(cluster)[1] == RUN
+    monkeypatch.setenv("SLURM_RESTART_COUNT", "2")
+    executor.run()
+    assert called(cluster)[1] == [*RUN, "run.requeued=true"]
+    helpers = SimpleNamespace(DelayedSubmission=lambda *parts: parts)
+    monkeypatch.setitem(sys.modules, "submitit.helpers", helpers)
+    command = Command()
+    command.process = subprocess.Popen(["sleep", "60"])
+    back = command.checkpoint(["wildtype"], "/", ["x"])
+    assert command.process.wait() == -15
+    assert isinstance(back[0], Command)
+    assert back[1:] == (["wildtype"], "/", ["x"])
+
+
+def test_a_run_that_could_not_be_found_again_is_not_requeued(cluster: Path) -> None:
+    with pytest.raises(ConfigError, match=r"name it with run\.folder="):
+        submit(["train", "seed=1"], REQUEUE, folder=Path("logs"), dry_run=True)
+
+
 def test_a_signal_of_the_preset_is_kept(cluster: Path, submitit: type[Executor]) -> None:
     submit(["train"], Preset(extra=("--signal=USR1@30",)), folder=Path("logs"))
     assert submitit.last.parameters["additional_parameters"] == {"signal": "USR1@30"}
@@ -298,14 +355,14 @@ def test_every_field_is_a_key_and_what_is_left_out_keeps_its_default(tmp_path: P
     path = tmp_path / "p.yaml"
     path.write_text(
         "partition: gpu\naccount: on\nqos: '1'\nconstraint:\nnodes: 2\ngpus: 0\ngpu_type: a100\ncpus: 4\n"
-        "memory_gib: 0\ntime: 1:30:00\nmail: ~\nmail_events: [FAIL]\nextra:\n  - --exclusive\n"
+        "memory_gib: 0\ntime: 1:30:00\nrequeue: 90\nmail: ~\nmail_events: [FAIL]\nextra:\n  - --exclusive\n"
         "setup:\n  - |\n    module load a\n    module load b\n"
         "prefix: apptainer exec i.sif\nprogram: wildtype\n"
     )
     preset = read_preset(path)
     assert dataclasses.asdict(preset) == {
         "partition": "gpu", "account": "on", "qos": "1", "constraint": "", "nodes": 2, "gpus": 0,
-        "gpu_type": "a100", "cpus": 4, "memory_gib": 0, "time": "1:30:00", "mail": "",
+        "gpu_type": "a100", "cpus": 4, "memory_gib": 0, "time": "1:30:00", "requeue": 90, "mail": "",
         "mail_events": ("FAIL",), "extra": ("--exclusive",), "setup": ("module load a\nmodule load b\n",),
         "prefix": "apptainer exec i.sif", "program": "wildtype",
     }  # fmt: skip

@@ -101,6 +101,9 @@ class RunConfig:
         Replace a folder that holds a run.
     resume : bool
         Continue the run in ``folder`` where it stopped.
+    requeued : bool
+        The same command once more, as a cluster gives it after it took a job off a node: continue what stands
+        in ``folder``, or begin where nothing does.
     progress : bool
         Draw progress bars.
     replicates : int
@@ -113,6 +116,7 @@ class RunConfig:
     folder: str = ""
     overwrite: bool = False
     resume: bool = False
+    requeued: bool = False
     progress: bool = True
     replicates: int = 1000
     estimate: bool = False

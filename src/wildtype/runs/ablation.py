@@ -25,7 +25,7 @@ from wildtype.runs.ablation_state import Record, check_settings, is_finished
 from wildtype.runs.ablation_tables import AblationReport, tables_of, write_tables
 from wildtype.runs.data import load_for
 from wildtype.runs.estimate import estimate_run
-from wildtype.runs.folder import MARK
+from wildtype.runs.folder import MARK, going_on
 from wildtype.runs.run import Say, train
 
 MOST_TRIES = 3
@@ -170,26 +170,22 @@ def _one(
 ) -> None:
     """Do one run, from its start or from where it stopped."""
     room, state = folder / run.room, record[run.room]
-    begun = (room / MARK).is_file()
-    resume = begun and (room / "resume").is_dir() and any((room / "resume").iterdir())
+    config = going_on(run.config, room)
+    resume = config.run.resume
     state.state, state.why, state.trace = "running", "", ""
     state.tries += 1
     record.write()
     begin = clock()
 
-    def go(*, resume: bool, overwrite: bool) -> None:
-        place = replace(run.config.run, folder=str(room), resume=resume, overwrite=overwrite)
-        trainer(replace(run.config, run=place), held.of(run.config))
-
     try:
-        if resume:
-            try:
-                go(resume=True, overwrite=False)
-            except CheckpointError:  # nothing usable was left of it
-                resume = False
-                go(resume=False, overwrite=True)
-        else:
-            go(resume=False, overwrite=begun)
+        try:
+            trainer(config, held.of(config))
+        except CheckpointError:
+            if not resume:
+                raise
+            resume = False  # nothing usable was left of it
+            anew = replace(config.run, resume=False, overwrite=True)
+            trainer(replace(config, run=anew), held.of(config))
     except (KeyboardInterrupt, SystemExit):
         state.state = "stopped"
         state.tries -= 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,18 @@ def resumable(settings: dict[str, Any]) -> dict[str, Any]:
     kept = {k: v for k, v in settings.items() if k not in ("run", "baselines")}
     kept["training"] = {k: v for k, v in kept["training"].items() if k not in ("threads", "wandb")}
     return kept
+
+
+def going_on(config: TrainConfig, folder: Path) -> TrainConfig:
+    """Return settings that continue the run in a folder: from its last state, anew where it has none, or as a
+    new run where nothing has begun.
+    """
+    begun, state = (folder / MARK).is_file(), folder / "resume"
+    resume = begun and state.is_dir() and any(state.iterdir())
+    own = replace(
+        config.run, folder=str(folder), resume=resume, overwrite=begun and not resume, requeued=False
+    )
+    return replace(config, run=own)
 
 
 def claim(config: TrainConfig, fingerprint: str) -> Path:

@@ -51,7 +51,7 @@ from wildtype.runs.comparing import compare, compare_across, compare_profiles_of
 from wildtype.runs.data import RunData, prepare
 from wildtype.runs.estimate import estimate_run, refuse, write_outcome
 from wildtype.runs.fitting import fit_members, make_checkpoint
-from wildtype.runs.folder import ACROSS, DONE, MEMBERS, claim, resumable, settings_of
+from wildtype.runs.folder import ACROSS, DONE, MEMBERS, claim, going_on, resumable, settings_of
 from wildtype.runs.record import environment, of_data
 from wildtype.runs.setup import build
 from wildtype.training.fit import accelerator
@@ -142,6 +142,10 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
     ConfigError, DatasetError, SplitError, CheckpointError, OutputError
         In one sentence each.
     """
+    if config.run.requeued:
+        if not config.run.folder:
+            raise ConfigError("run.requeued=true: name the run's folder with run.folder")
+        config = going_on(config, Path(config.run.folder))
     config.training.check()
     accelerator(config.training)  # what is not there must be found out before anything is written
     check(config.model)

@@ -6,12 +6,16 @@ directory, so nothing may be found by where the script lies.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +23,11 @@ from typing import Any
 from wildtype.errors import ConfigError, reason_of
 from wildtype.runs.presets import Preset, minutes, split_extra, split_prefix
 
+TERMINATED = 128 + signal.SIGTERM
+"""Exit code of a command that was told to stop, and did."""
+AGAIN = "run.requeued=true"
+MOST_RETURNS = 1000
+"""Times that a job goes back into the queue for want of time."""
 FLAGS = ("--slurm", "--dry-run")  # what `wildtype` takes about the submission itself
 VALUED = ("--preset", "--prefix")
 
@@ -93,8 +102,15 @@ def script(words: Sequence[str], preset: Preset, *, directory: Path, folder: Pat
     options |= {"output": out.replace("%t", "0"), "error": err.replace("%t", "0"), "open_mode": "append"}
     run = ["srun", "--unbuffered", "--output", out, "--error", err, *_srun(preset)]
     run += command_line(words, preset, prefix)
+    line, after = shlex.join(run), []
+    if preset.requeue:
+        _check_requeue(words)
+        options = {"requeue": True, "signal": f"TERM@{preset.requeue}", **options}
+        if _trains(words):
+            line += " ${SLURM_RESTART_COUNT:+" + AGAIN + "}"
+        after = ["code=$?", f'[ $code -eq {TERMINATED} ] && scontrol requeue "$SLURM_JOB_ID"', "exit $code"]
     header = [directive(name, value) for name, value in options.items()]
-    return "\n".join(["#!/bin/bash", *header, "", *_setup(preset, directory), "", shlex.join(run), ""])
+    return "\n".join(["#!/bin/bash", *header, "", *_setup(preset, directory), "", line, *after, ""])
 
 
 def directive(name: str, value: object) -> str:
@@ -148,11 +164,16 @@ def submit(
                 f"there is no {program} on this machine: submit on a login node of a Slurm cluster, or print "
                 "the script with --dry-run"
             )
-    # submitit asks for a signal ahead of the time limit, which would end the command early, and a short job
-    # at once; this signal does nothing.
-    extra = {"signal": "CONT@60", **split_extra(preset.extra)}
+    if preset.requeue:
+        _check_requeue(words)
+        own: dict[str, Any] = {"signal": f"USR2@{preset.requeue}", "requeue": True}
+    else:
+        # submitit asks for a signal ahead of the time limit, which would end the command early, and a short
+        # job at once; this signal does nothing.
+        own = {"signal": "CONT@60"}
+    extra = {**own, **split_extra(preset.extra)}
     try:
-        executor = submitit.SlurmExecutor(folder=logs)
+        executor = submitit.SlurmExecutor(folder=logs, max_num_timeout=MOST_RETURNS)
         executor.update_parameters(
             **_options(words, preset),
             setup=_setup(preset, directory),
@@ -160,10 +181,51 @@ def submit(
             additional_parameters=extra,
             wckey=None,  # submitit's own label, which clusters that register theirs refuse
         )
-        job = executor.submit(subprocess.check_call, command, cwd=str(directory))
+        again = [AGAIN] if preset.requeue and _trains(words) else []
+        job = executor.submit(Command(), command, str(directory), again)
     except (RuntimeError, OSError) as error:
         raise ConfigError(f"the job was not submitted: {reason_of(error)}") from error
     return str(job.job_id)
+
+
+class Command:
+    """A job's command, as submitit starts it; submitit calls `checkpoint` when time is up or the job is
+    preempted, and puts what it returns back into the queue.
+    """
+
+    def __init__(self) -> None:
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def __call__(self, command: Sequence[str], directory: str, again: Sequence[str] = ()) -> None:
+        """Run a command in a folder, with the words ``again`` where the job was on a node before."""
+        words = [*command, *(again if int(os.environ.get("SLURM_RESTART_COUNT") or 0) else ())]
+        self.process = subprocess.Popen(words, cwd=directory)
+        while self.process.poll() is None:  # not `wait`, whose lock `checkpoint` would wait for
+            time.sleep(0.1)
+        if self.process.returncode:
+            raise subprocess.CalledProcessError(self.process.returncode, words)
+
+    def checkpoint(self, command: Sequence[str], directory: str, again: Sequence[str] = ()) -> Any:
+        """Let the command end itself, and return the same again."""
+        if self.process is not None:
+            with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                os.kill(self.process.pid, signal.SIGTERM)
+                os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT)
+        submission: Any = importlib.import_module("submitit.helpers").DelayedSubmission
+        return submission(Command(), command, directory, again)
+
+
+def _trains(words: Sequence[str]) -> bool:
+    """Say whether a command trains one run: others go on by themselves when they are given again."""
+    return next((word for word in words if not word.startswith("-")), "") == "train"
+
+
+def _check_requeue(words: Sequence[str]) -> None:
+    """Refuse a run whose folder the job would not find again."""
+    if _trains(words) and not any(word.startswith("run.folder=") for word in words):
+        raise ConfigError(
+            "requeue: a job that goes back into the queue must find its run again: name it with run.folder=…"
+        )
 
 
 def _options(words: Sequence[str], preset: Preset) -> Mapping[str, Any]:

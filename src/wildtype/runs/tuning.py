@@ -39,7 +39,7 @@ from wildtype.runs.ablation_tables import AblationReport
 from wildtype.runs.after import grow
 from wildtype.runs.data import load_for, prepare
 from wildtype.runs.fitting import fit_members, make_checkpoint
-from wildtype.runs.folder import MARK, claim, resumable, settings_of
+from wildtype.runs.folder import claim, going_on, resumable, settings_of
 from wildtype.runs.record import environment, of_data
 from wildtype.runs.setup import build
 from wildtype.runs.start import Say
@@ -286,13 +286,17 @@ def _one(
     states, room = optuna.trial.TrialState, folder / f"trial-{trial.number}"
     params = _params(trial, plan)
     say(f"trial {trial.number}: {', '.join(plan.words(params))}")
-    begin, resumed = time.monotonic(), (room / "resume").is_dir()
+    begin, resumed = time.monotonic(), False
     try:
-        config = replace(plan.with_params(params), split=split, baselines=[])
+        config = going_on(replace(plan.with_params(params), split=split, baselines=[]), room)
+        resumed = config.run.resume
         try:
-            score = _reached(config, room, dataset, _Watch(optuna, trial), say, resume=resumed)
-        except CheckpointError:  # nothing usable was left of it
-            score = _reached(config, room, dataset, _Watch(optuna, trial), say, resume=False)
+            score = _reached(config, dataset, _Watch(optuna, trial), say)
+        except CheckpointError:
+            if not resumed:
+                raise
+            anew = replace(config.run, resume=False, overwrite=True)  # nothing usable was left of it
+            score = _reached(replace(config, run=anew), dataset, _Watch(optuna, trial), say)
     except OutputError:  # the trial stays under way, for when there is room again
         raise
     except optuna.TrialPruned:
@@ -310,13 +314,8 @@ def _one(
         say(f"trial {trial.number}: validation score {score:.4f}")
 
 
-def _reached(
-    config: TrainConfig, room: Path, dataset: Dataset, watch: _Watch, say: Say, *, resume: bool
-) -> float:
+def _reached(config: TrainConfig, dataset: Dataset, watch: _Watch, say: Say) -> float:
     """Return the validation score of a finished model; its test rows are not looked at."""
-    taken = (room / MARK).is_file()
-    run = replace(config.run, folder=str(room), resume=resume, overwrite=taken and not resume)
-    config = replace(config, run=run)
     config.training.check()
     data = prepare(config, dataset)
     model, tensors = build(config, data, config.seed)
