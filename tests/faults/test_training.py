@@ -61,9 +61,9 @@ def test_a_killed_run_ends_with_the_same_bits(
     for share in draw.uniform(0.3, 1.0, 2):
         running = Running("train", *QUICK, f"run.folder={folder}", *again(folder))
         if running.ended(within=share * seconds) is None:
-            killed += 1
             done = running.signalled(signal.SIGKILL)
-            assert done.code == -signal.SIGKILL
+            assert done.code in (0, -signal.SIGKILL)  # it may have ended in between
+            killed += done.code != 0
             if folder.exists() and not finished(folder):
                 said = wildtype("evaluate", str(folder))
                 assert said.code == 1
