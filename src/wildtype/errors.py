@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import re
+
+LONGEST_WORD = 300
+"""Characters of a word in a message; a path may be so long, and what is longer is damage."""
+
 
 class WildtypeError(Exception):
     """Base of all errors this package raises on purpose; the command line prints them without a traceback."""
+
+    def __init__(self, *args: object) -> None:
+        longer = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
+        super().__init__(*(longer.sub(_cut, arg) if isinstance(arg, str) else arg for arg in args))
+
+
+def _cut(word: re.Match[str]) -> str:
+    return f"{word[0][: LONGEST_WORD - 4]}...{word[0][-1]}"
 
 
 class UnknownGeneError(WildtypeError, KeyError):
