@@ -78,6 +78,11 @@ def test_evidence_that_does_not_fit_is_refused(model: Predictor) -> None:
         ({"genes": genes}, SourceError, "neither a column 'value'"),
         ({"genes": genes, "value": ["high"]}, SourceError, "evidence row 1: value is 'high'"),
         ({"genes": genes, "value": [np.nan]}, SourceError, "no finite number"),
+        (
+            {"genes": genes, "value": [1e21]},
+            SourceError,
+            "row 1: epsilon is 1e.21, more than a million standard",
+        ),
         ({"genes": genes, "epsilon": [np.nan]}, SourceError, "holds no number"),
         ({"genes": genes, "value": [1.0], "phenotype": ["size"]}, ConfigError, "reads no phenotype 'size'"),
         ({"genes": genes, "value": [1.0], "condition": ["cold"]}, ConfigError, "no condition 'cold'"),

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+FARTHEST = 1e6
+"""Standard deviations; squares of what is further away are no numbers in single precision."""
+
 
 def read_evidence(path: str | Path) -> pd.DataFrame:
     """Read a CSV or Parquet file of own measurements; see `with_evidence` for its columns.
@@ -66,7 +69,8 @@ def with_evidence(checkpoint: Checkpoint, frame: pd.DataFrame, kinds: NDArray[np
     ConfigError
         If the model reads no evidence, or a phenotype or condition is not one it knows.
     SourceError
-        If a column is missing or a value is not a number; the message names the row, counted from 1.
+        If a column is missing, or a value is not a number or cannot be one of its phenotype; the message
+        names the row, counted from 1.
     UnknownGeneError, AmbiguousGeneError, GeneSetError
         Naming the row.
     """
@@ -88,6 +92,7 @@ def with_evidence(checkpoint: Checkpoint, frame: pd.DataFrame, kinds: NDArray[np
     rows = [table.take([])]
     for name, values in _columns(frame, allowed):
         number = checkpoint.known.phenotypes.index(name)
+        _check_size(checkpoint, name, values)
         there = np.isfinite(values)
         own, measured = table.take(there), values[there].astype(np.float32)
         rows.append(replace(own, value=measured, phenotype=np.full(len(own), number, np.int64)))
@@ -146,6 +151,21 @@ def _columns(frame: pd.DataFrame, allowed: Sequence[str]) -> list[tuple[str, NDA
             f"values"
         )
     return [(name, _numbers(frame, name, needed=False)) for name in found]
+
+
+def _check_size(checkpoint: Checkpoint, name: str, values: NDArray[np.float64]) -> None:
+    """Refuse values [rows] so far from all others that nothing could be learned from them."""
+    known = checkpoint.known
+    others = known.table.value[known.table.phenotype == known.phenotypes.index(name)].astype(np.float64)
+    others = others[np.isfinite(others)]
+    centre, sd = (float(others.mean()), float(others.std()) or 1.0) if others.size else (0.0, 1.0)
+    far = np.flatnonzero(np.abs(values - centre) > FARTHEST * sd)
+    if far.size:
+        row = int(far[0])
+        raise SourceError(
+            f"evidence row {row + 1}: {name} is {values[row]:.4g}, more than a million standard deviations "
+            f"from what was measured so far (mean {centre:.4g}, sd {sd:.4g}): check its unit"
+        )
 
 
 def _numbers(frame: pd.DataFrame, column: str, *, needed: bool) -> NDArray[np.float64]:

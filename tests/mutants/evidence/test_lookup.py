@@ -208,3 +208,15 @@ def test_additive_effects_are_ridge() -> None:
     y = mutants.value[:, 0] - mutants.value[:, 0].mean()
     expected = np.linalg.solve(x.T @ x + SHRINKAGE * np.eye(GENES), x.T @ y)
     assert found == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.parametrize("value", [np.inf, 1e30, -3e38])
+def test_values_beyond_single_precision_are_counted_once(value: float) -> None:
+    rng = np.random.default_rng(0)
+    table = measured(rng, 60)
+    table = replace(table, value=np.where(np.arange(60) % 3, table.value, np.float32(value)))
+    part = EvidenceIndex(SIMILARITY, table, 1, MANY).part()
+    for row in part.neighbour:
+        found = row[row >= 0]
+        assert len(np.unique(found)) == len(found) < GENES
+        assert found.max(initial=0) < GENES
