@@ -14,8 +14,10 @@ from wildtype.config.schema import TrainConfig
 from wildtype.errors import ConfigError, reason_of, shown
 from wildtype.models.registry import check
 
-OWN = ("seed", "baselines", "execution", "run.folder", "run.overwrite", "run.resume", "run.estimate")
-"""Settings that an ablation makes itself."""
+OWN = (
+    "seed", "baselines", "execution",
+    "run.folder", "run.overwrite", "run.resume", "run.requeued", "run.estimate",
+)  # fmt: skip
 """Settings that a plan makes itself."""
 Words = tuple[str, ...]
 
@@ -67,7 +69,7 @@ class _Once(yaml.SafeLoader):
 
 
 def words_of(given: Any, place: str) -> Words:
-    """Return words as they are, none of which an ablation makes itself."""
+    """Return words as they are, none of which a plan makes itself."""
     if not isinstance(given, list) or not all(isinstance(word, str) for word in given):
         raise ConfigError(f"{place}: received {shown(given)}; write a list of words, as in [model.layers=0]")
     for word in given:
