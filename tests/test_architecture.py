@@ -93,6 +93,7 @@ def test_import_and_help_are_light() -> None:
     assert loaded(run) == set()
 
 
+@pytest.mark.slow
 def test_predict_loads_neither_lightning_nor_cobra(tiny_run: Path) -> None:
     code = f"import wildtype as wt; wt.load({str(tiny_run)!r}).predict([['G001', 'G002']])"
     assert not loaded(code) & {"lightning", "cobra"}

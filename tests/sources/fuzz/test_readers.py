@@ -123,6 +123,7 @@ def test_no_row_is_lost_in_silence(shelf: Shelf, name: str) -> None:
     check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in TABLES if name not in ENTRIES])
 def test_a_row_that_stands_twice_is_counted_twice(shelf: Shelf, name: str) -> None:
     by_name = {key: case for key, case in tables(shelf, name).items() if case.file in case.reported}

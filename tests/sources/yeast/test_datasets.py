@@ -36,6 +36,7 @@ def test_the_catalogue_knows_every_recipe() -> None:
     assert tuple(RECIPES) == tuple(name for name, o in catalogue.DATASETS.items() if o == "yeast")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alleles", ["averaged", "apart"])
 @pytest.mark.parametrize(("name", "lines"), [(DIGENIC_2010, 10), (DIGENIC_2016, 7), (FITNESS_2016, 24)])
 def test_every_row_of_the_files_is_kept_or_counted(

@@ -21,6 +21,7 @@ from wildtype.sources.yeast.metabolism import METABOLISM
 from wildtype.sources.yeast.screens.single_fitness import FITNESS
 from wildtype.sources.yeast.traits.single_deletions import STUDIES, measured_as
 
+pytestmark = pytest.mark.slow
 RELATIONS = [
     "physical", "regulatory", "regulatory_documented", "string_neighborhood", "string_fusion",
     "string_cooccurence", "string_coexpression", "string_experimental", "string_database",
