@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import fields, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -210,13 +214,25 @@ def test_additive_effects_are_ridge() -> None:
     assert found == pytest.approx(expected, abs=1e-3)
 
 
-@pytest.mark.parametrize("value", [np.inf, 1e30, -3e38])
-def test_values_beyond_single_precision_are_counted_once(value: float) -> None:
-    rng = np.random.default_rng(0)
-    table = measured(rng, 60)
-    table = replace(table, value=np.where(np.arange(60) % 3, table.value, np.float32(value)))
-    part = EvidenceIndex(SIMILARITY, table, 1, MANY).part()
-    for row in part.neighbour:
-        found = row[row >= 0]
-        assert len(np.unique(found)) == len(found) < GENES
-        assert found.max(initial=0) < GENES
+PROFILES_THAT_ARE_NO_NUMBERS = """
+import numpy as np
+from wildtype.mutants.evidence.kernels import neighbours
+
+n = 6
+start, every = np.arange(0, n * n + 1, n), np.tile(np.arange(n), n)
+profile = (start, every, np.full(n * n, np.nan, np.float32))
+nothing = (np.zeros(n + 1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
+found = np.full((n, 3), -1)
+scratch = (np.zeros(n, np.float32), np.zeros(3, np.float32))
+near = np.zeros((n, 3), np.float32)
+neighbours(0, n, np.ones(n, bool), *nothing, *profile, *profile, *scratch, found, near)
+print([len(set(row)) for row in found.tolist()])
+"""
+
+
+def test_profiles_that_are_no_numbers_do_not_overwrite_memory(tmp_path: Path) -> None:
+    checked = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", PROFILES_THAT_ARE_NO_NUMBERS], env=checked, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == "[3, 3, 3, 3, 3, 3]", done.stderr
