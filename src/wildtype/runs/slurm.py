@@ -292,7 +292,8 @@ def _setup(preset: Preset, directory: Path) -> list[str]:
 
 def _srun(preset: Preset) -> list[str]:
     # In Slurm 22.05 to 23.02 srun does not take the cores over from sbatch: every process would have one.
-    return [f"--cpus-per-task={preset.cpus}"]
+    several = preset.nodes * max(1, preset.gpus) > 1
+    return [f"--cpus-per-task={preset.cpus}", *(["--kill-on-bad-exit=1"] if several else [])]
 
 
 def _logs(directory: Path, folder: Path) -> Path:
