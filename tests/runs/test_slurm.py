@@ -135,7 +135,8 @@ def test_the_whole_script(cluster: Path) -> None:
         "module load cuda",
         "",
         f"srun --unbuffered --output '{work}/logs/%j_%t_log.out' --error '{work}/logs/%j_%t_log.err' "
-        f"--cpus-per-task=6 apptainer exec 'my image.sif' {cluster}/bin/wildtype profile step seed=1",
+        f"--cpus-per-task=6 --kill-on-bad-exit=1 apptainer exec 'my image.sif' {cluster}/bin/wildtype "
+        f"profile step seed=1",
     ]
 
 
