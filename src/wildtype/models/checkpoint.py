@@ -34,7 +34,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from scipy.special import expit
 
-from wildtype.errors import CheckpointError, ConfigError, GeneSetError
+from wildtype.errors import CheckpointError, ConfigError, GeneSetError, reason_of
 from wildtype.files import sha256_of_file, write_json, write_tensors, write_text, writing_folder
 from wildtype.models.cell_transformer.head import MAX_ORDER
 from wildtype.models.ensemble import Ensemble
@@ -366,7 +366,9 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         KeyError, ValueError, TypeError, RuntimeError, EOFError, OSError,
         zipfile.BadZipFile, SafetensorError, OmegaConfBaseException, GeneSetError, ConfigError,
     ) as error:  # fmt: skip
-        raise CheckpointError(f"checkpoint {str(folder)!r} is damaged ({error}): {remedy}") from error
+        raise CheckpointError(
+            f"checkpoint {str(folder)!r} is damaged ({reason_of(error)}): {remedy}"
+        ) from error
     return Checkpoint(
         model=model.eval(),
         genes=genes,

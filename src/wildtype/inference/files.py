@@ -1,0 +1,48 @@
+"""Tables that a person gives to a trained model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wildtype.errors import SourceError, reason_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def read_frame(path: str | Path, what: str, texts: type | Mapping[str, type] = str) -> pd.DataFrame:
+    """Read a CSV or Parquet file.
+
+    Parameters
+    ----------
+    path : str or path
+        Of the file.
+    what : str
+        What is to be read from it, for messages.
+    texts : type or mapping
+        Types of the columns of a CSV file.
+
+    Raises
+    ------
+    SourceError
+        If the file is missing or cannot be read as a table.
+    """
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = Path(path)
+    if not path.is_file():
+        raise SourceError(f"there is no file {str(path)!r} to read {what} from: check the path")
+    try:
+        if path.suffix == ".parquet":
+            # What pandas noted about the table when it was written may be damaged, and is not needed.
+            frame: pd.DataFrame = pq.read_table(path).to_pandas(ignore_metadata=True)
+            return frame
+        return pd.read_csv(path, dtype=texts)
+    except (pa.ArrowException, ValueError, OSError, EOFError) as error:
+        raise SourceError(
+            f"{str(path)!r} cannot be read as a table ({reason_of(error)}): give CSV or Parquet"
+        ) from error
