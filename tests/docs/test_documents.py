@@ -94,7 +94,7 @@ def test_commands_within_lines_exist() -> None:
     found = inline(rf"wildtype [a-z]|({names}) .*--")
     assert len(found) > 20
     for page, text in found:
-        words = text.removeprefix("wildtype ").split()
+        words = text.removeprefix("wildtype ").removesuffix(" …").split()
         command = words[:2] if words[0] in ("data", "bench", "profile") else words[:1]
         options = {word.partition("=")[0] for word in words if re.match(r"-[-a-z]", word)}
         assert options <= options_of(command), f"{page}: {text}"
@@ -120,6 +120,16 @@ def test_settings_within_lines_exist() -> None:
             key = word.partition("=")[0]
             if re.match(r"(data|split|model|training|run)\.", key) and key.rsplit(".", 1)[-1] not in files:
                 assert key in keys, f"{page}: {text}"
+
+
+def test_files_within_lines_exist() -> None:
+    found = inline(r"[\w/.-]+\.(py|yaml|toml)(::\w+)?$")
+    assert len(found) > 30
+    for page, text in found:
+        name = text.partition("::")[0]
+        own = name in {block.mark.file for block in BLOCKS if block.mark is not None}
+        here = [base for base in (ROOT, ROOT / "src/wildtype", ROOT / "tests") if (base / name).is_file()]
+        assert own or here, f"{page}: {text}"
 
 
 def test_marks_are_read() -> None:

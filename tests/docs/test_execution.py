@@ -77,8 +77,8 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
         with Store.create(store_path()) as store:
             store.ingest(measured())
         shutil.copy(store_path(), folder)
-    for name in ("A", "B"):
-        shutil.copytree(folder / "RUN", folder / "runs" / name)
+    for name, run in {"A": "RUN", "B": "RUN", "demo": "runs/core"}.items():
+        shutil.copytree(folder / run, folder / "runs" / name)
     for name, text in READERS_FILES.items():
         (folder / name).write_text(text, encoding="utf-8")
     write_files(BLOCKS, folder)
