@@ -23,10 +23,7 @@ def page(script: str, name: str) -> str:
             parts.append("\n".join(line.removeprefix("#").removeprefix(" ") for line in lines))
         elif lines:
             parts.append("\n".join(["```python", *lines, "```"]))
-    return (
-        "\n\n".join([*parts, f"The script: [{name}]({name}). It is executed in every test of the package."])
-        + "\n"
-    )
+    return "\n\n".join([*parts, f"The script: [{name}]({name}). `make test-slow` executes it."]) + "\n"
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

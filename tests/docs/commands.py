@@ -20,7 +20,7 @@ from wildtype.config.compose import GROUPS, SETTINGS, compose, known
 from wildtype.errors import WildtypeError
 from wildtype.runs.presets import read_preset, split_prefix
 
-OWN_DATA = {"my", "xga"}
+OWN_DATA = {"my", "traits", "xga"}
 """Names that the documents use for data of the reader's own."""
 RECORDED = ("wildtype", "make", "pip", "pytest", "torchrun", "git")
 SHELL = f"""set -eu

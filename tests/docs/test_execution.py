@@ -40,6 +40,7 @@ SMALL = ["model.width=14", "model.heads=7", "model.layers=1", "model.head.heads=
 READERS_FILES = {
     "plan.csv": "genes\nSGS1;SRS2\nCDC28:reduced;CLN2\n",
     "own.csv": "genes,value\nSGS1;CLN2,-0.1\nSRS2;PDR5,0.05\n",
+    "traits.csv": "genes,value\nSGS1,2.1\nSRS2,1.9\nSGS1;SRS2,0.4\nCDC28,1.1\n",
     "candidates.txt": "SGS1\nSRS2\nCDC28\nCLN2\nPDR5\n",
     "library.csv": "genes\nCDC28\nCLN2\nPDR5\n",
 }
@@ -118,7 +119,7 @@ def test_python_runs(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(package, "fit", partial(package.fit, **settings))
     names: dict[str, object] = {"wt": package}
     exec(compile(block.text, block.place, "exec"), names)
-    assert len(names) > 2
+    assert len(names) > 2, f"{block.place} does nothing"
 
 
 def test_files_are_read(place: Path) -> None:
