@@ -22,7 +22,7 @@ from wildtype.runs.presets import read_preset, split_prefix
 
 OWN_DATA = {"my", "traits", "xga"}
 """Names that the documents use for data of the reader's own."""
-RECORDED = ("wildtype", "make", "pip", "pytest", "torchrun", "git")
+RECORDED = ("wildtype", "make", "pip", "pytest", "torchrun", "srun")
 SHELL = f"""set -eu
 record() {{ printf '%s\\0' "$BLOCK" "$#" "$@" >> "$RECORD"; }}
 {" ".join(f'{name}() {{ record {name} "$@"; }};' for name in RECORDED)}
@@ -100,7 +100,7 @@ def check(words: list[str], folder: Path) -> list[str]:
         If it names something that does not exist.
     """
     program, rest = words[0], words[1:]
-    if program == "torchrun":
+    if program in ("torchrun", "srun"):
         assert "wildtype" in rest, words
         program, rest = "wildtype", rest[rest.index("wildtype") + 1 :]
     if program == "make":
@@ -117,6 +117,8 @@ def check(words: list[str], folder: Path) -> list[str]:
 def _check_wildtype(words: list[str], folder: Path) -> list[str]:
     command, given = parse(words)
     settings = list(given.get("settings") or [])
+    if given.get("multirun"):
+        settings = [one for word in settings for one in every_value(word)]
     if command in ("ablate", "tune"):
         what, *settings = given["words"] or ["ecoli-core"]
         if Path(what).suffix:
@@ -131,6 +133,14 @@ def _check_wildtype(words: list[str], folder: Path) -> list[str]:
     except WildtypeError as error:
         raise AssertionError(f"wildtype {' '.join(words)}: {error}") from error
     return settings
+
+
+def every_value(word: str) -> list[str]:
+    """Return a word of many runs with each of its values; of a range, with the first."""
+    key, _, values = word.partition("=")
+    if ends := re.match(r"range\((-?\d+)", values):
+        return [f"{key}={ends[1]}"]
+    return [f"{key}={value}" for value in values.split(",")] if "[" not in values else [word]
 
 
 def words_of_plan(text: str) -> list[str]:

@@ -154,6 +154,7 @@ def made(text: str, language: str = "console") -> Block:
         "wildtype train data=yeats", "wildtype predict", "wildtype bench nothing", "make nothing",
         "pip install 'wildtype[nothing]'",
         "wildtype ablate nothing", "wildtype train --slurm --preset none.yaml", "nothing at all",
+        "wildtype train --multirun model.layers=1,x run.folder=runs/a",
         "for seed in 1; do wildtype train sead=$seed; done", "torchrun --no-python wildtype train a=1",
     ],
 )  # fmt: skip

@@ -15,12 +15,13 @@ and the sharp initial scale.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from wildtype.errors import ConfigError
-from wildtype.models.cell_transformer.config import CellTransformerConfig
+from wildtype.models.cell_transformer.config import OWN_QUERIES, CellTransformerConfig
 from wildtype.models.cell_transformer.evidence import EvidenceReadout
 from wildtype.models.cell_transformer.outputs import Outputs
 from wildtype.models.cell_transformer.readouts import RelationReadout
@@ -80,6 +81,15 @@ def smallest_part(tokens: EvidenceTokens, phenotypes: int) -> Tensor:
     return torch.where(value.isinf(), 0.0, value)
 
 
+@dataclass(slots=True)
+class Genome:
+    """What mutants read from: keys, values in the wild type, and what values are made of, [n, d] each."""
+
+    keys: Tensor
+    inner: Tensor
+    values: Tensor
+
+
 class PerturbationHead(nn.Module):
     """From the encoded wild type and a batch of mutants to phenotypes [b, p]."""
 
@@ -104,8 +114,9 @@ class PerturbationHead(nn.Module):
         # Larger sets than training has are taken as its largest: their own embedding was never learned.
         self.register_buffer("largest_order", torch.zeros((), dtype=torch.int64))
         self.condition = nn.Embedding(conditions, d) if conditions > 1 else None
+        asks = head.heads and head.summary != OWN_QUERIES
+        self.summary = SetSummary(head.summary, d) if asks else None
         if head.heads:
-            self.summary = SetSummary(head.summary, d)
             self.query = nn.Sequential(nn.Linear(d, d), nn.LayerNorm(d))
             self.key = nn.Sequential(nn.Linear(d, d), nn.LayerNorm(d))
             self.value_in = nn.Linear(d, d)
@@ -113,7 +124,6 @@ class PerturbationHead(nn.Module):
             self.log_scale = nn.Parameter(torch.full((head.heads, 1, 1), head.sharpness).log())
         self.direct = nn.ModuleList(SetSummary(how, d) for how in head.direct)
         self.bare = not head.heads and not head.direct  # what was done to the genes is told all the same
-        width = (2 + bool(head.heads) + len(head.direct) + self.bare + (conditions > 1)) * d
         evidence = config.evidence
         self.relations = (
             RelationReadout(d, channels, traits, regularised) if channels and head.relations else None
@@ -136,10 +146,10 @@ class PerturbationHead(nn.Module):
         if self.additive is not None or self.smallest:
             scalar = torch.tensor([float(output.form == "scalar") for output in outputs])
             self.register_buffer("scalar", scalar, persistent=False)
-        width += sum(part.width_out for part in (self.relations, self.evidence) if part is not None)
+        self.columns = self._columns(d)
         hidden = head.hidden or 2 * d
         self.out = nn.Sequential(
-            nn.Linear(width, hidden),
+            nn.Linear(sum(self.columns.values()), hidden),
             nn.GELU(),
             nn.Dropout(config.dropout),
             nn.Linear(hidden, hidden),
@@ -147,6 +157,32 @@ class PerturbationHead(nn.Module):
             nn.Dropout(config.dropout),
             Outputs(hidden, outputs, gene_width=d, rank=head.rank),
         )
+
+    def _columns(self, d: int) -> dict[str, int]:
+        """Return the names and widths of what the output reads, in its order."""
+        names = ["cls", "order"]
+        names += ["whole cell"] if self.heads else []
+        names += [name for name, _ in self.direct_by_name()]
+        names += ["state"] if self.bare else []
+        names += ["condition"] if self.condition is not None else []
+        columns = dict.fromkeys(names, d)
+        if self.relations is not None:
+            columns["relations"] = self.relations.width_out
+        if self.evidence is not None:
+            columns["evidence"] = self.evidence.width_out
+        return columns
+
+    def direct_by_name(self) -> list[tuple[str, SetSummary]]:
+        """Return the direct summaries of S by name."""
+        summaries = [summary for summary in self.direct if isinstance(summary, SetSummary)]
+        return [(f"summary {i}, {summary.how}", summary) for i, summary in enumerate(summaries)]
+
+    @property
+    def outputs(self) -> Outputs:
+        """What reads phenotypes off the last layer."""
+        last = self.out[-1]
+        assert isinstance(last, Outputs)
+        return last
 
     def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
         """Return predicted phenotypes, in units of the scaled labels."""
@@ -175,7 +211,7 @@ class PerturbationHead(nn.Module):
             parts.append(self.relations(wild_type, b, tokens))
         if self.evidence is not None and tokens is not None:
             parts.append(self.evidence(h, mutants, tokens))
-        out: Prediction = self.out[-1](self.out[:-1](torch.cat(parts, dim=-1)), wild_type, mutants)
+        out: Prediction = self.outputs(self.out[:-1](torch.cat(parts, dim=-1)), wild_type, mutants)
         if self.additive is not None and tokens is not None:
             effects = segment_sum(tokens.own_effect[:, : len(self.scalar)], mutants.offsets)
             out.mean = out.mean + self.additive * effects * self.scalar
@@ -192,23 +228,43 @@ class PerturbationHead(nn.Module):
 
     def _whole_cell(self, h: Tensor, u: Tensor, state: Tensor, mutants: MutantBatch) -> Tensor:
         """Return z_S [b, d]: cross-attention of every mutant over all genes."""
-        d = h.shape[1]
-        split = (-1, self.heads, d // self.heads)
-        scale = (d // self.heads) ** -0.5
-        query = self.query(self.summary(u, mutants.offsets)).view(split).transpose(0, 1)
-        query = query * (self.log_scale.exp() * scale)
-        keys = self.key(h).view(split).transpose(0, 1)
-        inner = self.value_in(h)
-        default = self.value_out(nn.functional.gelu(inner + self.kind.weight[Kind.PRESENT]))
-        perturbed = self.value_out(nn.functional.gelu(nn.functional.embedding(mutants.gene, inner) + state))
-        delta = perturbed - nn.functional.embedding(mutants.gene, default)
+        if self.summary is None:
+            asked = segment_mean(self.query(u), mutants.offsets)
+        else:
+            asked = self.query(self.summary(u, mutants.offsets))
+        cell = self.genome(h)
+        delta = self.difference(cell, mutants.gene, state)
         # Under autocast norms and products with parameters are float32, and linear maps are not.
         z = perturbation_attention(
-            query.to(default.dtype),
-            keys.to(default.dtype),
-            default.view(split).transpose(0, 1),
+            self.scaled(asked).to(delta.dtype),
+            self.by_head(cell.keys).to(delta.dtype),
+            self.by_head(cell.values),
             mutants.gene,
             mutants.offsets,
-            delta.view(split).transpose(0, 1),
+            self.by_head(delta),
         )
-        return z.transpose(0, 1).reshape(-1, d)
+        return z.transpose(0, 1).flatten(1)
+
+    def by_head(self, x: Tensor) -> Tensor:
+        """Split rows [m, d] by head: [H, m, d / H]."""
+        return x.view(-1, self.heads, x.shape[-1] // self.heads).transpose(0, 1)
+
+    def scaled(self, query: Tensor) -> Tensor:
+        """Return queries [m, d] by head, such that their products with keys are logits."""
+        split = self.by_head(query)
+        scale: Tensor = self.log_scale.exp() * split.shape[-1] ** -0.5
+        return split * scale
+
+    def genome(self, h: Tensor) -> Genome:
+        """Return what genes h [n, d] offer to be read."""
+        inner = self.value_in(h)
+        values = self.value_out(nn.functional.gelu(inner + self.kind.weight[Kind.PRESENT]))
+        return Genome(self.key(h), inner, values)
+
+    def difference(self, cell: Genome, gene: Tensor, state: Tensor) -> Tensor:
+        """Return the values [m, d] of genes [m] to which was done ``state`` [m, d], less those in the wild
+        type.
+        """
+        inner = nn.functional.embedding(gene, cell.inner)
+        values: Tensor = self.value_out(nn.functional.gelu(inner + state))
+        return values - nn.functional.embedding(gene, cell.values)
