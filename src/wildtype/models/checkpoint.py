@@ -9,6 +9,7 @@
     known.npz              measured mutants, and the part of the split that each was in
     calibration.npz        what the model says of its validation rows, for intervals; older ones lack it
     format_version         4
+    model_card.md          all this for people; nothing reads it, and older ones lack it
 
 A checkpoint of the cell transformer encodes the wild type from features and weights alone; of the graphs it
 holds what looking up evidence takes. Formats 1 (the cell transformer alone), 2 (without evidence) and 3
@@ -40,6 +41,8 @@ from wildtype.models.cell_transformer.head import MAX_ORDER
 from wildtype.models.ensemble import Ensemble
 from wildtype.models.interface import Members, Model, OrganismTensors, Output, WildType
 from wildtype.models.known import Known, evidence_index
+from wildtype.models.model_card import FILE as CARD
+from wildtype.models.model_card import model_card
 from wildtype.models.organism_storage import from_tensors, to_tensors
 from wildtype.models.registry import config_class, make_model
 from wildtype.models.validation_rows import FILE as CALIBRATION
@@ -288,6 +291,7 @@ class Checkpoint:
                 },
             }
             write_json(temporary / "config.json", record)
+            write_text(temporary / CARD, model_card(self, FORMAT))
 
 
 def checkpoint_folder(path: str | Path) -> Path:
