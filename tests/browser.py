@@ -80,6 +80,15 @@ class Browser:
         assert "error" not in answer, f"{method}: {answer['error']}"
         return dict(answer["result"])
 
+    def event(self, method: str, **params: Any) -> dict[str, Any]:
+        """Wait for an event with these among its parameters, and return them all."""
+        while True:
+            message = self._read()
+            self._note(message)
+            found = message.get("params", {})
+            if message.get("method") == method and params.items() <= found.items():
+                return dict(found)
+
     def _read(self) -> dict[str, Any]:
         while b"\0" not in self._rest:
             ready, _, _ = select.select([self._in], [], [], PATIENCE)
@@ -117,7 +126,8 @@ class Browser:
 
     def ask(self, expression: str) -> Any:
         """Return the value of an expression in the page."""
-        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True,
+                           allowUnsafeEvalBlockedByCSP=False)  # fmt: skip
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 

@@ -78,12 +78,16 @@ def predicted_frame(
 
 
 def _measured(known: MutantTable, table: MutantTable, phenotype: int) -> NDArray[np.float64]:
-    """Return the known value of each row's gene set (mean over kinds), NaN where there is none."""
-    rows = np.flatnonzero(known.phenotype == phenotype)
-    if not rows.size:
-        return np.full(len(table), np.nan)
-    values = known.take(rows)
-    _, first, group = np.unique(values.set_id, return_index=True, return_inverse=True)
-    mean = np.bincount(group, weights=values.value) / np.bincount(group)
-    found = SetIndex(values.take(first)).find(table)
-    return np.where(found >= 0, mean[found], np.nan)
+    """Return the known value of each row's gene set in its condition (mean over kinds), NaN without one."""
+    out = np.full(len(table), np.nan)
+    for condition in np.unique(table.condition):
+        rows = np.flatnonzero((known.phenotype == phenotype) & (known.condition == condition))
+        if not rows.size:
+            continue
+        values = known.take(rows)
+        _, first, group = np.unique(values.set_id, return_index=True, return_inverse=True)
+        mean = np.bincount(group, weights=values.value) / np.bincount(group)
+        asked = np.flatnonzero(table.condition == condition)
+        found = SetIndex(values.take(first)).find(table.take(asked))
+        out[asked] = np.where(found >= 0, mean[found], np.nan)
+    return out

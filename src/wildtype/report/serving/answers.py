@@ -105,41 +105,46 @@ class Answers:
         interval = None if self.predictor.checkpoint.validation is None else 0.9
         with self._lock:
             self.predictor.predict([[self.predictor.genes.names[0]]], interval=interval)
+        self.model()
 
     def model(self) -> dict[str, Any]:
         """Return what the page shows before anything is asked: the model, its phenotypes and choices."""
         with self._lock:
-            checkpoint = self.predictor.checkpoint
-            kinds = np.union1d(checkpoint.known.table.kind, self.predictor.kinds)
-            test = checkpoint.metrics.get("test") or {}
-            phenotypes = [
-                {
-                    "name": p["name"],
-                    "unit": p.get("unit", ""),
-                    "form": p.get("form", "scalar"),
-                    "pearson": _pearson(test.get(p["name"])),
-                }
-                for p in self._shown
-            ]
-            return {
-                "name": self.name,
-                "model": checkpoint.model.config.name,
-                "organism": self.predictor.genes.organism,
-                "genes": len(self.predictor.genes),
-                "dataset": checkpoint.origin.get("dataset"),
-                "split": checkpoint.origin.get("split"),
-                "phenotypes": phenotypes,
-                "per_gene": [p["name"] for p in checkpoint.phenotypes if p.get("form") == "gene"],
-                "known": _spread(checkpoint.known),
-                "conditions": checkpoint.conditions,
-                "kinds": [Kind(kind).name.lower() for kind in kinds.tolist()],
-                "intervals": checkpoint.validation is not None,
-                "fitness": bool({"epsilon", "tau"} & set(checkpoint.names)),
-                "relations": list(self._relations),
-                "remarks": list(self.predictor.remarks),
-                "examples": self._examples(),
-                "most": {"mutants": MUTANTS, "genes": GENES},
+            return self._model
+
+    @cached_property
+    def _model(self) -> dict[str, Any]:
+        checkpoint = self.predictor.checkpoint
+        kinds = np.union1d(checkpoint.known.table.kind, self.predictor.kinds)
+        test = checkpoint.metrics.get("test") or {}
+        phenotypes = [
+            {
+                "name": p["name"],
+                "unit": p.get("unit", ""),
+                "form": p.get("form", "scalar"),
+                "pearson": _pearson(test.get(p["name"])),
             }
+            for p in self._shown
+        ]
+        return {
+            "name": self.name,
+            "model": checkpoint.model.config.name,
+            "organism": self.predictor.genes.organism,
+            "genes": len(self.predictor.genes),
+            "dataset": checkpoint.origin.get("dataset"),
+            "split": checkpoint.origin.get("split"),
+            "phenotypes": phenotypes,
+            "per_gene": [p["name"] for p in checkpoint.phenotypes if p.get("form") == "gene"],
+            "known": _spread(checkpoint.known),
+            "conditions": checkpoint.conditions,
+            "kinds": [Kind(kind).name.lower() for kind in kinds.tolist()],
+            "intervals": checkpoint.validation is not None,
+            "fitness": bool({"epsilon", "tau"} & set(checkpoint.names)),
+            "relations": list(self._relations),
+            "remarks": list(self.predictor.remarks),
+            "examples": self._examples(),
+            "most": {"mutants": MUTANTS, "genes": GENES},
+        }
 
     def _examples(self) -> list[dict[str, str]]:
         """Return sets to begin with, written and as people read them: measured mutants of the first output,

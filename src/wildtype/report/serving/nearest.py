@@ -73,8 +73,8 @@ class Measured:
 def nearest(checkpoint: Checkpoint, mutant: MutantTable, shown: int = SHOWN) -> list[Measured]:
     """Return the measured mutants nearest to the first row of a table, and itself if it was measured.
 
-    Of each kind of difference there are up to ``shown``; rows of one mutant in several conditions stand one
-    after the other, that of the condition asked about first.
+    Of each kind of difference there are up to ``shown``. What was measured of the mutant itself stands there
+    for every condition, that asked about first; of another mutant only for that one, where there is any.
     """
     asked = tuple(mutant.gene[: mutant.offsets[1]].tolist())
     condition = int(mutant.condition[0])
@@ -154,7 +154,10 @@ def _with_values(checkpoint: Checkpoint, edits: Iterable[Edit], condition: int) 
             cell.setdefault(known.phenotypes[table.phenotype[row]], []).append(row)
     for edit in edits:
         apart = found[edit.genes]
-        for at, kinds in sorted(apart, key=lambda key: (key[0] != condition, key)):
+        order = sorted(apart, key=lambda key: (key[0] != condition, key))
+        if edit.how != SAME:
+            order = [key for key in order if key[0] == order[0][0]]
+        for at, kinds in order:
             values = {
                 name: Value(
                     float(table.value[own].mean(dtype=np.float64)),

@@ -5,7 +5,7 @@ import { geneBox } from "./gene_box.js";
 import { key, nearest, predictions } from "./tables.js";
 import { drawing, edgeTable, legend } from "./drawing.js";
 
-const LEVELS = [0.5, 0.8, 0.9, 0.95], SHOWN = 4, WAIT = 120;
+const LEVELS = [0.5, 0.8, 0.9, 0.95], SHOWN = 3, WAIT = 120;
 
 let model = null;
 let mutants = [[]];       // lists of genes, as /api/read gives them
@@ -66,6 +66,10 @@ async function read(lines, place) {
   return !wrong.length;
 }
 
+function busy(is, ...places) {
+  for (const place of places) at(place).setAttribute("aria-busy", String(is));
+}
+
 function complain(sentence) {
   at("wrong").textContent = sentence;
 }
@@ -75,6 +79,7 @@ function complain(sentence) {
 function changed(focus = -1) {
   showMutants(focus);
   toAddress();
+  busy(true, "table", "around");
   clearTimeout(timer);
   timer = setTimeout(predict, WAIT);
 }
@@ -155,13 +160,13 @@ async function predict() {
   const mine = ++turn, wanted = request();
   at("predictions").hidden = at("around").hidden = !wanted.sets.length;
   if (!wanted.sets.length) return;
-  at("table").setAttribute("aria-busy", "true");
   try {
     const answer = await asked("/api/predict", wanted);
     if (mine !== turn) return;
     last = { wanted, answer };
     selected = Math.min(selected, answer.mutants.length - 1);
     showPredictions();
+    busy(false, "table");
     await look(mine);
   } catch (error) {
     if (mine !== turn) return;
@@ -182,7 +187,6 @@ function showPredictions() {
     mutants: last.answer.mutants, model, shown, level, selected,
     select: (i) => { selected = i; showPredictions(); at("table").querySelectorAll(".choose")[i].focus(); look(turn); },
   }));
-  at("table").removeAttribute("aria-busy");
   at("key").replaceChildren(...(shown.length ? key(level) : []));
   const some = shown.length < model.phenotypes.length
     ? `; ${shown.length} of ${model.phenotypes.length} phenotypes are shown, the files hold all` : "";
@@ -193,15 +197,23 @@ function showPredictions() {
 async function look(mine) {
   const { wanted, answer } = last, genes = answer.mutants[selected].genes, number = selected;
   const one = { sets: [wanted.sets[number]], condition: wanted.condition };
-  const [near, neighbours] = await Promise.all([asked("/api/nearest", one), asked("/api/neighbourhood", one)]);
+  busy(true, "around");
+  let near, neighbours;
+  try {
+    [near, neighbours] = await Promise.all([asked("/api/nearest", one), asked("/api/neighbourhood", one)]);
+  } catch (error) {
+    return complain(error.message);
+  }
   if (mine !== turn || number !== selected) return;
   at("title").replaceChildren("Around ", ...genesShown(genes));
   at("nearest").replaceChildren(nearest({ mutants: near.mutants, model, shown: shownPhenotypes(), most: SHOWN }));
+  at("source").hidden = !near.mutants.length;
   at("source").textContent = near.reads_evidence
     ? "Beside the mutant itself, these are measurements that the model looks up to predict it."
     : "This model looks no measurements up; these share all genes but one, the most extreme first.";
   around = neighbours;
   showNeighbourhood();
+  busy(false, "around");
 }
 
 function showNeighbourhood() {

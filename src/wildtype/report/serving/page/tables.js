@@ -2,7 +2,7 @@
 
 import { called, decimals, draw, genesShown, make, number, table } from "./parts.js";
 
-const WIDTH = 132, HEIGHT = 22;
+const WIDTH = 112, HEIGHT = 22;
 const percent = (level) => `${Math.round(level * 1000) / 10} %`;
 const PARTS = { train: "training", given: "your own", unused: "not used", hidden: "not used" };
 
@@ -121,7 +121,7 @@ export function nearest({ mutants, model, shown, most }) {
   const columns = [{ name: "mutant" }, { name: "difference", class: "words" }];
   const makers = [(one) => genesShown(one.genes), difference];
   if (model.conditions.length > 1) {
-    columns.push({ name: "condition" });
+    columns.push({ name: "condition", class: "words" });
     makers.push((one) => one.condition);
   }
   for (const name of names) {
