@@ -151,6 +151,7 @@ def test_the_address_holds_what_was_asked(page: Browser, server: Server, predict
     page.ask("(() => { const x = document.querySelectorAll('.chip select')[2]; x.value = 'absent'; "
              "x.dispatchEvent(new Event('change')); })()")  # fmt: skip
     page.until(f"{SETTLED} && {TABLE}[1][0] == 'abc3 abc23 reduced'")
+    assert page.ask("document.querySelectorAll('.chip select')[2].value") == "absent"
     assert page.ask("location.hash") == "#mutant=G001,G002&mutant=G003,G023&interval=0.5&fitness=yes"
     page.ask("location.hash = '#mutant=G004'")
     assert rows(page, 1)[0][0] == "abc4"

@@ -12,7 +12,7 @@ let mutants = [[]];       // lists of genes, as /api/read gives them
 let last = null;          // what was asked for the table that stands there, and its answer
 let selected = 0;         // the mutant that is looked at, by its number in the table
 let around = null;        // its neighbourhood
-let timer = 0, turn = 0;  // a later request makes earlier ones void
+let timer = 0, turn = 0;  // a change makes answers to what was asked before void
 const hidden = new Set(); // relations that are not drawn
 
 // ------------------------------------------------------------------------------------------------- what is asked
@@ -62,6 +62,7 @@ async function read(lines, place) {
   const wrong = sets.filter((set) => set.error);
   const good = sets.filter((set) => set.genes).map((set) => set.genes);
   complain(wrong.map((set) => set.error).join(" · "));
+  place = Math.min(place, mutants.length - 1); // some may have been removed while the server read
   if (good.length) mutants.splice(mutants[place].length ? place + 1 : place, mutants[place].length ? 0 : 1, ...good);
   return !wrong.length;
 }
@@ -76,8 +77,14 @@ function complain(sentence) {
 
 // ------------------------------------------------------------------------------------------------- mutants
 
+// The lists of genes are others than those that are shown.
 function changed(focus = -1) {
   showMutants(focus);
+  askAnew();
+}
+
+function askAnew() {
+  turn += 1;
   toAddress();
   busy(true, "table", "around");
   clearTimeout(timer);
@@ -110,7 +117,7 @@ function chip(gene, remove) {
   const kinds = [...new Set([...model.kinds, gene.kind])];
   const chooser = kinds.length > 1 && make("select", {
     "aria-label": `What is done to ${gene.label}`,
-    change: (event) => { gene.kind = event.target.value; changed(); },
+    change: (event) => { gene.kind = event.target.value; askAnew(); },
   }, kinds.map((kind) => make("option", { value: kind, selected: kind === gene.kind }, kind)));
   return make("span", { class: "chip", title: `${called(gene)}${gene.essential ? ", essential" : ""}` },
     gene.label, gene.essential ? make("abbr", { title: "essential" }, "!") : "", chooser || "",
@@ -118,6 +125,7 @@ function chip(gene, remove) {
 }
 
 function add(place, genes) {
+  place = Math.min(place, mutants.length - 1);
   const twice = genes.find((gene) => mutants[place].some((other) => other.name === gene.name));
   if (twice) return complain(`${called(twice)} is in this mutant already: a gene counts once.`);
   if (mutants[place].length + genes.length > model.most.genes) {
@@ -157,7 +165,7 @@ async function readInto(place, lines) {
 // ------------------------------------------------------------------------------------------------- answers
 
 async function predict() {
-  const mine = ++turn, wanted = request();
+  const mine = turn, wanted = request();
   at("predictions").hidden = at("around").hidden = !wanted.sets.length;
   if (!wanted.sets.length) return;
   try {
@@ -202,7 +210,8 @@ async function look(mine) {
   try {
     [near, neighbours] = await Promise.all([asked("/api/nearest", one), asked("/api/neighbourhood", one)]);
   } catch (error) {
-    return complain(error.message);
+    if (mine === turn) complain(error.message);
+    return;
   }
   if (mine !== turn || number !== selected) return;
   at("title").replaceChildren("Around ", ...genesShown(genes));
@@ -294,7 +303,7 @@ async function start() {
     if (all) at("lines").value = "";
     changed();
   });
-  for (const id of ["condition", "interval", "fitness"]) at(id).addEventListener("change", () => changed());
+  for (const id of ["condition", "interval", "fitness"]) at(id).addEventListener("change", askAnew);
   at("wanted").addEventListener("input", () => { if (last) { showPredictions(); look(turn); } });
   at("csv").addEventListener("click", () => save("/api/table.csv", "mutants.csv"));
   at("json").addEventListener("click", () => save("/api/table.json", "mutants.json"));
