@@ -122,22 +122,21 @@ def _sharing(checkpoint: Checkpoint, asked: Genes) -> Iterator[Edit]:
         "replaced": (shared == k - 1) & (order == k) & (k > 1),
         "added": (shared == k) & (order == k + 1),
     }
-    far = _extremeness(checkpoint)
     for how, hit in hits.items():
         rows = np.flatnonzero(hit)
-        for row in rows[np.argsort(-far[rows], kind="stable")].tolist():
+        for row in rows[np.argsort(-_extremeness(checkpoint, rows), kind="stable")].tolist():
             genes = table.gene[table.offsets[row] : table.offsets[row + 1]].tolist()
             yield Edit(how, tuple(genes), tuple(set(asked) - set(genes)), tuple(set(genes) - set(asked)))
 
 
-def _extremeness(checkpoint: Checkpoint) -> NDArray[np.float64]:
-    """Return how many sd of the training labels every known value is from their mean; 0 if not predicted."""
+def _extremeness(checkpoint: Checkpoint, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return how many sd of the training labels known values are from their mean; 0 if not predicted."""
     known = checkpoint.known
     mean, sd = np.zeros(len(known.phenotypes)), np.full(len(known.phenotypes), np.inf)
     at = [known.phenotypes.index(name) for name in checkpoint.names]
     mean[at], sd[at] = checkpoint.mean, np.maximum(np.abs(checkpoint.sd), 1e-9)
-    of = known.table.phenotype
-    return np.asarray(np.nan_to_num(np.abs(known.table.value - mean[of]) / sd[of]))
+    of = known.table.phenotype[rows]
+    return np.asarray(np.nan_to_num(np.abs(known.table.value[rows] - mean[of]) / sd[of]))
 
 
 def _with_values(checkpoint: Checkpoint, edits: Iterable[Edit], condition: int) -> Iterator[Measured]:
