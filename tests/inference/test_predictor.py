@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from wildtype.errors import CheckpointError, ConfigError, GeneSetError, SourceEr
 from wildtype.inference.own_evidence import read_evidence
 from wildtype.inference.predictor import Predictor
 from wildtype.inference.sets import parse_set, read_lines, read_sets
+from wildtype.mutants import MutantTable
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +40,19 @@ def test_measured_value_is_shown(predictor: Predictor) -> None:
     row = pair.sets().index((3, 5))
     assert frame["epsilon_measured"].iloc[0] == pytest.approx(pair.value[row])
     assert np.isnan(frame["epsilon_measured"].iloc[1])
+
+
+def test_measured_value_is_that_of_the_condition(predictor: Predictor) -> None:
+    known = predictor.checkpoint.known
+    more = MutantTable.from_sets([(3, 5), (3, 5)], value=[2.0, 4.0], phenotype=[1, 1], condition=[1, 1])
+    table = MutantTable.concatenate([known.table, more])
+    part = np.append(known.part, [0, 0]).astype(np.uint8)
+    checkpoint = replace(predictor.checkpoint, known=replace(known, table=table, part=part))
+    asked = predictor.table([["G003", "G005"]] * 3)
+    asked.condition[:] = [1, 0, 2]
+    measured = Predictor(checkpoint).predict_table(asked)["epsilon_measured"]
+    plain = predictor.predict([["G003", "G005"]])["epsilon_measured"].iloc[0]
+    np.testing.assert_array_equal(measured, [3.0, plain, np.nan])
 
 
 def test_essential_gene_is_named_and_taken_as_reduced(predictor: Predictor) -> None:
