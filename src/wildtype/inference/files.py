@@ -1,12 +1,13 @@
-"""Tables that a person gives to a trained model."""
+"""Tables that a person gives to a trained model, and takes from it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wildtype.errors import SourceError, reason_of
+from wildtype.files import FORMULA
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,3 +47,15 @@ def read_frame(path: str | Path, what: str, texts: type | Mapping[str, type] = s
         raise SourceError(
             f"{str(path)!r} cannot be read as a table ({reason_of(error)}): give CSV or Parquet"
         ) from error
+
+
+def frame_to_csv(frame: pd.DataFrame) -> str:
+    """Return a table as CSV none of whose texts a spreadsheet takes for a formula."""
+    texts = frame.select_dtypes("object").columns
+    safe = frame.assign(**{name: frame[name].map(harmless) for name in texts})
+    return str(safe.rename(columns=harmless).to_csv(index=False))
+
+
+def harmless(cell: Any) -> Any:
+    """Return a text with an apostrophe before it where it begins as formulas do."""
+    return f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) else cell

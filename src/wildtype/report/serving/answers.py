@@ -16,6 +16,7 @@ import numpy as np
 
 from wildtype.errors import ConfigError, WildtypeError, shown
 from wildtype.files import finite
+from wildtype.inference.files import frame_to_csv
 from wildtype.inference.predictor import Predictor
 from wildtype.inference.sets import parse_set
 from wildtype.models.known import Known
@@ -31,8 +32,6 @@ MUTANTS, GENES, LETTERS = 500, 50, 200
 """Most mutants of a request, genes of a mutant, and letters of a name."""
 COMPLETIONS = 12
 EXAMPLES = 3
-FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""What begins a cell that a spreadsheet would compute."""
 
 
 @dataclass(frozen=True)
@@ -224,9 +223,7 @@ class Answers:
         asked = Asked.of(request)
         with self._lock:
             frame = self._frame(asked)
-        texts = frame.select_dtypes("object").columns
-        frame[texts] = frame[texts].map(harmless)
-        return str(frame.rename(columns=harmless).to_csv(index=False, lineterminator="\r\n"))
+        return frame_to_csv(frame)
 
     def as_json(self, request: Mapping[str, Any]) -> str:
         """Return the table of ``Predictor.predict`` as JSON, an object per mutant."""
@@ -301,13 +298,6 @@ class Answers:
             {**self._gene(g), "usual": self._gene(g)["kind"], "kind": Kind(k).name.lower()}
             for g, k in _pairs(table, 0, len(table.gene))
         ]
-
-
-def harmless(cell: Any) -> Any:
-    """Return a text that no spreadsheet takes for a formula: an apostrophe stands before one that begins
-    as formulas do.
-    """
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULAS) else cell
 
 
 def _pairs(table: MutantTable, start: int, stop: int) -> Iterator[tuple[int, int]]:
