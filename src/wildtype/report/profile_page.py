@@ -71,6 +71,17 @@ def profile_page(records: Sequence[Record]) -> str:
     return html_page(f"Profile: {names}", f"{HATCH}<main>\n{body}\n</main>", profile_style())
 
 
+def profile_parts(record: Record) -> str:
+    """Return what a profile has to show within another page: bar, timeline and table; nothing where no step
+    was timed. The page needs ``HATCH`` and `profile_style`.
+    """
+    record = finite(record)
+    if not _is_timed(record):
+        return ""
+    bar = _stacked([("", record)], Scale.of([mean_step(record)]))
+    return f"{bar}{timeline(record)}<details><summary>numbers</summary>{_phases(record)}</details>"
+
+
 # ----------------------------------------------------------------------------------------------- small things
 
 Runs = Sequence[tuple[str, Record]]
@@ -131,6 +142,13 @@ def _spread(record: Record, *keys: str) -> list[float | None]:
 
 
 def _bars(runs: Runs, scale: Scale) -> str:
+    return (
+        '<section aria-labelledby="bars"><h2 id="bars">Mean time of a step, by phase</h2>'
+        f"{_stacked(runs, scale)}</section>"
+    )
+
+
+def _stacked(runs: Runs, scale: Scale) -> str:
     """Return stacked bars on one scale, for several runs also as shares, and the legend of all drawings."""
     sums = {letter: sum(mean_phases(record).values()) or 1.0 for letter, record in runs}
     parts = [_run_bar(*run, max(sums.values()), scale) for run in runs]
@@ -140,10 +158,7 @@ def _bars(runs: Runs, scale: Scale) -> str:
         parts.append("</div>")
     names = in_order({name for _, record in runs for name in mean_phases(record)})
     legend = "".join(f"<li>{phase_label(name)}</li>" for name in names)
-    return (
-        '<section aria-labelledby="bars"><h2 id="bars">Mean time of a step, by phase</h2>'
-        f'{"".join(parts)}<ul class="legend" aria-label="phases">{legend}</ul></section>'
-    )
+    return f'{"".join(parts)}<ul class="legend" aria-label="phases">{legend}</ul>'
 
 
 def _run_bar(letter: str, record: Record, longest: float, scale: Scale) -> str:
