@@ -22,10 +22,11 @@ def command(
 ) -> None:
     """Write one HTML file that holds all it shows: tables, figures, mutants, and how the run was made."""
     from wildtype.errors import ConfigError
-    from wildtype.runs.report import PAGE, write_report
+    from wildtype.runs.folder import REPORT
+    from wildtype.runs.report import write_report
 
     if output is None and len(runs) > 1:
         raise ConfigError("say where the page of several runs goes, as in -o report.html")
-    target = runs[0] / PAGE if output is None else output
+    target = runs[0] / REPORT if output is None else output
     write_report(runs, target, screened=screen)
     notes().print(f"page: {target}", soft_wrap=True)

@@ -25,7 +25,7 @@ def command(
     prefix: Prefix = "",
     dry_run: DryRun = False,
 ) -> None:
-    """Train on a dataset, compare with every baseline on the same split, and save the run."""
+    """Train on a dataset, compare with every baseline on the same split, save the run, and write its page."""
     from wildtype.config.compose import compose
 
     config = compose(settings or [])
@@ -53,3 +53,7 @@ def command(
         for comparison in run.tables().values():
             print_comparison(comparison, console())
     notes().print(f"run: {run.path}", soft_wrap=True)
+    if config.execution == "training":
+        from wildtype.runs.report import report_after_training
+
+        report_after_training(run.path, lambda text: notes().print(text, soft_wrap=True))

@@ -123,7 +123,7 @@ padding-left:18px;max-width:90ch;overflow-wrap:anywhere}
 .none-there{color:var(--quiet)}
 .dense th,.dense td{padding-left:9px;font-size:13px} .dense th:first-child{padding-left:0}
 .dense thead th{white-space:normal;min-width:52px}
-.legend{margin-bottom:18px}
+.legend{margin-bottom:18px} .wrap tbody th{white-space:normal;overflow-wrap:anywhere;min-width:150px}
 .two{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,430px),1fr));gap:4px 36px;
 align-items:start} .two>*{min-width:0}
 .gene{white-space:nowrap} .gene small{color:var(--quiet)} abbr{text-decoration:none;color:var(--quiet)}

@@ -11,6 +11,7 @@ import numpy as np
 
 from wildtype.evaluation.compare import HEADLINES
 from wildtype.evaluation.tested_rows import TestedRows, best_and_worst
+from wildtype.report.explained_section import explained_html
 from wildtype.report.figures.calibration import calibration_panels
 from wildtype.report.figures.comparison import comparison_panel
 from wildtype.report.figures.error import error_panels
@@ -27,8 +28,6 @@ MUTANTS = 10
 MOST_OTHERS = 60
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 MOST_COVERAGE = 24
-MOST_CELLS = 12
-"""Of one list of what an explanation found."""
 
 
 def section(key: str, title: str, html: str) -> str:
@@ -222,17 +221,22 @@ def _mutants(run: RunFacts, key: str) -> str:
 def _mutant_table(run: RunFacts, rows: TestedRows, at: Sequence[int], caption: str) -> str:
     several = len(set(rows.condition)) > 1
     largest = float(np.abs(rows.measured[at]).max(initial=0.0)) or 1.0
-    digits = min(max(3 - math.ceil(math.log10(largest)), 0), 6)
+    digits = min(max(4 - math.ceil(math.log10(largest)), 0), 6)
     head = ["genes", "measured", "predicted", "error", *(["condition"] if several else [])]
     cells = []
     for i in at:
         measured, predicted = float(rows.measured[i]), float(rows.predicted[run.model][i])
-        numbers = (f"{x:,.{digits}f}".replace("-", "−") for x in (measured, predicted, predicted - measured))
+        numbers = (_fixed(x, digits) for x in (measured, predicted, predicted - measured))
         cells.append([
             _genes(run, rows.names(i)), *numbers,
             *([html_text(rows.condition[i])] if several else []),
         ])  # fmt: skip
     return html_table(caption, head, cells)
+
+
+def _fixed(value: float, digits: int) -> str:
+    """Return a number with so many decimals, without a sign where it is 0 then."""
+    return f"{round(value, digits) + 0.0:,.{digits}f}".replace("-", "−")
 
 
 def _genes(run: RunFacts, names: Iterable[str]) -> str:
@@ -276,28 +280,7 @@ def _interval(row: Mapping[Any, Any], phenotype: str) -> str:
 
 
 def _explained(run: RunFacts, key: str) -> str:
-    """Return what ``wildtype explain`` left, whatever it is: values as facts, lists of records as tables."""
-    if not run.explained:
-        return ""
-    facts = {k: v for k, v in run.explained.items() if not isinstance(v, list | dict)}
-    parts = [_facts(facts)] if facts else []
-    for name, value in run.explained.items():
-        records = [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-        if isinstance(value, dict):
-            parts.append(f"<h3>{html_text(name)}</h3>{_facts({k: _brief(v) for k, v in value.items()})}")
-        elif records:
-            head = list(dict.fromkeys(k for one in records for k in one))
-            cells = [[html_text(_brief(one.get(k))) for k in head] for one in records[:MOST_CELLS]]
-            left = f", {MOST_CELLS} of {len(records)}" if len(records) > MOST_CELLS else ""
-            parts.append(html_table(f"{html_text(name)}{left}", list(map(html_text, head)), cells))
-    return "".join(parts)
-
-
-def _brief(value: object) -> str:
-    if isinstance(value, float):
-        return shown(value)
-    text = str(value) if value is not None else NONE
-    return text if len(text) <= 120 else f"{text[:119]}…"
+    return "" if run.explained is None else explained_html(run.explained, key)
 
 
 def _facts(facts: Mapping[str, object]) -> str:

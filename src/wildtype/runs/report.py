@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wildtype.errors import ConfigError, WildtypeError
+from wildtype.errors import ConfigError, WildtypeError, reason_of
 from wildtype.evaluation.compare import Comparison
 from wildtype.evaluation.sides import count_sides
 from wildtype.evaluation.summary import summarise
@@ -25,12 +25,12 @@ from wildtype.report.figures.time import time_panel
 from wildtype.report.run_facts import Asked, RunFacts
 from wildtype.report.run_page import run_page
 from wildtype.runs.closure import IMPLIED_TAU
+from wildtype.runs.folder import REPORT
 from wildtype.runs.stored import StoredRun
 
 if TYPE_CHECKING:
     from wildtype.inference.predictor import Predictor
 
-PAGE = "report.html"
 SCREENED = 10_000
 """Mutants that a page asks about at most, for each phenotype."""
 TOP = 10
@@ -66,6 +66,18 @@ def write_report(folders: Sequence[Path], target: Path, *, screened: int = SCREE
     facts = [run_facts(run, phenotypes=each, screened=screened) for run in runs]
     summaries = summarise(_tables(run)[0] for run in runs) if len(runs) > 1 else []
     write_text(target, run_page(facts, summaries))
+
+
+def report_after_training(folder: Path, say: Callable[[str], None]) -> None:
+    """Write the page of a run that has just finished, without asking about further mutants.
+
+    A page that cannot be written is told of and spoils nothing: the run is whole without it.
+    """
+    try:
+        write_report([folder], folder / REPORT, screened=0)
+        say(f"page: {folder / REPORT}")
+    except Exception as error:
+        say(f"no page was written ({reason_of(error)}); wildtype report {folder} tries again")
 
 
 def run_facts(run: StoredRun, *, phenotypes: int = MOST_PHENOTYPES, screened: int = 0) -> RunFacts:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from wildtype.evaluation.calibration import Coverage, MeanCoverage
-from wildtype.report.figures.panel import Panel, shown
+from wildtype.report.figures.panel import Panel, legend_below, shown
 from wildtype.report.figures.style import DASHES, LIGHT, MARKERS, SERIES, plain
 
 if TYPE_CHECKING:
@@ -58,4 +58,4 @@ def _draw(axes: Axes, lines: Sequence[tuple[str, list[Coverage | MeanCoverage]]]
              aspect="equal")  # fmt: skip
     axes.grid()
     axes.set_axisbelow(True)
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16))
+    legend_below(axes, 1)

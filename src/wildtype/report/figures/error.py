@@ -34,11 +34,12 @@ def error_panels(rows: TestedRows) -> list[Panel]:
     panels = [
         _panel(
             f"{name}: error by number of genes", by_order,
-            lambda axes: _draw_columns(axes, by_order, label, "perturbed genes"),
+            lambda axes: _draw_columns(axes, by_order, label, "perturbed genes"), f"{name}, by order",
         ),
         _panel(
             f"{name}: error by measured effect", by_effect,
             lambda axes: _draw_effects(axes, by_effect, label, f"measured {name}{unit}", rows.calls),
+            f"{name}, by effect",
         ),
     ]  # fmt: skip
     if queries.groups:
@@ -51,7 +52,7 @@ def error_panels(rows: TestedRows) -> list[Panel]:
         panels.append(
             _panel(
                 f"{name}: error by query, {what}", queries.groups,
-                lambda axes: _draw_rows(axes, queries.groups, label),
+                lambda axes: _draw_rows(axes, queries.groups, label), f"{name}, by query",
                 height=min(max(0.25 + 0.055 * len(queries.groups), 0.5), 1.1),
             )
         )  # fmt: skip
@@ -59,7 +60,7 @@ def error_panels(rows: TestedRows) -> list[Panel]:
 
 
 def _panel(
-    title: str, groups: Sequence[GroupError], draw: Callable[[Axes], None], height: float = 0.74
+    title: str, groups: Sequence[GroupError], draw: Callable[[Axes], None], short: str, height: float = 0.74
 ) -> Panel:
     models = list(groups[0].errors)
     table = [
@@ -72,7 +73,7 @@ def _panel(
         f"Root mean squared error of {' and '.join(models)} with 95 % intervals. That of {first} is largest "
         f"at {worst.label}: {shown(worst.errors[first].value)}."
     )
-    return Panel(title, about, draw, ("", "rows", *models), table, height)
+    return Panel(title, about, draw, ("", "rows", *models), table, height, short)
 
 
 def _with_bounds(found: Estimate) -> str:
@@ -92,14 +93,10 @@ def _points(
     for i, (model, colour, marker) in enumerate(styles):
         place = np.asarray(at) + apart * (i - (len(styles) - 1) / 2)
         found = [group.errors[model] for group in groups]
-        value = np.array([one.value for one in found])
-        ends = np.array([[one.low for one in found], [one.high for one in found]])
-        bars = np.abs(ends - value)
-        first, second = (place, value) if upright else (value, place)
-        axes.errorbar(
-            first, second, **{"yerr" if upright else "xerr": bars}, fmt=marker, color=colour,
-            label=plain(model, 24), elinewidth=1.0,
-        )  # fmt: skip
+        value, low, high = ([getattr(one, end) for one in found] for end in ("value", "low", "high"))
+        (axes.vlines if upright else axes.hlines)(place, low, high, color=colour, linewidth=1.0)
+        points = (place, value) if upright else (value, place)
+        axes.plot(*points, marker=marker, color=colour, linestyle="none", label=plain(model, 24))
     (axes.set_ylim if upright else axes.set_xlim)(0, None)
     axes.grid(axis="y" if upright else "x")
     axes.set_axisbelow(True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from wildtype.evaluation.learning import LearningCurves
 from wildtype.evaluation.metrics import Floats
-from wildtype.report.figures.panel import Panel, shown
+from wildtype.report.figures.panel import Panel, legend_below, shown
 from wildtype.report.figures.style import DASHES, LIGHT, SERIES, plain
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ def learning_panels(curves: LearningCurves) -> list[Panel]:
         ends = ", ".join(f"{name} {shown(values[-1])}" for name, values in curves.terms.items())
         panels.append(
             Panel(
-                "terms of the loss", f"Each term by epoch, before its weight. At {last}: {ends}.",
+                "terms of the loss",
+                f"Each term by epoch, before its weight: data, and each graph's prior. At {last}: {ends}.",
                 lambda axes: _draw_terms(axes, curves),
                 *_table(curves, {**curves.terms, "objective": curves.total}),
             )
@@ -33,7 +34,7 @@ def learning_panels(curves: LearningCurves) -> list[Panel]:
         ends = ", ".join(f"{name} {values[-1]:.0%}" for name, values in curves.shares.items())
         panels.append(
             Panel(
-                "share of each term in the objective", f"Stacked to one. At {last}: {ends}.",
+                "shares of the objective", f"Stacked to one. At {last}: {ends}.",
                 lambda axes: _draw_shares(axes, curves), *_table(curves, curves.shares),
             )
         )  # fmt: skip
@@ -58,6 +59,11 @@ def _table(curves: LearningCurves, columns: Mapping[str, Floats]) -> tuple[list[
     return ["epoch", *columns], rows
 
 
+def _term(name: str) -> str:
+    """Return how a legend names a term: a graph's prior by its graph."""
+    return plain(name.removeprefix("prior/"), 20)
+
+
 def _looks(names: Mapping[str, Floats]) -> dict[str, tuple[str, str]]:
     """Return colour and dashes of every term: alike in both panels, the data first."""
     ordered = sorted(names, key=lambda name: (name != "data", name))
@@ -70,7 +76,7 @@ def _looks(names: Mapping[str, Floats]) -> dict[str, tuple[str, str]]:
 def _draw_terms(axes: Axes, curves: LearningCurves) -> None:
     looks = _looks(curves.terms)
     for name, (colour, dashes) in looks.items():
-        axes.plot(curves.epochs, curves.terms[name], color=colour, linestyle=dashes, label=plain(name, 24),
+        axes.plot(curves.epochs, curves.terms[name], color=colour, linestyle=dashes, label=_term(name),
                   marker="." if len(curves.epochs) < 3 else None)  # fmt: skip
     every = np.concatenate(list(curves.terms.values()))
     known = every[np.isfinite(every)]
@@ -80,13 +86,13 @@ def _draw_terms(axes: Axes, curves: LearningCurves) -> None:
         axes.yaxis.set_minor_formatter(lambda x, _: "")
     axes.set(xlabel="epoch", ylabel="loss (priors: nats)")
     _finish(axes, curves)
-    _legend(axes)
+    legend_below(axes)
 
 
 def _draw_shares(axes: Axes, curves: LearningCurves) -> None:
     looks = _looks(curves.shares)
     stacked = [np.nan_to_num(curves.shares[name]) for name in looks]
-    parts = axes.stackplot(curves.epochs, *stacked, labels=[plain(name, 24) for name in looks],
+    parts = axes.stackplot(curves.epochs, *stacked, labels=[_term(name) for name in looks],
                            colors=[colour for colour, _ in looks.values()], alpha=0.85)  # fmt: skip
     for part, (_, dashes) in zip(parts, looks.values(), strict=True):
         part.set_edgecolor(LIGHT["paper"])
@@ -95,7 +101,7 @@ def _draw_shares(axes: Axes, curves: LearningCurves) -> None:
             part.set_hatch("//")
     axes.set(xlabel="epoch", ylabel="share of the objective", ylim=(0, 1))
     _finish(axes, curves)
-    _legend(axes)
+    legend_below(axes)
 
 
 def _draw_score(axes: Axes, curves: LearningCurves) -> None:
@@ -110,7 +116,7 @@ def _draw_score(axes: Axes, curves: LearningCurves) -> None:
         f"best: {shown(curves.score[at])}, epoch {curves.epochs[at]:.0f}", (0.98, 0.05),
         xycoords="axes fraction", ha="right", color=LIGHT["quiet"],
     )  # fmt: skip
-    axes.set(xlabel="epoch", ylabel="validation score (mean Pearson)")
+    axes.set(xlabel="epoch", ylabel="validation Pearson")
     _finish(axes, curves)
 
 
@@ -122,10 +128,3 @@ def _finish(axes: Axes, curves: LearningCurves) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(axis="y")
     axes.set_axisbelow(True)
-
-
-def _legend(axes: Axes) -> None:
-    """Put the legend below, where no curve is hidden."""
-    count = len(axes.get_legend_handles_labels()[0])
-    if count > 1:
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=min(count, 3), columnspacing=1.2)

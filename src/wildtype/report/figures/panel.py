@@ -42,6 +42,8 @@ class Panel:
         The numbers as a table, first column what they are of.
     height : float
         Of the axes with labels, as a share of its width.
+    short : str
+        Above it in a publication, whose caption says the rest; empty: the title.
     """
 
     title: str
@@ -50,6 +52,7 @@ class Panel:
     head: Sequence[str] = ()
     rows: Sequence[Sequence[str]] = ()
     height: float = 0.74
+    short: str = ""
 
 
 def panel_html(panel: Panel, key: str) -> str:
@@ -91,7 +94,8 @@ def save_panels(panels: Sequence[Panel], target: Path) -> None:
     columns = 1 if len(panels) == 1 else 3 if len(panels) % 3 == 0 else 2
     rows = [panels[i : i + columns] for i in range(0, len(panels), columns)]
     whole = ONE_COLUMN if columns == 1 else TWO_COLUMNS
-    heights = [whole / columns * max(max(panel.height for panel in row), 0.8) for row in rows]
+    least = 0.95 if columns == 3 else 0.0
+    heights = [whole / columns * max(*(panel.height for panel in row), least) for row in rows]
     with drawing(FONT_PRINT):
         figure = Figure(figsize=(whole, sum(heights)), layout="constrained")
         axes = figure.subplots(len(rows), columns, squeeze=False, height_ratios=heights)
@@ -99,10 +103,16 @@ def save_panels(panels: Sequence[Panel], target: Path) -> None:
             place = axes[divmod(i, columns)]
             panel.draw(place)
             letter = f"{chr(ord('a') + i)}  " if len(panels) > 1 else ""
-            place.set_title(f"{letter}{panel.title}", wrap=False)
+            place.set_title(f"{letter}{panel.short or panel.title}")
         for i in range(len(panels), len(rows) * columns):
             axes[divmod(i, columns)].set_axis_off()
         save(figure, target)
+
+
+def legend_below(axes: Axes, columns: int = 2) -> None:
+    """Put the legend below the axes and their label, where it hides nothing."""
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), borderaxespad=4.0, ncols=columns,
+                columnspacing=1.4)  # fmt: skip
 
 
 def shown(value: float, digits: int = 3) -> str:

@@ -30,6 +30,7 @@ def predicted_panels(rows: TestedRows) -> list[Panel]:
                 about,
                 lambda axes, found=found: draw_density(axes, found, rows),  # type: ignore[misc]
                 height=0.82,
+                short=f"{plain(model, 24)}, r = {shown(r, 2)}",
             )
         )
     return panels
