@@ -18,8 +18,8 @@ import numpy as np
 
 from wildtype.evaluation.bootstrap import Clusters, Estimate, bootstrap, find_clusters, interval
 from wildtype.evaluation.metrics import Statistic, bind
+from wildtype.evaluation.predicted_rows import gene_sets
 from wildtype.evaluation.summary import Spread, spread
-from wildtype.evaluation.tested_rows import gene_sets
 from wildtype.files import finite
 from wildtype.mutants import MutantTable
 

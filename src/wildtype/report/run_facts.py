@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from wildtype.evaluation.calibration import Coverage
 from wildtype.evaluation.compare import Comparison
 from wildtype.evaluation.learning import LearningCurves
+from wildtype.evaluation.predicted_rows import PredictedRows
 from wildtype.evaluation.sides import Sides
-from wildtype.evaluation.tested_rows import TestedRows
 from wildtype.organism import GeneIndex
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class RunFacts:
         Those to show in full, and those to show in one line each.
     ceilings : mapping of str to float
         Noise ceiling by phenotype, NaN where there is none.
-    tested : sequence of TestedRows
+    tested : sequence of PredictedRows
         Test rows of the phenotypes to draw.
     undrawn : int
         Further phenotypes, which are not drawn.
@@ -72,7 +72,7 @@ class RunFacts:
     tables: Sequence[Comparison]
     others: Sequence[Comparison]
     ceilings: Mapping[str, float]
-    tested: Sequence[TestedRows]
+    tested: Sequence[PredictedRows]
     undrawn: int
     coverage: Sequence[Coverage]
     learning: LearningCurves | None

@@ -88,8 +88,8 @@ def _together(summaries: Sequence[Summary]) -> str:
     """Return what several runs of one question reached on average."""
     parts = []
     for i, summary in enumerate(summaries):
-        if len(summary.seeds) < 2:
-            continue
+        if len(summary.seeds) < 2 and len(summary.models) - len(summary.baselines) < 2:
+            continue  # one run alone stands below
         head, rows = summary_cells(summary)
         seeds = ", ".join(map(str, summary.seeds))
         caption = html_text(f"{summary.phenotype} of {summary.dataset}, split {summary.split}, seeds {seeds}")
@@ -123,7 +123,8 @@ padding-left:18px;max-width:90ch;overflow-wrap:anywhere}
 .none-there{color:var(--quiet)}
 .dense th,.dense td{padding-left:9px;font-size:13px} .dense th:first-child{padding-left:0}
 .dense thead th{white-space:normal;min-width:52px}
-.legend{margin-bottom:18px} .wrap tbody th{white-space:normal;overflow-wrap:anywhere;min-width:150px}
+.cards{grid-template-columns:repeat(auto-fit,minmax(min(100%,225px),1fr))} .legend{margin-bottom:18px}
+ .wrap tbody th{white-space:normal;overflow-wrap:anywhere;min-width:150px}
 .two{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,430px),1fr));gap:4px 36px;
 align-items:start} .two>*{min-width:0}
 .gene{white-space:nowrap} .gene small{color:var(--quiet)} abbr{text-decoration:none;color:var(--quiet)}

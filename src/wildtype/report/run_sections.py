@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from wildtype.evaluation.compare import HEADLINES
-from wildtype.evaluation.tested_rows import TestedRows, best_and_worst
+from wildtype.evaluation.predicted_rows import PredictedRows, best_and_worst
 from wildtype.report.explained_section import explained_html
 from wildtype.report.figures.calibration import calibration_panels
 from wildtype.report.figures.comparison import comparison_panel
@@ -21,7 +21,7 @@ from wildtype.report.figures.predicted import predicted_panels
 from wildtype.report.page import html_table, html_text
 from wildtype.report.profile_page import profile_parts
 from wildtype.report.run_facts import RunFacts
-from wildtype.report.table import NONE, comparison_cells, facts_of, with_interval
+from wildtype.report.table import NONE, comparison_cells, decimals, facts_of, with_interval
 
 MUTANTS = 10
 """In each list of mutants."""
@@ -70,13 +70,13 @@ def head_cards(run: RunFacts) -> str:
             if score is None:
                 continue
             found = score.estimate(table.headline)
-            interval = NONE if math.isnan(found.low) else f"{shown(found.low, 2)} to {shown(found.high, 2)}"
+            interval = NONE if math.isnan(found.low) else f"{decimals(found.low)} to {decimals(found.high)}"
             name = f"{HEADLINES[table.headline]}, {table.phenotype}"
             lines = [f"95 % interval {interval}", f"{table.rows:,} test rows"]
-            cards.append(_card(f"{score.model} ({role})", shown(found.value, 2), name, lines))
+            cards.append(_card(f"{score.model} ({role})", decimals(found.value), name, lines))
         ceiling = run.ceilings.get(table.phenotype, math.nan)
-        if math.isfinite(ceiling):
-            cards.append(_card("noise ceiling", shown(ceiling, 2), "Pearson", ["a rough guide, no bound"]))
+        if math.isfinite(ceiling) and table.headline != "average_precision":
+            cards.append(_card("noise ceiling", decimals(ceiling), "Pearson", ["a rough guide, no bound"]))
     fit = run.fit.get("fit") or {}
     if fit.get("seconds"):
         members = 1 + len(run.fit.get("members") or [])
@@ -164,7 +164,7 @@ def _calibration(run: RunFacts, key: str) -> str:
     rows = [
         [html_text(f"{one.phenotype}: {one.group}"), f"{one.level:.0%}", f"{one.rows:,}",
          shown(100 * one.coverage) + " %", shown(one.width)]
-        for one in run.coverage
+        for one in sorted(run.coverage, key=lambda one: (one.phenotype, one.order, one.unseen, one.level))
         if one.level in LEVELS and math.isfinite(one.coverage)
     ]  # fmt: skip
     head = ["", "promised", "test rows", "covered", "mean width"]
@@ -218,7 +218,7 @@ def _mutants(run: RunFacts, key: str) -> str:
     return _lead(lead) + "".join(parts)
 
 
-def _mutant_table(run: RunFacts, rows: TestedRows, at: Sequence[int], caption: str) -> str:
+def _mutant_table(run: RunFacts, rows: PredictedRows, at: Sequence[int], caption: str) -> str:
     several = len(set(rows.condition)) > 1
     largest = float(np.abs(rows.measured[at]).max(initial=0.0)) or 1.0
     digits = min(max(4 - math.ceil(math.log10(largest)), 0), 6)

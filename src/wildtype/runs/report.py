@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -191,7 +192,21 @@ def _time(runs: Sequence[StoredRun]) -> list[Panel]:
 
 
 def _each(make: Callable[[StoredRun], list[Panel]]) -> Callable[[Sequence[StoredRun]], list[Panel]]:
-    return lambda runs: [panel for run in runs for panel in make(run)]
+    """Return the panels of every run, which are called after their run where there are several."""
+
+    def panels(runs: Sequence[StoredRun]) -> list[Panel]:
+        if len(runs) == 1:
+            return make(runs[0])
+        found = []
+        for run in runs:
+            name = run.path.resolve().name
+            found += [
+                replace(panel, title=f"{name}: {panel.title}", short=f"{name}: {panel.short or panel.title}")
+                for panel in make(run)
+            ]
+        return found
+
+    return panels
 
 
 PLOTS: dict[str, tuple[str, Callable[[Sequence[StoredRun]], list[Panel]]]] = {

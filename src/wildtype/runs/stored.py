@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from wildtype.errors import CheckpointError, WildtypeError, reason_of
 from wildtype.evaluation.compare import NETWORKS, Comparison
 from wildtype.evaluation.learning import LearningCurves, learning_curves
-from wildtype.evaluation.tested_rows import TestedRows
+from wildtype.evaluation.predicted_rows import PredictedRows
 from wildtype.organism import GeneIndex
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ class StoredRun:
             ) from error
 
     @cached_property
-    def tested(self) -> list[TestedRows]:
+    def tested(self) -> list[PredictedRows]:
         """Test rows by phenotype, most rows first, with what the model and the best baseline predicted.
 
         Phenotypes of which a row has a number per gene have none here.
@@ -170,7 +170,7 @@ class StoredRun:
             if best in frame and best != self.model:
                 models.append(best)
             calls = entry.get("form") == "class"
-            found.append(TestedRows.of(frame, name, models, unit=entry.get("unit") or "", calls=calls,
+            found.append(PredictedRows.of(frame, name, models, unit=entry.get("unit") or "", calls=calls,
                                        standard=self.genes.standard))  # fmt: skip
         if not found:
             self.missing["predictions"] = "no phenotype of this run is one number per mutant"

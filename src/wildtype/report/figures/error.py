@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wildtype.evaluation.bootstrap import Estimate
-from wildtype.evaluation.tested_rows import (
+from wildtype.evaluation.predicted_rows import (
     LEAST_ROWS,
     GroupError,
-    TestedRows,
+    PredictedRows,
     error_by_effect,
     error_by_order,
     error_by_query,
@@ -26,7 +26,7 @@ SPREAD = 0.16
 """How far models of one group lie apart, in groups."""
 
 
-def error_panels(rows: TestedRows) -> list[Panel]:
+def error_panels(rows: PredictedRows) -> list[Panel]:
     """Return panels by order, by effect, and by query where there are queries with enough rows."""
     unit = f" ({plain(rows.unit, 28)})" if rows.unit else ""
     label, name = f"RMSE{unit}", plain(rows.phenotype)
@@ -43,12 +43,10 @@ def error_panels(rows: TestedRows) -> list[Panel]:
         ),
     ]  # fmt: skip
     if queries.groups:
-        what = (
-            f"the {len(queries.groups)} with the largest error"
-            if queries.large > len(queries.groups)
-            else "all"
-        )
-        what += f" of {queries.large:,} queries with {LEAST_ROWS} or more test rows"
+        many = "query" if queries.large == 1 else "queries"
+        what = f"{queries.large:,} {many} with {LEAST_ROWS} or more test rows"
+        if queries.large > len(queries.groups):
+            what = f"the {len(queries.groups)} with the largest error of {what}"
         panels.append(
             _panel(
                 f"{name}: error by query, {what}", queries.groups,

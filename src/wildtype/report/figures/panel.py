@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wildtype.errors import ConfigError
-from wildtype.report.figures.style import FONT_PRINT, check_target, drawing, page_svg, save
+from wildtype.report.figures.style import FONT_PRINT, check_target, drawing, page_svg, plain, save
 from wildtype.report.page import html_table, html_text
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ ONE_COLUMN, TWO_COLUMNS = 3.5, 7.2
 PAGE_WIDTH = 4.45
 """Inches of a panel on a page, before it is scaled to its place."""
 MOST_PANELS = 24
+MOST_WORDS = 2000
+"""Letters of a text alternative."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def panel_html(panel: Panel, key: str) -> str:
         cells = [[html_text(cell) for cell in row] for row in panel.rows]
         table = html_table(html_text(panel.title), [html_text(cell) for cell in panel.head], cells)
         numbers = f"<details><summary>numbers</summary>{table}</details>"
-    drawn = page_svg(make, key, f"{panel.title}. {panel.about}")
+    drawn = page_svg(make, key, plain(f"{panel.title}. {panel.about}", MOST_WORDS))
     return f'<figure class="panel"><figcaption>{html_text(panel.title)}</figcaption>{drawn}{numbers}</figure>'
 
 

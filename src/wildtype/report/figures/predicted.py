@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wildtype.evaluation.tested_rows import Density, TestedRows, density
-from wildtype.report.figures.panel import Panel, shown
+from wildtype.evaluation.predicted_rows import Density, PredictedRows, density
+from wildtype.report.figures.panel import Panel
 from wildtype.report.figures.style import DENSITY, LIGHT, plain
+from wildtype.report.table import decimals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def predicted_panels(rows: TestedRows) -> list[Panel]:
+def predicted_panels(rows: PredictedRows) -> list[Panel]:
     """Return one panel per model."""
     panels = []
     for model in rows.predicted:
@@ -22,15 +24,15 @@ def predicted_panels(rows: TestedRows) -> list[Panel]:
         outside = f", {found.outside:,} of them outside of what is drawn" if found.outside else ""
         about = (
             f"How many of {len(rows):,} test rows{outside} lie where, measured {rows.phenotype} to the right "
-            f"and predicted by {model} upwards. Pearson {shown(r, 2)}. On the dashed line both are equal."
+            f"and predicted by {model} upwards. Pearson {decimals(r)}. On the dashed line both are equal."
         )
         panels.append(
             Panel(
-                f"{plain(model)}, {plain(rows.phenotype)}: r = {shown(r, 2)}",
+                f"{plain(model)}, {plain(rows.phenotype)}: r = {decimals(r)}",
                 about,
                 lambda axes, found=found: draw_density(axes, found, rows),  # type: ignore[misc]
                 height=0.82,
-                short=f"{plain(model, 24)}, r = {shown(r, 2)}",
+                short=f"{plain(model, 24)}, r = {decimals(r)}",
             )
         )
     return panels
@@ -42,7 +44,7 @@ def levels(most: int) -> list[float]:
     return [float(step) for step in steps]
 
 
-def draw_density(axes: Axes, found: Density, rows: TestedRows) -> None:
+def draw_density(axes: Axes, found: Density, rows: PredictedRows) -> None:
     """Draw rectangles, all of one step as one shape, so that the drawing stays small."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import BoundaryNorm, ListedColormap
@@ -78,7 +80,10 @@ def draw_density(axes: Axes, found: Density, rows: TestedRows) -> None:
     scale = ScalarMappable(norm, ListedColormap(colours))
     assert axes.figure is not None
     bar = axes.figure.colorbar(scale, ax=axes, shrink=0.6, aspect=14, pad=0.03, spacing="uniform")
-    bar.set_ticks(ends, labels=[f"{end:,.0f}" for end in [*ends[:-1], most]])
+    spans = [(start, stop - 1) for start, stop in pairwise(ends)]
+    labels = [f"{start:,.0f}" + (f" – {stop:,.0f}" if stop > start else "") for start, stop in spans]
+    bar.set_ticks([(start + stop) / 2 for start, stop in pairwise(ends)], labels=labels)
+    bar.ax.tick_params(length=0)
     bar.set_label("rows")
     bar.outline.set_visible(False)
     bar.minorticks_off()

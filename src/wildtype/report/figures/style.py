@@ -27,7 +27,7 @@ FORMATS = (".svg", ".pdf", ".png")
 LIGHT = {
     "paper": "#ffffff", "ink": "#1c2126", "quiet": "#5b6570", "line": "#dde1e6",
     "model": "#0072b2", "baseline": "#d55e00", "other": "#7b858f", "third": "#008f6b",
-    "d0": "#dce9f5", "d1": "#b7d3ea", "d2": "#86b4da", "d3": "#5292c6", "d4": "#2a6fab", "d5": "#0f4c86",
+    "d0": "#c9def1", "d1": "#a6cae8", "d2": "#7db1dc", "d3": "#5292c6", "d4": "#2a6fab", "d5": "#0f4c86",
     "d6": "#06285a",
 }  # fmt: skip
 """Colours by role; ``d0`` to ``d6`` are steps of a density."""

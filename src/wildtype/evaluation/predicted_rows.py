@@ -1,4 +1,4 @@
-"""`TestedRows`: what models predicted for the test rows of one phenotype, and where they are wrong.
+"""`PredictedRows`: what models predicted for the test rows of one phenotype, and where they are wrong.
 
 Everything is computed from the predictions that a run stores, so that no figure needs the model again. Errors
 of groups are root mean squared ones with intervals of the cluster bootstrap over the group's own rows.
@@ -8,6 +8,7 @@ Legend: m rows · b bins along an axis.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Ints = NDArray[np.int64]
-BINS, FINE_BINS = 48, 72
+BINS = ((500, 24), (20_000, 48), (math.inf, 72))
+"""Bins along an axis, for fewer rows than that."""
 EFFECT_BINS = 9
 REPLICATES = 200
 LEAST_ROWS = 10
@@ -42,7 +44,7 @@ def gene_sets(texts: pd.Series[str]) -> tuple[MutantTable, tuple[str, ...]]:
 
 
 @dataclass(frozen=True, eq=False)
-class TestedRows:
+class PredictedRows:
     """Test rows of one phenotype.
 
     Attributes
@@ -86,7 +88,7 @@ class TestedRows:
         unit: str = "",
         calls: bool = False,
         standard: Mapping[str, str] | None = None,
-    ) -> TestedRows:
+    ) -> PredictedRows:
         """Take the rows of a phenotype from stored predictions, those whose label is a number.
 
         Raises
@@ -150,7 +152,7 @@ class Density:
     outside: int
 
 
-def density(rows: TestedRows, model: str, *, bins: int | None = None) -> Density:
+def density(rows: PredictedRows, model: str, *, bins: int | None = None) -> Density:
     """Count the rows per rectangle; all models share the edges, and 0.1 % of numbers may lie beyond them.
 
     The edges are equally far from each other and, but for calls, the same on both axes; calls have two
@@ -160,7 +162,7 @@ def density(rows: TestedRows, model: str, *, bins: int | None = None) -> Density
     low, high = np.quantile(every[np.isfinite(every)], [0.0005, 0.9995])
     margin = 0.02 * (high - low) or 0.5
     if bins is None:
-        bins = BINS if len(rows) < 20_000 else FINE_BINS
+        bins = next(count for limit, count in BINS if len(rows) < limit)
     edges = np.linspace(low - margin, high + margin, bins + 1)
     columns = np.array([-0.5, 0.5, 1.5]) if rows.calls else edges
     counts = np.histogram2d(rows.measured, rows.predicted[model], bins=[columns, edges])[0].astype(np.int64)
@@ -193,7 +195,7 @@ class GroupError:
 
 
 def group_error(
-    rows: TestedRows, at: Ints, label: str, *, replicates: int = REPLICATES, seed: int = 0
+    rows: PredictedRows, at: Ints, label: str, *, replicates: int = REPLICATES, seed: int = 0
 ) -> GroupError:
     """Return the error of every model on rows ``at``; NaN where a prediction is not finite."""
     statistics = {}
@@ -215,7 +217,7 @@ def group_error(
     return GroupError(label, int(at.size), errors, float(rows.measured[at].mean()))
 
 
-def error_by_order(rows: TestedRows) -> list[GroupError]:
+def error_by_order(rows: PredictedRows) -> list[GroupError]:
     """Return the error by number of perturbed genes."""
     order = rows.table.order
     return [
@@ -224,7 +226,7 @@ def error_by_order(rows: TestedRows) -> list[GroupError]:
     ]
 
 
-def error_by_effect(rows: TestedRows, *, bins: int = EFFECT_BINS) -> list[GroupError]:
+def error_by_effect(rows: PredictedRows, *, bins: int = EFFECT_BINS) -> list[GroupError]:
     """Return the error by measured value: bins of equal width over the middle 99 % of labels, the outermost
     with all beyond; bins without rows are left out. Calls have one group each.
     """
@@ -263,7 +265,7 @@ class QueryErrors:
     large: int
 
 
-def error_by_query(rows: TestedRows) -> QueryErrors:
+def error_by_query(rows: PredictedRows) -> QueryErrors:
     """Return the error by query strain.
 
     Sets of genes do not say which of them were the query's: `query_pairs.query_strains` finds the strains of
@@ -286,7 +288,7 @@ def error_by_query(rows: TestedRows) -> QueryErrors:
     return QueryErrors(tuple(groups), int((counts > 0).sum()), int(large.size))
 
 
-def best_and_worst(rows: TestedRows, model: str, count: int) -> tuple[Ints, Ints]:
+def best_and_worst(rows: PredictedRows, model: str, count: int) -> tuple[Ints, Ints]:
     """Return the rows that a model predicts best and worst, the most telling first.
 
     Worst are those of the largest absolute error. Best are those of the smallest among the tenth of rows
