@@ -56,7 +56,7 @@ def profile_page(records: Sequence[Record]) -> str:
     scale = Scale.of(map(mean_step, records))
     runs = [(_letter(i) if len(records) > 1 else "", record) for i, record in enumerate(records)]
     timed = [run for run in runs if _is_timed(run[1])]
-    names = ", ".join(str(record.get("name") or NONE) for record in records)
+    names = ", ".join(NONE if record.get("name") is None else str(record["name"]) for record in records)
     parts = [
         f"<header><h1>Where a step’s time goes</h1>{_cards(runs, scale)}</header>",
         _bars(timed, scale) if timed else "",

@@ -135,6 +135,7 @@ def save(figure: Figure, target: Path) -> None:
 
 _ROLES = {colour: role for role, colour in LIGHT.items()}
 _NUMBER = re.compile(r"-?\d+\.\d+")
+_RECTANGLE = re.compile(r"M (\S+) (\S+) L (\S+) \2 L \3 (\S+) L \1 \4 (?:L \1 \2 )?z ?")
 
 
 def page_svg(make: Callable[[], Figure], key: str, about: str) -> str:
@@ -175,6 +176,7 @@ def _clean(element: ElementTree.Element, key: str, used: set[str]) -> None:
         elif name in ("d", "transform", "x", "y", "points"):
             value = _NUMBER.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), value)
             value = " ".join(value.split())
+            value = _RECTANGLE.sub(r"M\1 \2H\3V\4H\1z", value) if name == "d" else value
         elif name == "style":
             value = re.sub("#[0-9a-f]{6}", lambda found: _variable(found[0]), value)
         if name in ("href", "clip-path", "style", "fill", "stroke"):
