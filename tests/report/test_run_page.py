@@ -133,20 +133,33 @@ def test_names_are_text(facts: RunFacts, text: str) -> None:
     assert not {name for _, attrs in attacked.tags for name in attrs if name.startswith("on")}
 
 
-def test_what_is_not_there_is_told_once_and_explanations_are_absent(facts: RunFacts) -> None:
-    why = {"predictions": "no rows", "learning": "no log", "calibration": "no rows of validation",
-           "record.json": "no record", "card.json": "no card", "split.json": "no split",
-           "profile.json": "no profile"}  # fmt: skip
-    bare = replace(
-        facts, tested=[], coverage=[], learning=None, profile={}, explained=None, sides=None, record={},
-        card={}, split={}, fit={}, missing=why,
-    )  # fmt: skip
-    text = run_page([bare])
+def test_what_an_older_run_lacks_is_told(tiny_run: Path, facts: RunFacts, tmp_path: Path) -> None:
+    old = tmp_path / "old"
+    shutil.copytree(tiny_run, old)
+    shutil.rmtree(old / "logs")
+    for name in ("predictions.parquet", "record.json", "card.json", "split.json", "profile.json"):
+        (old / name).unlink()
+    text = run_page(
+        [replace(run_facts(StoredRun(old)), coverage=[], missing={"calibration": "no intervals"})]
+    )
+    assert "Not shown: no intervals." in Page(text).text
+    found = run_facts(StoredRun(old))
+    text = run_page([found])
     page = Page(text)
-    for reason in why.values():
-        assert f"Not shown: {reason}." in page.text
+    assert page.text.count("Not shown: the run folder holds no predictions of test rows") == 2
+    for name in ("record.json", "card.json", "split.json", "profile.json"):
+        assert f"Not shown: the run folder holds no {name}: train again with this version" in page.text
+    assert "Not shown: the run folder holds no log of its steps (logs/metrics.csv)." in page.text
+    assert "coverage of intervals" in page.text
     assert 'id="explained"' not in text
     assert 'id="mutants"' not in text
+    nothing = wildtype("plot", "error", str(old), "-o", str(tmp_path / "x.svg"))
+    assert_one_sentence(nothing, "there is nothing to draw of error: the run folder holds no predictions")
+    (old / "comparison.json").unlink()
+    assert_one_sentence(wildtype("report", str(old)), "holds no finished run (comparison.json is missing)")
+
+
+def test_another_format_of_explanations_is_told(facts: RunFacts) -> None:
     strange = Page(run_page([replace(facts, explained={"format": 99})]))
     assert "explain.json is not as this version" in strange.text
     assert "it has format 99" in strange.text
