@@ -9,6 +9,7 @@ import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -22,6 +23,7 @@ from wildtype.evaluation.predicted_rows import PredictedRows
 from wildtype.files import write_json
 from wildtype.models.known import PARTS
 from wildtype.organism import GeneIndex
+from wildtype.report.explained_section import explained_html
 from wildtype.report.run_facts import Asked, RunFacts
 from wildtype.report.run_page import MOST_RUNS, run_page
 from wildtype.runs import report as module
@@ -127,24 +129,20 @@ def test_numbers_stand_beside_the_figures(text: str, facts: RunFacts) -> None:
 
 
 def test_names_are_text(facts: RunFacts, text: str) -> None:
-    attacked = Page(run_page([hostile(facts, HOSTILE)]))
+    few = replace(facts, learning=None, tested=facts.tested[:1])
+    attacked = Page(run_page([hostile(few, HOSTILE)]))
     assert {tag for tag, _ in attacked.tags} <= {tag for tag, _ in Page(text).tags}
     assert HOSTILE in attacked.text
     assert not {name for _, attrs in attacked.tags for name in attrs if name.startswith("on")}
 
 
-def test_what_an_older_run_lacks_is_told(tiny_run: Path, facts: RunFacts, tmp_path: Path) -> None:
+def test_what_an_older_run_lacks_is_told(tiny_run: Path, tmp_path: Path) -> None:
     old = tmp_path / "old"
     shutil.copytree(tiny_run, old)
     shutil.rmtree(old / "logs")
     for name in ("predictions.parquet", "record.json", "card.json", "split.json", "profile.json"):
         (old / name).unlink()
-    text = run_page(
-        [replace(run_facts(StoredRun(old)), coverage=[], missing={"calibration": "no intervals"})]
-    )
-    assert "Not shown: no intervals." in Page(text).text
-    found = run_facts(StoredRun(old))
-    text = run_page([found])
+    text = run_page([run_facts(StoredRun(old))])
     page = Page(text)
     assert page.text.count("Not shown: the run folder holds no predictions of test rows") == 2
     for name in ("record.json", "card.json", "split.json", "profile.json"):
@@ -159,10 +157,11 @@ def test_what_an_older_run_lacks_is_told(tiny_run: Path, facts: RunFacts, tmp_pa
     assert_one_sentence(wildtype("report", str(old)), "holds no finished run (comparison.json is missing)")
 
 
-def test_another_format_of_explanations_is_told(facts: RunFacts) -> None:
-    strange = Page(run_page([replace(facts, explained={"format": 99})]))
-    assert "explain.json is not as this version" in strange.text
-    assert "it has format 99" in strange.text
+def test_another_format_of_explanations_is_told() -> None:
+    for record, why in (({"format": 99}, "it has format 99"), ({"format": 1}, "models")):
+        told = Page(explained_html(record, "x")).text
+        assert "explain.json is not as this version" in told
+        assert why in told
 
 
 @pytest.mark.slow
@@ -185,17 +184,21 @@ def test_many_runs_stay_apart_and_below_three_megabytes(facts: RunFacts) -> None
         run_page([facts] * (MOST_RUNS + 1))
 
 
+@pytest.mark.slow
 def test_command_writes_a_page_and_asks_about_mutants(tiny_run: Path, tmp_path: Path) -> None:
     target = tmp_path / "page.html"
     said = wildtype("report", str(tiny_run), "-o", str(target), "--screen", "100")
     assert said.returncode == 0, said.stderr
     text = Page(target.read_text(encoding="utf-8")).text
     assert "all 91 sets of 2 of the 14 genes with most training rows; every one of them was measured" in text
+
+
+def test_command_refuses(tiny_run: Path, tmp_path: Path) -> None:
     several = wildtype("report", str(tiny_run), str(tiny_run))
     assert_one_sentence(several, "say where the page of several runs goes")
     assert_one_sentence(wildtype("report", str(tmp_path)), "holds no finished run")
     assert_one_sentence(wildtype("report", str(tiny_run), "--screen", "-1"), "screen=-1")
-    assert os.listdir(tmp_path) == ["page.html"]
+    assert os.listdir(tmp_path) == []
 
 
 def test_unmeasured_mutants_are_listed(tiny_run: Path) -> None:
@@ -215,22 +218,33 @@ def test_unmeasured_mutants_are_listed(tiny_run: Path) -> None:
         assert frozenset(names.index(gene) for gene in genes.split(",")) not in measured
 
 
-def test_training_goes_well_without_its_page(tiny_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder, said = tiny_run, list[str]()
-    target = folder / "report.html"
-    try:
-        report_after_training(folder, said.append)
-        assert said == [f"page: {target}"]
-        assert "Nothing was asked yet" in target.read_text(encoding="utf-8")
-    finally:
-        target.unlink(missing_ok=True)
+def test_training_goes_well_without_its_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = list[str]()
 
     def fail(*arguments: object, **options: object) -> None:
         raise RuntimeError("no ink")
 
+    monkeypatch.setattr(module, "run_page", fail)
+    report_after_training(tmp_path, said.append)
     monkeypatch.setattr(module, "write_report", fail)
-    report_after_training(folder, said.append)
-    assert said[1] == f"no page was written (no ink); wildtype report {folder} tries again"
+    report_after_training(tmp_path, said.append)
+    assert "holds no finished run" in said[0]
+    assert said[1] == f"no page was written (no ink); wildtype report {tmp_path} tries again"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_the_command_train_writes_the_page(tmp_path: Path) -> None:
+    words = ["model.width=16", "model.heads=4", "model.layers=1", "model.head.heads=2", "training.epochs=1",
+             "baselines=[mean]", "run.progress=false", "run.replicates=20", "data.rows=400"]  # fmt: skip
+    said = wildtype("train", "data.name=ecoli-core-growth", f"run.folder={tmp_path / 'r'}", *words)
+    assert said.returncode == 0, said.stderr
+    assert "no page was written" not in said.stderr
+    text = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
+    assert "Nothing was asked yet" in Page(text).text
+    again = [f"run.folder={tmp_path / 'r'}", "run.overwrite=true", "execution=forward"]
+    assert wildtype("train", "data.name=ecoli-core-growth", *words, *again).returncode == 0
+    assert not (tmp_path / "r" / "report.html").exists()  # it was another run's
 
 
 # ---------------------------------------------------------------------------------------------------- browser
@@ -343,3 +357,8 @@ def test_every_kind_in_every_format(kind: str, tiny_run: Path, tmp_path: Path) -
         said = wildtype("plot", kind, *runs, "-o", str(target))
         assert said.returncode == 0, said.stderr
         assert target.stat().st_size > 5000
+    drawn = (tmp_path / "x.svg").read_text(encoding="utf-8")
+    root = ElementTree.fromstring(drawn)
+    assert root.get("width") in {"252pt", "518.4pt"}  # one column, or two
+    assert "<text" in drawn  # letters stay letters
+    assert len(list(root.iter())) > 40

@@ -354,7 +354,7 @@ def _split(run: RunFacts) -> str:
         for side, counts in sides.unseen.items():
             told = ", ".join(f"{rows:,} rows with {unseen}" for unseen, rows in counts.items())
             facts[f"{side}: genes not in training"] = told or NONE
-    return (_facts(facts) if facts else _missing(run, "split.json")) + _missing(run, "sides")
+    return _missing(run, "split.json") + (_facts(facts) if facts else "") + _missing(run, "sides")
 
 
 def _flat(settings: Mapping[str, Any], prefix: str = "") -> list[tuple[str, object]]:
