@@ -205,6 +205,8 @@ def test_unmeasured_mutants_are_listed(tiny_run: Path) -> None:
     run = StoredRun(tiny_run)
     from wildtype.inference.predictor import Predictor
 
+    everything = module.ask_unmeasured(Predictor(run.checkpoint), "epsilon", 60)
+    assert everything.what.endswith("every one of them was measured.")
     known = run.checkpoint.known
     some = np.random.default_rng(0).random(len(known.part)) < 0.7
     some |= known.part == PARTS.index("validation")
@@ -235,7 +237,7 @@ def test_training_goes_well_without_its_page(tmp_path: Path, monkeypatch: pytest
 
 @pytest.mark.slow
 def test_the_command_train_writes_the_page(tmp_path: Path) -> None:
-    words = ["model.width=16", "model.heads=4", "model.layers=1", "model.head.heads=2", "training.epochs=1",
+    words = ["model.width=16", "model.heads=8", "model.layers=1", "model.head.heads=2", "training.epochs=1",
              "baselines=[mean]", "run.progress=false", "run.replicates=20", "data.rows=400"]  # fmt: skip
     said = wildtype("train", "data.name=ecoli-core-growth", f"run.folder={tmp_path / 'r'}", *words)
     assert said.returncode == 0, said.stderr

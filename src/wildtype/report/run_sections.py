@@ -163,7 +163,7 @@ def _calibration(run: RunFacts, key: str) -> str:
     )
     rows = [
         [html_text(f"{one.phenotype}: {one.group}"), f"{one.level:.0%}", f"{one.rows:,}",
-         shown(100 * one.coverage) + " %", shown(one.width)]
+         decimals(100 * one.coverage, 1) + " %", shown(one.width)]
         for one in sorted(run.coverage, key=lambda one: (one.phenotype, one.order, one.unseen, one.level))
         if one.level in LEVELS and math.isfinite(one.coverage)
     ]  # fmt: skip
@@ -215,6 +215,7 @@ def _mutants(run: RunFacts, key: str) -> str:
         "whose measured value lies farthest from the median, as a small error is no feat where nothing "
         "happens."
     )
+    lead += " † marks essential genes." if run.essential else ""
     return _lead(lead) + "".join(parts)
 
 

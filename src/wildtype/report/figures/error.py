@@ -16,7 +16,7 @@ from wildtype.evaluation.predicted_rows import (
     error_by_order,
     error_by_query,
 )
-from wildtype.report.figures.panel import Panel, shown
+from wildtype.report.figures.panel import Panel, legend_below, shown
 from wildtype.report.figures.style import LIGHT, plain
 
 if TYPE_CHECKING:
@@ -51,14 +51,14 @@ def error_panels(rows: PredictedRows) -> list[Panel]:
             _panel(
                 f"{name}: error by query, {what}", queries.groups,
                 lambda axes: _draw_rows(axes, queries.groups, label), f"{name}, by query",
-                height=min(max(0.25 + 0.055 * len(queries.groups), 0.5), 1.1),
+                height=min(max(0.32 + 0.055 * len(queries.groups), 0.82), 1.1),
             )
         )  # fmt: skip
     return panels
 
 
 def _panel(
-    title: str, groups: Sequence[GroupError], draw: Callable[[Axes], None], short: str, height: float = 0.74
+    title: str, groups: Sequence[GroupError], draw: Callable[[Axes], None], short: str, height: float = 0.82
 ) -> Panel:
     models = list(groups[0].errors)
     table = [
@@ -104,7 +104,7 @@ def _draw_columns(axes: Axes, groups: Sequence[GroupError], label: str, below: s
     _points(axes, range(len(groups)), groups, SPREAD, upright=True)
     axes.set_xticks(range(len(groups)), [group.label.split()[0] for group in groups])
     axes.set(xlabel=below, ylabel=label, xlim=(-0.6, len(groups) - 0.4))
-    axes.legend(loc="best")
+    legend_below(axes)
 
 
 def _draw_effects(axes: Axes, groups: Sequence[GroupError], label: str, below: str, calls: bool) -> None:
@@ -115,7 +115,7 @@ def _draw_effects(axes: Axes, groups: Sequence[GroupError], label: str, below: s
     means = [group.mean for group in groups]
     _points(axes, means, groups, 0.012 * (max(means) - min(means)), upright=True)
     axes.set(xlabel=below, ylabel=label)
-    axes.legend(loc="best")
+    legend_below(axes)
 
 
 def _draw_rows(axes: Axes, groups: Sequence[GroupError], label: str) -> None:
@@ -123,4 +123,4 @@ def _draw_rows(axes: Axes, groups: Sequence[GroupError], label: str) -> None:
     axes.set_yticks(range(len(groups)), [plain(group.label, 22) for group in groups])
     axes.set(ylim=(len(groups) - 0.5, -0.5), xlabel=label)
     axes.tick_params(axis="y", length=0)
-    axes.legend(loc="best")
+    legend_below(axes)

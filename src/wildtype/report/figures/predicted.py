@@ -31,7 +31,7 @@ def predicted_panels(rows: PredictedRows) -> list[Panel]:
                 f"{plain(model)}, {plain(rows.phenotype)}: r = {decimals(r)}",
                 about,
                 lambda axes, found=found: draw_density(axes, found, rows),  # type: ignore[misc]
-                height=0.82,
+                height=0.77,
                 short=f"{plain(model, 24)}, r = {decimals(r)}",
             )
         )
@@ -84,7 +84,7 @@ def draw_density(axes: Axes, found: Density, rows: PredictedRows) -> None:
     labels = [f"{start:,.0f}" + (f" – {stop:,.0f}" if stop > start else "") for start, stop in spans]
     bar.set_ticks([(start + stop) / 2 for start, stop in pairwise(ends)], labels=labels)
     bar.ax.tick_params(length=0)
-    bar.set_label("rows")
+    bar.ax.set_title("rows", loc="left", fontsize="medium")
     bar.outline.set_visible(False)
     bar.minorticks_off()
 
