@@ -209,18 +209,15 @@ def _each(make: Callable[[StoredRun], list[Panel]]) -> Callable[[Sequence[Stored
     return panels
 
 
-PLOTS: dict[str, tuple[str, Callable[[Sequence[StoredRun]], list[Panel]]]] = {
-    "comparison": ("every model with its interval and the noise ceiling", _comparison),
-    "predicted": ("predicted against measured values", _each(lambda run: _of_tested(run, predicted_panels))),
-    "calibration": ("coverage of intervals against what was promised", _calibration),
-    "error": ("error by order, by effect and by query", _each(lambda run: _of_tested(run, error_panels))),
-    "learning": (
-        "terms of the loss, their shares, and the validation score",
-        _each(lambda run: learning_panels(run.learning) if run.learning else []),
-    ),
-    "time": ("where the time of a training step went", _time),
+PLOTS: dict[str, Callable[[Sequence[StoredRun]], list[Panel]]] = {
+    "comparison": _comparison,
+    "predicted": _each(lambda run: _of_tested(run, predicted_panels)),
+    "calibration": _calibration,
+    "error": _each(lambda run: _of_tested(run, error_panels)),
+    "learning": _each(lambda run: learning_panels(run.learning) if run.learning else []),
+    "time": _time,
 }
-"""What can be plotted, by kind: in words, and the panels of some runs."""
+"""What can be plotted, by kind: the panels of some runs."""
 
 
 def write_plot(kind: str, folders: Sequence[Path], target: Path) -> None:
@@ -241,7 +238,7 @@ def write_plot(kind: str, folders: Sequence[Path], target: Path) -> None:
     runs = [StoredRun(Path(folder)) for folder in folders]
     for run in runs:
         _ = run.comparisons  # a run that is not finished is refused whatever is asked of it
-    panels = PLOTS[kind][1](runs)
+    panels = PLOTS[kind](runs)
     if not panels:
         why = "; ".join(dict.fromkeys(reason for run in runs for reason in run.missing.values()))
         raise ConfigError(f"there is nothing to draw of {kind}: {why or 'the runs hold no such numbers'}")

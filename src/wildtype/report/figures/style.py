@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 FORMATS = (".svg", ".pdf", ".png")
 LIGHT = {
     "paper": "#ffffff", "ink": "#1c2126", "quiet": "#5b6570", "line": "#dde1e6",
-    "model": "#0072b2", "baseline": "#d55e00", "other": "#7b858f", "third": "#008f6b",
+    "model": "#0072b2", "baseline": "#d55e00", "other": "#7b858f",
     "d0": "#c9def1", "d1": "#a6cae8", "d2": "#7db1dc", "d3": "#5292c6", "d4": "#2a6fab", "d5": "#0f4c86",
     "d6": "#06285a",
 }  # fmt: skip
 """Colours by role; ``d0`` to ``d6`` are steps of a density."""
 DARK = {
-    "model": "#5cb8f0", "baseline": "#ff9a52", "other": "#98a2ac", "third": "#3fd0a4",
+    "model": "#5cb8f0", "baseline": "#ff9a52", "other": "#98a2ac",
     "d0": "#2a4a66", "d1": "#2f6190", "d2": "#3a7ab5", "d3": "#5795d0", "d4": "#82b3e2", "d5": "#b1d3f2",
     "d6": "#eaf5ff",
 }  # fmt: skip
@@ -69,7 +69,7 @@ align-items:center;margin:0 0 14px} .beside>*{min-width:0}
 overflow-wrap:anywhere}
 .panel>svg{width:100%;height:auto;stroke-linejoin:round;stroke-linecap:butt;overflow:visible}
 .panel svg text{font-family:inherit!important}
-.panel details,.more-numbers{margin-top:6px;font-size:13px;color:var(--quiet)}
+.panel details{margin-top:6px;font-size:13px;color:var(--quiet)}
 """
 
 
