@@ -18,8 +18,10 @@ from wildtype.cli import (
     data,
     doctor,
     evaluate,
+    plot,
     predict,
     profile,
+    report,
     reproduce,
     screen,
     serve,
@@ -45,6 +47,8 @@ app.command("tune")(tune.command)
 app.command("evaluate")(evaluate.command)
 app.command("predict")(predict.command)
 app.command("screen")(screen.command)
+app.command("report")(report.command)
+app.command("plot")(plot.command)
 app.command("reproduce")(reproduce.command)
 app.add_typer(bench.app, name="bench", help="Measure the fast formulations against their plain definitions.")
 app.add_typer(profile.app, name="profile", help="Where the time of a training run goes.")

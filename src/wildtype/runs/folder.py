@@ -20,6 +20,7 @@ DONE = "comparison.json"
 ACROSS = "across.json"
 MEMBER = "member-"
 MEMBERS = "vectors.csv"
+REPORT = "report.html"
 
 
 def settings_of(config: TrainConfig) -> dict[str, Any]:
@@ -122,6 +123,7 @@ def clear(folder: Path) -> None:
         shutil.rmtree(folder / name, ignore_errors=True)
     for name in (
         DONE,
+        REPORT,
         ACROSS,
         "comparison.md",
         "predictions.parquet",
