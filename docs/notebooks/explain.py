@@ -1,0 +1,60 @@
+"""What a model has learned: a script with cells, to run as it is, or one by one in an editor."""
+
+# %% [markdown]
+# # What has it learned?
+#
+# A model of one seed can say anything. So two are trained here, small and quick, and every claim is
+# read beside how far they agree.
+
+# %%
+import wildtype as wt
+from wildtype.inference.explaining.explain import Asked
+from wildtype.runs.explain import explain_runs
+
+SMALL = {
+    "data__rows": 2000, "training__epochs": 3, "model__layers": 2, "model__width": 16, "model__heads": 8,
+    "model__head__heads": 2, "model__head__direct": ["sum", "product"], "model__prior__weight": 1.0,
+    "model__trees__bags": 0, "run__replicates": 100, "run__progress": False,
+}  # fmt: skip
+runs = [
+    wt.fit(dataset="ecoli-core-growth", split__name="random", seed=seed, baselines=["mean"], **SMALL).path
+    for seed in (0, 1)
+]
+
+# %% [markdown]
+# ## Do attention heads follow the graphs that they were pulled towards?
+#
+# Average precision of a gene's neighbours among all genes ranked by attention, and the same on random
+# graphs in which every gene keeps its number of partners.
+
+# %%
+asked = Asked(sets=[["b0116", "b3731"]], mutants=120, graphs=3, exchanges=30)
+found = explain_runs(runs, asked)
+for head in found.heads:
+    precision = head.average_precision
+    mean, sd, random = precision.found.mean, precision.found.sd, precision.random_mean
+    print(f"{head.relation:14} {mean:.2f} ± {sd:.2f}, on random graphs {random:.2f}")
+
+# %% [markdown]
+# ## Is there more than one story in the latents?
+#
+# Clusters of whole-cell latents are worth a look only where seeds agree on them.
+
+# %%
+assert found.latents is not None
+print(f"{len(found.latents.clusters)} clusters; distances agree by {found.latents.distances_agree:.2f}")
+
+# %% [markdown]
+# ## What carries the prediction of one mutant?
+#
+# Integrated contributions sum to the difference between what the network reads off the mutant and off the
+# wild type, here epsilon of a pair. Over seeds: mean and standard deviation.
+
+# %%
+(mutant,) = found.mutants
+for part in mutant.parts:
+    print(f"{part.name:20} {part.integrated.mean:+.4f} ± {part.integrated.sd:.4f}")
+
+# %% [markdown]
+# `wildtype explain RUN RUN --set b0116,b3731` prints the same and more as tables, and with `--save` the
+# page of each run shows it.
