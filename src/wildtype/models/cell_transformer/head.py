@@ -14,7 +14,8 @@ and the sharp initial scale.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -30,10 +31,12 @@ from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.evidence.kernels import REMOVED
 from wildtype.mutants.evidence.tokens import EvidenceTokens
 from wildtype.nn.perturbation_head import perturbation_attention
-from wildtype.nn.ragged import pad_ragged, segment_mean, segment_sum
+from wildtype.nn.ragged import pad_ragged, segment_ids, segment_mean, segment_sum
 from wildtype.nn.set_attention import SetAttention
 
 MAX_ORDER = 16
+WHOLE_CELL = "whole cell"
+ADDITIVE = "additive model"
 
 
 class SetSummary(nn.Module):
@@ -67,6 +70,22 @@ class SetSummary(nn.Module):
         padded, mask = pad_ragged(u, offsets)
         embedded: Tensor = self.attention(padded, mask).dynamic
         return embedded.sum(1) / count.clamp(min=1)
+
+    def by_gene(self, u: Tensor, offsets: Tensor) -> Tensor:
+        """Return the share [Σk, d] of every gene in the summary of its set; each has half of its pairs."""
+        owner = segment_ids(offsets)
+        count = (offsets[1:] - offsets[:-1]).to(u.dtype)[owner, None]
+        if self.attention is not None:
+            padded, mask = pad_ragged(self.project(u), offsets)
+            embedded: Tensor = self.attention(padded, mask).dynamic
+            return embedded[mask] / count
+        u = self.project(u)
+        if self.how == "sum":
+            return u
+        if self.how == "mean":
+            return u / count
+        partners = segment_sum(u, offsets)[owner] - u
+        return u * partners / (count * (count - 1)).clamp(min=1)
 
 
 def smallest_part(tokens: EvidenceTokens, phenotypes: int) -> Tensor:
@@ -150,6 +169,14 @@ class PerturbationHead(nn.Module):
 
     def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
         """Return predicted phenotypes, in units of the scaled labels."""
+        parts = self.perturbed(wild_type, mutants) | self.looked_up(wild_type, mutants)
+        out = self.read(torch.cat(list(parts.values()), dim=-1), wild_type, mutants)
+        for added in self.added(mutants).values():
+            out.mean = out.mean + added
+        return out
+
+    def perturbed(self, wild_type: WildType, mutants: MutantBatch) -> dict[str, Tensor]:
+        """Return what the wild type and S itself say [b, ·], by name, in the order in which it is read."""
         h = wild_type.genes
         state = self._state(mutants)
         u = nn.functional.embedding(mutants.gene, h) + state
@@ -157,31 +184,74 @@ class PerturbationHead(nn.Module):
         if self.training and len(order):
             self.largest_order.copy_(torch.maximum(self.largest_order, order.max()))
         order = torch.minimum(order, self.largest_order)
-        b = len(mutants)
-        parts = [wild_type.cls.expand(b, -1), self.order(order)]
+        parts = {"wild type": wild_type.cls.expand(len(mutants), -1), "order": self.order(order)}
         if self.heads:
-            parts.append(self._whole_cell(h, u, state, mutants))
-        parts += [summary(u, mutants.offsets) for summary in self.direct]
+            parts[WHOLE_CELL] = self._whole_cell(h, u, state, mutants)
+        for name, summary in self.summaries.items():
+            parts[name] = summary(u, mutants.offsets)
         if self.bare:
-            parts.append(segment_mean(state, mutants.offsets))
+            parts["kinds"] = segment_mean(state, mutants.offsets)
         if self.condition is not None:
-            parts.append(self.condition(mutants.condition))
+            parts["condition"] = self.condition(mutants.condition)
+        return parts
+
+    @property
+    def summaries(self) -> dict[str, SetSummary]:
+        """The direct summaries of S by the names of their parts; numbered, as one may be asked for twice."""
+        return {
+            f"direct {i} ({summary.how})": summary
+            for i, summary in enumerate(cast(Iterable[SetSummary], self.direct), 1)
+        }
+
+    def looked_up(self, wild_type: WildType, mutants: MutantBatch) -> dict[str, Tensor]:
+        """Return what relations and measurements of similar mutants say [b, ·], by name; nothing where the
+        head reads none.
+
+        Raises
+        ------
+        ConfigError
+            If the batch has no evidence, and the head reads it.
+        """
         tokens = mutants.evidence
         if tokens is None and (self.relations or self.evidence):
             raise ConfigError(
                 "no evidence was looked up for these mutants: give the batch the tokens of an EvidenceIndex"
             )
+        parts = {}
         if self.relations is not None and tokens is not None:
-            parts.append(self.relations(wild_type, b, tokens))
+            parts["relations"] = self.relations(wild_type, len(mutants), tokens)
         if self.evidence is not None and tokens is not None:
-            parts.append(self.evidence(h, mutants, tokens))
-        out: Prediction = self.out[-1](self.out[:-1](torch.cat(parts, dim=-1)), wild_type, mutants)
+            parts["evidence"] = self.evidence(wild_type.genes, mutants, tokens)
+        return parts
+
+    def read(self, x: Tensor, wild_type: WildType, mutants: MutantBatch) -> Prediction:
+        """Return what is read off all parts [b, width], one after the other."""
+        out: Prediction = self.out[-1](self.out[:-1](x), wild_type, mutants)
+        return out
+
+    def added(self, mutants: MutantBatch) -> dict[str, Tensor]:
+        """Return what is added to the outputs [b, p] as it is, by name."""
+        tokens, parts = mutants.evidence, {}
         if self.additive is not None and tokens is not None:
             effects = segment_sum(tokens.own_effect[:, : len(self.scalar)], mutants.offsets)
-            out.mean = out.mean + self.additive * effects * self.scalar
+            parts[ADDITIVE] = self.additive * effects * self.scalar
         if self.smallest and tokens is not None:
-            out.mean = out.mean + smallest_part(tokens, len(self.scalar)) * self.scalar
-        return out
+            parts["smallest part"] = smallest_part(tokens, len(self.scalar)) * self.scalar
+        return parts
+
+    def whole_cell(self, wild_type: WildType, mutants: MutantBatch) -> Tensor:
+        """Return z_S [b, d] alone."""
+        state = self._state(mutants)
+        u = nn.functional.embedding(mutants.gene, wild_type.genes) + state
+        return self._whole_cell(wild_type.genes, u, state, mutants)
+
+    def attended(self, wild_type: WildType, mutants: MutantBatch) -> tuple[Tensor, Tensor]:
+        """Return β [heads, n] and φ [heads, n, d / heads] of a batch of one mutant: z_S is Σ_i β_i φ_i."""
+        state = self._state(mutants)
+        u = nn.functional.embedding(mutants.gene, wild_type.genes) + state
+        query, keys, default, delta = self._attending(wild_type.genes, u, state, mutants)
+        beta = (query @ keys.transpose(1, 2)).softmax(-1)[:, 0]
+        return beta, default.index_add(1, mutants.gene, delta)
 
     def _state(self, mutants: MutantBatch) -> Tensor:
         """Return the embedding [Σk, d] of what was done to each gene."""
@@ -192,6 +262,16 @@ class PerturbationHead(nn.Module):
 
     def _whole_cell(self, h: Tensor, u: Tensor, state: Tensor, mutants: MutantBatch) -> Tensor:
         """Return z_S [b, d]: cross-attention of every mutant over all genes."""
+        query, keys, default, delta = self._attending(h, u, state, mutants)
+        z = perturbation_attention(query, keys, default, mutants.gene, mutants.offsets, delta)
+        return z.transpose(0, 1).reshape(-1, h.shape[1])
+
+    def _attending(
+        self, h: Tensor, u: Tensor, state: Tensor, mutants: MutantBatch
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Return queries [heads, b, ·], keys and values [heads, n, ·] of the cell without perturbations, and
+        by how much the values of perturbed genes differ from them [heads, Σk, ·].
+        """
         d = h.shape[1]
         split = (-1, self.heads, d // self.heads)
         scale = (d // self.heads) ** -0.5
@@ -203,12 +283,9 @@ class PerturbationHead(nn.Module):
         perturbed = self.value_out(nn.functional.gelu(nn.functional.embedding(mutants.gene, inner) + state))
         delta = perturbed - nn.functional.embedding(mutants.gene, default)
         # Under autocast norms and products with parameters are float32, and linear maps are not.
-        z = perturbation_attention(
+        return (
             query.to(default.dtype),
             keys.to(default.dtype),
             default.view(split).transpose(0, 1),
-            mutants.gene,
-            mutants.offsets,
             delta.view(split).transpose(0, 1),
         )
-        return z.transpose(0, 1).reshape(-1, d)
