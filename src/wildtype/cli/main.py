@@ -18,6 +18,7 @@ from wildtype.cli import (
     data,
     doctor,
     evaluate,
+    explain,
     predict,
     profile,
     reproduce,
@@ -44,6 +45,7 @@ app.command("tune")(tune.command)
 app.command("evaluate")(evaluate.command)
 app.command("predict")(predict.command)
 app.command("screen")(screen.command)
+app.command("explain")(explain.command)
 app.command("reproduce")(reproduce.command)
 app.add_typer(bench.app, name="bench", help="Measure the fast formulations against their plain definitions.")
 app.add_typer(profile.app, name="profile", help="Where the time of a training run goes.")

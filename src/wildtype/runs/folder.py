@@ -19,6 +19,7 @@ DONE = "comparison.json"
 ACROSS = "across.json"
 MEMBER = "member-"
 MEMBERS = "vectors.csv"
+EXPLANATION = "explain.json"
 
 
 def settings_of(config: TrainConfig) -> dict[str, Any]:
@@ -91,6 +92,7 @@ def clear(folder: Path) -> None:
         MEMBERS,
         FILE,
         ESTIMATE,
+        EXPLANATION,
         "card.json",
         "split.json",
         "record.json",

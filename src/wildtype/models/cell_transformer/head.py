@@ -36,6 +36,7 @@ from wildtype.nn.set_attention import SetAttention
 
 MAX_ORDER = 16
 WHOLE_CELL = "whole cell"
+KINDS = "kinds"
 ADDITIVE = "additive model"
 
 
@@ -190,7 +191,7 @@ class PerturbationHead(nn.Module):
         for name, summary in self.summaries.items():
             parts[name] = summary(u, mutants.offsets)
         if self.bare:
-            parts["kinds"] = segment_mean(state, mutants.offsets)
+            parts[KINDS] = segment_mean(state, mutants.offsets)
         if self.condition is not None:
             parts["condition"] = self.condition(mutants.condition)
         return parts
@@ -237,6 +238,18 @@ class PerturbationHead(nn.Module):
             parts[ADDITIVE] = self.additive * effects * self.scalar
         if self.smallest and tokens is not None:
             parts["smallest part"] = smallest_part(tokens, len(self.scalar)) * self.scalar
+        return parts
+
+    def shares(self, wild_type: WildType, mutants: MutantBatch) -> dict[str, Tensor]:
+        """Return what every perturbed gene adds [Σk, ·] to the parts that are sums over S, by name."""
+        state = self._state(mutants)
+        u = nn.functional.embedding(mutants.gene, wild_type.genes) + state
+        parts = {name: summary.by_gene(u, mutants.offsets) for name, summary in self.summaries.items()}
+        if self.bare:
+            parts[KINDS] = state / mutants.offsets.diff()[segment_ids(mutants.offsets), None]
+        if self.additive is not None and mutants.evidence is not None:
+            effects = mutants.evidence.own_effect[:, : len(self.scalar)]
+            parts[ADDITIVE] = self.additive * effects * self.scalar
         return parts
 
     def whole_cell(self, wild_type: WildType, mutants: MutantBatch) -> Tensor:
