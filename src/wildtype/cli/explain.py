@@ -55,12 +55,14 @@ def command(
     from wildtype.files import write_json
     from wildtype.inference.explaining.explain import SECTIONS, Asked
     from wildtype.inference.sets import parse_set
-    from wildtype.report.explanation import draw_latents, print_explanation
+    from wildtype.report.explanation import check_drawing, draw_latents, print_explanation
     from wildtype.runs.explain import explain_runs
     from wildtype.runs.folder import EXPLANATION
 
     if output is not None and output.suffix != ".json":
         raise ConfigError(f"cannot tell the format of {str(output)!r}: end it in .json")
+    if draw is not None:
+        check_drawing(draw)
     asked = Asked(
         sets=[parse_set(text) for text in sets or []],
         phenotype=phenotype,
@@ -77,12 +79,13 @@ def command(
     with notes().status("opening runs") as status:
         found = explain_runs(runs, asked, annotations=annotations, tell=status.update)
     record = found.to_json()
-    for path in [output] if output is not None else []:
-        write_json(path, record)
-    for run in runs if save else []:
-        write_json(run / EXPLANATION, record)
     if draw is not None:
         draw_latents(found.latents, draw)
+    if output is not None:
+        write_json(output, record)
+    if save:
+        for run in runs:
+            write_json(run / EXPLANATION, record)
     if json:
         print_json(record)
     else:

@@ -58,10 +58,6 @@ class GeneSets:
             self, names=tuple(self.names[i] for i in kept), table=sparse.csr_array(self.table[:, kept])
         )
 
-    def restrict(self, positions: NDArray[np.int64]) -> GeneSets:
-        """Return the sets on the genes at ``positions`` [M], in that order."""
-        return replace(self, table=sparse.csr_array(self.table[positions]))
-
     def shared(self) -> Relation:
         """Return the relation of genes that have a set in common; O(Σ size²) edges."""
         rows, columns = sparse.coo_array(self.table @ self.table.T).coords
@@ -77,19 +73,17 @@ def sets_of_metabolism(metabolism: Metabolism, genes: GeneIndex) -> list[GeneSet
     place = sparse.csr_array((ones, (column[known], known)), shape=(len(metabolism.genes), len(genes)))
     complexes = sparse.csr_array(metabolism.complex_gene @ place)
     members = np.split(complexes.indices, complexes.indptr[1:-1])
+    distinct = {tuple(sorted(own.tolist())): c for c, own in enumerate(members) if own.size}
     names = tuple(
-        "+".join(genes.standard.get(genes.names[i], genes.names[i]) for i in sorted(own)) or f"complex {c}"
-        for c, own in enumerate(members)
+        "+".join(genes.standard.get(genes.names[g], genes.names[g]) for g in own) for own in distinct
     )
-    _, first = np.unique(names, return_index=True)
-    first.sort()
     rules = metabolism.gpr(genes)
     return [
         GeneSets("reaction", metabolism.reactions, sparse.csr_array(rules.T), "gene rules of the metabolism"),
         GeneSets(
             "complex",
-            tuple(names[c] for c in first),
-            sparse.csr_array(complexes[first].T),
+            names,
+            sparse.csr_array(complexes[list(distinct.values())].T),
             "gene rules of the metabolism",
         ),
     ]

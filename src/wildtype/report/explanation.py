@@ -19,6 +19,8 @@ from wildtype.inference.explaining.over_models import OverModels
 from wildtype.report.table import NONE, decimals, plain_table, plain_text
 
 FORMATS = (".svg", ".png", ".pdf")
+WIDE = 110
+"""Columns of a terminal below which tables leave out what JSON has, too."""
 NAMED = 3
 """Genes and sets of a cluster that a table names; JSON has more."""
 TITLES = {
@@ -81,15 +83,16 @@ def over_models(value: OverModels, digits: int = 2) -> str:
 
 
 def _print_heads(found: Explanation, console: Console) -> None:
-    columns = [
-        "head", "relation", "rows", "AP", "random", "recall at degree", "random", "attention on it", "random",
-    ]  # fmt: skip
+    measures = {"AP": "average_precision", "recall at degree": "recall_at_degree"}
+    if console.width >= WIDE:
+        measures["attention on it"] = "mass"
+    columns = ["head", "relation", "rows", *(heading for name in measures for heading in (name, "random"))]
     rows = []
     for head in found.heads:
         name = head.relation + (" (from targets)" if head.reads == "targets" else "")
         row = [f"{head.layer}.{head.head}", name, f"{head.asked:,}"]
-        for measure in (head.average_precision, head.recall_at_degree, head.mass):
-            row += _against(measure)
+        for field in measures.values():
+            row += _against(getattr(head, field))
         rows.append(row)
     _rows(console, columns, range(2, len(columns)), rows)
     _say(
@@ -254,6 +257,7 @@ def _print_mutant(found: MutantExplained, models: int, console: Console) -> None
 
 
 def _print_cell(found: MutantExplained, models: int, console: Console) -> None:
+    digits = _digits([value for one in found.cell for value in (one.linear, one.integrated)])
     columns = [
         "through the whole cell",
         "attention",
@@ -262,7 +266,6 @@ def _print_cell(found: MutantExplained, models: int, console: Console) -> None:
         "its change",
         "integrated",
     ]
-    digits = _digits([value for one in found.cell for value in (one.linear, one.integrated)])
     rows = [
         [
             f"{one.gene}{' (perturbed)' if one.perturbed else ''}",
@@ -273,7 +276,9 @@ def _print_cell(found: MutantExplained, models: int, console: Console) -> None:
         for one in found.cell
     ]
     rows.append(["all others", "", "", "", "", _number(found.cell_rest, digits)])
-    _rows(console, columns, range(1, 6), rows)
+    kept = range(6) if console.width >= WIDE else (0, 1, 3, 5)
+    rows = [[row[i] for i in kept] for row in rows]
+    _rows(console, [columns[i] for i in kept], range(1, len(kept)), rows)
     told = (
         "linear: gradient at the mutant times attention times value; its change from the wild type, by that "
         "gradient and integrated, agree over all genes with Spearman " + over_models(found.check)
@@ -324,6 +329,12 @@ def _signed(value: float, digits: int) -> str:
     return decimals(0.0 if abs(value) < 0.5 * 10**-digits else value, digits)
 
 
+def check_drawing(target: Path) -> None:
+    """Refuse a file name whose ending says no format that can be drawn in; raises ``ConfigError``."""
+    if target.suffix not in FORMATS:
+        raise ConfigError(f"cannot tell the format of {str(target)!r}: end it in {', '.join(FORMATS)}")
+
+
 def draw_latents(found: Latents | None, target: Path) -> None:
     """Draw the latents of the first model in two dimensions, coloured by cluster.
 
@@ -334,8 +345,7 @@ def draw_latents(found: Latents | None, target: Path) -> None:
     OutputError
         If the file cannot be written.
     """
-    if target.suffix not in FORMATS:
-        raise ConfigError(f"cannot tell the format of {str(target)!r}: end it in {', '.join(FORMATS)}")
+    check_drawing(target)
     if found is None:
         raise ConfigError("there is nothing to draw: there are no latents, as the remarks say")
     import matplotlib

@@ -107,10 +107,10 @@ def _block(
     degree = there.sum(1, keepdim=True)
     rank = ranked.shape[1] - torch.searchsorted(ranked, score)
     found = score.shape[1] - torch.searchsorted(score.sort(-1).values, score)
-    precision = torch.where(there, found / rank, 0.0).sum(1) / degree[:, 0]
-    recall = (there & (rank <= degree)).sum(1) / degree[:, 0]
+    precision = torch.where(there, found.double() / rank, 0.0).sum(1) / degree[:, 0]
+    recall = (there & (rank <= degree)).sum(1).double() / degree[:, 0]
     mass = (score - normaliser).exp().sum(1)
-    return np.array([float(x.double().sum()) for x in (precision, recall, mass)])
+    return np.array([float(x.sum()) for x in (precision, recall, mass)])
 
 
 def _padded(graph: Any, rows: Ints) -> tuple[Tensor, Tensor]:

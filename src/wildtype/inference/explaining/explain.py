@@ -21,7 +21,7 @@ ONE_MODEL = "one model: no agreement known"
 
 @dataclass(frozen=True)
 class Asked:
-    """What to explain, and how thoroughly.
+    """What to explain, and how thoroughly; raises ``ConfigError`` where it cannot be done.
 
     Attributes
     ----------
@@ -61,8 +61,7 @@ class Asked:
     top: int = 10
     seed: int = 0
 
-    def check(self) -> None:
-        """Refuse what cannot be done; raises ``ConfigError``."""
+    def __post_init__(self) -> None:
         for name in self.sections:
             if name not in SECTIONS:
                 raise ConfigError(f"there is no section {name!r}; known: {', '.join(SECTIONS)}")
@@ -148,7 +147,6 @@ def explain(
     UnknownGeneError, AmbiguousGeneError, GeneSetError
         Naming the mutant that does not fit.
     """
-    asked.check()
     members = members_of(runs)
     predictor = runs[0].predictor
     checkpoint = predictor.checkpoint
