@@ -11,6 +11,7 @@ import pytest
 
 from tests.inference.explaining.models import model_like, opened, pair_of
 from tests.tiny import tiny_organism
+from wildtype.config.compose import compose
 from wildtype.errors import ConfigError, UnknownGeneError
 from wildtype.files import finite
 from wildtype.inference.explaining.explain import ONE_MODEL, Asked, Explanation, explain
@@ -25,7 +26,7 @@ from wildtype.organism import Relation
 from wildtype.organism.controls import choose_relations
 from wildtype.organism.relations import GeneGraphs
 from wildtype.runs.explain import explain_runs, open_run
-from wildtype.runs.run import Run
+from wildtype.runs.run import Run, train
 
 QUICK = Asked(sets=[["G003", "abc5"]], mutants=40, graphs=2, shuffles=20, top=3)
 
@@ -188,3 +189,27 @@ def test_what_cannot_be_asked_is_refused() -> None:
         Asked(sections=["head"])
     with pytest.raises(ConfigError, match="shuffles=1"):
         Asked(shuffles=1)
+
+
+@pytest.mark.slow
+def test_priors_that_were_trained_are_recovered(tmp_path: Path) -> None:
+    """On the core metabolism of E. coli, whose relations are read off its gene rules."""
+    words = ["data=ecoli-core-growth", "data.rows=1000", "model.layers=1", "model.heads=8",
+             "model.prior.weight=1", "model.head.heads=2", "training.epochs=8", "baselines=[]", "run.progress=false",
+             "run.replicates=10", "model.trees.bags=0", f"run.folder={tmp_path / 'run'}"]  # fmt: skip
+    train(compose(words))
+    found = explain_runs([tmp_path / "run"], Asked(sets=[["b0116", "b3731"]], mutants=100, top=3))
+    assert [head.relation for head in found.heads] == [
+        "reaction", "complex", "isozyme", "backup", "metabolite", "consecutive"
+    ]  # fmt: skip
+    for head in found.heads:
+        measure = head.average_precision
+        assert measure.found.mean > measure.random_mean + 5 * measure.random_sd, head.relation
+    assert found.heads[0].average_precision.found.mean > 0.5
+    assert {claim.kind for claim in found.layers} >= {"relation"}
+    assert found.latents is not None
+    (mutant,) = found.mutants
+    assert sum(part.integrated.mean for part in mutant.parts) == pytest.approx(
+        mutant.network.mean - mutant.baseline.mean, abs=1e-6
+    )
+    assert not found.remarks.keys() - {"general"}

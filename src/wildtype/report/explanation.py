@@ -227,7 +227,7 @@ def _print_mutant(found: MutantExplained, models: int, console: Console) -> None
     digits = _digits([part.integrated for part in found.parts])
     rows = [[p.name, _number(p.integrated, digits), _number(p.linear, digits)] for p in found.parts]
     rows.append(["sum", _number(total, digits), ""])
-    if any(found.beyond.each):
+    if any(abs(value) >= 0.5 * 10**-digits for value in found.beyond.each):
         rows.append([f"{BEYOND} (not explained)", _number(found.beyond, digits), ""])
     _rows(console, ["part of the head's input", "integrated", "linear"], (1, 2), rows)
     spread = f"; mean ± SD over {models} models" if models > 1 else ""

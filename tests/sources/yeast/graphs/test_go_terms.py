@@ -10,7 +10,7 @@ from wildtype.errors import MissingFileError
 from wildtype.organism import GeneIndex
 from wildtype.sources.yeast.graphs.go_annotations import read_annotations
 from wildtype.sources.yeast.graphs.go_terms import read_go_terms
-from wildtype.sources.yeast.graphs.ontology import read_go_table
+from wildtype.sources.yeast.graphs.ontology import GO, read_go_table
 
 
 def test_terms_are_those_of_the_table_by_gene(small, genes: GeneIndex) -> None:
@@ -25,6 +25,7 @@ def test_terms_are_those_of_the_table_by_gene(small, genes: GeneIndex) -> None:
 
 
 def test_annotations_take_the_place_of_the_table(raw, genes: GeneIndex) -> None:
+    (raw.path / GO).unlink()
     found = read_go_terms(raw.path, genes)
     annotations, _ = read_annotations(raw.path, genes)
     assert found.names == annotations.names
@@ -33,9 +34,10 @@ def test_annotations_take_the_place_of_the_table(raw, genes: GeneIndex) -> None:
     assert "without IGI, ND" in found.source
 
 
-def test_neither_is_one_sentence(tmp_path: Path, genes: GeneIndex) -> None:
+def test_neither_is_one_sentence(small, genes: GeneIndex) -> None:
+    (small.path / GO).unlink()
     with pytest.raises(MissingFileError, match="go_bp_140819"):
-        read_go_terms(tmp_path, genes)
+        read_go_terms(small.path, genes)
 
 
 @pytest.mark.real
