@@ -195,8 +195,9 @@ def test_what_cannot_be_asked_is_refused() -> None:
 def test_priors_that_were_trained_are_recovered(tmp_path: Path) -> None:
     """On the core metabolism of E. coli, whose relations are read off its gene rules."""
     words = ["data=ecoli-core-growth", "data.rows=1000", "model.layers=1", "model.heads=8",
-             "model.prior.weight=1", "model.head.heads=2", "training.epochs=8", "baselines=[]", "run.progress=false",
-             "run.replicates=10", "model.trees.bags=0", f"run.folder={tmp_path / 'run'}"]  # fmt: skip
+             "model.prior.weight=1", "model.head.heads=2", "training.epochs=8", "baselines=[]",
+             "run.progress=false", "run.replicates=10", "model.trees.bags=0",
+             f"run.folder={tmp_path / 'run'}"]  # fmt: skip
     train(compose(words))
     found = explain_runs([tmp_path / "run"], Asked(sets=[["b0116", "b3731"]], mutants=100, top=3))
     assert [head.relation for head in found.heads] == [

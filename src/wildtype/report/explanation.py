@@ -314,9 +314,9 @@ def _print_tokens(found: MutantExplained, models: int, console: Console) -> None
 
 
 def _digits(values: Sequence[OverModels]) -> int:
-    """Return the decimals at which the largest of some numbers has three digits: 2 to 8."""
+    """Return the decimals at which the largest of some numbers has three digits: 2 to 6."""
     largest = max((abs(value.mean) for value in values if not math.isnan(value.mean)), default=0.0)
-    return min(max(2 - math.floor(math.log10(largest)), 2), 8) if largest > 0 else 4
+    return min(max(2 - math.floor(math.log10(largest)), 2), 6) if largest > 0 else 4
 
 
 def _number(value: OverModels, digits: int) -> str:
