@@ -19,7 +19,7 @@ from wildtype.report.explanation import draw_latents, over_models, print_explana
 @pytest.fixture(scope="module")
 def explained(tiny_run: Path) -> Explanation:
     run = opened(tiny_run)
-    return explain([run, run], Asked(sets=[["G003", "G005"]], mutants=40, graphs=2, shuffles=20))
+    return explain([run, run], Asked(sets=[["G003", "G005"]], mutants=40, graphs=2, exchanges=20))
 
 
 def test_every_section_is_printed_with_its_agreement(explained: Explanation) -> None:

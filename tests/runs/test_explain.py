@@ -28,7 +28,7 @@ from wildtype.organism.relations import GeneGraphs
 from wildtype.runs.explain import explain_runs, open_run
 from wildtype.runs.run import Run, train
 
-QUICK = Asked(sets=[["G003", "abc5"]], mutants=40, graphs=2, shuffles=20, top=3)
+QUICK = Asked(sets=[["G003", "abc5"]], mutants=40, graphs=2, exchanges=20, top=3)
 
 
 @pytest.fixture(scope="module")
@@ -187,8 +187,8 @@ def test_bad_requests_are_refused_before_any_work(
 def test_what_cannot_be_asked_is_refused() -> None:
     with pytest.raises(ConfigError, match="no section 'head'"):
         Asked(sections=["head"])
-    with pytest.raises(ConfigError, match="shuffles=1"):
-        Asked(shuffles=1)
+    with pytest.raises(ConfigError, match="exchanges=1"):
+        Asked(exchanges=1)
 
 
 @pytest.mark.slow

@@ -58,6 +58,20 @@ class GeneSets:
             self, names=tuple(self.names[i] for i in kept), table=sparse.csr_array(self.table[:, kept])
         )
 
+    def distinct(self) -> GeneSets:
+        """Return sets of equal genes once, under the name of the first, which tells how many more there are."""
+        columns = sparse.csc_array(self.table)
+        columns.sort_indices()
+        found: dict[bytes, list[int]] = {}
+        for t, members in enumerate(np.split(columns.indices, columns.indptr[1:-1])):
+            found.setdefault(members.tobytes(), []).append(t)
+        kept = [same[0] for same in found.values()]
+        names = [
+            self.names[same[0]] + (f" (and {len(same) - 1} of the same genes)" if len(same) > 1 else "")
+            for same in found.values()
+        ]
+        return replace(self, names=tuple(names), table=sparse.csr_array(self.table[:, kept]))
+
     def shared(self) -> Relation:
         """Return the relation of genes that have a set in common; O(Σ size²) edges."""
         rows, columns = sparse.coo_array(self.table @ self.table.T).coords

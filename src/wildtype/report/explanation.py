@@ -116,7 +116,14 @@ def _against(measure: Against) -> list[str]:
 
 def _print_layers(found: Explanation, console: Console) -> None:
     several = len(found.models) > 1
-    columns = ["layer", "its free heads attend to pairs in", "fold", "untrained", "found in", "its own head"]
+    columns = [
+        "layer",
+        "its free heads attend to partners in",
+        "fold",
+        "untrained",
+        "found in",
+        "its own head",
+    ]
     rows = []
     for claim in found.layers:
         named = claim.name if claim.kind == "relation" else f"{claim.kind}: {claim.name}"
@@ -135,16 +142,18 @@ def _print_layers(found: Explanation, console: Console) -> None:
     for layer in sorted({head.layer for head in found.free}):
         trained = [head for head in found.free if head.layer == layer and head.model in found.models]
         shares = [head.attended for head in trained]
+        heads = len(shares) // len(found.models)
         _say(
             console,
-            f"layer {layer}: {len(shares) // len(found.models)} free heads"
-            f"{' per model' if several else ''}; of all genes, {min(shares):.0%} to {max(shares):.0%} are "
-            f"among the {found.asked.attended} most attended of any gene",
+            f"layer {layer}: {heads} free head{'s' if heads > 1 else ''}{' per model' if several else ''}; "
+            f"{min(shares):.0%} to {max(shares):.0%} of all genes are among the {found.asked.attended} most "
+            f"attended of any gene",
         )
     _say(
         console,
-        f"fold: pairs of a gene and one of its {found.asked.attended} most attended genes, over those of "
-        f"genes shuffled among equal degrees ({found.asked.shuffles} times), of the head where it is largest"
+        f"fold: edges from a gene to one of its {found.asked.attended} most attended genes, and genes of a "
+        f"set that attend to another of it, over what is expected if genes of equal degrees exchange lists "
+        f"({found.asked.exchanges} times), of the head where it is largest"
         f"{', mean ± SD over models' if several else ''}; untrained: with weights drawn anew, which is what "
         f"features alone make; found in: models with a free head at q < {LEVEL:g} (Benjamini-Hochberg); its "
         f"own head: which follows that relation",

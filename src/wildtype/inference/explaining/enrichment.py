@@ -1,9 +1,9 @@
-"""Do pairs of genes fall into a relation, or into sets, more often than those of genes with equal degrees?
+"""Do genes attend to their partners in a relation, or to their fellows in a set, more often than chance?
 
-Genes change places at random with others of about the same degree, so that both the pairs and the relation
-keep their shape, hubs stay hubs, and only who is who is lost. Counts of the shuffled genes are the null.
+Chance keeps what the head does and forgets who does it: every gene is given the list of another one. So a
+gene that all others attend to stays one, and what is attended to together stays together.
 
-Legend: n genes · m pairs · s shuffles · t sets.
+Legend: n genes · k attended genes of each · s exchanges · t sets.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ from wildtype.organism.gene_sets import GeneSets
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 SMALLEST_BIN = 10
-"""Genes that change places among each other, at least: fewer, and hubs would hardly move."""
+"""Genes that exchange lists among each other, at least: fewer, and those of large degree hardly would."""
 BINS = 50
 
 
 @dataclass(frozen=True)
 class Enrichment:
-    """How often pairs fall into something.
+    """How often genes attend to partners in something.
 
     Attributes
     ----------
     name : str
         Of the relation or set.
-    pairs : int
-        Pairs that do.
+    count : int
+        Pairs of a gene and one it attends to that are an edge; of a set, genes that attend to another of it.
     expected, sd : float
-        Of shuffled genes.
+        By chance.
     fold : float
-        Pairs over expected; NaN where none are expected.
+        Count over expected; NaN where none is expected.
     p, q : float
         One-sided, and adjusted for the tests made together (Benjamini & Hochberg 1995).
     """
 
     name: str
-    pairs: int
+    count: int
     expected: float
     sd: float
     fold: float
@@ -51,78 +51,82 @@ class Enrichment:
     q: float
 
 
-def shuffles(degree: Ints, count: int, draw: np.random.Generator) -> Ints:
-    """Return random places [count, n] of the genes, each among those of about its degree [n]."""
+def exchanges(degree: Ints, count: int, draw: np.random.Generator) -> Ints:
+    """Return whose list each gene is given [count, n]: that of a gene of about its degree [n]."""
     n = len(degree)
     size = max(SMALLEST_BIN, -(-n // BINS))
+    bins = np.arange(n) // size
     out = np.empty((count, n), np.int64)
     for row in out:
         order = np.lexsort((draw.random(n), degree))
-        bin_of = np.arange(n) // size
-        row[order] = order[np.lexsort((draw.random(n), bin_of))]
+        row[order] = order[np.lexsort((draw.random(n), bins))]
     return out
 
 
-def pairs_in_relation(pairs: Ints, relation: Relation, places: Ints) -> tuple[int, Floats]:
-    """Return how many pairs [m, 2] are edges, in any direction, and how many of shuffled genes are [s]."""
-    keys = edge_keys(relation)
-    found = [_held(pairs, keys, relation.n)]
-    found += [_held(place[pairs], keys, relation.n) for place in places]
-    return int(found[0]), np.array(found[1:], dtype=np.float64)
+def in_relation(attended: Ints, relation: Relation, given: Ints) -> tuple[int, Floats]:
+    """Return how many pairs of a gene and one it attends to [n, k] are edges, in any direction, and how many
+    are with the lists of other genes [s].
+    """
+    keys = _edge_keys(relation)
+    found = _held(attended, keys)
+    return found, np.array([_held(attended[own], keys) for own in given], dtype=np.float64)
 
 
-def edge_keys(relation: Relation) -> Ints:
+def _edge_keys(relation: Relation) -> Ints:
     """Return one number per edge in each direction, ascending."""
     rows, columns, _ = relation.endpoints()
     return np.unique(np.concatenate([rows * relation.n + columns, columns * relation.n + rows]))
 
 
-def _held(pairs: Ints, keys: Ints, n: int) -> int:
+def _held(attended: Ints, keys: Ints) -> int:
+    n = len(attended)
+    wanted = np.arange(n)[:, None] * n + attended
     if not len(keys):
         return 0
-    wanted = pairs[:, 0] * n + pairs[:, 1]
     return int((keys[np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)] == wanted).sum())
 
 
-def pairs_in_sets(pairs: Ints, sets: GeneSets, places: Ints) -> tuple[Ints, Floats]:
-    """Return how many pairs [m, 2] lie in each set [t], and how many of shuffled genes do [s, t]."""
-    n = sets.table.shape[0]
-    ones: Floats = np.ones(len(pairs))
-    graph = sparse.coo_array((ones, (pairs[:, 0], pairs[:, 1])), shape=(n, n)).tocsr()
+def relations_attended(names: tuple[str, ...], found: Ints, null: Floats) -> list[Enrichment]:
+    """Return what counts [r] say beside those with other genes' lists [s, r], tested together.
 
-    def count(table: sparse.csr_array) -> Floats:
-        return np.asarray((graph @ table).multiply(table).sum(0)).reshape(-1)
-
-    null = np.array([count(sparse.csr_array(sets.table[place])) for place in places])
-    return np.rint(count(sets.table)).astype(np.int64), null.reshape(len(places), len(sets))
-
-
-def chance(found: Ints, null: Floats) -> Floats:
-    """Return one-sided p-values [t] of counts, given those of shuffled genes [s, t].
-
-    The larger of two: how far out the count is among normal counts with the mean and sd of the shuffled ones
-    (t distribution, as both are estimated), and among Poisson counts of their mean. The first takes care of
-    counts that come in clumps, the second of rare ones.
+    The p-value is the larger of two: how far out the count is among normal counts of their mean and sd (t
+    distribution, as both are estimated), and among Poisson counts of their mean, for rare ones.
     """
     s = len(null)
     mean, sd = null.mean(0), null.std(0, ddof=1)
-    out = stats.poisson.sf(found - 1, mean + 1 / s)
+    rare = stats.poisson.sf(found - 1, mean + 1 / s)
     spread = sd * np.sqrt(1 + 1 / s)
     far = np.divide(found - mean, spread, out=np.full(len(mean), np.inf), where=spread > 0)
-    return np.asarray(np.maximum(out, np.where(found > mean, stats.t.sf(far, s - 1), 1.0)))
+    p = np.maximum(rare, np.where(found > mean, stats.t.sf(far, s - 1), 1.0))
+    return _enrichments(names, found, mean, sd, p)
 
 
-def enrichments(names: tuple[str, ...], found: Ints, null: Floats) -> list[Enrichment]:
-    """Return what counts [t] say beside those of shuffled genes [s, t], tested together."""
+def sets_attended(attended: Ints, sets: GeneSets) -> list[Enrichment]:
+    """Return for every set how many of its genes attend to another of it, tested together.
+
+    Of n lists, h hold a gene of the set; by chance the lists of its m genes are any m of the n, and the
+    number of those that do is hypergeometric.
+    """
+    n, k = attended.shape
+    ones: Floats = np.ones(n * k)
+    graph = sparse.csr_array((ones, attended.reshape(-1), np.arange(n + 1) * k), shape=(n, n))
+    hits = sparse.csr_array(((graph @ sets.table) > 0) * 1.0)
+    inside = np.rint(np.asarray(hits.multiply(sets.table).sum(0)).reshape(-1)).astype(np.int64)
+    able, size = np.bincount(hits.indices, minlength=len(sets)), sets.sizes
+    mean = size * able / n
+    variance = mean * (1 - able / n) * (n - size) / max(n - 1, 1)
+    p = np.asarray(stats.hypergeom.sf(inside - 1, n, able, size), np.float64)
+    return _enrichments(sets.names, inside, mean, np.sqrt(variance), p)
+
+
+def _enrichments(
+    names: tuple[str, ...], found: Ints, mean: Floats, sd: Floats, p: Floats
+) -> list[Enrichment]:
     if not len(names):
         return []
-    p = chance(found, null)
     q = stats.false_discovery_control(p)
-    mean, sd = null.mean(0), null.std(0, ddof=1)
     fold = np.divide(found, mean, out=np.full(len(mean), np.nan), where=mean > 0)
     return [
-        Enrichment(
-            name, int(found[i]), float(mean[i]), float(sd[i]), float(fold[i]), float(p[i]), float(q[i])
-        )
+        Enrichment(name, *(x[i].item() for x in (found, mean, sd, fold, p, q)))
         for i, name in enumerate(names)
     ]

@@ -39,8 +39,8 @@ class Asked:
         Genes per row that count as attended to.
     graphs : int
         Random graphs per relation.
-    shuffles : int
-        Random exchanges of genes for what free heads attend to.
+    exchanges : int
+        Random exchanges of lists between genes, for what free heads attend to.
     rows : int
         Rows that are asked per relation, at most.
     top : int
@@ -56,7 +56,7 @@ class Asked:
     mutants: int = 400
     attended: int = 10
     graphs: int = 5
-    shuffles: int = 100
+    exchanges: int = 100
     rows: int = 2000
     top: int = 10
     seed: int = 0
@@ -65,7 +65,7 @@ class Asked:
         for name in self.sections:
             if name not in SECTIONS:
                 raise ConfigError(f"there is no section {name!r}; known: {', '.join(SECTIONS)}")
-        least = {"mutants": 1, "attended": 1, "graphs": 2, "shuffles": 10, "rows": 1, "top": 1}
+        least = {"mutants": 1, "attended": 1, "graphs": 2, "exchanges": 10, "rows": 1, "top": 1}
         for name, smallest in least.items():
             if (value := getattr(self, name)) < smallest:
                 raise ConfigError(f"{name}={value} is too few: give at least {smallest}")
@@ -191,7 +191,7 @@ def explain(
                 members,
                 known,
                 attended=asked.attended,
-                count=asked.shuffles,
+                count=asked.exchanges,
                 seed=asked.seed,
                 top=asked.top,
             )

@@ -1,7 +1,7 @@
 """Free heads: what they attend to that nobody told them.
 
-The other genes that every gene attends to most are pairs; relations and gene sets that hold more of them
-than chance say what a head looks for. Heads see features of the genes, of which some come from the relations
+The other genes that a gene attends to most are its list; relations and gene sets that lists hold more of than
+chance say what a head looks for. Heads see features of the genes, of which some come from the relations
 themselves, and deeper ones what regularised heads have gathered. So the same is asked of a network like the
 first with weights drawn anew, and what training has made is the difference.
 
@@ -20,10 +20,10 @@ import torch
 from wildtype.inference.explaining.attention import Ints, most_attended
 from wildtype.inference.explaining.enrichment import (
     Enrichment,
-    enrichments,
-    pairs_in_relation,
-    pairs_in_sets,
-    shuffles,
+    exchanges,
+    in_relation,
+    relations_attended,
+    sets_attended,
 )
 from wildtype.inference.explaining.members import UNTRAINED, Member, untrained
 from wildtype.inference.explaining.over_models import OverModels
@@ -124,16 +124,16 @@ def free_heads(
     attended : int
         Genes per row that count as attended to.
     count : int
-        Shuffles of the genes.
+        Exchanges of lists between genes.
     seed : int
-        Of the shuffles.
+        Of the exchanges.
     top : int
         Sets to keep of a head, and of a layer.
     """
     n = len(members[0].checkpoint.genes)
     attended = min(attended, n - 1)
-    chosen = [s.sized(SMALLEST_SET, max(n // 20, 10)) for s in sets]
-    places: dict[str, Ints] = {}
+    chosen = [s.sized(SMALLEST_SET, max(n // 20, 10)).distinct() for s in sets]
+    given: dict[str, Ints] = {}
     found: list[tuple[FreeHead, list[tuple[str, list[Enrichment]]]]] = []
     for member in [*members, untrained(members[0], seed)]:
         assert member.run.organism is not None
@@ -143,9 +143,8 @@ def free_heads(
         for layer, (q, k) in enumerate(member.model.encoder.queries_and_keys(member.checkpoint.organism)):
             for head in [head for at, head in wanted if at == layer]:
                 best = most_attended(q[head], k[head], attended)
-                pairs = np.stack([np.repeat(np.arange(n), attended), best.reshape(-1)], axis=1)
-                related = _in_relations(pairs, graphs, places, count, seed)
-                inside = [(s.kind, _in_sets(pairs, s, places, count, seed)) for s in chosen]
+                related = _related(best, graphs, given, count, seed)
+                inside = [(s.kind, sets_attended(best, s)) for s in chosen]
                 kept = [e for _, one in inside for e in one if e.q < LEVEL]
                 kept.sort(key=lambda e: (e.q, -e.fold))
                 own = FreeHead(
@@ -160,25 +159,18 @@ def free_heads(
     return [own for own, _ in found], _claims(members, found, top)
 
 
-def _in_relations(
-    pairs: Ints, graphs: Sequence[Relation], places: dict[str, Ints], count: int, seed: int
+def _related(
+    attended: Ints, graphs: Sequence[Relation], given: dict[str, Ints], count: int, seed: int
 ) -> list[Enrichment]:
     counted = []
     for relation in graphs:
-        if relation.name not in places:
+        if relation.name not in given:
             degree = np.diff(relation.adjacency.indptr) + np.diff(relation.transpose.indptr)
-            places[relation.name] = shuffles(degree, count, generator(seed, f"shuffles/{relation.name}"))
-        counted.append(pairs_in_relation(pairs, relation, places[relation.name]))
+            given[relation.name] = exchanges(degree, count, generator(seed, f"exchanges/{relation.name}"))
+        counted.append(in_relation(attended, relation, given[relation.name]))
     found = np.array([one for one, _ in counted], np.int64)
     null = np.array([null for _, null in counted]).reshape(len(graphs), count).T
-    return enrichments(tuple(relation.name for relation in graphs), found, null)
-
-
-def _in_sets(pairs: Ints, sets: GeneSets, places: dict[str, Ints], count: int, seed: int) -> list[Enrichment]:
-    key = f"sets of {sets.kind}"
-    if key not in places:
-        places[key] = shuffles(np.diff(sets.table.indptr), count, generator(seed, f"shuffles/{key}"))
-    return enrichments(sets.names, *pairs_in_sets(pairs, sets, places[key]))
+    return relations_attended(tuple(relation.name for relation in graphs), found, null)
 
 
 def _claims(

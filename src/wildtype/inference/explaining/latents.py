@@ -295,7 +295,7 @@ def _clusters(
     labelled = tuple(checkpoint.genes.label(g) for g in range(n))
     columns = [("gene", perturbs, labelled)]
     for s in sets:
-        chosen = s.sized(2, max(n // 20, 10))
+        chosen = s.sized(2, max(n // 20, 10)).distinct()
         columns.append((chosen.kind, sparse.csr_array(((perturbs @ chosen.table) > 0) * 1.0), chosen.names))
     found = [
         [
