@@ -26,7 +26,7 @@ def test_a_table_is_read_by_any_name_and_lost_rows_are_counted(tmp_path: Path) -
     assert sets.shared().nnz == 2
     table = sparse.csr_array([[1, 0, 1, 0], [0, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1.0]])
     once = replace(sets, names=("a", "b", "c", "d"), table=table).distinct()
-    assert once.names == ("a (and 1 of the same genes)", "b", "d")
+    assert once.names == ("a (and 1 with the same genes)", "b", "d")
     np.testing.assert_array_equal(once.table.toarray(), table.toarray()[:, [0, 1, 3]])
 
 

@@ -59,7 +59,7 @@ class GeneSets:
         )
 
     def distinct(self) -> GeneSets:
-        """Return sets of equal genes once, under the name of the first, which tells how many more there are."""
+        """Return sets of equal genes once; the name of the first tells how many more there are."""
         columns = sparse.csc_array(self.table)
         columns.sort_indices()
         found: dict[bytes, list[int]] = {}
@@ -67,7 +67,7 @@ class GeneSets:
             found.setdefault(members.tobytes(), []).append(t)
         kept = [same[0] for same in found.values()]
         names = [
-            self.names[same[0]] + (f" (and {len(same) - 1} of the same genes)" if len(same) > 1 else "")
+            self.names[same[0]] + (f" (and {len(same) - 1} with the same genes)" if len(same) > 1 else "")
             for same in found.values()
         ]
         return replace(self, names=tuple(names), table=sparse.csr_array(self.table[:, kept]))
