@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.inference.explaining.models import model_like, opened, pair_of
+from tests.inference.explaining.models import checkpoint_of, model_like, opened, pair_of
 from tests.tiny import tiny_organism
 from wildtype.config.compose import compose
 from wildtype.errors import ConfigError, UnknownGeneError
 from wildtype.files import finite
 from wildtype.inference.explaining.explain import ONE_MODEL, Asked, Explanation, explain
 from wildtype.inference.explaining.members import members_of
+from wildtype.inference.predictor import Predictor
 from wildtype.models.cell_transformer.config import (
     CellTransformerConfig,
     EvidenceConfig,
@@ -106,6 +107,16 @@ def test_what_a_model_lacks_is_said(tiny_run: Path, case: str) -> None:
     assert (not found.heads) == (section == "heads")
     assert (found.latents is None) == (case == "heads=0")
     assert found.mutants[0].parts
+
+
+def test_of_a_class_the_logit_is_explained(tiny_run: Path) -> None:
+    own = checkpoint_of(tiny_run)
+    called = replace(own, phenotypes=[{**own.phenotypes[0], "form": "class"}])
+    run = replace(opened(tiny_run), predictor=Predictor(called))
+    (mutant,) = explain([run], replace(QUICK, sections=["mutants"])).mutants
+    assert mutant.unit == "logit"
+    predicted = run.predictor.predict([["G003", "G005"]])["epsilon"].iloc[0]
+    assert 1 / (1 + np.exp(-mutant.predicted.mean)) == pytest.approx(predicted, abs=1e-6)
 
 
 def test_runs_of_other_models_are_refused(tiny_run: Path) -> None:

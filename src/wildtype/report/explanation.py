@@ -14,7 +14,7 @@ from wildtype.inference.explaining.explain import SECTIONS, Explanation
 from wildtype.inference.explaining.free_heads import LEVEL, LayerClaim
 from wildtype.inference.explaining.heads import Against
 from wildtype.inference.explaining.latents import Cluster, Latents, Overrepresented
-from wildtype.inference.explaining.mutant import BEYOND, MutantExplained
+from wildtype.inference.explaining.mutant import BEYOND, LOGIT, MutantExplained
 from wildtype.inference.explaining.over_models import OverModels
 from wildtype.report.table import NONE, decimals, plain_table, plain_text
 
@@ -22,7 +22,7 @@ FORMATS = (".svg", ".png", ".pdf")
 WIDE = 110
 """Columns of a terminal below which tables leave out what JSON has, too."""
 NAMED = 3
-"""Genes and sets of a cluster that a table names; JSON has more."""
+"""Genes, sets and phenotypes of a cluster that a table names; JSON has more."""
 TITLES = {
     "heads": "Regularised heads",
     "free": "Free heads",
@@ -208,20 +208,24 @@ def _enriched(cluster: Cluster, models: int) -> str:
 
 
 def _phenotypes(cluster: Cluster) -> str:
-    return (
-        "; ".join(
-            f"{one.phenotype} {decimals(one.median, 3)} [{decimals(one.low, 3)}, {decimals(one.high, 3)}] "
-            f"({one.count:,})"
-            for one in cluster.phenotypes
-        )
-        or NONE
-    )
+    told = [
+        f"{one.phenotype} {decimals(one.median, 3)} [{decimals(one.low, 3)}, {decimals(one.high, 3)}] "
+        f"({one.count:,})"
+        for one in cluster.phenotypes[:NAMED]
+    ]
+    if len(cluster.phenotypes) > NAMED:
+        told.append(f"{len(cluster.phenotypes) - NAMED} more")
+    return "; ".join(told) or NONE
 
 
 def _print_mutant(found: MutantExplained, models: int, console: Console) -> None:
     done = ", ".join(f"{gene} {kind}" for gene, kind in zip(found.genes, found.kinds, strict=True))
     _say(console, f"{done}: {found.phenotype}, condition {found.condition}", "bold")
-    told = [f"predicted {_number(found.predicted, 4)}"]
+    said = _number(found.predicted, 4)
+    if found.unit == LOGIT:
+        chance = OverModels.of([1 / (1 + math.exp(-value)) for value in found.predicted.each])
+        said = f"probability {over_models(chance)}, a logit of {said}"
+    told = [f"predicted {said}"]
     if not math.isnan(found.measured):
         told.append(f"measured {_signed(found.measured, 4)}")
     told.append(

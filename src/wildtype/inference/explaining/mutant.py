@@ -18,6 +18,8 @@ from wildtype.inference.explaining.tokens import Token, evidence_tokens
 from wildtype.mutants import Kind, MutantTable
 
 BEYOND = "trees and equivalents"
+LOGIT = "logit"
+"""Unit of what is said of a class."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +160,7 @@ def explain_mutant(
         kinds=tuple(Kind(int(kind)).name.lower() for kind in table.kind),
         condition=first.conditions[int(table.condition[0])],
         phenotype=record["name"],
-        unit="logit" if is_class else str(record.get("unit", "")),
+        unit=LOGIT if is_class else str(record.get("unit", "")),
         measured=measured,
         predicted=OverModels.of([one.predicted for one in found]),
         network=OverModels.of([one.network for one in found]),
