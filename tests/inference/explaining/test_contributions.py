@@ -19,6 +19,7 @@ from wildtype.inference.explaining.contributions import (
 )
 from wildtype.inference.explaining.members import Member
 from wildtype.inference.explaining.tokens import evidence_tokens
+from wildtype.inference.predictor import Predictor
 from wildtype.models.cell_transformer.config import (
     CellTransformerConfig,
     EvidenceConfig,
@@ -69,6 +70,8 @@ def test_contributions_sum_to_the_prediction_less_that_of_the_wild_type(tiny_run
         assert (found.cell is None) == (case in ("without z_S", "evidence alone"))
         if found.cell is not None:
             assert found.cell.integrated.sum() == pytest.approx(found.integrated[WHOLE_CELL], abs=1e-10)
+            assert found.cell.weight.sum() == pytest.approx(1)
+            assert found.cell.weight_before.sum() == pytest.approx(1)
             assert found.cell.linear_change.sum() == pytest.approx(found.linear[WHOLE_CELL], abs=1e-10)
 
 
@@ -142,8 +145,12 @@ def test_weights_of_evidence_are_those_it_is_pooled_by(tiny_run: Path) -> None:
     assert float(far.mean(-1).sum()) == pytest.approx(1 - null_two.mean)
 
 
-def test_evidence_is_named_with_what_was_measured(tiny_run: Path) -> None:
+@pytest.mark.parametrize("mean", [0.0, 3.0])
+def test_evidence_is_named_with_what_was_measured(tiny_run: Path, mean: float) -> None:
+    """Whatever the labels scatter around: far from 0, values are evidence less their mean."""
     one = member(tiny_run, CASES["everything"])
+    checkpoint = replace(one.checkpoint, mean=np.array([mean]))
+    one = replace(one, run=replace(one.run, predictor=Predictor(checkpoint)))
     known = one.checkpoint.known
     tokens, _, _ = evidence_tokens([one], mutant(3, 5), 0, 1000)
     names = one.checkpoint.genes

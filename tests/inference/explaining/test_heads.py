@@ -12,7 +12,8 @@ from scipy import sparse
 
 from tests.inference.explaining.models import model_like, opened
 from tests.tiny import tiny_organism
-from wildtype.inference.explaining.free_heads import free_heads, free_places
+from wildtype.inference.explaining.enrichment import Enrichment
+from wildtype.inference.explaining.free_heads import FreeHead, free_heads, free_places, layer_claims
 from wildtype.inference.explaining.heads import regularised_heads
 from wildtype.inference.explaining.members import UNTRAINED, Member, members_of
 from wildtype.models.cell_transformer.config import (
@@ -136,3 +137,15 @@ def test_a_set_that_a_free_head_looks_up_is_found(tiny_run: Path) -> None:
     assert [claim.name for claim in claims if claim.kind == "term"] == ["planted [red]"]
     assert [own.name for own in heads[0].sets] == ["planted [red]"]
     assert "shared term" in [own.name for own in heads[0].relations]
+
+
+def test_what_an_untrained_network_shows_is_found_in_no_model(tiny_run: Path) -> None:
+    (one,) = members_of([opened(tiny_run)])
+    shown = Enrichment("physical", 9, 1.0, 1.0, 9.0, 1e-9, 1e-9)
+    found = [
+        (FreeHead(label, 0, 0, 0.5, (), ()), [("relation", [enriched]), ("term", [enriched])])
+        for label, enriched in (("1", replace(shown, fold=1.1, q=0.5)), (UNTRAINED, shown))
+    ]
+    (claim,) = layer_claims([one], found, 5)
+    assert (claim.kind, claim.found_in, claim.models) == ("relation", 0, 1)
+    assert (claim.fold.each, claim.untrained) == ((1.1,), 9.0)

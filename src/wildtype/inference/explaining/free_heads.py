@@ -156,7 +156,7 @@ def free_heads(
                     tuple(kept[:top]),
                 )
                 found.append((own, [("relation", related), *inside]))
-    return [own for own, _ in found], _claims(members, found, top)
+    return [own for own, _ in found], layer_claims(members, found, top)
 
 
 def _related(
@@ -173,7 +173,7 @@ def _related(
     return relations_attended(tuple(relation.name for relation in graphs), found, null)
 
 
-def _claims(
+def layer_claims(
     members: Sequence[Member],
     found: Sequence[tuple[FreeHead, list[tuple[str, list[Enrichment]]]]],
     top: int,
