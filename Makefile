@@ -2,10 +2,11 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+CODE   := src tests tools docs/notebooks
 # Publishers' files for the tests on real yeast data; tests that need them say so when the folder is not there.
 export WILDTYPE_MIRROR ?= $(abspath ../shared/data/yeast)
 
-.PHONY: help install dev browser demo test test-slow audit sbom lint clean
+.PHONY: help install dev browser demo test test-slow docs picture wheel audit sbom lint clean
 .DEFAULT_GOAL := help
 
 help: ## show the targets
@@ -33,14 +34,30 @@ demo: $(VENV)/.installed ## train the cell transformer and every baseline on the
 	$(BIN)/wildtype train data=ecoli-core-growth run.folder=runs/demo run.overwrite=true
 
 test: $(VENV)/.dev ## linters, types and the test suite (under 5 minutes on 2 cores)
-	$(BIN)/ruff check src tests
-	$(BIN)/ruff format --check src tests
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/mypy
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow'
 
 test-slow: $(VENV)/.dev ## the tests marked slow (under 25 minutes on 2 cores)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m 'slow and not alone' --durations 10
 	$(BIN)/python -m pytest -m alone
+
+docs: $(VENV)/.dev ## build the documents as a site in dist/docs (without the network)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo dist/docs/index.html
+
+picture: $(VENV)/.installed ## draw the rooms of the package and their imports anew: docs/images/rooms.svg
+	$(BIN)/python tools/rooms.py
+
+wheel: ## build the wheel in dist/, install it into an empty environment and train with it
+	rm -rf dist/wildtype-*.whl build
+	$(PYTHON) -m venv --clear $(VENV)-release/wheel
+	$(VENV)-release/wheel/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w dist .
+	$(VENV)-release/wheel/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/wildtype-*.whl
+	cd $$(mktemp -d) && WILDTYPE_CACHE=$$PWD/cache $(abspath $(VENV)-release)/wheel/bin/wildtype train data.rows=1000 \
+	  training.epochs=1 model.trees.bags=0 'baselines=[mean]' run.replicates=50 run.folder=run
+	@ls dist/wildtype-*.whl
 
 audit: $(VENV)-release/.tools ## look the pinned versions up in the database of known vulnerabilities (needs the internet)
 	$(VENV)-release/bin/pip-audit --strict --no-deps --disable-pip -r constraints.txt
@@ -59,8 +76,8 @@ $(VENV)-release/.tools:
 	@touch $@
 
 lint: $(VENV)/.dev ## format the code and check it
-	$(BIN)/ruff format src tests
-	$(BIN)/ruff check --fix src tests
+	$(BIN)/ruff format $(CODE)
+	$(BIN)/ruff check --fix $(CODE)
 	$(BIN)/mypy
 
 clean: ## remove .venv and everything built

@@ -20,7 +20,7 @@ ARROWS: dict[str, set[str]] = {
     "training": {"models", "phenotypes"},
     "evaluation": {"phenotypes", "models"},
     "inference": {"models", "evaluation"},
-    "profiling": {"training", "models"},
+    "profiling": {"training", "models", "inference"},  # benches measure what users run
     "report": {"evaluation", "inference", "profiling"},
     "config": {"models", "training"},  # the settings' dataclasses, which stand beside what they set
     "runs": {"report", "sources", "config"},

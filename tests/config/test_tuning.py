@@ -48,6 +48,7 @@ def test_ranges_choices_and_the_base(tmp_path: Path) -> None:
         ("{seed: [1, 2]}", "rows that are compared must stay the same"),
         ("{}", "space: write setting: range"),
         ("[]", "space: write setting: range"),
+        (f"{{model.layers: [{'9' * 5000}]}}", "is not YAML"),
     ],
 )
 def test_wrong_files_are_one_sentence(tmp_path: Path, space: str, message: str) -> None:

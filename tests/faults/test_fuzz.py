@@ -2,9 +2,9 @@
 
 Parsers of publishers' files are fuzzed in tests/sources/fuzz. Every test here tries some rounds; for longer,
 
-    WILDTYPE_FUZZ_SECONDS=600 pytest -m slow tests/faults/test_fuzz.py
+    WILDTYPE_FUZZ_SECONDS=600 pytest -s -m slow tests/faults/test_fuzz.py
 
-A round is named by its number, so that what was found is found again.
+says how many rounds were tried. A round is named by its number, so that what was found is found again.
 """
 
 from __future__ import annotations
@@ -66,6 +66,7 @@ def rounds(name: str, number: int = ROUNDS) -> Iterator[random.Random]:
     end = time.monotonic() + SECONDS
     for i in count():
         if time.monotonic() > end if SECONDS else i >= number:
+            print(f"{name}: {i:,} rounds")
             return
         yield random.Random(f"{name}, round {i}")
 

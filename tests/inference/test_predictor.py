@@ -1,17 +1,22 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import wildtype as wt
 from tests.command import assert_one_sentence, wildtype
 from tests.tiny import tiny_dataset
 from wildtype.errors import CheckpointError, ConfigError, GeneSetError, SourceError, UnknownGeneError
+from wildtype.inference.own_evidence import read_evidence
 from wildtype.inference.predictor import Predictor
 from wildtype.inference.sets import parse_set, read_lines, read_sets
+from wildtype.mutants import MutantTable
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +40,19 @@ def test_measured_value_is_shown(predictor: Predictor) -> None:
     row = pair.sets().index((3, 5))
     assert frame["epsilon_measured"].iloc[0] == pytest.approx(pair.value[row])
     assert np.isnan(frame["epsilon_measured"].iloc[1])
+
+
+def test_measured_value_is_that_of_the_condition(predictor: Predictor) -> None:
+    known = predictor.checkpoint.known
+    more = MutantTable.from_sets([(3, 5), (3, 5)], value=[2.0, 4.0], phenotype=[1, 1], condition=[1, 1])
+    table = MutantTable.concatenate([known.table, more])
+    part = np.append(known.part, [0, 0]).astype(np.uint8)
+    checkpoint = replace(predictor.checkpoint, known=replace(known, table=table, part=part))
+    asked = predictor.table([["G003", "G005"]] * 3)
+    asked.condition[:] = [1, 0, 2]
+    measured = Predictor(checkpoint).predict_table(asked)["epsilon_measured"]
+    plain = predictor.predict([["G003", "G005"]])["epsilon_measured"].iloc[0]
+    np.testing.assert_array_equal(measured, [3.0, plain, np.nan])
 
 
 def test_essential_gene_is_named_and_taken_as_reduced(predictor: Predictor) -> None:
@@ -128,6 +146,13 @@ def test_written_sets() -> None:
     assert read_lines(["A B\n", "\n", "C\n"]) == [["A", "B"], ["C"]]
     with pytest.raises(SourceError, match="no gene set"):
         read_lines(["", " \n"])
+
+
+def test_what_pandas_noted_in_a_parquet_file_is_not_needed(tmp_path: Path) -> None:
+    table = pa.table({"genes": ["A,B"], "value": [0.5]})
+    pq.write_table(table.replace_schema_metadata({"pandas": '{"columns": 3}'}), tmp_path / "noted.parquet")
+    assert read_sets(tmp_path / "noted.parquet") == [["A", "B"]]
+    assert read_evidence(tmp_path / "noted.parquet")["value"].tolist() == [0.5]
 
 
 def test_files_of_sets(tmp_path: Path) -> None:

@@ -194,8 +194,9 @@ def test_unknown_setting_in_a_config_is_refused(copy: Path) -> None:
     record = json.loads((copy / "config.json").read_text())
     record["settings"]["_target_"] = "os.system"
     (copy / "config.json").write_text(json.dumps(record))
-    with pytest.raises(CheckpointError, match="damaged"):
+    with pytest.raises(CheckpointError, match="damaged") as caught:
         load_checkpoint(copy)
+    assert "\n" not in str(caught.value)
 
 
 def test_missing_run_is_one_sentence(tmp_path: Path) -> None:

@@ -24,6 +24,12 @@ def test_take_equals_python(sets: list[list[int]], data: st.DataObject) -> None:
     assert taken.value.tolist() == [float(r) for r in rows]
 
 
+@given(SETS, st.sets(st.integers(0, 12)))
+def test_inside_equals_python(sets: list[list[int]], among: set[int]) -> None:
+    inside = table(sets).inside(sorted(among))
+    assert inside.tolist() == [set(genes) <= among for genes in sets]
+
+
 @given(SETS)
 @settings(deadline=None)
 def test_set_id_is_equal_exactly_for_equal_sets(sets: list[list[int]]) -> None:

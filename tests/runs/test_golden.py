@@ -24,6 +24,8 @@ from wildtype.runs.run import train
 GOLDEN = Path(__file__).with_name("golden.json")
 TOLERANCE = {"pearson": 0.02, "rmse": 0.003, "prediction": 0.005}
 """Between machines, orders of sums differ, and training makes more of that. Labels have an sd of 0.066."""
+STEPS = 3
+"""Times as much is let pass of trees, where a sum that differs a little may fall on a cut's other side."""
 CASES = {
     **{name: [f"model={name}", *SMALL[name], "baselines=[]"] for name in MODELS},
     "cell_transformer, everything on": [
@@ -56,6 +58,7 @@ def test_golden(case: str, tmp_path: Path) -> None:
         golden = json.loads(GOLDEN.read_text()) if GOLDEN.exists() else {}
         GOLDEN.write_text(json.dumps(golden | {case: found}, indent=1, sort_keys=True) + "\n")
     golden = json.loads(GOLDEN.read_text())[case]
+    times = STEPS if any(word.startswith("model.trees") for word in words) else 1
     assert golden.keys() == found.keys()
     for model, figures in golden.items():
         assert figures.keys() == found[model].keys()
@@ -64,7 +67,11 @@ def test_golden(case: str, tmp_path: Path) -> None:
                 assert found[model][name] is None
             else:
                 np.testing.assert_allclose(
-                    found[model][name], value, atol=TOLERANCE[name], rtol=0, err_msg=f"{model}, {name}"
+                    found[model][name],
+                    value,
+                    rtol=0,
+                    atol=times * TOLERANCE[name],
+                    err_msg=f"{model}, {name}",
                 )
 
 

@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -87,6 +88,10 @@ class Executor:
         self.run = lambda: function(*args, **kwargs)
         return SimpleNamespace(job_id="4711")
 
+    def map_array(self, function: Callable[..., object], *columns: list[Any]) -> list[SimpleNamespace]:
+        self.tasks = [partial(function, *row) for row in zip(*columns, strict=True)]
+        return [SimpleNamespace(job_id=f"4711_{i}") for i in range(len(self.tasks))]
+
 
 @pytest.fixture
 def submitit(monkeypatch: pytest.MonkeyPatch) -> type[Executor]:
@@ -130,7 +135,8 @@ def test_the_whole_script(cluster: Path) -> None:
         "module load cuda",
         "",
         f"srun --unbuffered --output '{work}/logs/%j_%t_log.out' --error '{work}/logs/%j_%t_log.err' "
-        f"--cpus-per-task=6 apptainer exec 'my image.sif' {cluster}/bin/wildtype profile step seed=1",
+        f"--cpus-per-task=6 --kill-on-bad-exit=1 apptainer exec 'my image.sif' {cluster}/bin/wildtype "
+        f"profile step seed=1",
     ]
 
 
@@ -285,6 +291,33 @@ def test_what_submitit_does_when_time_is_up(
     assert back[1:] == (["wildtype"], "/", ["x"])
 
 
+MANY = ["train", "--multirun", "seed=1,2,3", "run.folder=runs/it's"]
+
+
+def test_runs_of_one_line_are_the_tasks_of_an_array(cluster: Path) -> None:
+    preset = Preset(at_once=2, requeue=60)
+    text = submit([*MANY, "--slurm"], preset, folder=Path("logs"), dry_run=True, tasks=3)
+    assert {"#SBATCH --array=0-2%2", "#SBATCH --requeue"} <= set(directives(text))
+    assert "%A_%a_0_log.out" in text
+    assert "%j" not in text
+    done = subprocess.run(
+        ["bash"], input=text, text=True, check=False, cwd=cluster,
+        env={**os.environ, "SLURM_ARRAY_TASK_ID": "1", "SLURM_RESTART_COUNT": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert called(cluster)[1] == ["train", "--only", "1", *MANY[1:]]  # and goes on by itself
+    assert "--array=0-2\n" in submit(MANY, Preset(), folder=Path("logs"), dry_run=True, tasks=3)
+
+
+def test_submitit_gets_the_same_tasks(cluster: Path, submitit: type[Executor]) -> None:
+    assert submit(MANY, Preset(at_once=2), folder=Path("logs"), tasks=3) == "4711"
+    executor = submitit.last
+    assert executor.parameters["array_parallelism"] == 2
+    assert len(executor.tasks) == 3
+    executor.tasks[2]()
+    assert called(cluster) == (str(cluster / "my work"), ["train", "--only", "2", *MANY[1:]])
+
+
 def test_a_run_that_could_not_be_found_again_is_not_requeued(cluster: Path) -> None:
     with pytest.raises(ConfigError, match=r"name it with run\.folder="):
         submit(["train", "seed=1"], REQUEUE, folder=Path("logs"), dry_run=True)
@@ -355,14 +388,16 @@ def test_every_field_is_a_key_and_what_is_left_out_keeps_its_default(tmp_path: P
     path = tmp_path / "p.yaml"
     path.write_text(
         "partition: gpu\naccount: on\nqos: '1'\nconstraint:\nnodes: 2\ngpus: 0\ngpu_type: a100\ncpus: 4\n"
-        "memory_gib: 0\ntime: 1:30:00\nrequeue: 90\nmail: ~\nmail_events: [FAIL]\nextra:\n  - --exclusive\n"
+        "memory_gib: 0\ntime: 1:30:00\nrequeue: 90\nat_once: 7\nmail: ~\nmail_events: [FAIL]\n"
+        "extra:\n  - --exclusive\n"
         "setup:\n  - |\n    module load a\n    module load b\n"
         "prefix: apptainer exec i.sif\nprogram: wildtype\n"
     )
     preset = read_preset(path)
     assert dataclasses.asdict(preset) == {
         "partition": "gpu", "account": "on", "qos": "1", "constraint": "", "nodes": 2, "gpus": 0,
-        "gpu_type": "a100", "cpus": 4, "memory_gib": 0, "time": "1:30:00", "requeue": 90, "mail": "",
+        "gpu_type": "a100", "cpus": 4, "memory_gib": 0, "time": "1:30:00", "requeue": 90,
+        "at_once": 7, "mail": "",
         "mail_events": ("FAIL",), "extra": ("--exclusive",), "setup": ("module load a\nmodule load b\n",),
         "prefix": "apptainer exec i.sif", "program": "wildtype",
     }  # fmt: skip

@@ -116,10 +116,12 @@ def test_hopeless_trials_are_cut_short_and_impossible_ones_fail(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "plan.yaml"
-    path.write_text(PLAN.replace("model.layers: [0, 1]", "model.heads: [4, 8]\n  model.width: [16, 20]"))
+    space = "training.learning_rate: [0.01, 1.0e-9]\n  model.heads: [4, 8]\n  model.width: [16, 20]\n"
+    base = PLAN.partition("training.learning_rate")[0].replace("[data", "[training.learning_rate=0.01, data")
+    path.write_text(base + space)  # one rate learns nothing, and 8 heads do not divide a width of 20
     plan = read_tuning(str(path))
     monkeypatch.setattr(tuning, "STARTUP", 1)
-    found = search(plan, tmp_path / "s", 8)
+    found = search(plan, tmp_path / "s", 12)
     states = {trial.state for trial in found.trials}
     assert states == {"finished", "cut short", "failed"}
     for trial in found.trials:

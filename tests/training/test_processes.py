@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -58,6 +59,31 @@ def test_two_processes_train_what_one_trains(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-2000:]
     same(alone, Run(tmp_path / "2"))
     assert not list((tmp_path / "2").glob("member-*"))
+
+
+def test_two_tasks_of_srun_train_what_one_trains(tmp_path: Path) -> None:
+    """Processes with the variables that srun gives its tasks, and none of torchrun's."""
+    alone = train(compose(settings("dango", tmp_path / "1")), dataset=tiny_dataset())
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    job = {
+        "SLURM_JOB_ID": "4711", "SLURM_NTASKS": "2", "SLURM_NTASKS_PER_NODE": "2", "SLURM_NNODES": "1",
+        "SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_NUM_NODES": "1", "SLURM_STEP_TASKS_PER_NODE": "2",
+        "SLURM_NODEID": "0", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "OMP_NUM_THREADS": "1",
+    }  # fmt: skip
+    command = [sys.executable, "-m", "tests.training.in_processes", *settings("dango", tmp_path / "2")]
+    tasks = [
+        subprocess.Popen(
+            command, cwd=ROOT, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, **job, "SLURM_PROCID": str(i), "SLURM_LOCALID": str(i)},
+        )
+        for i in range(2)
+    ]  # fmt: skip
+    for task in tasks:
+        _, said = task.communicate(timeout=300)
+        assert task.returncode == 0, said[-2000:]
+    same(alone, Run(tmp_path / "2"))
 
 
 @pytest.mark.parametrize("name", ["cell_transformer", "dango"])

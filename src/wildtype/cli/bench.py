@@ -63,6 +63,23 @@ def dango(
     )  # fmt: skip
 
 
+@app.command()
+def screen(
+    nodes: int = 6607, relations: int = 9, edges: int = 2_500_000, candidates: int = 1000, order: int = 3,
+    width: int = 64, heads: int = 4, pieces: int = 5, seed: int = 0, reference: Reference = True,
+    json: Json = False,
+) -> None:  # fmt: skip
+    """A screen of all triples of a list, by products of matrices and set by set, against one by one."""
+    from wildtype.profiling.benches.screen import bench_screen
+
+    _show(
+        bench_screen(
+            nodes=nodes, relations=relations, edges=edges, candidates=candidates, order=order, width=width,
+            heads=heads, pieces=pieces, seed=seed, reference=reference,
+        ), json,
+    )  # fmt: skip
+
+
 @app.command("difference-gnn")
 def difference_gnn(
     nodes: int = 6607, relations: int = 9, edges: int = 2_530_000, width: int = 64, layers: int = 3,

@@ -51,12 +51,13 @@ def command(
     if agreement:
         asked["agreement"] = _agreement(runs, json)
     if not asked:
-        _comparison(runs, markdown, each, json)
+        show_comparison(runs, markdown, each, json)
     elif json:
         print_json(asked)
 
 
-def _comparison(runs: list[Path], markdown: bool, each: bool, json: bool) -> None:
+def show_comparison(runs: list[Path], markdown: bool, each: bool, json: bool) -> None:
+    """Print the table of a run, or what several reached over their seeds."""
     from wildtype.evaluation.summary import summarise
     from wildtype.report.summary import print_summary, summary_to_markdown
     from wildtype.report.table import print_comparison, to_markdown

@@ -23,6 +23,7 @@ from wildtype.cli import (
     profile,
     reproduce,
     screen,
+    serve,
     train,
     tune,
 )
@@ -49,6 +50,7 @@ app.command("explain")(explain.command)
 app.command("reproduce")(reproduce.command)
 app.add_typer(bench.app, name="bench", help="Measure the fast formulations against their plain definitions.")
 app.add_typer(profile.app, name="profile", help="Where the time of a training run goes.")
+app.command("serve")(serve.command)
 app.command("doctor")(doctor.command)
 
 

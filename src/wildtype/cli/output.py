@@ -44,17 +44,19 @@ def give_frame(frame: pd.DataFrame, output: Path | None, as_json: bool) -> None:
     """Write a table to a file, in the format that its ending says and whole or not at all; or print it: for a
     person on a terminal, else as CSV or JSON.
     """
+    from wildtype.inference.files import frame_to_csv
+
     if output is None:
         if as_json:
             typer.echo(frame.to_json(orient="records", indent=2))
         elif console().is_terminal:
             console().print(frame.to_string(index=False))
         else:
-            typer.echo(frame.to_csv(index=False), nl=False)
+            typer.echo(frame_to_csv(frame), nl=False)
         return
     with writing(output) as path:
         if output.suffix == ".csv":
-            frame.to_csv(path, index=False)
+            path.write_text(frame_to_csv(frame), encoding="utf-8", newline="")
         elif output.suffix == ".json":
             frame.to_json(path, orient="records", indent=2)
         else:

@@ -14,8 +14,10 @@ Prefix = Annotated[str, typer.Option("--prefix", help="Wrap the command, as in '
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the sbatch script and submit nothing.")]
 
 
-def submitted(slurm: bool, preset: str, prefix: str, dry_run: bool) -> bool:
-    """Submit the command that is running if it is to be, and say whether it was."""
+def submitted(slurm: bool, preset: str, prefix: str, dry_run: bool, tasks: int = 0) -> bool:
+    """Submit the command that is running if it is to be, as an array of so many tasks if it is many runs, and
+    say whether it was.
+    """
     if not slurm and not dry_run:
         return False
     from wildtype.runs.presets import Preset, read_preset
@@ -27,6 +29,8 @@ def submitted(slurm: bool, preset: str, prefix: str, dry_run: bool) -> bool:
         folder=Path("runs/slurm"),
         prefix=prefix,
         dry_run=dry_run,
+        tasks=tasks,
     )
-    typer.echo(found if dry_run else f"submitted as job {found}", nl=not found.endswith("\n"))
+    array = f", an array of {tasks} tasks" if tasks else ""
+    typer.echo(found if dry_run else f"submitted as job {found}{array}", nl=not found.endswith("\n"))
     return True

@@ -19,6 +19,15 @@ def command(
     show: Annotated[
         bool, typer.Option("--settings", help="Print all settings as they would be used, and stop.")
     ] = False,
+    multirun: Annotated[
+        bool,
+        typer.Option(
+            "--multirun", "-m", help="Settings may have several values, as in seed=1,2,3: train every choice."
+        ),
+    ] = False,
+    only: Annotated[
+        int, typer.Option(help="With --multirun: this run alone, from 0, as tasks of a job array are told.")
+    ] = -1,
     json: Json = False,
     slurm: Slurm = False,
     preset: PresetFile = "",
@@ -28,6 +37,9 @@ def command(
     """Train on a dataset, compare with every baseline on the same split, and save the run."""
     from wildtype.config.compose import compose
 
+    if multirun:
+        _many(settings or [], only, json, slurm, preset, prefix, dry_run)
+        return
     config = compose(settings or [])
     if show:
         from omegaconf import OmegaConf
@@ -53,3 +65,23 @@ def command(
         for comparison in run.tables().values():
             print_comparison(comparison, console())
     notes().print(f"run: {run.path}", soft_wrap=True)
+
+
+def _many(
+    settings: list[str], only: int, json: bool, slurm: bool, preset: str, prefix: str, dry_run: bool
+) -> None:
+    from wildtype.config.multirun import runs_of
+    from wildtype.errors import ConfigError
+
+    runs = runs_of(settings)
+    if only >= len(runs):
+        raise ConfigError(f"--only {only}: there are {len(runs)} runs, counted from 0")
+    if submitted(slurm, preset, prefix, dry_run, tasks=len(runs)):
+        return
+    from wildtype.cli.evaluate import show_comparison
+    from wildtype.runs.multirun import multirun
+    from wildtype.training.world import world
+
+    done = multirun(runs if only < 0 else runs[only : only + 1], notes().print)
+    if world().leads:
+        show_comparison([run.path for run in done], markdown=False, each=False, json=json)

@@ -48,7 +48,7 @@ def read_plan(what: str, kind: str, parts: Sequence[str], *, needed: str) -> tup
         found: Any = _Once(path.read_text(encoding="utf-8")).get_single_data()
     except FileNotFoundError:
         raise ConfigError(f"there is no file {what!r}: check the path") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # a number of 5,000 digits is a ValueError
         raise ConfigError(f"{what!r} is not YAML ({reason_of(error)}): mend it") from error
     where = f"{kind} {what!r}"
     if not isinstance(found, dict) or set(found) - set(parts) or needed not in found:

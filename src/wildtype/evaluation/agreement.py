@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wildtype.errors import CheckpointError, ConfigError
+from wildtype.errors import CheckpointError, ConfigError, reason_of
 from wildtype.evaluation.metrics import Floats, Undefined, pearson_statistic
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def read_predictions(folder: str | Path) -> TestPredictions:
         ) from error
     except (ValueError, KeyError, TypeError, AttributeError, OSError, StopIteration) as error:
         raise CheckpointError(
-            f"the predictions in {str(folder)!r} are damaged ({error}): train again"
+            f"the predictions in {str(folder)!r} are damaged ({reason_of(error)}): train again"
         ) from error
     frame = frame.rename(columns={model: "predicted"}).groupby(KEYS, dropna=False).mean()
     return TestPredictions(str(folder), model, dataset, sha, frame)

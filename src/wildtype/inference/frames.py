@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from wildtype.errors import ConfigError
 from wildtype.evaluation.conformal import check_level
 from wildtype.inference.expected_fitness import expected_fitness
-from wildtype.models.known import Known
 from wildtype.mutants import Kind, MutantTable
 from wildtype.mutants.index import SetIndex
 
@@ -53,9 +52,11 @@ def predicted_frame(
     for rows, reason in () if around is None else around.reasons:
         for row in rows.tolist():
             notes[row].append(reason)
+    near = known.table.take(known.table.inside(table.gene))
     for output in checkpoint.outputs:
         if output.form != "gene":
-            columns[f"{output.name}_measured"] = _measured(known, table, output.name)
+            number = known.phenotypes.index(output.name)
+            columns[f"{output.name}_measured"] = _measured(near, table, number)
     if as_ == "fitness":
         expected = expected_fitness(checkpoint, table, values)
         columns["fitness_expected"], columns["fitness_expected_sd"] = expected.fitness, expected.sd
@@ -76,13 +77,17 @@ def predicted_frame(
     return pd.DataFrame(columns)
 
 
-def _measured(known: Known, table: MutantTable, phenotype: str) -> NDArray[np.float64]:
-    """Return the known value of each row's gene set (mean over kinds), NaN where there is none."""
-    rows = np.flatnonzero(known.table.phenotype == known.phenotypes.index(phenotype))
-    if not rows.size:
-        return np.full(len(table), np.nan)
-    values = known.table.take(rows)
-    _, first, group = np.unique(values.set_id, return_index=True, return_inverse=True)
-    mean = np.bincount(group, weights=values.value) / np.bincount(group)
-    found = SetIndex(values.take(first)).find(table)
-    return np.where(found >= 0, mean[found], np.nan)
+def _measured(known: MutantTable, table: MutantTable, phenotype: int) -> NDArray[np.float64]:
+    """Return the known value of each row's gene set in its condition (mean over kinds), NaN without one."""
+    out = np.full(len(table), np.nan)
+    for condition in np.unique(table.condition):
+        rows = np.flatnonzero((known.phenotype == phenotype) & (known.condition == condition))
+        if not rows.size:
+            continue
+        values = known.take(rows)
+        _, first, group = np.unique(values.set_id, return_index=True, return_inverse=True)
+        mean = np.bincount(group, weights=values.value) / np.bincount(group)
+        asked = np.flatnonzero(table.condition == condition)
+        found = SetIndex(values.take(first)).find(table.take(asked))
+        out[asked] = np.where(found >= 0, mean[found], np.nan)
+    return out

@@ -5,6 +5,7 @@ Legend: n genes of the model · a appended genes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -87,6 +88,14 @@ class ExtendedPredictor(Predictor):
         """Return which rows name an added gene."""
         first = len(self.base.genes)
         return np.asarray(np.bincount(table.row, weights=table.gene >= first, minlength=len(table)) > 0)
+
+    def combinations(
+        self, gene: NDArray[np.int64], kind: NDArray[np.uint8], order: int, condition: int = 0
+    ) -> Callable[[NDArray[np.int64]], NDArray[np.float64]] | None:
+        """Return the base's way where no member is an added gene, else None."""
+        if (gene >= len(self.base.genes)).any():
+            return None
+        return self.base.combinations(gene, kind, order, condition)
 
     def predict_with_sd(self, table: MutantTable) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return every phenotype and its sd [M, p]; of mutants without an added gene, those of the base."""

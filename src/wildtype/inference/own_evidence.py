@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wildtype.errors import ConfigError, SourceError, shown
+from wildtype.inference.files import read_frame
 from wildtype.inference.sets import COLUMN, parse_set, to_table
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.known import GIVEN
@@ -35,19 +36,7 @@ def read_evidence(path: str | Path) -> pd.DataFrame:
     SourceError
         If the file is missing or cannot be read as a table.
     """
-    import pandas as pd
-
-    path = Path(path)
-    if not path.is_file():
-        raise SourceError(f"there is no file {str(path)!r} to read evidence from: check the path")
-    try:
-        names = dict.fromkeys((COLUMN, "condition", "phenotype"), str)
-        return pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, dtype=names)
-    except (ValueError, OSError, EOFError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise SourceError(
-            f"{str(path)!r} cannot be read as a table ({reason}): give CSV or Parquet"
-        ) from error
+    return read_frame(path, "evidence", dict.fromkeys((COLUMN, "condition", "phenotype"), str))
 
 
 def with_evidence(checkpoint: Checkpoint, frame: pd.DataFrame, kinds: NDArray[np.uint8]) -> Checkpoint:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.errors import GeneSetError, SourceError
+from wildtype.inference.files import read_frame
 from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import GeneIndex
 
@@ -35,18 +36,7 @@ def read_sets(path: str | Path) -> list[list[str]]:
     SourceError
         If the file is missing, unreadable, empty, or has no such column.
     """
-    import pandas as pd
-
-    path = Path(path)
-    if not path.is_file():
-        raise SourceError(f"there is no file {str(path)!r} to read gene sets from: check the path")
-    try:
-        frame = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, dtype=str)
-    except (ValueError, OSError, EOFError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise SourceError(
-            f"{str(path)!r} cannot be read as a table ({reason}): give CSV or Parquet"
-        ) from error
+    frame = read_frame(path, "gene sets")
     if COLUMN not in frame.columns:
         found = ", ".join(map(repr, frame.columns))
         raise SourceError(

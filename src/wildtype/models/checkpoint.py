@@ -9,6 +9,7 @@
     known.npz              measured mutants, and the part of the split that each was in
     calibration.npz        what the model says of its validation rows, for intervals; older ones lack it
     format_version         4
+    model_card.md          all this for people; nothing reads it, and older ones lack it
 
 A checkpoint of the cell transformer encodes the wild type from features and weights alone; of the graphs it
 holds what looking up evidence takes. Formats 1 (the cell transformer alone), 2 (without evidence) and 3
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -33,12 +35,14 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from scipy.special import expit
 
-from wildtype.errors import CheckpointError, ConfigError, GeneSetError
+from wildtype.errors import CheckpointError, ConfigError, GeneSetError, reason_of
 from wildtype.files import sha256_of_file, write_json, write_tensors, write_text, writing_folder
 from wildtype.models.cell_transformer.head import MAX_ORDER
 from wildtype.models.ensemble import Ensemble
-from wildtype.models.interface import Model, OrganismTensors, Output, WildType
+from wildtype.models.interface import Members, Model, OrganismTensors, Output, WildType
 from wildtype.models.known import Known, evidence_index
+from wildtype.models.model_card import FILE as CARD
+from wildtype.models.model_card import model_card
 from wildtype.models.organism_storage import from_tensors, to_tensors
 from wildtype.models.registry import config_class, make_model
 from wildtype.models.validation_rows import FILE as CALIBRATION
@@ -149,14 +153,43 @@ class Checkpoint:
             out[start:stop] = said.mean.double().numpy()
             if said.sd is not None:
                 spread[start:stop] = said.sd.double().numpy()
-        out, spread = self.mean + self.sd * out, np.abs(self.sd) * spread
+        out = self._in_units(out)
+        spread *= np.abs(self.sd)
         for p, output in enumerate(self.outputs):
-            if output.form == "class":  # of logits; the spread follows to first order
-                out[:, p] = expit(out[:, p])
+            if output.form == "class":  # the spread of logits, to first order
                 spread[:, p] *= out[:, p] * (1 - out[:, p])
+        return out, spread
+
+    def _in_units(self, out: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return outputs [M, p] of the model as phenotypes."""
+        out = self.mean + self.sd * out
+        for p, output in enumerate(self.outputs):
+            if output.form == "class":
+                out[:, p] = expit(out[:, p])
             elif output.form == "gene":
                 out[:, p] = np.nan
-        return out, spread
+        return out
+
+    def combinations(
+        self,
+        gene: NDArray[np.int64],
+        kind: NDArray[np.uint8],
+        order: int,
+        condition: int,
+        wild_type: WildType,
+    ) -> Callable[[NDArray[np.int64]], NDArray[np.float64]] | None:
+        """Return what predicts many sets [M, order] of few members, [M, p] as ``predict`` does, but faster;
+        None where the model knows no such way. Members are ``gene`` [c] with ``kind`` [c].
+        """
+        members = Members(torch.from_numpy(gene), torch.from_numpy(kind), order, condition)
+        answer = self.model.combinations(wild_type, members, self.evidence)
+        if answer is None:
+            return None
+
+        def predict(sets: NDArray[np.int64]) -> NDArray[np.float64]:
+            return self._in_units(answer(torch.from_numpy(sets)).double().numpy())
+
+        return predict
 
     def _with_evidence(self, batch: MutantBatch) -> MutantBatch:
         if self.evidence is not None:
@@ -258,6 +291,7 @@ class Checkpoint:
                 },
             }
             write_json(temporary / "config.json", record)
+            write_text(temporary / CARD, model_card(self, FORMAT))
 
 
 def checkpoint_folder(path: str | Path) -> Path:
@@ -336,7 +370,9 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         KeyError, ValueError, TypeError, RuntimeError, EOFError, OSError,
         zipfile.BadZipFile, SafetensorError, OmegaConfBaseException, GeneSetError, ConfigError,
     ) as error:  # fmt: skip
-        raise CheckpointError(f"checkpoint {str(folder)!r} is damaged ({error}): {remedy}") from error
+        raise CheckpointError(
+            f"checkpoint {str(folder)!r} is damaged ({reason_of(error)}): {remedy}"
+        ) from error
     return Checkpoint(
         model=model.eval(),
         genes=genes,

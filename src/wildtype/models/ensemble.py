@@ -11,15 +11,16 @@ Legend: b mutants · p phenotypes · m members.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 import torch
 from torch import Tensor, nn
 
-from wildtype.models.interface import GeneProfile, Model, OrganismTensors, Prediction, WildType
+from wildtype.models.interface import GeneProfile, Members, Model, OrganismTensors, Prediction, WildType
 from wildtype.mutants.batch import MutantBatch
+from wildtype.mutants.evidence.lookup import EvidenceIndex
 from wildtype.mutants.evidence.tokens import EvidenceTokens
 from wildtype.nn.ragged import segment_sum
 
@@ -68,6 +69,18 @@ class Ensemble(Model):
             weights = self._weights(mutants, mutants.evidence, mean.shape[1])
             mean = torch.einsum("mb,mbp->bp", weights, means)
         return Prediction(mean, profiles, means.std(0) if len(found) > 1 else None)
+
+    def combinations(
+        self, wild_type: WildType, members: Members, evidence: EvidenceIndex | None
+    ) -> Callable[[Tensor], Tensor] | None:
+        """Return the mean of what the members say of sets; None where one of them knows no such way."""
+        assert isinstance(wild_type, EnsembleWildType)
+        pairs = zip(self.members, wild_type.members, strict=True)
+        found = [cast(Model, model).combinations(own, members, evidence) for model, own in pairs]
+        answers = [answer for answer in found if answer is not None]
+        if len(answers) < len(found):
+            return None
+        return lambda sets: torch.stack([answer(sets) for answer in answers]).mean(0)
 
     def _weights(self, mutants: MutantBatch, evidence: EvidenceTokens, phenotypes: int) -> Tensor:
         """Return how much each member counts for each mutant [m, b]: alike, of those that are asked."""

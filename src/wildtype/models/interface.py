@@ -7,7 +7,7 @@ r reactions · m metabolites · c gene complexes.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from wildtype.errors import ConfigError
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.cell_graph import CellGraph
+from wildtype.mutants.evidence.lookup import EvidenceIndex
 from wildtype.mutants.evidence.similarity import GeneSimilarity
 from wildtype.nn.sparse import SparseOperator
 from wildtype.organism import GeneGraphs, Organism
@@ -281,6 +282,28 @@ class Output:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Members:
+    """Who the mutants of a screen are made of: each is a set of some of them.
+
+    Attributes
+    ----------
+    gene : int64 [c]
+        The gene of every member.
+    kind : uint8 [c]
+        What is done to it.
+    order : int
+        Members per mutant.
+    condition : int
+        In which mutants are asked about.
+    """
+
+    gene: Tensor
+    kind: Tensor
+    order: int
+    condition: int = 0
+
+
 @dataclass(slots=True)
 class GeneProfile:
     """One number per mutant and gene, in two factors: [b, n] exists only where it is asked for.
@@ -384,6 +407,14 @@ class Model(nn.Module, ABC):
     @abstractmethod
     def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
         """Predict the phenotypes of a batch of mutants."""
+
+    def combinations(
+        self, wild_type: WildType, members: Members, evidence: EvidenceIndex | None
+    ) -> Callable[[Tensor], Tensor] | None:
+        """Return what predicts sets [m, k] of members, [m, p] as ``forward`` does but faster; None where
+        there is no such way. ``evidence`` tells how alike genes are.
+        """
+        return None
 
     def priors(self, graphs: GeneGraphs) -> dict[str, SparseOperator]:
         """Return the operator over tokens of every relation that an attention head follows."""

@@ -229,6 +229,13 @@ class MutantTable:
             profiles=self.profiles,
         )
 
+    def inside(self, genes: ArrayLike) -> NDArray[np.bool_]:
+        """Say of every row [M] whether all its genes are among ``genes`` [k]; O(Σk), without sorting rows."""
+        among = np.zeros(max(int(self.gene.max(initial=-1)), int(np.max(genes, initial=-1))) + 1, bool)
+        among[np.asarray(genes, dtype=np.int64)] = True
+        until = np.concatenate([[0], np.cumsum(among[self.gene])])
+        return np.asarray(np.diff(until[self.offsets]) == self.order)
+
     def with_own_profiles(self) -> MutantTable:
         """Return the table with a copy of those profiles only that its rows have, numbered as they come."""
         if self.profile is None or self.profiles is None:

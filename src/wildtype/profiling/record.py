@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.errors import ConfigError
+from wildtype.errors import ConfigError, reason_of
 from wildtype.files import write_json
 from wildtype.profiling.machine import machine
 from wildtype.training.phase_recorder import NONE, PhaseRecorder, seconds_per_cut
@@ -178,7 +178,7 @@ def load_record(path: str | Path) -> dict[str, Any]:
             f"there is no profile at {str(file)!r}: make one with wildtype profile run --folder {place}"
         ) from None
     except ValueError as error:
-        raise ConfigError(f"{str(file)!r} is damaged ({error}): profile the run again") from error
+        raise ConfigError(f"{str(file)!r} is damaged ({reason_of(error)}): profile the run again") from error
     if not isinstance(record, dict) or record.get("format") != FORMAT or not set(record) >= NEEDED:
         raise ConfigError(f"{str(file)!r} is no profile of format {FORMAT}: profile the run again")
     return record

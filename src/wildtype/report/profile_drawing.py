@@ -1,4 +1,4 @@
-"""Drawings of a page of profiles, and the page's style: stacked bars, bars of differences, the timeline.
+"""Drawings of profiles, and what they add to a page's style: stacked bars, bars of differences, the timeline.
 
 Drawings are SVG inside of HTML, without a script. A phase has the same number and the same colour in all of
 them and in tables. Colours go by kind (blue: data; yellow and brown: forward; red: backward; violet:
@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
 from wildtype.phases import PHASES
+from wildtype.report.page import html_text
 from wildtype.report.profile_text import (
     UNATTRIBUTED,
     Record,
@@ -23,7 +23,6 @@ from wildtype.report.profile_text import (
     mean_step,
     percent,
 )
-from wildtype.report.table import NONE
 
 COLOURS = dict(
     zip(
@@ -38,11 +37,6 @@ LANE, HEAD, FOOT = 20, 24, 24
 """Pixels: the height of a lane of the timeline, and what stands above and below the lanes."""
 WIDTHS = (320, 640, 1000)
 """Pixels that a drawing has at least in a narrow, a middling and a wide window."""
-
-
-def html_text(value: object) -> str:
-    """Return a value from a record as text of the page: escaped, and encodable."""
-    return escape(NONE if value is None else str(value).encode("utf-8", "replace").decode())
 
 
 def _phase_class(name: str) -> str:
@@ -196,37 +190,13 @@ HATCH = (
 )
 
 
-def page_style() -> str:
-    """Return the style: colours of phases, then everything else."""
+def profile_style() -> str:
+    """Return what drawings of profiles add to the style of a page: colours of phases, then the rest."""
     phases = [*((f"p{i + 1}", colour) for i, colour in enumerate(COLOURS.values())), ("px", OTHER)]
     return "".join(f".{n}{{fill:{c};stroke:{c};background:{c}}}" for n, c in phases) + STYLE
 
 
 STYLE = """
-:root{--paper:#fff;--ink:#1c2126;--quiet:#5b6570;--line:#dde1e6;--band:#f5f6f8;--more:#a8442a;
---less:#2c6fa8;--hatch:#aeb5bd;--early:#8a5a00;--early-paper:#fff3d6}
-@media (prefers-color-scheme:dark){:root{--paper:#15181c;--ink:#e4e7ea;--quiet:#9aa4ae;--line:#333a42;
---band:#1c2025;--more:#e58a6f;--less:#7fb6e6;--hatch:#59626b;--early:#ffd98a;--early-paper:#3b2f12}}
-*{box-sizing:border-box}
-body{margin:0;background:var(--paper);color:var(--ink);font:15px/1.5 system-ui,"Segoe UI",Roboto,
-"Helvetica Neue",Arial,sans-serif;font-variant-numeric:tabular-nums}
-main{max-width:1120px;margin:0 auto;padding:32px 24px 48px}
-h1{font-size:28px;font-weight:600;letter-spacing:-.01em;margin:0 0 20px}
-h2{font-size:19px;font-weight:600;margin:0 0 12px;overflow-wrap:anywhere}
-h3{font-size:14px;font-weight:500;color:var(--quiet);margin:20px 0 8px}
-section{margin-top:44px} p{margin:0} svg{display:block} .defs{position:absolute}
-code{font:12.5px ui-monospace,Menlo,Consolas,"DejaVu Sans Mono",monospace;overflow-wrap:anywhere}
-.cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,260px),1fr));gap:16px}
-.card{border:1px solid var(--line);border-radius:8px;padding:16px 18px;min-width:0;overflow-wrap:anywhere}
-.card h2{font-size:15px;margin:0} .card p{color:var(--quiet);font-size:13.5px}
-.card .big{font-size:30px;font-weight:600;color:var(--ink);margin:8px 0 4px;letter-spacing:-.01em;
-line-height:1.2}
-.card .none{font-size:17px;color:var(--ink);margin:8px 0}
-.big small{font-size:14px;font-weight:400;color:var(--quiet);letter-spacing:0} .card b{color:var(--ink)}
-.letter{display:inline-block;min-width:22px;padding:0 6px;border-radius:4px;background:var(--ink);
-color:var(--paper);text-align:center;font-size:.82em;font-weight:600;font-variant-numeric:normal}
-.early{padding:1px 8px;border-radius:4px;background:var(--early-paper);color:var(--early);font-size:12px;
-font-weight:600;white-space:nowrap}
 .run{margin:0 0 14px} .run p{display:flex;flex-wrap:wrap;gap:0 8px;align-items:baseline;margin-bottom:4px;
 overflow-wrap:anywhere} .run b{margin-left:auto;font-weight:600;white-space:nowrap}
 .bar{border-radius:3px;background:var(--band)} .bar rect{stroke:none} .shares .run b{display:none}
@@ -241,34 +211,11 @@ transparent 2px 5px)}
 border:1px solid color-mix(in srgb,var(--ink) 18%,transparent)}
 .no{display:inline-block;min-width:17px;color:var(--quiet);font-size:12px;text-align:right;font-weight:400}
 .legend{list-style:none;display:flex;flex-wrap:wrap;gap:4px 20px;margin:14px 0 0;padding:0;font-size:13.5px}
-.sentences{margin:0 0 14px;padding-left:18px}
-.scroll{overflow-x:auto;margin:0 0 24px} .scroll:focus-visible{outline:2px solid var(--less);
-outline-offset:2px}
-table{border-collapse:collapse;width:100%;font-size:13.5px} caption,figcaption{text-align:left;
-color:var(--quiet);font-size:13.5px;margin:0 0 6px} caption{white-space:nowrap}
-th,td{padding:4px 0 4px 20px;text-align:right;white-space:nowrap;border-bottom:1px solid var(--line);
-vertical-align:top} th{font-weight:400} thead th{color:var(--quiet);font-size:12.5px;vertical-align:bottom;
-border-bottom-color:var(--quiet)} th:first-child{text-align:left;padding-left:0} .total>*{font-weight:600;
-border-bottom:0} tr:has(+.total)>*{border-bottom-color:var(--quiet)}
-.scroll th:first-child{position:sticky;left:0;background:var(--paper)}
-.words td,.words th,.last-words td:last-child,.last-words th:last-child{text-align:left;white-space:normal}
-.words td,.words th{overflow-wrap:anywhere;min-width:110px} .last-words td:last-child{min-width:220px}
-.words th:first-child,.last-words td:first-child{color:var(--quiet)} .words th b{color:var(--ink);
-font-weight:600}
-.facts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,440px),1fr));gap:8px 40px;
-align-items:start}
 .gap{display:inline-block} .gap line{stroke:var(--quiet)} .more{fill:var(--more)} .less{fill:var(--less)}
-figure{margin:0} .gantt{display:grid;grid-template-columns:auto minmax(480px,1fr);gap:16px}
+.gantt{display:grid;grid-template-columns:auto minmax(480px,1fr);gap:16px}
 .gantt ol{list-style:none;margin:0;padding:24px 0 0;font-size:12.5px} .gantt li{height:20px;
 line-height:20px;white-space:nowrap} .gantt text{font-size:11.5px;fill:var(--quiet)}
 .gantt line{stroke:var(--quiet);opacity:.25}
 .band0{fill:var(--band)} .band1{fill:none}
-footer{margin-top:44px;border-top:1px solid var(--line);padding-top:14px;color:var(--quiet);font-size:13px}
-@media (max-width:560px){main{padding:20px 14px 32px} h1{font-size:23px} .card .big{font-size:26px}}
-@media print{:root{--paper:#fff;--ink:#000;--quiet:#444;--line:#ccc;--band:#f3f3f3;--hatch:#999;
---more:#a8442a;--less:#2c6fa8;--early:#5c3c00;--early-paper:#fff} *{print-color-adjust:exact;
--webkit-print-color-adjust:exact}
-body{font-size:12px} main{max-width:none;padding:0} section{margin-top:24px} .scroll{overflow:visible}
-.card,.run,figure,tr{break-inside:avoid} h2,h3,caption{break-after:avoid} table{font-size:11px}
-th,td{padding:2px 0 2px 10px} .gantt{grid-template-columns:auto minmax(300px,1fr)}}
+@media print{.run{break-inside:avoid} .gantt{grid-template-columns:auto minmax(300px,1fr)}}
 """

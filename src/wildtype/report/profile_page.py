@@ -6,17 +6,17 @@ comes from a record is escaped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from wildtype.errors import ConfigError
 from wildtype.files import finite
+from wildtype.report.page import html_page, html_table, html_text
 from wildtype.report.profile_drawing import (
     HATCH,
     diverging_bar,
-    html_text,
-    page_style,
     phase_label,
+    profile_style,
     stacked_bar,
     timeline,
 )
@@ -56,7 +56,7 @@ def profile_page(records: Sequence[Record]) -> str:
     scale = Scale.of(map(mean_step, records))
     runs = [(_letter(i) if len(records) > 1 else "", record) for i, record in enumerate(records)]
     timed = [run for run in runs if _is_timed(run[1])]
-    names = ", ".join(html_text(record.get("name")) for record in records)
+    names = ", ".join(str(record.get("name") or NONE) for record in records)
     parts = [
         f"<header><h1>Where a step’s time goes</h1>{_cards(runs, scale)}</header>",
         _bars(timed, scale) if timed else "",
@@ -67,16 +67,8 @@ def profile_page(records: Sequence[Record]) -> str:
         "a phase and shown as unattributed. Mean, median and 95th percentile are over the timed steps; cpu "
         "is the time of the process’s own threads.</p></footer>",
     ]
-    policy = "default-src 'none'; style-src 'unsafe-inline'"
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="color-scheme" content="light dark">'
-        f"<title>Profile: {names}</title>\n<style>{page_style()}</style></head>\n<body>{HATCH}<main>\n"
-        + "\n".join(part for part in parts if part)
-        + "\n</main></body></html>\n"
-    )
+    body = "\n".join(part for part in parts if part)
+    return html_page(f"Profile: {names}", f"{HATCH}<main>\n{body}\n</main>", profile_style())
 
 
 # ----------------------------------------------------------------------------------------------- small things
@@ -90,25 +82,6 @@ def _is_timed(record: Record) -> bool:
 
 def _letter(i: int) -> str:
     return chr(ord("A") + i) if i < 26 else f"R{i + 1}"
-
-
-def _table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
-    """Return a table that scrolls by itself where it is too wide; cells are HTML, the first heads its row.
-
-    A row that begins with an empty string is set apart, as a total.
-    """
-    lines = []
-    for row in rows:
-        total, cells = (' class="total"', row[1:]) if row[0] == "" else ("", row)
-        lines.append(
-            f'<tr{total}><th scope="row">{cells[0]}</th>{"".join(f"<td>{c}</td>" for c in cells[1:])}'
-        )
-    heads = "".join(f'<th scope="col">{cell}</th>' for cell in head)
-    return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{caption}"><table class="{kind}">'
-        f"<caption>{caption}</caption><thead><tr>{heads}</tr></thead>"
-        f"<tbody>{''.join(f'{line}</tr>' for line in lines)}</tbody></table></div>"
-    )
 
 
 def _name(letter: str, record: Record) -> str:
@@ -216,7 +189,7 @@ def _differences(runs: Runs, scale: Scale) -> str:
     return (
         f'<section aria-labelledby="differences"><h2 id="differences">Differences to {letter}</h2>'
         f'<ul class="sentences">{"".join(sentences)}</ul>'
-        + _table(f"mean {scale.unit} per step, against {letter}", head, [*rows, total, epoch])
+        + html_table(f"mean {scale.unit} per step, against {letter}", head, [*rows, total, epoch])
         + "</section>"
     )
 
@@ -259,7 +232,7 @@ def _facts(runs: Runs) -> str:
     }
     return (
         '<section aria-labelledby="facts"><h2 id="facts">Workload and machine</h2><div class="facts">'
-        + "".join(_table(caption, head, lines, "words") for caption, lines in tables.items())
+        + "".join(html_table(caption, head, lines, "words") for caption, lines in tables.items())
         + "</div></section>"
     )
 
@@ -288,7 +261,7 @@ def _phases(record: Record) -> str:
         for name, phase in phases_of(record)
     ]  # fmt: skip
     rows.append(["", "a step", *map(scale.show, _spread(record, *keys)), percent(whole, whole), ""])
-    return _table(f"time of a step, by phase, {scale.unit}", head, rows)
+    return html_table(f"time of a step, by phase, {scale.unit}", head, rows)
 
 
 def _counters(record: Record) -> str:
@@ -306,7 +279,7 @@ def _counters(record: Record) -> str:
         keys = ("operators", "scalar_reads", "allocated_mib")
         rows.append([phase_label(name), *(number(counted.get(key)) for key in keys), top or NONE])
     head = ["phase", "operators", "scalar reads", "allocated MiB", "most of the time in"]
-    return _table("counted per step, in a short trace", head, rows, "last-words")
+    return html_table("counted per step, in a short trace", head, rows, "last-words")
 
 
 def _reads(record: Record) -> str:
@@ -320,4 +293,4 @@ def _reads(record: Record) -> str:
     ]  # fmt: skip
     rows += [["", f"and {len(reads) - MOST_READS} places more"]] if len(reads) > MOST_READS else []
     caption = "reads of single values, each of which makes a GPU wait"
-    return _table(caption, ["where", "calls per step", "what"], rows, "last-words")
+    return html_table(caption, ["where", "calls per step", "what"], rows, "last-words")

@@ -27,6 +27,7 @@ from wildtype.runs.data import load_for
 from wildtype.runs.estimate import estimate_run
 from wildtype.runs.folder import MARK, going_on
 from wildtype.runs.run import Say, train
+from wildtype.training.world import alone_in
 
 MOST_TRIES = 3
 """A run that was killed so often, by want of memory say, is not begun again."""
@@ -100,12 +101,14 @@ def ablate(
     Raises
     ------
     ConfigError
-        If a run in the folder was made with other settings, before anything runs.
+        If a run in the folder was made with other settings, before anything runs, or several processes were
+        started.
     CheckpointError
         If the record in the folder is damaged.
     OutputError
         If the folder cannot be written.
     """
+    alone_in("an ablation")
     start = clock()
     runs = plan.runs(seeds)
     for run in runs:

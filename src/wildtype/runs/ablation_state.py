@@ -12,14 +12,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from wildtype.config.ablation import BASE, PlannedRun
-from wildtype.errors import CheckpointError, ConfigError, reason_of, shown
+from wildtype.errors import CheckpointError, ConfigError, reason_of
 from wildtype.evaluation.ablation import IDENTITY, PREDICTED, Outcome
 from wildtype.evaluation.compare import Comparison
-from wildtype.files import finite, write_json
-from wildtype.runs.folder import DONE, MARK, resumable, settings_of
+from wildtype.files import write_json
+from wildtype.runs.folder import DONE, changed_setting
 from wildtype.runs.run import Run
 
 FILE = "ablation.json"
@@ -88,34 +87,13 @@ def check_settings(run: PlannedRun, folder: Path) -> None:
     ConfigError
         Naming the run, the setting and both values.
     """
-    mark = folder / run.room / MARK
-    if not mark.is_file():
-        return
-    try:
-        stored = _flat(resumable(json.loads(mark.read_text(encoding="utf-8"))["settings"]))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CheckpointError(
-            f"{str(mark)!r} is damaged ({reason_of(error)}): remove the folder of this run"
-        ) from error
-    planned = _flat(resumable(settings_of(run.config)))
-    for key in sorted(stored.keys() | planned.keys()):
-        before, now = (shown(side[key]) if key in side else "no setting" for side in (stored, planned))
-        if before != now:
-            what = "the base" if run.factor == BASE else f"factor {run.factor!r}, level {run.level!r}"
-            raise ConfigError(
-                f"{str(mark.parent)!r} was run with {key} {before}, and {what} now has {now}: choose another "
-                f"--folder, or remove the runs that were made with other settings"
-            )
-
-
-def _flat(settings: Any, prefix: str = "") -> dict[str, Any]:
-    """Return settings by dotted name, as JSON has them."""
-    if isinstance(settings, dict) and settings:
-        out: dict[str, Any] = {}
-        for key, value in settings.items():
-            out |= _flat(value, f"{prefix}.{key}" if prefix else str(key))
-        return out
-    return {prefix: finite(settings)}
+    if changed := changed_setting(folder / run.room, run.config):
+        key, before, now = changed
+        what = "the base" if run.factor == BASE else f"factor {run.factor!r}, level {run.level!r}"
+        raise ConfigError(
+            f"{str(folder / run.room)!r} was run with {key} {before}, and {what} now has {now}: choose "
+            f"another --folder, or remove the runs that were made with other settings"
+        )
 
 
 def is_finished(folder: Path) -> bool:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from wildtype.config.schema import TrainConfig
-from wildtype.errors import CheckpointError, ConfigError, OutputError
-from wildtype.files import write_json
+from wildtype.errors import CheckpointError, ConfigError, OutputError, reason_of, shown
+from wildtype.files import finite, write_json
 from wildtype.profiling.record import FILE
 from wildtype.runs.estimate import FILE as ESTIMATE
 from wildtype.training.snapshots import FOLDER as SNAPSHOTS
@@ -32,6 +33,42 @@ def resumable(settings: dict[str, Any]) -> dict[str, Any]:
     kept = {k: v for k, v in settings.items() if k not in ("run", "baselines")}
     kept["training"] = {k: v for k, v in kept["training"].items() if k not in ("threads", "wandb")}
     return kept
+
+
+def changed_setting(folder: Path, config: TrainConfig) -> tuple[str, str, str] | None:
+    """Return the first setting that the run in a folder, if there is one, had otherwise: its name, its value
+    there and its value now.
+
+    Raises
+    ------
+    CheckpointError
+        If the settings there are damaged.
+    """
+    mark = folder / MARK
+    if not mark.is_file():
+        return None
+    try:
+        stored = _flat(resumable(json.loads(mark.read_text(encoding="utf-8"))["settings"]))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CheckpointError(
+            f"{str(mark)!r} is damaged ({reason_of(error)}): remove the folder of this run"
+        ) from error
+    planned = _flat(resumable(settings_of(config)))
+    for key in sorted(stored.keys() | planned.keys()):
+        before, now = (shown(side[key]) if key in side else "no setting" for side in (stored, planned))
+        if before != now:
+            return key, before, now
+    return None
+
+
+def _flat(settings: Any, prefix: str = "") -> dict[str, Any]:
+    """Return settings by dotted name, as JSON has them."""
+    if isinstance(settings, dict) and settings:
+        out: dict[str, Any] = {}
+        for key, value in settings.items():
+            out |= _flat(value, f"{prefix}.{key}" if prefix else str(key))
+        return out
+    return {prefix: finite(settings)}
 
 
 def going_on(config: TrainConfig, folder: Path) -> TrainConfig:

@@ -50,6 +50,8 @@ class Preset:
     requeue : int
         Seconds ahead of the time limit at which a run is told to stop, and its job goes back into the queue,
         as it does when it is preempted: it goes on from the last finished epoch. 0: never.
+    at_once : int
+        Tasks of a job array that run beside each other; 0: as many as the cluster lets.
     mail : str
         Who is written to on the ``mail_events``.
     mail_events : tuple of str
@@ -81,6 +83,7 @@ class Preset:
     memory_gib: int = 32
     time: str = "4:00:00"
     requeue: int = 0
+    at_once: int = 0
     mail: str = ""
     mail_events: tuple[str, ...] = ("END", "FAIL")
     extra: tuple[str, ...] = ()
@@ -89,7 +92,14 @@ class Preset:
     program: str = ""
 
     def __post_init__(self) -> None:
-        for key, least in {"nodes": 1, "gpus": 0, "cpus": 1, "memory_gib": 0, "requeue": 0}.items():
+        for key, least in {
+            "nodes": 1,
+            "gpus": 0,
+            "cpus": 1,
+            "memory_gib": 0,
+            "requeue": 0,
+            "at_once": 0,
+        }.items():
             if getattr(self, key) < least:
                 raise ConfigError(f"{key} is {getattr(self, key)}, which is less than {least}")
         for field in fields(self):

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.config.schema import TrainConfig
-from wildtype.errors import CheckpointError, ConfigError
+from wildtype.errors import CheckpointError, ConfigError, reason_of
 from wildtype.evaluation.compare import Comparison
 from wildtype.evaluation.vectors import by_member
 from wildtype.files import content_hash, write_json, write_text, writing
@@ -91,7 +91,7 @@ class Run:
             ) from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise CheckpointError(
-                f"{str(self.path / DONE)!r} is damaged ({error}): evaluate the run again"
+                f"{str(self.path / DONE)!r} is damaged ({reason_of(error)}): evaluate the run again"
             ) from error
 
     @cached_property
@@ -103,7 +103,7 @@ class Run:
             return None
         except ValueError as error:
             raise CheckpointError(
-                f"{str(self.path / ACROSS)!r} is damaged ({error}): train the run again"
+                f"{str(self.path / ACROSS)!r} is damaged ({reason_of(error)}): train the run again"
             ) from error
 
     def tables(self) -> dict[str, Comparison]:

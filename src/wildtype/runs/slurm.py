@@ -26,6 +26,8 @@ from wildtype.runs.presets import Preset, minutes, split_extra, split_prefix
 TERMINATED = 128 + signal.SIGTERM
 """Exit code of a command that was told to stop, and did."""
 AGAIN = "run.requeued=true"
+TASK = "SLURM_ARRAY_TASK_ID"
+MULTIRUN = ("--multirun", "-m")
 MOST_RETURNS = 1000
 """Times that a job goes back into the queue for want of time."""
 FLAGS = ("--slurm", "--dry-run")  # what `wildtype` takes about the submission itself
@@ -74,7 +76,15 @@ def command_line(words: Sequence[str], preset: Preset, prefix: str = "") -> list
     return [*split_prefix(prefix or preset.prefix), program, *without_slurm_options(words)]
 
 
-def script(words: Sequence[str], preset: Preset, *, directory: Path, folder: Path, prefix: str = "") -> str:
+def of_task(words: Sequence[str], task: str) -> list[str]:
+    """Return the command line of one task of an array, ``train --multirun …`` with the task's number."""
+    at = words.index("train") + 1
+    return [*words[:at], "--only", task, *words[at:]]
+
+
+def script(
+    words: Sequence[str], preset: Preset, *, directory: Path, folder: Path, prefix: str = "", tasks: int = 0
+) -> str:
     """Return the sbatch script of a command.
 
     Parameters
@@ -89,6 +99,8 @@ def script(words: Sequence[str], preset: Preset, *, directory: Path, folder: Pat
         there when the job starts.
     prefix : str
         Takes the place of the preset's.
+    tasks : int
+        Of a job array, one per run of ``train --multirun``; 0: the script is of one job.
 
     Raises
     ------
@@ -96,13 +108,16 @@ def script(words: Sequence[str], preset: Preset, *, directory: Path, folder: Pat
         If no ``wildtype`` stands beside the running Python, or the folder's name cannot be one of logs.
     """
     logs = _logs(directory, folder)
-    out, err = str(logs / "%j_%t_log.out"), str(logs / "%j_%t_log.err")
+    job = "%A_%a" if tasks else "%j"
+    out, err = str(logs / f"{job}_%t_log.out"), str(logs / f"{job}_%t_log.err")
     options: dict[str, Any] = {**_options(words, preset), **split_extra(preset.extra)}
+    if tasks:
+        options["array"] = f"0-{tasks - 1}" + (f"%{preset.at_once}" if preset.at_once else "")
     # The batch shell is no process of srun and has no number; what it says goes to the first one's log.
     options |= {"output": out.replace("%t", "0"), "error": err.replace("%t", "0"), "open_mode": "append"}
     run = ["srun", "--unbuffered", "--output", out, "--error", err, *_srun(preset)]
-    run += command_line(words, preset, prefix)
-    line, after = shlex.join(run), []
+    run += command_line(of_task(words, TASK) if tasks else words, preset, prefix)
+    line, after = shlex.join(run).replace(f"--only {TASK}", f'--only "${TASK}"', 1), []
     if preset.requeue:
         _check_requeue(words)
         options = {"requeue": True, "signal": f"TERM@{preset.requeue}", **options}
@@ -120,7 +135,13 @@ def directive(name: str, value: object) -> str:
 
 
 def submit(
-    words: Sequence[str], preset: Preset, *, folder: Path, prefix: str = "", dry_run: bool = False
+    words: Sequence[str],
+    preset: Preset,
+    *,
+    folder: Path,
+    prefix: str = "",
+    dry_run: bool = False,
+    tasks: int = 0,
 ) -> str:
     """Submit a command as it would run here and now, in the working directory.
 
@@ -135,6 +156,8 @@ def submit(
         Takes the place of the preset's.
     dry_run : bool
         Submit and write nothing; submitit need not be installed.
+    tasks : int
+        Of a job array, one per run of ``train --multirun``; 0: submit one job.
 
     Returns
     -------
@@ -148,8 +171,9 @@ def submit(
     """
     directory = Path.cwd()
     if dry_run:
-        return script(words, preset, directory=directory, folder=folder, prefix=prefix)
-    command = command_line(words, preset, prefix)
+        return script(words, preset, directory=directory, folder=folder, prefix=prefix, tasks=tasks)
+    lines = [of_task(words, str(task)) for task in range(tasks)] or [list(words)]
+    commands = [command_line(line, preset, prefix) for line in lines]
     logs = _logs(directory, folder)
     try:
         submitit = importlib.import_module("submitit")
@@ -182,7 +206,12 @@ def submit(
             wckey=None,  # submitit's own label, which clusters that register theirs refuse
         )
         again = [AGAIN] if preset.requeue and _trains(words) else []
-        job = executor.submit(Command(), command, str(directory), again)
+        if tasks:
+            if preset.at_once:
+                executor.update_parameters(array_parallelism=preset.at_once)
+            jobs = executor.map_array(Command(), commands, [str(directory)] * tasks, [again] * tasks)
+            return str(jobs[0].job_id).partition("_")[0]
+        job = executor.submit(Command(), commands[0], str(directory), again)
     except (RuntimeError, OSError) as error:
         raise ConfigError(f"the job was not submitted: {reason_of(error)}") from error
     return str(job.job_id)
@@ -217,7 +246,8 @@ class Command:
 
 def _trains(words: Sequence[str]) -> bool:
     """Say whether a command trains one run: others go on by themselves when they are given again."""
-    return next((word for word in words if not word.startswith("-")), "") == "train"
+    command = next((word for word in words if not word.startswith("-")), "")
+    return command == "train" and not any(word in MULTIRUN for word in words)
 
 
 def _check_requeue(words: Sequence[str]) -> None:
@@ -262,7 +292,8 @@ def _setup(preset: Preset, directory: Path) -> list[str]:
 
 def _srun(preset: Preset) -> list[str]:
     # In Slurm 22.05 to 23.02 srun does not take the cores over from sbatch: every process would have one.
-    return [f"--cpus-per-task={preset.cpus}"]
+    several = preset.nodes * max(1, preset.gpus) > 1
+    return [f"--cpus-per-task={preset.cpus}", *(["--kill-on-bad-exit=1"] if several else [])]
 
 
 def _logs(directory: Path, folder: Path) -> Path:

@@ -46,7 +46,7 @@ from wildtype.runs.start import Say
 from wildtype.seeds import derive
 from wildtype.training.fit import accelerator
 from wildtype.training.task import FitTask
-from wildtype.training.world import world
+from wildtype.training.world import alone_in
 
 STUDY, SPLIT, TABLE, DOCUMENT, TEST = "trials.db", "split.json", "tune.json", "tune.md", "test"
 STARTUP = 5
@@ -143,8 +143,7 @@ def tune(
         raise ConfigError(f"trials={trials}: take at least one")
     if len(set(seeds)) < len(seeds):
         raise ConfigError(f"seeds {list(seeds)}: give each once")
-    if world().size > 1:
-        raise ConfigError("a search runs in one process: start it without torchrun")
+    alone_in("a search")
     accelerator(plan.config.training)
     optuna = _optuna()
     with alone(folder, "searching in"):

@@ -15,6 +15,12 @@ import torch
 from lightning.pytorch import Trainer
 from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.loggers import CSVLogger, Logger, TensorBoardLogger
+from lightning.pytorch.plugins.environments import (
+    ClusterEnvironment,
+    LightningEnvironment,
+    SLURMEnvironment,
+    TorchElasticEnvironment,
+)
 from lightning.pytorch.strategies import DDPStrategy
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
@@ -99,11 +105,6 @@ class _NextEpoch(Callback):
 
 def accelerator(config: TrainingConfig) -> str:
     """Return where training takes place, ``gpu`` or ``cpu``; raises ``ConfigError`` if it cannot."""
-    if (started := int(os.environ.get("SLURM_STEP_NUM_TASKS", "1"))) > 1:
-        raise ConfigError(
-            f"srun started {started} processes, and a run trains in one: ask for one task, and let torchrun "
-            f"start several processes in it"
-        )
     if config.device == "cuda" and not torch.cuda.is_available():
         raise ConfigError(
             "training.device=cuda, but no CUDA device is visible: use device=cpu or device=auto"
@@ -201,6 +202,7 @@ def fit_model(
                 devices=processes.local,
                 num_nodes=processes.size // processes.local,
                 strategy=_strategy(processes, place),
+                plugins=[_environment(processes)],
                 precision="bf16-mixed" if in_bfloat16(config, place) else "32-true",
                 max_epochs=config.epochs - keeper.epoch,
                 gradient_clip_val=config.clip or None,
@@ -245,6 +247,15 @@ def _strategy(processes: World, place: str) -> DDPStrategy | str:
         return "auto"
     backend = "gloo" if place == "cpu" else "nccl"
     return DDPStrategy(find_unused_parameters=False, broadcast_buffers=False, process_group_backend=backend)
+
+
+def _environment(processes: World) -> ClusterEnvironment:
+    """Return how Lightning finds the other processes: told, it does not take every job of Slurm for one of
+    many processes, nor its signals for its own.
+    """
+    if processes.started_by == "srun":
+        return SLURMEnvironment(auto_requeue=False)
+    return TorchElasticEnvironment() if processes.started_by else LightningEnvironment()
 
 
 @contextlib.contextmanager

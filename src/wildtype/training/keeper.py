@@ -16,7 +16,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from wildtype.errors import CheckpointError
+from wildtype.errors import CheckpointError, reason_of
 from wildtype.files import sha256_of_file, write_json, write_tensors, writing_folder
 from wildtype.training.task import FitTask
 
@@ -80,7 +80,7 @@ class Keeper(Callback):
             if isinstance(error, CheckpointError):
                 raise
             raise CheckpointError(
-                f"the state in {str(self.folder)!r} is damaged ({error}): {remedy}"
+                f"the state in {str(self.folder)!r} is damaged ({reason_of(error)}): {remedy}"
             ) from error
         return parts["optimizer"]
 

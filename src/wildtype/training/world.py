@@ -1,8 +1,9 @@
-"""`World`: the processes that train one model, as torchrun starts them."""
+"""`World`: the processes that train one model, as torchrun or srun starts them."""
 
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -24,11 +25,14 @@ class World:
         Number of this process, from 0, and of all.
     local : int
         Processes on this machine.
+    started_by : str
+        ``torchrun`` or ``srun``; empty: this process is alone.
     """
 
     rank: int = 0
     size: int = 1
     local: int = 1
+    started_by: str = ""
 
     @property
     def leads(self) -> bool:
@@ -59,22 +63,45 @@ class World:
 
 
 def world() -> World:
-    """Return the processes that torchrun started, or this one alone.
+    """Return the processes that torchrun or srun started, or this one alone.
 
     Raises
     ------
     ConfigError
-        If only a part of what torchrun says is there.
+        If only a part of what torchrun or srun says is there, or srun started more of them on one machine
+        than on another.
     """
-    names = ("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE")
-    said = [os.environ.get(name) for name in names]
-    if said[1] is None:
+    if "WORLD_SIZE" in os.environ:
+        rank, size, local = _numbers("torchrun", "RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE")
+        return World(rank, size, local, "torchrun")
+    if os.environ.get("SLURM_STEP_NUM_TASKS", "1") == "1":
         return World()
+    rank, size, machines = _numbers("srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_NUM_NODES")
+    each = os.environ.get("SLURM_STEP_TASKS_PER_NODE", str(size))
+    if not re.fullmatch(r"\d+(\(x\d+\))?", each):
+        raise ConfigError(
+            f"srun started {each} processes on the machines of this job: ask for equally many on each, with "
+            f"--ntasks-per-node"
+        )
+    return World(rank, size, size // machines, "srun")
+
+
+def alone_in(what: str) -> None:
+    """Raise ``ConfigError`` where several processes were started for what takes one."""
+    found = world()
+    if found.size > 1:
+        raise ConfigError(
+            f"{found.started_by} started {found.size} processes, and {what} runs in one: start it by itself"
+        )
+
+
+def _numbers(program: str, *names: str) -> list[int]:
+    """Return variables of the environment as numbers."""
+    said = [os.environ.get(name) for name in names]
     try:
-        rank, size, local = (int(text or "") for text in said)
+        return [int(text or "") for text in said]
     except ValueError:
         found = ", ".join(f"{name}={text!r}" for name, text in zip(names, said, strict=True))
         raise ConfigError(
-            f"{found}: several processes are started by torchrun, which sets all three"
+            f"{found}: several processes are started by {program}, which sets all three"
         ) from None
-    return World(rank, size, local)

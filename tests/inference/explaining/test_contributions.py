@@ -21,6 +21,7 @@ from wildtype.inference.explaining.members import Member
 from wildtype.inference.explaining.tokens import evidence_tokens
 from wildtype.inference.predictor import Predictor
 from wildtype.models.cell_transformer.config import (
+    OWN_QUERIES,
     CellTransformerConfig,
     EvidenceConfig,
     HeadConfig,
@@ -34,6 +35,7 @@ ALL = ["sum", "mean", "product", "set_attention"]
 CASES = {
     "everything": replace(SMALL, head=HeadConfig(heads=2, direct=ALL, smallest=True)),
     "twice the same summary": replace(SMALL, head=HeadConfig(heads=2, direct=["sum", "sum"])),
+    "queries of single genes": replace(SMALL, head=HeadConfig(heads=2, summary=OWN_QUERIES)),
     "without z_S": replace(SMALL, head=HeadConfig(heads=0)),
     "without encoder": replace(SMALL, layers=0),
     "without evidence": replace(SMALL, evidence=EvidenceConfig(tokens=0)),
@@ -101,7 +103,8 @@ def test_linear_contributions_are_small_steps_of_the_output(tiny_run: Path) -> N
             values = []
             for sign in (1, -1):
                 moved = parts | {WHOLE_CELL: parts[WHOLE_CELL] + sign * 1e-4 * step}
-                values.append(float(head.read(torch.cat(list(moved.values()), 1), wild, batch).mean[0, 0]))
+                x = torch.cat([moved[name] for name in head.columns], 1)
+                values.append(float(head.outputs.columns(head.out[:-1](x))[0, 0]))
             slope = (values[0] - values[1]) / 2e-4 * one.checkpoint.sd[0]
             assert found.cell.linear[gene] == pytest.approx(slope, abs=1e-9)
 

@@ -3,13 +3,16 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 import wildtype as wt
 from tests.command import assert_one_sentence, wildtype
@@ -18,6 +21,8 @@ from wildtype.inference.predictor import Predictor, Source
 from wildtype.inference.screening import request, stream
 from wildtype.inference.screening.constraints import lethal_pairs
 from wildtype.inference.screening.shortlist import spread
+from wildtype.models.cell_transformer.config import CellTransformerConfig, EvidenceConfig, HeadConfig
+from wildtype.models.cell_transformer.model import CellTransformer
 from wildtype.mutants import MutantTable
 
 
@@ -52,6 +57,63 @@ def test_a_screen_is_brute_force(predictor: Predictor, order: int) -> None:
     assert found["genes"].nunique() == 50
     assert found.attrs["count"] == found.attrs["asked"] == len(every)
     assert found.attrs["left_out"] == {}
+
+
+@pytest.mark.parametrize("summary", ["sum", "own_queries"])
+def test_tables_of_members_give_what_one_by_one_gives(
+    predictor: Predictor, summary: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "OFTEN", 1)
+    fast = without_evidence(predictor, summary)
+    slow = without_evidence(predictor, summary)
+    monkeypatch.setattr(slow.checkpoint.model, "combinations", lambda *_: None)
+    among = ["G001", "G002:overexpressed", "G004", "G005", "G007", "G008", "G011", "G023"]
+    queries = [["G001", "G002"], ["G003", "G005"], ["G001", "G004"]]
+    wishes = [
+        {"order": 2}, {"order": 3, "among": among, "unmeasured": True}, {"queries": queries},
+        {"order": 3, "require": ["G003"], "linked": 20.0},
+    ]  # fmt: skip
+    for wish in wishes:
+        asked: list[int] = []
+        combine = fast.checkpoint.combinations
+
+        def counted(*words: object, combine: Callable[..., Any] = combine) -> Callable[..., Any]:
+            answer = combine(*words)
+            return lambda sets: asked.append(len(sets)) or answer(sets)  # noqa: B023
+
+        with monkeypatch.context() as patch:
+            patch.setattr(fast.checkpoint, "combinations", counted)
+            found = fast.screen(top=30, **wish)  # type: ignore[arg-type]
+        expected = slow.screen(top=30, **wish)  # type: ignore[arg-type]
+        assert sum(asked) == found.attrs["asked"] == expected.attrs["asked"] > 0
+        np.testing.assert_allclose(found["epsilon"], expected["epsilon"], atol=1e-6)
+        assert found.attrs == expected.attrs
+    assert fast.combinations(np.arange(24), np.zeros(24, np.uint8), 2) is not None
+    assert predictor.combinations(np.arange(24), np.zeros(24, np.uint8), 2) is None  # it reads evidence
+
+
+def test_few_mutants_per_member_are_not_worth_tables(
+    predictor: Predictor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fast = without_evidence(predictor, "own_queries")
+    monkeypatch.setattr(fast.checkpoint, "combinations", lambda *_: pytest.fail("tables were made"))
+    assert fast.screen(queries=[["G001"]]).attrs["asked"] == 23
+
+
+def without_evidence(predictor: Predictor, summary: str) -> Predictor:
+    """Return a predictor with weights of no meaning that reads relations, but no evidence."""
+    torch.manual_seed(0)
+    head = HeadConfig(heads=2, summary=summary, additive=False)
+    config = CellTransformerConfig(width=8, layers=1, heads=4, head=head, evidence=EvidenceConfig(tokens=0))
+    checkpoint = predictor.checkpoint
+    similarity = checkpoint.organism.similarity
+    assert similarity is not None
+    model = CellTransformer(
+        config, genes=24, features=checkpoint.organism.features.shape[1], phenotypes=checkpoint.outputs,
+        relations=checkpoint.relations,
+        channels=len(similarity.channels), traits=len(similarity.trait_names),
+    )  # fmt: skip
+    return Predictor(replace(checkpoint, model=model))
 
 
 def test_queries_are_crossed_with_candidates(predictor: Predictor) -> None:
@@ -157,18 +219,18 @@ def test_a_killed_screen_goes_on(
     whole = predictor.screen(3, top=7)
     state, pieces = tmp_path / "state", []
 
-    def ask(*words: object) -> stream.Outcome:
+    def ask(asker: stream.Asker, piece: int) -> stream.Outcome:
         if len(pieces) == 6:
             raise KeyboardInterrupt
-        pieces.append(words[2])
-        return kept(*words)  # type: ignore[arg-type]
+        pieces.append(piece)
+        return kept(asker, piece)
 
-    kept = stream.ask
-    monkeypatch.setattr(stream, "ask", ask)
+    kept = stream.Asker.__call__
+    monkeypatch.setattr(stream.Asker, "__call__", ask)
     with pytest.raises(KeyboardInterrupt):
         predictor.screen(3, top=7, state=state)
     assert pieces == list(range(6))
-    monkeypatch.setattr(stream, "ask", lambda *words: pieces.append(words[2]) or kept(*words))
+    monkeypatch.setattr(stream.Asker, "__call__", lambda *words: pieces.append(words[1]) or kept(*words))
     again = predictor.screen(3, top=7, state=state)
     assert pieces == list(range(21))
     pd.testing.assert_frame_equal(again, whole)
@@ -265,7 +327,7 @@ def test_the_command(tiny_run: Path, predictor: Predictor, tmp_path: Path) -> No
 
 
 def test_rows_of_the_design_that_stand_for_nothing(predictor: Predictor) -> None:
-    table, rows, new = stream.Screen(
+    table, _, rows, new = stream.Screen(
         design=_Same(), gene=np.arange(3), kind=np.zeros(3, np.uint8),
         constraints=stream.Constraints(), outputs=(0,), directions=("low",), keep=1,
     ).mutants(np.arange(3))  # fmt: skip

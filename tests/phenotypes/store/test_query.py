@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
+import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +19,7 @@ from wildtype.phenotypes.measurements import Measurements
 from wildtype.phenotypes.records import Measurement, PerturbationKind
 from wildtype.phenotypes.store import Query, Store
 from wildtype.phenotypes.store.canonical import canonical, sha256
+from wildtype.phenotypes.store.results import write_result
 from wildtype.phenotypes.store.schema import study_number
 
 Condition = tuple[Callable[[Query], Query], Callable[[Measurement], bool]]
@@ -153,3 +157,13 @@ def test_text_stays_text(filled: tuple[Store, dict[int, Measurement]]) -> None:
 def test_a_condition_that_says_nothing_is_refused(ask: Callable[[Query], Query], message: str) -> None:
     with pytest.raises(DatasetError, match=message):
         ask(Query())
+
+
+def test_no_text_of_a_result_is_a_formula(tmp_path: Path) -> None:
+    texts = ["=1+1", "+cmd", "-2", "-", "+1e-3", "@x", "plain", None, ""]
+    table = pa.table({"text": texts, "entries": [["=a", "b"]] * len(texts), "number": [-1.5] * len(texts)})
+    assert write_result(table.to_reader(), tmp_path / "out.csv") == len(texts)
+    read = pd.read_csv(tmp_path / "out.csv", dtype=str, keep_default_na=False)
+    assert read["text"].tolist() == ["'=1+1", "'+cmd", "-2", "-", "+1e-3", "'@x", "plain", "", ""]
+    assert set(read["entries"]) == {"'=a;b"}
+    assert set(read["number"]) == {"-1.5"}

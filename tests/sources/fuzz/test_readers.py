@@ -1,12 +1,15 @@
 """A fuzz run over every reader: whatever befalls a file, it is read with every row accounted for, or refused.
 
 Never anything but a `WildtypeError` in one line that names the file, never a warning, never a row lost
-without a reason.
+without a reason. At greater length than `make test-slow`:
+
+    WILDTYPE_FUZZ_EXAMPLES=6000 pytest -m slow tests/sources/fuzz
 """
 
 from __future__ import annotations
 
 import faulthandler
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,8 +36,8 @@ from wildtype.sources.yeast.measured import READERS
 
 PUBLISHED = list(published())
 ALL = [*PUBLISHED, *OTHER_READERS]
-FEW, MANY = 8, 600
-HANG = 400
+FEW, MANY = 8, int(os.environ.get("WILDTYPE_FUZZ_EXAMPLES", "600"))
+HANG = 400 * max(MANY / 600, 1)
 """Seconds after which a test of the long run is taken to hang; a shared machine may be slow."""
 
 

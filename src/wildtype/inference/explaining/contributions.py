@@ -132,7 +132,8 @@ def carried(member: Member, table: MutantTable, phenotype: int) -> Carried:
         said = float(member.model(member.wild_type, batch).mean[0, phenotype])
     head, wild, own = in_double(member, batch)
     with torch.no_grad():
-        parts = head.perturbed(wild, own) | head.looked_up(wild, own)
+        found = head.perturbed(wild, own) | head.looked_up(wild, own)
+        parts = {name: found[name] for name in head.columns}
         nothing = _nothing(own)
         before = head.perturbed(wild, nothing)
         start = [before.get(name, torch.zeros_like(x))[0] for name, x in parts.items()]
@@ -140,7 +141,7 @@ def carried(member: Member, table: MutantTable, phenotype: int) -> Carried:
         added = {name: float(x[0, phenotype]) for name, x in head.added(own).items()}
 
     def read(x: Tensor) -> Tensor:
-        return head.read(x, wild, own).mean[:, phenotype]
+        return head.outputs.columns(head.out[:-1](x))[:, phenotype]
 
     with torch.no_grad():
         base, end = (float(read(x[None])[0]) for x in (x0, x1))

@@ -32,7 +32,10 @@ class Design(Protocol):
         """Members k of every mutant."""
 
     def members(self, numbers: Ints) -> tuple[Ints, NDArray[np.bool_]]:
-        """Return the members [m, k] of numbers [m], and which of them stand for a mutant of their own [m]."""
+        """Return the members [m, k] of numbers [m], and which of them stand for a mutant of their own [m].
+
+        In a run of numbers, it is the last member that differs.
+        """
 
     def describe(self) -> list[object]:
         """Return what tells this design from others, as JSON."""
@@ -116,10 +119,11 @@ class Crossed:
         return int(self.queries.shape[1]) + 1
 
     def members(self, numbers: Ints) -> tuple[Ints, NDArray[np.bool_]]:
-        """Return query and candidate of these numbers, members ascending, and whether the set is new."""
+        """Return query and candidate of these numbers, in this order, and whether the set is new."""
         number = np.asarray(numbers, np.int64)
         query, candidate = number // len(self.candidates), self.candidates[number % len(self.candidates)]
-        out = np.sort(np.concatenate([self.queries[query], candidate[:, None]], axis=1), axis=1)
+        members = np.concatenate([self.queries[query], candidate[:, None]], axis=1)
+        out = np.sort(members, axis=1)
         new = np.ones(len(number), bool)
         if len(self.queries) > 1:
             keys = _keys(np.sort(self.queries, axis=1))
@@ -129,7 +133,7 @@ class Crossed:
                 at = np.minimum(np.searchsorted(keys, key, sorter=order), len(keys) - 1)
                 earlier = (keys[order[at]] == key) & (order[at] < query)
                 new &= ~(earlier & np.isin(out[:, left_out], self.candidates))
-        return out, new
+        return members, new
 
     def describe(self) -> list[object]:
         """Return the kind of design and its numbers."""

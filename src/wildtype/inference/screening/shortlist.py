@@ -43,7 +43,7 @@ def shortlist(
     for output in screen.outputs:
         for direction in screen.directions:
             best = next(lists)
-            table, rows, _ = screen.mutants(best.number)
+            table, _, rows, _ = screen.mutants(best.number)
             assert rows.all()  # only mutants of their own were asked about
             genes = table.matrix(screen.design.order)
             chosen = spread(genes, top, at_most, exempt) if at_most else np.arange(len(genes))[:top]

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from wildtype.inference.predictor import Predictor, Source
 
 PIECE = 1 << 15
+OFTEN = 4
+"""Mutants per member from which on tables of members are worth making."""
 AGAIN = "the same mutant again"
 TWICE = "one gene twice"
 NOT_A_NUMBER = "no number predicted"
@@ -83,10 +85,8 @@ class Screen:
         """Return an empty list per output and direction."""
         return [Best(self.keep, direction) for _ in self.outputs for direction in self.directions]
 
-    def mutants(self, numbers: NDArray[np.int64]) -> tuple[MutantTable, NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return the mutants of these numbers that have distinct genes, which numbers [m] are theirs, and
-        which numbers [m] stand for a mutant of their own.
-        """
+    def mutants(self, numbers: NDArray[np.int64]) -> Mutants:
+        """Return the mutants of these numbers [m]."""
         members, new = self.design.members(numbers)
         genes = self.gene[members]
         order = np.argsort(genes, axis=1, kind="stable")
@@ -98,7 +98,7 @@ class Screen:
         table = MutantTable.from_matrix(
             genes[rows], kind=kinds[rows].reshape(-1), condition=np.full(m, self.condition, np.int64)
         )
-        return table, rows, new
+        return Mutants(table, members[rows], rows, new)
 
     def fingerprint(self, predictor: Predictor) -> str:
         """Return a hash of everything that the answer depends on."""
@@ -112,6 +112,27 @@ class Screen:
             *(np.zeros(0) if x is None else x for x in (c.required, c.lethal)),
             *weights, known.part, known.table.gene, known.table.value,
         )  # fmt: skip
+
+
+class Mutants(NamedTuple):
+    """Mutants of a run of numbers.
+
+    Attributes
+    ----------
+    table : MutantTable
+        Those M that have distinct genes.
+    members : int64 [M, k]
+        Their members.
+    rows : bool [m]
+        Which numbers are theirs.
+    new : bool [m]
+        Which numbers stand for a mutant of their own.
+    """
+
+    table: MutantTable
+    members: NDArray[np.int64]
+    rows: NDArray[np.bool_]
+    new: NDArray[np.bool_]
 
 
 @dataclass
@@ -145,29 +166,43 @@ class Outcome:
         self.done += other.done
 
 
-def ask(predictor: Predictor, screen: Screen, piece: int) -> Outcome:
-    """Return what one piece of a screen holds."""
-    start = piece * screen.piece
-    numbers = np.arange(start, min(start + screen.piece, screen.design.count))
-    table, rows, new = screen.mutants(numbers)
-    out = Outcome(screen.lists(), done=1)
-    lost = {AGAIN: int((~new).sum()), TWICE: int((new & ~rows).sum())}
-    left = np.zeros(len(table), bool)
-    if len(table):
-        for reason, refused in screen.constraints.refused(table, screen.design.order).items():
-            lost[reason] = int((refused & ~left).sum())
-            left |= refused
-    table, numbers = table.take(np.flatnonzero(~left)), numbers[rows][~left]
-    out.asked = len(table)
-    if len(table):
-        values = predictor.predict_values(table)
-        lost[NOT_A_NUMBER] = int((~np.isfinite(values[:, list(screen.outputs)])).any(1).sum())
-        lists = iter(out.best)
-        for output in screen.outputs:
-            for _ in screen.directions:
-                next(lists).add(values[:, output], numbers)
-    out.left_out = {reason: count for reason, count in lost.items() if count}
-    return out
+class Asker:
+    """Asks a predictor about pieces of a screen."""
+
+    def __init__(self, predictor: Predictor, screen: Screen) -> None:
+        self.predictor, self.screen = predictor, screen
+        design, gene = screen.design, screen.gene
+        self._fast = None
+        if design.count >= OFTEN * len(gene):
+            self._fast = predictor.combinations(gene, screen.kind, design.order, screen.condition)
+
+    def __call__(self, piece: int) -> Outcome:
+        """Return what one piece holds."""
+        screen = self.screen
+        start = piece * screen.piece
+        numbers = np.arange(start, min(start + screen.piece, screen.design.count))
+        table, members, rows, new = screen.mutants(numbers)
+        out = Outcome(screen.lists(), done=1)
+        lost = {AGAIN: int((~new).sum()), TWICE: int((new & ~rows).sum())}
+        numbers = numbers[rows]
+        left = np.zeros(len(table), bool)
+        if len(table):
+            for reason, refused in screen.constraints.refused(table, screen.design.order).items():
+                lost[reason] = int((refused & ~left).sum())
+                left |= refused
+        if left.any():
+            table, members, numbers = table.take(np.flatnonzero(~left)), members[~left], numbers[~left]
+        out.asked = len(table)
+        if len(table):
+            fast = self._fast
+            values = self.predictor.predict_values(table) if fast is None else fast(members)
+            lost[NOT_A_NUMBER] = int((~np.isfinite(values[:, list(screen.outputs)])).any(1).sum())
+            lists = iter(out.best)
+            for output in screen.outputs:
+                for _ in screen.directions:
+                    next(lists).add(values[:, output], numbers)
+        out.left_out = {reason: count for reason, count in lost.items() if count}
+        return out
 
 
 def run(
@@ -233,7 +268,7 @@ def _answers(
 ) -> Iterator[Iterator[Outcome]]:
     """Give the outcomes of pieces, in their order."""
     if processes == 1:
-        yield (ask(predictor, screen, piece) for piece in pieces)
+        yield map(Asker(predictor, screen), pieces)
         return
     assert predictor.source is not None  # `run` has looked
     threads = max((os.cpu_count() or 1) // processes, 1)
@@ -259,19 +294,19 @@ def _in_order(pool: ProcessPoolExecutor, pieces: range, ahead: int) -> Iterator[
         yield waiting.popleft().result()
 
 
-_own: list[tuple[Predictor, Screen]] = []
-"""In a process of its own: whom it asks, and what."""
+_own: list[Asker] = []
+"""Of a process of its own."""
 
 
 def _begin(source: Source, screen: Screen, threads: int) -> None:
     import torch
 
     torch.set_num_threads(threads)
-    _own.append((source.load(), screen))
+    _own.append(Asker(source.load(), screen))
 
 
 def _answer(piece: int) -> Outcome:
-    return ask(*_own[0], piece)
+    return _own[0](piece)
 
 
 def _save(path: Path, mark: str, found: Outcome) -> None:

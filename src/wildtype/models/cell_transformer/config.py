@@ -146,7 +146,8 @@ class HeadConfig:
     Attributes
     ----------
     summary : str
-        Summary of S that asks the question: ``mean``, ``sum``, ``product`` or ``set_attention``.
+        Summary of S that asks the question: ``mean``, ``sum``, ``product`` or ``set_attention``; or
+        ``own_queries``: every gene asks its own, and S the mean of them, which makes screens fast.
     direct : list of str
         Summaries of S that reach the output directly: any of the same names. Empty: ``[h_CLS ‖ z_S]`` alone.
     heads : int
@@ -223,6 +224,7 @@ class CellTransformerConfig:
 
 
 SUMMARIES = ("mean", "sum", "product", "set_attention")
+OWN_QUERIES = "own_queries"
 
 
 def check(config: CellTransformerConfig) -> None:
@@ -245,13 +247,13 @@ def check(config: CellTransformerConfig) -> None:
         raise ConfigError(
             "model.table=false and model.features=false leave the genes without any input: set one true"
         )
-    for setting, names in (
-        ("model.head.summary", [config.head.summary]),
-        ("model.head.direct", config.head.direct),
+    for setting, names, known in (
+        ("model.head.summary", [config.head.summary], (*SUMMARIES, OWN_QUERIES)),
+        ("model.head.direct", config.head.direct, SUMMARIES),
     ):
         for name in names:
-            if name not in SUMMARIES:
-                raise ConfigError(f"{setting} names {name!r}; known summaries: {', '.join(SUMMARIES)}")
+            if name not in known:
+                raise ConfigError(f"{setting} names {name!r}; known summaries: {', '.join(known)}")
     if not (config.head.direct or config.head.heads or config.head.relations or config.evidence.tokens):
         raise ConfigError(
             "model.head.direct=[], model.head.heads=0, model.head.relations=false and "

@@ -14,14 +14,14 @@ and the sharp initial scale.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import cast
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from wildtype.errors import ConfigError
-from wildtype.models.cell_transformer.config import CellTransformerConfig
+from wildtype.models.cell_transformer.config import OWN_QUERIES, CellTransformerConfig
 from wildtype.models.cell_transformer.evidence import EvidenceReadout
 from wildtype.models.cell_transformer.outputs import Outputs
 from wildtype.models.cell_transformer.readouts import RelationReadout
@@ -35,9 +35,8 @@ from wildtype.nn.ragged import pad_ragged, segment_ids, segment_mean, segment_su
 from wildtype.nn.set_attention import SetAttention
 
 MAX_ORDER = 16
-WHOLE_CELL = "whole cell"
-KINDS = "kinds"
-ADDITIVE = "additive model"
+WHOLE_CELL, STATE, ADDITIVE = "whole cell", "state", "additive model"
+"""Names of what outputs are read off, and of what is added to them."""
 
 
 class SetSummary(nn.Module):
@@ -74,19 +73,20 @@ class SetSummary(nn.Module):
 
     def by_gene(self, u: Tensor, offsets: Tensor) -> Tensor:
         """Return the share [Σk, d] of every gene in the summary of its set; each has half of its pairs."""
+        u = self.project(u)
         owner = segment_ids(offsets)
         count = (offsets[1:] - offsets[:-1]).to(u.dtype)[owner, None]
-        if self.attention is not None:
-            padded, mask = pad_ragged(self.project(u), offsets)
-            embedded: Tensor = self.attention(padded, mask).dynamic
-            return embedded[mask] / count
-        u = self.project(u)
         if self.how == "sum":
             return u
         if self.how == "mean":
             return u / count
-        partners = segment_sum(u, offsets)[owner] - u
-        return u * partners / (count * (count - 1)).clamp(min=1)
+        if self.how == "product":
+            partners = segment_sum(u, offsets)[owner] - u
+            return u * partners / (count * (count - 1)).clamp(min=1)
+        assert self.attention is not None
+        padded, mask = pad_ragged(u, offsets)
+        embedded: Tensor = self.attention(padded, mask).dynamic
+        return embedded[mask] / count
 
 
 def smallest_part(tokens: EvidenceTokens, phenotypes: int) -> Tensor:
@@ -98,6 +98,15 @@ def smallest_part(tokens: EvidenceTokens, phenotypes: int) -> Tensor:
     value = tokens.one_value.masked_fill(~part, torch.inf).amin(1)[:, :phenotypes]
     value = torch.minimum(value, tokens.bound[:, :phenotypes].to(value))
     return torch.where(value.isinf(), 0.0, value)
+
+
+@dataclass(slots=True)
+class Genome:
+    """What mutants read from: keys, values in the wild type, and what values are made of, [n, d] each."""
+
+    keys: Tensor
+    inner: Tensor
+    values: Tensor
 
 
 class PerturbationHead(nn.Module):
@@ -124,8 +133,9 @@ class PerturbationHead(nn.Module):
         # Larger sets than training has are taken as its largest: their own embedding was never learned.
         self.register_buffer("largest_order", torch.zeros((), dtype=torch.int64))
         self.condition = nn.Embedding(conditions, d) if conditions > 1 else None
+        asks = head.heads and head.summary != OWN_QUERIES
+        self.summary = SetSummary(head.summary, d) if asks else None
         if head.heads:
-            self.summary = SetSummary(head.summary, d)
             self.query = nn.Sequential(nn.Linear(d, d), nn.LayerNorm(d))
             self.key = nn.Sequential(nn.Linear(d, d), nn.LayerNorm(d))
             self.value_in = nn.Linear(d, d)
@@ -133,7 +143,6 @@ class PerturbationHead(nn.Module):
             self.log_scale = nn.Parameter(torch.full((head.heads, 1, 1), head.sharpness).log())
         self.direct = nn.ModuleList(SetSummary(how, d) for how in head.direct)
         self.bare = not head.heads and not head.direct  # what was done to the genes is told all the same
-        width = (2 + bool(head.heads) + len(head.direct) + self.bare + (conditions > 1)) * d
         evidence = config.evidence
         self.relations = (
             RelationReadout(d, channels, traits, regularised) if channels and head.relations else None
@@ -156,10 +165,10 @@ class PerturbationHead(nn.Module):
         if self.additive is not None or self.smallest:
             scalar = torch.tensor([float(output.form == "scalar") for output in outputs])
             self.register_buffer("scalar", scalar, persistent=False)
-        width += sum(part.width_out for part in (self.relations, self.evidence) if part is not None)
+        self.columns = self._columns(d)
         hidden = head.hidden or 2 * d
         self.out = nn.Sequential(
-            nn.Linear(width, hidden),
+            nn.Linear(sum(self.columns.values()), hidden),
             nn.GELU(),
             nn.Dropout(config.dropout),
             nn.Linear(hidden, hidden),
@@ -168,16 +177,43 @@ class PerturbationHead(nn.Module):
             Outputs(hidden, outputs, gene_width=d, rank=head.rank),
         )
 
+    def _columns(self, d: int) -> dict[str, int]:
+        """Return the names and widths of what the output reads, in its order."""
+        names = ["cls", "order"]
+        names += [WHOLE_CELL] if self.heads else []
+        names += [name for name, _ in self.direct_by_name()]
+        names += [STATE] if self.bare else []
+        names += ["condition"] if self.condition is not None else []
+        columns = dict.fromkeys(names, d)
+        if self.relations is not None:
+            columns["relations"] = self.relations.width_out
+        if self.evidence is not None:
+            columns["evidence"] = self.evidence.width_out
+        return columns
+
+    def direct_by_name(self) -> list[tuple[str, SetSummary]]:
+        """Return the direct summaries of S by name."""
+        summaries = [summary for summary in self.direct if isinstance(summary, SetSummary)]
+        return [(f"summary {i}, {summary.how}", summary) for i, summary in enumerate(summaries)]
+
+    @property
+    def outputs(self) -> Outputs:
+        """What reads phenotypes off the last layer."""
+        last = self.out[-1]
+        assert isinstance(last, Outputs)
+        return last
+
     def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
         """Return predicted phenotypes, in units of the scaled labels."""
         parts = self.perturbed(wild_type, mutants) | self.looked_up(wild_type, mutants)
-        out = self.read(torch.cat(list(parts.values()), dim=-1), wild_type, mutants)
+        x = torch.cat([parts[name] for name in self.columns], dim=-1)
+        out: Prediction = self.outputs(self.out[:-1](x), wild_type, mutants)
         for added in self.added(mutants).values():
             out.mean = out.mean + added
         return out
 
     def perturbed(self, wild_type: WildType, mutants: MutantBatch) -> dict[str, Tensor]:
-        """Return what the wild type and S itself say [b, ·], by name, in the order in which it is read."""
+        """Return what the wild type and S itself say [b, ·], by name."""
         h = wild_type.genes
         state = self._state(mutants)
         u = nn.functional.embedding(mutants.gene, h) + state
@@ -185,24 +221,16 @@ class PerturbationHead(nn.Module):
         if self.training and len(order):
             self.largest_order.copy_(torch.maximum(self.largest_order, order.max()))
         order = torch.minimum(order, self.largest_order)
-        parts = {"wild type": wild_type.cls.expand(len(mutants), -1), "order": self.order(order)}
+        parts = {"cls": wild_type.cls.expand(len(mutants), -1), "order": self.order(order)}
         if self.heads:
             parts[WHOLE_CELL] = self._whole_cell(h, u, state, mutants)
-        for name, summary in self.summaries.items():
+        for name, summary in self.direct_by_name():
             parts[name] = summary(u, mutants.offsets)
         if self.bare:
-            parts[KINDS] = segment_mean(state, mutants.offsets)
+            parts[STATE] = segment_mean(state, mutants.offsets)
         if self.condition is not None:
             parts["condition"] = self.condition(mutants.condition)
         return parts
-
-    @property
-    def summaries(self) -> dict[str, SetSummary]:
-        """The direct summaries of S by the names of their parts; numbered, as one may be asked for twice."""
-        return {
-            f"direct {i} ({summary.how})": summary
-            for i, summary in enumerate(cast(Iterable[SetSummary], self.direct), 1)
-        }
 
     def looked_up(self, wild_type: WildType, mutants: MutantBatch) -> dict[str, Tensor]:
         """Return what relations and measurements of similar mutants say [b, ·], by name; nothing where the
@@ -213,22 +241,16 @@ class PerturbationHead(nn.Module):
         ConfigError
             If the batch has no evidence, and the head reads it.
         """
-        tokens = mutants.evidence
+        tokens, parts = mutants.evidence, {}
         if tokens is None and (self.relations or self.evidence):
             raise ConfigError(
                 "no evidence was looked up for these mutants: give the batch the tokens of an EvidenceIndex"
             )
-        parts = {}
         if self.relations is not None and tokens is not None:
             parts["relations"] = self.relations(wild_type, len(mutants), tokens)
         if self.evidence is not None and tokens is not None:
             parts["evidence"] = self.evidence(wild_type.genes, mutants, tokens)
         return parts
-
-    def read(self, x: Tensor, wild_type: WildType, mutants: MutantBatch) -> Prediction:
-        """Return what is read off all parts [b, width], one after the other."""
-        out: Prediction = self.out[-1](self.out[:-1](x), wild_type, mutants)
-        return out
 
     def added(self, mutants: MutantBatch) -> dict[str, Tensor]:
         """Return what is added to the outputs [b, p] as it is, by name."""
@@ -244,9 +266,9 @@ class PerturbationHead(nn.Module):
         """Return what every perturbed gene adds [Σk, ·] to the parts that are sums over S, by name."""
         state = self._state(mutants)
         u = nn.functional.embedding(mutants.gene, wild_type.genes) + state
-        parts = {name: summary.by_gene(u, mutants.offsets) for name, summary in self.summaries.items()}
+        parts = {name: summary.by_gene(u, mutants.offsets) for name, summary in self.direct_by_name()}
         if self.bare:
-            parts[KINDS] = state / mutants.offsets.diff()[segment_ids(mutants.offsets), None]
+            parts[STATE] = state / mutants.offsets.diff()[segment_ids(mutants.offsets), None]
         if self.additive is not None and mutants.evidence is not None:
             effects = mutants.evidence.own_effect[:, : len(self.scalar)]
             parts[ADDITIVE] = self.additive * effects * self.scalar
@@ -262,9 +284,11 @@ class PerturbationHead(nn.Module):
         """Return β [heads, n] and φ [heads, n, d / heads] of a batch of one mutant: z_S is Σ_i β_i φ_i."""
         state = self._state(mutants)
         u = nn.functional.embedding(mutants.gene, wild_type.genes) + state
-        query, keys, default, delta = self._attending(wild_type.genes, u, state, mutants)
-        beta = (query @ keys.transpose(1, 2)).softmax(-1)[:, 0]
-        return beta, default.index_add(1, mutants.gene, delta)
+        cell = self.genome(wild_type.genes)
+        query = self.scaled(self._asked(u, mutants))
+        beta = (query @ self.by_head(cell.keys).transpose(1, 2)).softmax(-1)[:, 0]
+        delta = self.by_head(self.difference(cell, mutants.gene, state))
+        return beta, self.by_head(cell.values).index_add(1, mutants.gene, delta)
 
     def _state(self, mutants: MutantBatch) -> Tensor:
         """Return the embedding [Σk, d] of what was done to each gene."""
@@ -275,30 +299,47 @@ class PerturbationHead(nn.Module):
 
     def _whole_cell(self, h: Tensor, u: Tensor, state: Tensor, mutants: MutantBatch) -> Tensor:
         """Return z_S [b, d]: cross-attention of every mutant over all genes."""
-        query, keys, default, delta = self._attending(h, u, state, mutants)
-        z = perturbation_attention(query, keys, default, mutants.gene, mutants.offsets, delta)
-        return z.transpose(0, 1).reshape(-1, h.shape[1])
-
-    def _attending(
-        self, h: Tensor, u: Tensor, state: Tensor, mutants: MutantBatch
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Return queries [heads, b, ·], keys and values [heads, n, ·] of the cell without perturbations, and
-        by how much the values of perturbed genes differ from them [heads, Σk, ·].
-        """
-        d = h.shape[1]
-        split = (-1, self.heads, d // self.heads)
-        scale = (d // self.heads) ** -0.5
-        query = self.query(self.summary(u, mutants.offsets)).view(split).transpose(0, 1)
-        query = query * (self.log_scale.exp() * scale)
-        keys = self.key(h).view(split).transpose(0, 1)
-        inner = self.value_in(h)
-        default = self.value_out(nn.functional.gelu(inner + self.kind.weight[Kind.PRESENT]))
-        perturbed = self.value_out(nn.functional.gelu(nn.functional.embedding(mutants.gene, inner) + state))
-        delta = perturbed - nn.functional.embedding(mutants.gene, default)
+        asked = self._asked(u, mutants)
+        cell = self.genome(h)
+        delta = self.difference(cell, mutants.gene, state)
         # Under autocast norms and products with parameters are float32, and linear maps are not.
-        return (
-            query.to(default.dtype),
-            keys.to(default.dtype),
-            default.view(split).transpose(0, 1),
-            delta.view(split).transpose(0, 1),
+        z = perturbation_attention(
+            self.scaled(asked).to(delta.dtype),
+            self.by_head(cell.keys).to(delta.dtype),
+            self.by_head(cell.values),
+            mutants.gene,
+            mutants.offsets,
+            self.by_head(delta),
         )
+        return z.transpose(0, 1).flatten(1)
+
+    def _asked(self, u: Tensor, mutants: MutantBatch) -> Tensor:
+        """Return the query [b, d] of every mutant."""
+        if self.summary is None:
+            return segment_mean(self.query(u), mutants.offsets)
+        asked: Tensor = self.query(self.summary(u, mutants.offsets))
+        return asked
+
+    def by_head(self, x: Tensor) -> Tensor:
+        """Split rows [m, d] by head: [H, m, d / H]."""
+        return x.view(-1, self.heads, x.shape[-1] // self.heads).transpose(0, 1)
+
+    def scaled(self, query: Tensor) -> Tensor:
+        """Return queries [m, d] by head, such that their products with keys are logits."""
+        split = self.by_head(query)
+        scale: Tensor = self.log_scale.exp() * split.shape[-1] ** -0.5
+        return split * scale
+
+    def genome(self, h: Tensor) -> Genome:
+        """Return what genes h [n, d] offer to be read."""
+        inner = self.value_in(h)
+        values = self.value_out(nn.functional.gelu(inner + self.kind.weight[Kind.PRESENT]))
+        return Genome(self.key(h), inner, values)
+
+    def difference(self, cell: Genome, gene: Tensor, state: Tensor) -> Tensor:
+        """Return the values [m, d] of genes [m] to which was done ``state`` [m, d], less those in the wild
+        type.
+        """
+        inner = nn.functional.embedding(gene, cell.inner)
+        values: Tensor = self.value_out(nn.functional.gelu(inner + state))
+        return values - nn.functional.embedding(gene, cell.values)

@@ -9,13 +9,23 @@ import torch
 from torch import Tensor
 
 from wildtype.errors import ConfigError, ShapeError
+from wildtype.models.cell_transformer.combinations import SetTables
 from wildtype.models.cell_transformer.config import CellTransformerConfig, PriorHead, assign_heads, check
 from wildtype.models.cell_transformer.encoder import Encoder
 from wildtype.models.cell_transformer.equivalents import Equivalents
 from wildtype.models.cell_transformer.head import PerturbationHead
 from wildtype.models.cell_transformer.trees import EvidenceTrees
-from wildtype.models.interface import Model, OrganismTensors, Output, Prediction, WildType, prior_operator
+from wildtype.models.interface import (
+    Members,
+    Model,
+    OrganismTensors,
+    Output,
+    Prediction,
+    WildType,
+    prior_operator,
+)
 from wildtype.mutants.batch import MutantBatch
+from wildtype.mutants.evidence.lookup import EvidenceIndex
 from wildtype.nn.sparse import SparseOperator
 from wildtype.organism import GeneGraphs
 
@@ -80,6 +90,14 @@ class CellTransformer(Model):
         if evidence and config.trees.bags:
             also, smallest = len(config.evidence.also), config.head.smallest
             self.trees = EvidenceTrees(outputs, also, conditions, smallest)
+
+    def combinations(
+        self, wild_type: WildType, members: Members, evidence: EvidenceIndex | None
+    ) -> SetTables | None:
+        """Return what predicts sets of members, for a head that reads no evidence."""
+        if not SetTables.applies(self.head, len(members.gene), len(wild_type.genes)):
+            return None
+        return SetTables(self.head, wild_type, members, evidence)
 
     def priors(self, graphs: GeneGraphs) -> dict[str, SparseOperator]:
         """Return the operator over tokens of every relation that a head follows."""

@@ -92,6 +92,11 @@ class Outputs(nn.Module):
 
     def forward(self, x: Tensor, wild_type: WildType, mutants: MutantBatch) -> Prediction:
         """Return what x [b, w] says of every phenotype."""
+        profiles = {p: head(x, wild_type, mutants) for p, head in zip(self.per_gene, self.genes, strict=True)}
+        return Prediction(self.columns(x), profiles)
+
+    def columns(self, x: Tensor) -> Tensor:
+        """Return what x [b, w] says of phenotypes that are one number [b, p]; 0 of the others."""
         parts = []
         if self.weight is not None:
             parts.append(nn.functional.linear(x, self.weight, self.bias))
@@ -102,5 +107,4 @@ class Outputs(nn.Module):
         if not self.in_order:
             assert isinstance(self.place, Tensor)
             mean = mean.index_select(1, self.place)
-        profiles = {p: head(x, wild_type, mutants) for p, head in zip(self.per_gene, self.genes, strict=True)}
-        return Prediction(mean, profiles)
+        return mean

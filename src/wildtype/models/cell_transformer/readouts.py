@@ -48,19 +48,27 @@ class RelationReadout(nn.Module):
 
     def forward(self, wild_type: WildType, mutants: int, tokens: EvidenceTokens) -> Tensor:
         """Return the readout [b, width_out] of ``mutants`` = b sets; zero for a set without pairs."""
-        left, right = tokens.pair_left, tokens.pair_right
+        out = self.of_pairs(wild_type, tokens.pair_left, tokens.pair_right, tokens.pair, tokens.pair_traits)
+        total = out.new_zeros(mutants, out.shape[-1]).index_add(0, tokens.pair_row, out)
+        count = torch.bincount(tokens.pair_row, minlength=mutants).clamp(min=1).to(out.dtype)[:, None]
+        return torch.cat([total / count, total / count.sqrt()], dim=-1)
+
+    def of_pairs(
+        self, wild_type: WildType, left: Tensor, right: Tensor, alike: Tensor, traits: Tensor
+    ) -> Tensor:
+        """Return what genes left and right [s] say together [s, width_out / 2]; ``alike`` [s, c] and
+        ``traits`` [s, 3 k] are as in `EvidenceTokens`.
+        """
         g = self.project(wild_type.genes)
         product = nn.functional.embedding(left, g) * nn.functional.embedding(right, g)
-        inner = self.pair(torch.cat([tokens.pair, tokens.pair_traits, product], dim=-1))
+        inner = self.pair(torch.cat([alike, traits, product], dim=-1))
         if self.logits is not None and wild_type.regularised is not None:
             # Both directions, in an order that does not depend on which gene stands first.
             q, k = wild_type.regularised
             forth, back = _logits(q, k, left, right), _logits(q, k, right, left)
             inner = inner + self.logits(torch.cat([forth + back, (forth - back).abs()], dim=-1))
-        out = self.out(inner)
-        total = out.new_zeros(mutants, out.shape[-1]).index_add(0, tokens.pair_row, out)
-        count = torch.bincount(tokens.pair_row, minlength=mutants).clamp(min=1).to(out.dtype)[:, None]
-        return torch.cat([total / count, total / count.sqrt()], dim=-1)
+        out: Tensor = self.out(inner)
+        return out
 
 
 def _logits(q: Tensor, k: Tensor, row: Tensor, column: Tensor) -> Tensor:

@@ -356,7 +356,7 @@ class EvidencePart:
             "own": self.statistics[gene],
             "own_effect": self.effects[gene],
             "pair": self.similar(left, right),
-            "pair_traits": self._traits(left, right),
+            "pair_traits": self.traits_of(left, right),
             "pair_row": of,
             "pair_left": left,
             "pair_right": right,
@@ -378,7 +378,8 @@ class EvidencePart:
             return np.zeros(shape, np.float32), np.zeros(shape, bool), np.full(shape, np.inf, np.float32)
         return (*measured.equal(effect), measured.bound(effect, condition))
 
-    def _traits(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float32]:
+    def traits_of(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return sum, distance and product of the k traits of genes [s] and [s]: [s, 3 k]."""
         a, b = (self.index.similarity.traits[genes] for genes in (left, right))
         return np.concatenate([a + b, np.abs(a - b), a * b], axis=1)
 

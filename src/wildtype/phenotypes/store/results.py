@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wildtype.errors import OutputError
-from wildtype.files import writing
+from wildtype.files import FORMULA, writing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,7 +47,8 @@ def check_output(output: Path) -> None:
 def write_result(batches: pa.RecordBatchReader, output: Path) -> int:
     """Write all rows to a ``.csv`` or ``.parquet`` file, whole or not at all, and return how many there are.
 
-    Lists become one CSV field, their entries separated by semicolons.
+    Lists become one CSV field, their entries separated by semicolons. A text that a spreadsheet would take
+    for a formula gets an apostrophe before it; numbers and lone signs stay.
 
     Raises
     ------
@@ -90,8 +91,14 @@ def _joined(column: pa.Array) -> pa.Array:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if not pa.types.is_list(column.type):
+    if pa.types.is_list(column.type):
+        entries = pc.fill_null(pc.cast(column.values, pa.string()), "")
+        lists = pa.ListArray.from_arrays(column.offsets, entries, mask=column.is_null())
+        column = pc.binary_join(lists, SEPARATOR)
+    if not pa.types.is_string(column.type):
         return column
-    entries = pc.fill_null(pc.cast(column.values, pa.string()), "")
-    lists = pa.ListArray.from_arrays(column.offsets, entries, mask=column.is_null())
-    return pc.binary_join(lists, SEPARATOR)
+    formula = pc.and_not(
+        pc.match_substring_regex(column, f"^{FORMULA.pattern}"),
+        pc.match_substring_regex(column, r"^[+-]?[0-9.]*([eE][+-]?[0-9]+)?$"),
+    )
+    return pc.if_else(formula, pc.binary_join_element_wise("'", column, ""), column)

@@ -1,0 +1,61 @@
+"""Tables that a person gives to a trained model, and takes from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wildtype.errors import SourceError, reason_of
+from wildtype.files import FORMULA
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def read_frame(path: str | Path, what: str, texts: type | Mapping[str, type] = str) -> pd.DataFrame:
+    """Read a CSV or Parquet file.
+
+    Parameters
+    ----------
+    path : str or path
+        Of the file.
+    what : str
+        What is to be read from it, for messages.
+    texts : type or mapping
+        Types of the columns of a CSV file.
+
+    Raises
+    ------
+    SourceError
+        If the file is missing or cannot be read as a table.
+    """
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = Path(path)
+    if not path.is_file():
+        raise SourceError(f"there is no file {str(path)!r} to read {what} from: check the path")
+    try:
+        if path.suffix == ".parquet":
+            # What pandas noted about the table when it was written may be damaged, and is not needed.
+            frame: pd.DataFrame = pq.read_table(path).to_pandas(ignore_metadata=True)
+            return frame
+        return pd.read_csv(path, dtype=texts)
+    except (pa.ArrowException, ValueError, OSError, EOFError) as error:
+        raise SourceError(
+            f"{str(path)!r} cannot be read as a table ({reason_of(error)}): give CSV or Parquet"
+        ) from error
+
+
+def frame_to_csv(frame: pd.DataFrame) -> str:
+    """Return a table as CSV none of whose texts a spreadsheet takes for a formula."""
+    texts = frame.select_dtypes("object").columns
+    safe = frame.assign(**{name: frame[name].map(harmless) for name in texts})
+    return str(safe.rename(columns=harmless).to_csv(index=False))
+
+
+def harmless(cell: Any) -> Any:
+    """Return a text with an apostrophe before it where it begins as formulas do."""
+    return f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) else cell

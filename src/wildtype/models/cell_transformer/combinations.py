@@ -1,0 +1,171 @@
+"""`SetTables`: the head for all sets of k of some members, from tables per member and per pair of members.
+
+Legend: c members (a gene and what is done to it) · k members of a set · m sets · n genes · d width · H heads
+· w hidden width.
+
+A screen asks about many sets of few members. What the head makes of a set is, up to its first non-linear
+layer, a sum over its members, over its pairs, and z_S. Members and pairs pass their layers once for all sets,
+and what remains per set are sums of rows, z_S, and the last layers. Exact: the same terms in another order.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import embedding, embedding_bag
+
+from wildtype.models.cell_transformer.head import MAX_ORDER, PerturbationHead
+from wildtype.models.interface import Members, WildType
+from wildtype.mutants.evidence.lookup import EvidenceIndex
+from wildtype.nn.combined_queries import CombinedQueries
+from wildtype.nn.perturbation_head import perturbation_attention
+
+ROOM = 1 << 30
+"""Bytes that one table may take."""
+ADDITIVE = ("sum", "mean")
+
+
+class SetTables:
+    """What a head says of sets of k members, for prediction: nothing has a gradient.
+
+    Parameters
+    ----------
+    head : PerturbationHead
+        In evaluation mode; see `applies`.
+    wild_type : WildType
+        As the model of the head encodes it.
+    members : Members
+        The c members, and k.
+    evidence : EvidenceIndex or None
+        Tells how alike genes are; needed where the head reads relations.
+    """
+
+    @torch.no_grad()
+    def __init__(
+        self, head: PerturbationHead, wild_type: WildType, members: Members, evidence: EvidenceIndex | None
+    ) -> None:
+        self.head, self.wild_type, self.members = head, wild_type, members
+        k, h = members.order, wild_type.genes
+        state = head.kind(members.kind.long())
+        u = embedding(members.gene, h) + state
+        first = head.out[0]
+        assert isinstance(first, nn.Linear)
+        ends = list(accumulate(head.columns.values()))
+        parts = torch.tensor_split(first.weight, ends[:-1], dim=1)
+        weight = dict(zip(head.columns, parts, strict=True))
+        known = min(k, MAX_ORDER, int(head.largest_order))
+        self.fixed = first.bias + weight["cls"] @ wild_type.cls + weight["order"] @ head.order.weight[known]
+        if head.condition is not None:
+            self.fixed = self.fixed + weight["condition"] @ head.condition.weight[members.condition]
+        self.own = u.new_zeros(len(u), first.out_features)
+        if head.bare:
+            self.own += state @ weight["state"].T / k
+        self.products: list[tuple[Tensor, Tensor]] = []
+        for name, summary in head.direct_by_name():
+            row = summary.project(u)
+            if summary.how in ADDITIVE:
+                self.own += row @ weight[name].T / (k if summary.how == "mean" else 1)
+            else:
+                self.products.append((row, weight[name]))
+        self.combined = None
+        if head.heads:
+            self.from_cell = weight["whole cell"]
+            self.cell = head.genome(h)
+            self.delta = head.difference(self.cell, members.gene, state)
+            keys, values = head.by_head(self.cell.keys), head.by_head(self.cell.values)
+            if head.summary is None:
+                self.combined = CombinedQueries(head.scaled(head.query(u)), keys, values, k)
+            else:
+                self.asked = head.summary.project(u)
+        if head.relations is not None:
+            pairs = max(k * (k - 1) / 2, 1)
+            mean, scaled = weight["relations"].chunk(2, dim=1)
+            self.from_pairs = mean / pairs + scaled / pairs**0.5
+            c, half = len(u), head.relations.width_out // 2
+            assert evidence is not None  # the model was made with channels of similarity
+            self.part = evidence.part()
+            self.kept = 4 * half * c * c <= ROOM
+            self.pairs = u.new_empty(c * c if self.kept else 0, half)
+            self.there = torch.zeros(len(self.pairs), dtype=torch.bool)
+
+    @staticmethod
+    def applies(head: PerturbationHead, members: int, genes: int) -> bool:
+        """Whether a head can be asked so: it reads no evidence, its summaries are sums over members or pairs,
+        it has no numbers per gene, and the tables have room.
+        """
+        asks = [] if head.summary is None else [head.summary.how]
+        return (
+            head.evidence is None
+            and "set_attention" not in (*asks, *(summary.how for summary in head.direct))
+            and not head.outputs.per_gene
+            and CombinedQueries.bytes(max(head.heads, 1), members, genes) <= ROOM
+        )
+
+    @torch.no_grad()
+    def __call__(self, sets: Tensor) -> Tensor:
+        """Return the outputs [m, p] of sets int64 [m, k] of members; no set names a gene twice.
+
+        It is fastest where sets that differ in their last member only stand together.
+        """
+        x = embedding_bag(sets, self.own, mode="sum") + self.fixed
+        for row, weight in self.products:
+            x.addmm_(self._product(row, sets), weight.T)
+        if self.head.heads:
+            x.addmm_(self._whole_cell(sets), self.from_cell.T)
+        if self.head.relations is not None and sets.shape[1] > 1:
+            x.addmm_(self._pairs(sets), self.from_pairs.T)
+        out: Tensor = self.head.outputs.columns(self.head.out[1:-1](x))
+        return out
+
+    def _product(self, row: Tensor, sets: Tensor) -> Tensor:
+        """Return the mean over the pairs of each set of products of rows [c, d]: [m, d]."""
+        k = sets.shape[1]
+        total, squares = embedding_bag(sets, row, mode="sum"), embedding_bag(sets, row**2, mode="sum")
+        return total.square_().sub_(squares).div_(max(k * (k - 1), 1))
+
+    def _whole_cell(self, sets: Tensor) -> Tensor:
+        """Return z_S [m, d]."""
+        m, k = sets.shape
+        gene = self.members.gene[sets]
+        if self.combined is not None:
+            shared, lse = self.combined(sets)
+            beta = self.combined.of_keys(sets, lse, gene)
+            own = embedding(sets, self.delta).view(m, k, *shared.shape[1:])
+            return shared.add_((beta.unsqueeze(-1) * own).sum(1)).flatten(1)
+        summary = self.head.summary
+        assert summary is not None
+        if summary.how in ADDITIVE:
+            asked = embedding_bag(sets, self.asked, mode="sum" if summary.how == "sum" else "mean")
+        else:
+            asked = self._product(self.asked, sets)
+        split = self.head.by_head
+        z = perturbation_attention(
+            self.head.scaled(self.head.query(asked)), split(self.cell.keys), split(self.cell.values),
+            gene.reshape(-1), torch.arange(0, m * k + 1, k), split(embedding(sets.reshape(-1), self.delta)),
+        )  # fmt: skip
+        return z.transpose(0, 1).flatten(1)
+
+    def _pairs(self, sets: Tensor) -> Tensor:
+        """Return the sum over the pairs of each set of what the relations between them say [m, w]."""
+        c = len(self.members.gene)
+        left, right = torch.triu_indices(sets.shape[1], sets.shape[1], 1)
+        at = sets[:, left] * c + sets[:, right]
+        if not self.kept:
+            return self._relations(at.reshape(-1)).view(*at.shape, -1).sum(1)
+        wanted = torch.zeros_like(self.there)
+        wanted[at] = True
+        missing = (wanted & ~self.there).nonzero()[:, 0]
+        if len(missing):
+            self.pairs[missing] = self._relations(missing)
+            self.there[missing] = True
+        return embedding_bag(at, self.pairs, mode="sum")
+
+    def _relations(self, at: Tensor) -> Tensor:
+        c, relations = len(self.members.gene), self.head.relations
+        assert relations is not None
+        left, right = self.members.gene[at // c], self.members.gene[at % c]
+        i, j = left.numpy(), right.numpy()
+        alike, traits = (torch.from_numpy(x) for x in (self.part.similar(i, j), self.part.traits_of(i, j)))
+        return relations.of_pairs(self.wild_type, left, right, alike, traits)

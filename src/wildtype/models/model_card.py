@@ -1,0 +1,177 @@
+"""The model card of a checkpoint: what it predicts, what it was trained on, how good it was, its limits.
+
+It is for people. Nothing reads it, so that an older checkpoint without one, or one whose card was edited, is
+as good as before.
+"""
+
+from __future__ import annotations
+
+import math
+import platform
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from wildtype.models.ensemble import Ensemble
+from wildtype.models.known import PARTS, TRAIN
+from wildtype.mutants import Kind
+
+if TYPE_CHECKING:
+    from wildtype.models.checkpoint import Checkpoint
+
+FILE = "model_card.md"
+SHOWN = (
+    "pearson", "spearman", "mse", "r2", "auroc_sign", "auroc_strong", "pearson_negatives",
+    "average_precision",
+)  # fmt: skip
+"""Metrics of test rows, in the order in which they are listed."""
+INTERVALS = "from validation rows; they hold for mutants drawn as those were."
+LONGEST = 12
+"""Names of a list that are written out."""
+
+
+def plain(text: object) -> str:
+    """Return text that Markdown shows as it is, on one line: names come from users and publishers."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in str(text)).split())
+    return re.sub(r"[\\`*\[\]#|~$!]|(?<!\w)_|_(?!\w)", r"\\\g<0>", escape(line, quote=False))
+
+
+def model_card(checkpoint: Checkpoint, format_version: int) -> str:
+    """Return the card of a checkpoint as Markdown.
+
+    Rows are counted as they stand in ``known``; metrics are those that are stored, with their intervals.
+    """
+    known, genes, origin = checkpoint.known, checkpoint.genes, checkpoint.origin
+    config, metrics = checkpoint.model.config, checkpoint.metrics
+    dataset, sha256 = origin.get("dataset", "–"), str(origin.get("dataset_sha256", "–"))[:12]
+    evidence = _evidence(getattr(config, "evidence", None))
+    members = len(checkpoint.model.members) if isinstance(checkpoint.model, Ensemble) else 1
+    used = [i for i, name in enumerate(known.phenotypes) if name in checkpoint.names]
+    mine = np.isin(known.table.phenotype, used)
+    trained = known.table.take(mine & (known.part == TRAIN))
+    lines = [
+        f"# {plain(config.name)} on {plain(dataset)}",
+        "",
+        "Written by wildtype with the checkpoint that it lies in. Numbers are those stored beside it.",
+        "",
+        "## What it predicts",
+        "",
+        *_table(
+            ("phenotype", "unit", "is", "a prediction is", "genes at least"),
+            [
+                (p["name"], p.get("unit", ""), p.get("description") or "–", _FORMS[p.get("form", "scalar")],
+                 p.get("min_order", 1))
+                for p in checkpoint.phenotypes
+            ],
+        ),
+        "",
+        "## What it was trained on",
+        "",
+        *_table(
+            ("", ""),
+            [
+                ("dataset", f"{dataset} (sha256 {sha256})"),
+                ("organism", f"{origin.get('organism', genes.organism)}, {len(genes):,} genes are tokens"),
+                ("split", f"{origin.get('split', '–')}, seed {origin.get('seed', '–')}"),
+                *((f"{part} rows", f"{int((mine & (known.part == i)).sum()):,}")
+                  for i, part in enumerate(PARTS[:3])),
+                ("gene graphs", _names(checkpoint.relations)),
+                ("parameters", f"{metrics['parameters']:,}" if "parameters" in metrics else "–"),
+                ("members of the ensemble", members),
+            ],
+        ),
+        "",
+        "## How good it was on test rows",
+        "",
+        *_scores(metrics.get("test") or {}),
+        "",
+        "## What it is for, and its limits",
+        "",
+        "For ranking mutants of this organism before an experiment, beside the baselines of its run. Not for "
+        "decisions about people.",
+        "",
+        f"* Genes per mutant in training: {_orders(trained.order)}. Other numbers are extrapolated, and "
+        "predictions say so.",
+        f"* {len(np.unique(trained.gene)):,} of {len(genes):,} genes were perturbed in training rows; for "
+        "all others the model has features and graphs alone.",
+        f"* What was done to genes in training: {plain(_names(_kinds(trained.kind)))}.",
+        f"* Conditions: {plain(_names(checkpoint.conditions))}. It knows no other.",
+        f"* Evidence: {evidence}",
+        f"* Intervals: {'none.' if checkpoint.validation is None else INTERVALS}",
+        "",
+        "## Made with",
+        "",
+        *_table(
+            ("", ""),
+            [
+                ("checkpoint format", format_version),
+                ("wildtype", metadata.version("wildtype")),
+                ("torch", torch.__version__),
+                ("numpy", np.__version__),
+                ("Python", platform.python_version()),
+            ],
+        ),
+    ]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+_FORMS = {"scalar": "a number", "class": "a probability", "gene": "a number per gene"}
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    return [
+        f"| {' | '.join(columns)} |",
+        "|" + "---|" * len(columns),
+        *(f"| {' | '.join(plain(cell) for cell in row)} |" for row in rows),
+    ]
+
+
+def _scores(test: Mapping[str, Any]) -> list[str]:
+    """Return the metrics of every phenotype; undefined ones are left out."""
+    rows = []
+    for phenotype, score in test.items():
+        for name in SHOWN:
+            found = score.get(name)
+            if found and found["value"] is not None and math.isfinite(found["value"]):
+                rows.append((phenotype, score.get("n", "–"), name, _number(found["value"]), _interval(found)))
+    if not rows:
+        return ["None are stored."]
+    return _table(("phenotype", "rows", "metric", "value", "95 % interval"), rows)
+
+
+def _interval(score: Mapping[str, Any]) -> str:
+    ends = [score.get("low"), score.get("high")]
+    return "–" if None in ends else f"{_number(ends[0])} to {_number(ends[1])}"
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3g}"
+
+
+def _names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - LONGEST:,} more" if len(names) > LONGEST else ""
+    return ", ".join(names[:LONGEST]) + more if names else "none"
+
+
+def _orders(order: Any) -> str:
+    found, counts = np.unique(order, return_counts=True)
+    return ", ".join(f"{k} ({n:,} rows)" for k, n in zip(found, counts, strict=True)) or "none"
+
+
+def _kinds(kind: Any) -> list[str]:
+    return [Kind(value).name.lower() for value in np.unique(kind)]
+
+
+def _evidence(evidence: Any) -> str:
+    if evidence is None or not evidence.tokens:
+        return "none is looked up."
+    also = f", and rows of {plain(_names(evidence.also))}" if evidence.also else ""
+    return (
+        f"up to {evidence.tokens} measurements of similar mutants are looked up, among training rows{also}; "
+        "where there are none, predictions are worse."
+    )

@@ -1,0 +1,148 @@
+"""Attention of all combinations of some members over N shared keys, by products instead of logits.
+
+Legend: c members · k members of a set · m sets · N keys · d query/key width · e value width · H heads ·
+r runs: sets one after the other that differ in their last member only.
+
+Definition: the query of a set is the mean of its members' queries, z_S = softmax_j(q_S · k_j) v_j. Then
+
+    exp(q_S · k_j) = Π_{a ∈ S} w_aj,    w_aj = exp(q_a · k_j / k),
+
+so that for a run, whose sets share all members but the last one b, one product of matrices serves all sets:
+
+    Σ_j exp(q_S · k_j) [v_j, 1] = Σ_j w_bj (Π_{a ∈ S, a ≠ b} w_aj [v_j, 1]).
+
+There are c N exponentials in all, not m N, and m N e multiplications in the shape that processors are best
+at. It is exact: each w_a is divided by its largest entry, and a set whose weights fall below what single
+precision holds is answered from its logits. Memory: O(H c N), and a tile of RUNS runs.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from wildtype.nn.shapes import expect_index, expect_shape
+from wildtype.nn.threads import each
+
+RUNS = 16
+BLOCK = 2048
+FAINT = 1e-25
+"""Of the largest possible weight: below it, terms are lost that count."""
+
+
+class CombinedQueries:
+    """What sets of k of the members read from N keys, for prediction: nothing has a gradient.
+
+    Parameters
+    ----------
+    query
+        [H, c, d], of the members, their scale included.
+    keys, values
+        [H, N, d] and [H, N, e].
+    order
+        Members k of a set.
+
+    Raises
+    ------
+    ShapeError
+        Shapes do not agree.
+    """
+
+    @torch.no_grad()
+    def __init__(self, query: Tensor, keys: Tensor, values: Tensor, order: int) -> None:
+        expect_shape("query", query, "H", "c", "d")
+        expect_shape("keys", keys, query.shape[0], "N", query.shape[2])
+        expect_shape("values", values, query.shape[0], keys.shape[1], "e")
+        self.order = order
+        self.query, self.keys, self.values = query / order, keys, values
+        n = keys.shape[1]
+        blocks = -(-n // BLOCK)
+        self.block = -(-n // blocks)
+        self.weights = query.new_zeros(*query.shape[:2], self.block * blocks)
+        logits = self.query @ keys.mT
+        self.top = logits.amax(-1, keepdim=True)
+        torch.exp(logits.sub_(self.top), out=self.weights[..., :n])
+        ones = values.new_ones(*values.shape[:2], 1)
+        columns = torch.cat([values, ones], -1).mT
+        self.columns = F.pad(columns, (0, self.weights.shape[-1] - n)).contiguous()
+
+    @staticmethod
+    def bytes(heads: int, members: int, keys: int) -> int:
+        """Return the memory that this many float32 weights take."""
+        return 4 * heads * members * keys
+
+    @torch.no_grad()
+    def __call__(self, sets: Tensor) -> tuple[Tensor, Tensor]:
+        """Return z [m, H, e] and the log-normaliser [m, H] of sets int64 [m, k].
+
+        It is fast where sets of one run stand together, as those of ``itertools.combinations`` do.
+        """
+        expect_shape("sets", sets, "m", self.order)
+        expect_index("sets", sets.reshape(-1), self.weights.shape[1])
+        sums = self.values.new_empty(len(sets), len(self.values), self.values.shape[-1] + 1)
+        new = torch.ones(len(sets), dtype=torch.bool)
+        new[1:] = (sets[1:, :-1] != sets[:-1, :-1]).any(1)
+        first = new.nonzero()[:, 0]
+        of = new.cumsum(0) - 1
+        ends = torch.cat([first, first.new_tensor([len(sets)])])
+
+        def tile(i: int) -> None:
+            runs = slice(i * RUNS, min((i + 1) * RUNS, len(first)))
+            rows = slice(int(ends[runs.start]), int(ends[runs.stop]))
+            sums[rows] = self._tile(sets[first[runs], :-1], sets[rows, -1], of[rows] - runs.start)
+
+        each(-(-len(first) // RUNS), tile)
+        mass = sums[..., -1]
+        out = sums[..., :-1] / mass[..., None]
+        lse = mass.log() + self.top[:, sets, 0].sum(-1).T
+        faint = (mass < FAINT).any(1).nonzero()[:, 0]
+        if len(faint):
+            out[faint], lse[faint] = self._from_logits(sets[faint])
+        return out, lse
+
+    def of_keys(self, sets: Tensor, lse: Tensor, key: Tensor) -> Tensor:
+        """Return the attention [m, s, H] of sets [m, k] with log-normaliser lse [m, H] to keys [m, s]."""
+        heads, _, d = self.keys.shape
+        query = F.embedding_bag(sets, self.query.transpose(0, 1).flatten(1), mode="sum")
+        chosen = F.embedding(key, self.keys.transpose(0, 1).flatten(1))
+        logits = (query.unsqueeze(1) * chosen).view(*key.shape, heads, d).sum(-1)
+        return (logits - lse.unsqueeze(1)).exp()
+
+    def _tile(self, lead: Tensor, last: Tensor, run: Tensor) -> Tensor:
+        """Return Σ_j Π w [v_j, 1] [rows, H, e + 1] of sets: members lead [r, k - 1] of each run, and the last
+        member and run of each set.
+        """
+        there = torch.zeros(self.weights.shape[1], dtype=torch.bool)
+        there[last] = True
+        members, at = there.nonzero()[:, 0], (there.cumsum(0) - 1)[last]
+        low, count = int(members[0]), len(members)
+        dense = int(members[-1]) - low + 1 == count
+        heads, wide, n = self.columns.shape
+        runs, size = len(lead), self.block
+        out = self.values.new_empty(len(last), heads, wide)
+        total = self.values.new_empty(count, runs * wide)
+        product = self.values.new_empty(runs, size)
+        shared = self.values.new_empty(runs, wide, size)
+        for h in range(heads):
+            weights, columns = self.weights[h], self.columns[h]
+            own = weights[low : low + count] if dense else weights[members]
+            total.zero_()
+            for start in range(0, n, size):
+                block = slice(start, start + size)
+                product.fill_(1)
+                for column in lead.T:
+                    product.mul_(weights[column, block])
+                torch.mul(product[:, None], columns[:, block], out=shared)
+                total.addmm_(own[:, block], shared.view(-1, size).T)
+            out[:, h] = total.view(count, runs, wide)[at, run]
+        return out
+
+    def _from_logits(self, sets: Tensor) -> tuple[Tensor, Tensor]:
+        """Return z and the log-normaliser of sets by their definition."""
+        out, lse = [], []
+        for start in range(0, len(sets), BLOCK):
+            logits = self.query[:, sets[start : start + BLOCK]].sum(2) @ self.keys.mT
+            lse.append(logits.logsumexp(-1).T)
+            out.append((logits.softmax(-1) @ self.values).transpose(0, 1))
+        return torch.cat(out), torch.cat(lse)

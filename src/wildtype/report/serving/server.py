@@ -1,0 +1,310 @@
+"""The server of the local page: a few known paths, answered from memory.
+
+It is meant for one person on one machine, and still takes every request for a hostile one: no path of a
+request reaches the file system, a request has a size, another site's page gets no answer (its requests name
+another host or another origin, or lack the type that a browser sends only to its own), and nothing but the
+page's own files may run in the page.
+"""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import json
+import os
+import socket
+import socketserver
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import resources
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from wildtype.errors import ConfigError, WildtypeError, shown
+from wildtype.files import finite
+from wildtype.report.page import STYLE
+from wildtype.report.serving.answers import Answers
+
+LONGEST_PATH, LONGEST_BODY, SECONDS = 2_000, 256 * 1024, 60
+"""Letters of a path, bytes of a request's body, and how long a connection may say nothing."""
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+FILES = ("page.html", "page.css", "page.js", "parts.js", "gene_box.js", "tables.js", "drawing.js", "icon.svg")
+JSON = "application/json"
+
+Reply = tuple[HTTPStatus, str, bytes]
+
+
+class Refused(Exception):
+    """A request that is not answered: the status, and why in one sentence."""
+
+    def __init__(self, status: HTTPStatus, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+class Server(ThreadingHTTPServer):
+    """Serves the page at an address, until ``shutdown``.
+
+    Parameters
+    ----------
+    answers : Answers
+        What requests are answered from.
+    host : str
+        Name or address of this machine to listen at.
+    port : int
+        0 takes any that is free.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such address here, or the port is taken or not allowed.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, answers: Answers, host: str, port: int) -> None:
+        self.answers, self.host = answers, host
+        self.files = _files()
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        if not 0 <= port <= 65535:
+            raise ConfigError(f"--port {port} is no port: give one up to 65535, or 0 for any that is free")
+        try:
+            super().__init__((host, port), Handler)
+        except OSError as error:
+            raise ConfigError(_why_not(error, host, port)) from error
+
+    def server_bind(self) -> None:
+        """Take the address, without asking for its name as `HTTPServer` does: that may wait for a network."""
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = self.host, self.server_address[1]
+
+    @property
+    def url(self) -> str:
+        """Where a browser finds the page."""
+        anywhere = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
+        host = anywhere.get(self.host, self.host)
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.server_port}/"
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only programs on this machine can reach it."""
+        return ipaddress.ip_address(str(self.server_address[0])).is_loopback
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a browser that went away; print others in one sentence."""
+        error = sys.exception()
+        if not isinstance(error, ConnectionError | TimeoutError):
+            _tell(error)
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers one connection."""
+
+    server: Server
+    server_version, sys_version = "wildtype", ""
+    protocol_version = "HTTP/1.1"
+    timeout = SECONDS
+
+    def do_GET(self) -> None:
+        """Answer with a file of the page, or with what needs no body."""
+        self._answer(self._get)
+
+    def do_POST(self) -> None:
+        """Answer a request with a JSON object."""
+        self._answer(self._post)
+
+    def _answer(self, reply: Callable[[str, Mapping[str, list[str]]], Reply]) -> None:
+        try:
+            if len(self.path) > LONGEST_PATH:
+                raise Refused(
+                    HTTPStatus.REQUEST_URI_TOO_LONG,
+                    f"the address has {len(self.path):,} letters; up to {LONGEST_PATH:,} are read",
+                )
+            self._check_host()
+            status, kind, body = reply(*self._path())
+        except Refused as error:
+            status, kind, body = error.status, JSON, _json({"error": str(error)})
+            self.close_connection = True  # what it sent may be unread
+        except WildtypeError as error:
+            status, kind, body = (
+                HTTPStatus.BAD_REQUEST,
+                JSON,
+                _json({"error": " ".join(str(error).split())}),
+            )
+        except (ConnectionError, TimeoutError):  # it went away, or sends less than it said
+            self.close_connection = True
+            return
+        except Exception as error:
+            _tell(error)
+            sentence = "this could not be answered, for a reason that the terminal shows"
+            status, kind, body = HTTPStatus.INTERNAL_SERVER_ERROR, JSON, _json({"error": sentence})
+            self.close_connection = True
+        self._send(status, kind, body)
+
+    def _path(self) -> tuple[str, dict[str, list[str]]]:
+        try:
+            parts = urlsplit(self.path)
+            return parts.path, parse_qs(parts.query, max_num_fields=4, errors="replace")
+        except ValueError as error:
+            raise Refused(HTTPStatus.BAD_REQUEST, "the address cannot be read") from error
+
+    def _get(self, path: str, query: Mapping[str, list[str]]) -> Reply:
+        if path in self.server.files:
+            return (HTTPStatus.OK, *self.server.files[path])
+        if path == "/api/model":
+            return HTTPStatus.OK, JSON, _json(self.server.answers.model())
+        if path == "/api/complete":
+            return HTTPStatus.OK, JSON, _json(self.server.answers.complete(query.get("text", [""])[0]))
+        if path in _posted(self.server.answers):
+            raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"{path} is asked by POST")
+        raise _unknown(path)
+
+    def _post(self, path: str, query: Mapping[str, list[str]]) -> Reply:
+        answer = _posted(self.server.answers).get(path)
+        if answer is None and (path in self.server.files or path in ("/api/model", "/api/complete")):
+            raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"{path} is asked by GET")
+        if answer is None:
+            raise _unknown(path)
+        kind, make = answer
+        said = make(self._request())
+        return HTTPStatus.OK, kind, said.encode() if isinstance(said, str) else _json(said)
+
+    def _request(self) -> dict[str, Any]:
+        """Return the object that was sent; raises ``Refused``."""
+        if self.headers.get_content_type() != JSON:
+            raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"a request is {JSON}, and this is not")
+        length = self.headers.get("Content-Length", "")
+        if "Transfer-Encoding" in self.headers or not (length.isascii() and length.isdigit()):
+            raise Refused(HTTPStatus.LENGTH_REQUIRED, "the request does not say how long it is")
+        if len(length) > 12 or int(length) > LONGEST_BODY:
+            raise Refused(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+                f"the request has {shown(length)} bytes; up to {LONGEST_BODY:,} are read",
+            )
+        try:
+            request = json.loads(self.rfile.read(int(length)))
+        except (ValueError, RecursionError) as error:
+            raise Refused(HTTPStatus.BAD_REQUEST, "the request is no JSON that can be read") from error
+        if not isinstance(request, dict):
+            raise Refused(HTTPStatus.BAD_REQUEST, "the request is no JSON object")
+        return request
+
+    def _check_host(self) -> None:
+        """Refuse pages of other sites, also where their name was made to lead here (DNS rebinding).
+
+        An address in digits leads nowhere else, and ``localhost`` is this machine's.
+        """
+        hosts = self.headers.get_all("Host") or [""]
+        name = _host_name(hosts[0])
+        known = {"localhost", self.server.host.lower(), socket.gethostname().lower()}
+        if len(hosts) != 1 or not (name in known or _is_address(name)):
+            raise Refused(
+                HTTPStatus.FORBIDDEN,
+                f"the host {shown(hosts[0])} is not this machine: open {self.server.url}",
+            )
+        origin = self.headers.get("Origin")
+        if origin is not None and origin != f"http://{hosts[0]}":
+            raise Refused(HTTPStatus.FORBIDDEN, "a page of another site gets no answers")
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Answer what is no request of a known method, as JSON."""
+        status = HTTPStatus(code)
+        if status == HTTPStatus.NOT_IMPLEMENTED:
+            status = HTTPStatus.METHOD_NOT_ALLOWED
+        self.close_connection = True
+        sentence = "the page is read by GET and asked by POST"
+        if status != HTTPStatus.METHOD_NOT_ALLOWED:
+            sentence = f"this is no request that can be read ({status.phrase.lower()})"
+        self._send(status, JSON, _json({"error": sentence}))
+
+    def _send(self, status: HTTPStatus, kind: str, body: bytes) -> None:
+        self.send_response(status)
+        for name, value in HEADERS.items():
+            self.send_header(name, value)
+        if status == HTTPStatus.METHOD_NOT_ALLOWED:
+            self.send_header("Allow", "GET, POST")
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.send_header("Content-Type", f"{kind}; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing: a line per request helps nobody."""
+
+
+def _posted(answers: Answers) -> dict[str, tuple[str, Callable[[dict[str, Any]], Any]]]:
+    return {
+        "/api/read": (JSON, answers.read),
+        "/api/predict": (JSON, answers.predict),
+        "/api/nearest": (JSON, answers.nearest),
+        "/api/neighbourhood": (JSON, answers.neighbourhood),
+        "/api/table.csv": ("text/csv", answers.as_csv),
+        "/api/table.json": (JSON, answers.as_json),
+    }
+
+
+def _files() -> dict[str, tuple[str, bytes]]:
+    """Return the page's files by path: type and content."""
+    folder = resources.files("wildtype.report.serving") / "page"
+    found = {name: (folder / name).read_bytes() for name in FILES}
+    found["page.css"] = STYLE.encode() + found["page.css"]
+    files = {f"/{name}": (TYPES[name.rpartition(".")[2]], content) for name, content in found.items()}
+    return {"/": files.pop("/page.html"), **files}
+
+
+def _unknown(path: str) -> Refused:
+    return Refused(HTTPStatus.NOT_FOUND, f"there is nothing at {shown(path)}")
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(finite(value), allow_nan=False).encode()
+
+
+def _host_name(host: str) -> str:
+    """Return the name in a Host header, without its port and, of an address, without brackets."""
+    name, colon, port = host.rpartition(":")
+    whole = name if colon and port.isdigit() else host
+    return whole.removeprefix("[").removesuffix("]").lower()
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _why_not(error: OSError, host: str, port: int) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"port {port} of {host} is taken: choose another with --port, or --port 0 for any that is free"
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return f"port {port} of {host} needs more rights than this program has: choose one above 1023"
+    if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+        return f"{shown(host)} is no address of this machine: give --host 127.0.0.1, or leave it out"
+    return f"the page cannot be served at {shown(host)}, port {port}: {error.strerror or error}"
+
+
+def _tell(error: BaseException | None) -> None:
+    """Print an error that a request met, for whoever runs the server."""
+    if error is not None and os.environ.get("WILDTYPE_DEBUG"):
+        traceback.print_exception(error)
+    print(f"wildtype: a request failed: {type(error).__name__}: {error}", file=sys.stderr)

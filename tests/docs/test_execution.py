@@ -1,0 +1,130 @@
+"""Every block of the documents that is marked so is executed, with tiny runs in place of the reader's."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+import wildtype as package
+from tests.command import wildtype
+from tests.docs.commands import called, write_files
+from tests.docs.pages import PAGES, Block, blocks
+from tests.phenotypes.store.examples import study
+from tests.tiny import tiny_dataset, tiny_organism
+from wildtype.config.ablation import read_ablation
+from wildtype.config.compose import compose
+from wildtype.config.tuning import read_tuning
+from wildtype.organism import GeneIndex, Organism
+from wildtype.organism.storage import save_organism
+from wildtype.phenotypes.measurements import Measurements
+from wildtype.phenotypes.records import PhenotypeDefinition
+from wildtype.phenotypes.store import Store, store_path
+from wildtype.runs.presets import read_preset
+from wildtype.runs.run import train
+from wildtype.sources.catalogue import organism_folder
+
+pytestmark = pytest.mark.slow
+
+BLOCKS = [block for page in PAGES for block in blocks(page)]
+MARKED = [b for b in BLOCKS if b.mark is not None and (b.mark.runs is None or b.mark.runs)]
+NAMES = ("SGS1", "SRS2", "CDC28", "CLN2", "PDR5")
+SMALL = ["model.width=14", "model.heads=7", "model.layers=1", "model.head.heads=2", "model.table=false",
+         "model.trees.bags=0", "training.epochs=1", "baselines=[mean]", "run.progress=false",
+         "run.replicates=20"]  # fmt: skip
+READERS_FILES = {
+    "plan.csv": "genes\nSGS1;SRS2\nCDC28:reduced;CLN2\n",
+    "own.csv": "genes,value\nSGS1;CLN2,-0.1\nSRS2;PDR5,0.05\n",
+    "traits.csv": "genes,value\nSGS1,2.1\nSRS2,1.9\nSGS1;SRS2,0.4\nCDC28,1.1\n",
+    "candidates.txt": "SGS1\nSRS2\nCDC28\nCLN2\nPDR5\n",
+    "library.csv": "genes\nCDC28\nCLN2\nPDR5\n",
+}
+
+
+def little_yeast() -> Organism:
+    """Return the tiny organism, some of whose genes have names of yeast's."""
+    tiny = tiny_organism()
+    names = list(tiny.genes.names)
+    return replace(
+        tiny, name="yeast", genes=GeneIndex(names, dict(zip(names, NAMES, strict=False)), organism="yeast")
+    )
+
+
+def measured() -> Measurements:
+    """Return one triple mutant of a study that the documents ask for."""
+    return Measurements.build(
+        study("kuzmin2018"), genes=NAMES, gene=[[0, 1, 2]], value=[-0.2], p=[0.01],
+        phenotypes=[PhenotypeDefinition(name="tau", min_order=3)],
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what the documents' reader has: runs, files, and a cache with a store and an organism."""
+    folder = tmp_path_factory.mktemp("workshop")
+    with mock.patch.dict(os.environ, {"WILDTYPE_CACHE": str(folder / "cache")}):
+        yeast = little_yeast()
+        save_organism(yeast, organism_folder("yeast"))
+        words = ["data.name=tiny-growth", *SMALL, f"run.folder={folder / 'RUN'}"]
+        train(compose(words), dataset=replace(tiny_dataset(), organism=yeast))
+        train(
+            compose(["data=ecoli-core-growth", "data.rows=400", *SMALL, f"run.folder={folder / 'runs/core'}"])
+        )
+        with Store.create(store_path()) as store:
+            store.ingest(measured())
+        shutil.copy(store_path(), folder)
+    for name, run in {"A": "RUN", "B": "RUN", "demo": "runs/core"}.items():
+        shutil.copytree(folder / run, folder / "runs" / name)
+    for name, text in READERS_FILES.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    write_files(BLOCKS, folder)
+    return folder
+
+
+@pytest.fixture
+def place(workshop: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in that folder, without what the block before wrote there and did not need."""
+    monkeypatch.chdir(workshop)
+    monkeypatch.setenv("WILDTYPE_CACHE", str(workshop / "cache"))
+    for path in (workshop / "my.csv", workshop / "next.csv"):
+        path.unlink(missing_ok=True)
+    shutil.rmtree(workshop / "cache/datasets/my", ignore_errors=True)
+    shutil.copy(workshop / "store.duckdb", workshop / "cache")
+    return workshop
+
+
+@pytest.mark.parametrize("block", [b for b in MARKED if b.language == "console"], ids=lambda b: b.place)
+def test_commands_run(block: Block, place: Path) -> None:
+    assert block.mark is not None
+    done = 0
+    for _, words in called([block], place):
+        more = block.mark.words(" ".join(words[1:]))
+        if words[0] == "wildtype" and more is not None:
+            said = wildtype(*words[1:], *more)
+            assert said.returncode == 0, f"{block.place}: {' '.join(words)}: {said.stderr}"
+            done += 1
+    assert done
+
+
+@pytest.mark.parametrize("block", [b for b in MARKED if b.language == "python"], ids=lambda b: b.place)
+def test_python_runs(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert block.mark is not None
+    more = (block.mark.runs or {}).get("fit", [])
+    settings = {key.replace(".", "__"): value for key, _, value in (word.partition("=") for word in more)}
+    monkeypatch.setattr(package, "fit", partial(package.fit, **settings))
+    names: dict[str, object] = {"wt": package}
+    exec(compile(block.text, block.place, "exec"), names)
+    assert len(names) > 2, f"{block.place} does nothing"
+
+
+def test_files_are_read(place: Path) -> None:
+    plans = {"factors": read_ablation, "space": read_tuning}
+    for block in BLOCKS:
+        if block.mark is not None and block.mark.file:
+            part = next((name for name in plans if f"\n{name}:" in block.text), "")
+            plans.get(part, read_preset)(str(place / block.mark.file))

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wildtype.models.checkpoint import Checkpoint, load_checkpoint
+from wildtype.models.model_card import FILE, model_card, plain
+from wildtype.mutants import MutantTable
+
+STORED = Path(__file__).parent / "stored"
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tiny_run: Path) -> Checkpoint:
+    return load_checkpoint(tiny_run)
+
+
+def test_it_says_what_is_stored(tiny_run: Path) -> None:
+    text = (tiny_run / "checkpoint" / FILE).read_text(encoding="utf-8")
+    split = json.loads((tiny_run / "split.json").read_text(encoding="utf-8"))["rows"]
+    for part, mark in (("train", "t"), ("validation", "v"), ("test", "e")):
+        assert f"| {part} rows | {split.count(mark):,} |" in text
+    metrics = json.loads((tiny_run / "checkpoint/metrics.json").read_text(encoding="utf-8"))
+    pearson = metrics["test"]["epsilon"]["pearson"]
+    assert f"| pearson | {pearson['value']:.3g} | {pearson['low']:.3g} to {pearson['high']:.3g} |" in text
+    for needle in ("| epsilon | fitness |", "tiny-growth", "split | random, seed 0", "| 4 |", "physical",
+                   "Genes per mutant in training: 2 (", "absent, reduced", "Evidence: up to 32"):  # fmt: skip
+        assert needle in text, needle
+
+
+def test_a_checkpoint_needs_no_card(tiny_run: Path, tmp_path: Path) -> None:
+    shutil.copytree(tiny_run / "checkpoint", tmp_path / "c")
+    table = MutantTable.from_sets([[1, 2]])
+    expected = load_checkpoint(tmp_path / "c").predict(table)
+    (tmp_path / "c" / FILE).write_text("edited")
+    np.testing.assert_array_equal(load_checkpoint(tmp_path / "c").predict(table), expected)
+    (tmp_path / "c" / FILE).unlink()
+    np.testing.assert_array_equal(load_checkpoint(tmp_path / "c").predict(table), expected)
+
+
+@pytest.mark.parametrize("name", ["format-1", "format-4"])
+def test_older_checkpoints_get_one_when_they_are_saved_again(name: str, tmp_path: Path) -> None:
+    load_checkpoint(STORED / name).save(tmp_path / "c")
+    assert "## What it predicts" in (tmp_path / "c" / FILE).read_text(encoding="utf-8")
+
+
+def test_names_are_shown_as_they_are(checkpoint: Checkpoint) -> None:
+    evil = "a|b\n# x <img src=1> [l](u) `c` *d*"
+    named = [{**checkpoint.phenotypes[0], "unit": evil}]
+    other = replace(checkpoint, phenotypes=named, conditions=[evil], origin={"dataset": evil})
+    text = model_card(other, 4)
+    assert "<img" not in text
+    assert text.count("\n# ") == 0
+    assert plain(evil) == "a\\|b \\# x &lt;img src=1&gt; \\[l\\](u) \\`c\\` \\*d\\*"
+    assert text.count(plain(evil)) >= 3
+    assert plain("cell_transformer _x_") == "cell_transformer \\_x\\_"
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert all(line.endswith("|") for line in rows)
+
+
+def test_what_is_not_known_is_not_made_up(checkpoint: Checkpoint) -> None:
+    bare = replace(checkpoint, metrics={}, origin={}, validation=None, relations=[])
+    text = model_card(bare, 4)
+    assert "None are stored." in text
+    assert "Intervals: none." in text
+    assert "nan" not in text
+    undefined = {"epsilon": {"n": 3, "pearson": {"value": None, "low": None, "high": None}}}
+    assert "pearson" not in model_card(replace(checkpoint, metrics={"test": undefined}), 4)
