@@ -260,7 +260,7 @@ def _print_mutant(found: MutantExplained, models: int, console: Console) -> None
             [[f"{one.gene} {one.kind}", _number(one.integrated, digits)] for one in found.perturbed],
         )
         _say(
-            console, f"by itself: its share of {', '.join(found.to_genes)}; other parts are the set's", "dim"
+            console, f"by itself: its share of {'; '.join(found.to_genes)}. Other parts are the set's", "dim"
         )
     if found.cell:
         _print_cell(found, models, console)
