@@ -11,8 +11,10 @@ import pytest
 from tests.inference.explaining.models import opened
 from tests.report.test_table import printed
 from wildtype.errors import ConfigError
+from wildtype.files import finite
 from wildtype.inference.explaining.explain import Asked, Explanation, explain
 from wildtype.inference.explaining.over_models import OverModels, rank_agreement
+from wildtype.report.explained_section import explained_html
 from wildtype.report.explanation import draw_latents, over_models, print_explanation
 
 
@@ -74,3 +76,13 @@ def test_drawings(explained: Explanation, tmp_path: Path) -> None:
         draw_latents(None, tmp_path / "y.svg")
     with pytest.raises(ConfigError, match="cannot tell the format"):
         draw_latents(explained.latents, tmp_path / "y.txt")
+
+
+def test_the_page_of_a_run_shows_what_is_written(explained: Explanation) -> None:
+    (mutant,) = explained.mutants
+    unknown = replace(mutant.tokens[0], value=None)  # measured of another phenotype
+    odd = replace(explained, mutants=(replace(mutant, tokens=(unknown, *mutant.tokens[1:])),))
+    text = explained_html(finite(odd.to_json()), "x")
+    assert "Not shown" not in text
+    for needle in ("physical (0.0)", "G003, G005", "additive model", "cluster 1"):
+        assert needle in text

@@ -19,8 +19,10 @@ from wildtype.cli import (
     doctor,
     evaluate,
     explain,
+    plot,
     predict,
     profile,
+    report,
     reproduce,
     screen,
     serve,
@@ -47,6 +49,8 @@ app.command("evaluate")(evaluate.command)
 app.command("predict")(predict.command)
 app.command("screen")(screen.command)
 app.command("explain")(explain.command)
+app.command("report")(report.command)
+app.command("plot")(plot.command)
 app.command("reproduce")(reproduce.command)
 app.add_typer(bench.app, name="bench", help="Measure the fast formulations against their plain definitions.")
 app.add_typer(profile.app, name="profile", help="Where the time of a training run goes.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -34,7 +35,7 @@ def command(
     prefix: Prefix = "",
     dry_run: DryRun = False,
 ) -> None:
-    """Train on a dataset, compare with every baseline on the same split, and save the run."""
+    """Train on a dataset, compare with every baseline on the same split, save the run, and write its page."""
     from wildtype.config.compose import compose
 
     if multirun:
@@ -65,6 +66,8 @@ def command(
         for comparison in run.tables().values():
             print_comparison(comparison, console())
     notes().print(f"run: {run.path}", soft_wrap=True)
+    if config.execution == "training":
+        _write_page(run.path)
 
 
 def _many(
@@ -79,9 +82,19 @@ def _many(
     if submitted(slurm, preset, prefix, dry_run, tasks=len(runs)):
         return
     from wildtype.cli.evaluate import show_comparison
+    from wildtype.runs.folder import REPORT
     from wildtype.runs.multirun import multirun
     from wildtype.training.world import world
 
     done = multirun(runs if only < 0 else runs[only : only + 1], notes().print)
     if world().leads:
+        for run in done:
+            if not (run.path / REPORT).is_file():
+                _write_page(run.path)
         show_comparison([run.path for run in done], markdown=False, each=False, json=json)
+
+
+def _write_page(folder: Path) -> None:
+    from wildtype.runs.report import report_after_training
+
+    report_after_training(folder, lambda text: notes().print(text, soft_wrap=True))

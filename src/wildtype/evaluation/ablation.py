@@ -18,6 +18,7 @@ import numpy as np
 
 from wildtype.evaluation.bootstrap import Clusters, Estimate, bootstrap, find_clusters, interval
 from wildtype.evaluation.metrics import Statistic, bind
+from wildtype.evaluation.predicted_rows import gene_sets
 from wildtype.evaluation.summary import Spread, spread
 from wildtype.files import finite
 from wildtype.mutants import MutantTable
@@ -227,6 +228,4 @@ def _joined(parts: Sequence[pd.DataFrame]) -> MutantTable:
     """Return the gene sets of all seeds as one table over the genes that they name."""
     import pandas as pd
 
-    text = pd.concat([part["genes"] for part in parts])
-    _, gene = np.unique(np.array(",".join(text).split(",")), return_inverse=True)
-    return MutantTable.build(gene.reshape(-1), np.cumsum([0, *(text.str.count(",") + 1)]))
+    return gene_sets(pd.concat([part["genes"] for part in parts]))[0]

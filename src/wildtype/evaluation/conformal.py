@@ -304,6 +304,8 @@ def count_other_kinds(table: MutantTable, known: NDArray[np.bool_]) -> Ints:
 
 
 def _rows_of_groups(phenotype: Ints, order: Ints, unseen: Ints) -> dict[Group, Ints]:
+    if not phenotype.size:
+        return {}
     keys, at = np.unique(np.stack([phenotype, order, unseen], axis=1), axis=0, return_inverse=True)
     rows = np.argsort(at.reshape(-1), kind="stable")
     bounds = np.cumsum(np.bincount(at.reshape(-1), minlength=len(keys)))[:-1]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
     from wildtype.phenotypes import Dataset
@@ -59,8 +59,12 @@ class NoiseGuide:
 def noise_guide(dataset: Dataset, rows: ArrayLike) -> NoiseGuide:
     """Return the guide for rows [M] of a dataset: of one phenotype, or their spread means nothing."""
     at = np.asarray(rows, dtype=np.int64)
-    value = dataset.table.value[at].astype(np.float64)
-    sd = dataset.table.sd[at].astype(np.float64)
+    table = dataset.table
+    return guide(table.value[at].astype(np.float64), table.sd[at].astype(np.float64), dataset.noise)
+
+
+def guide(value: NDArray[np.float64], sd: NDArray[np.float64], stated: str = "") -> NoiseGuide:
+    """Return the guide for labels [M] of one phenotype and their sd [M], NaN where it is not known."""
     known = np.isfinite(sd)
     variance = float(value[known].var()) if known.any() else 0.0
     reason = ""
@@ -74,4 +78,4 @@ def noise_guide(dataset: Dataset, rows: ArrayLike) -> NoiseGuide:
     if not reason and noise >= variance:
         reason = "the mean squared sd exceeds the variance of the labels"
     ceiling = math.nan if reason else math.sqrt(1.0 - noise / variance)
-    return NoiseGuide(ceiling, at.size, int(known.sum()), dataset.noise, reason)
+    return NoiseGuide(ceiling, value.size, int(known.sum()), stated, reason)

@@ -43,6 +43,8 @@ class Summary:
         Mean seconds per model, NaN where not measured.
     wins : dict of str to int
         In how many runs each model was best.
+    baselines : tuple of str
+        Which of the models are baselines.
     """
 
     dataset: str
@@ -54,6 +56,7 @@ class Summary:
     models: dict[str, dict[str, Spread]]
     seconds: dict[str, float]
     wins: dict[str, int]
+    baselines: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
@@ -124,6 +127,7 @@ def _summary(group: list[Comparison]) -> Summary:
         models={name: models[name] for name in sorted(names, key=rank)},
         seconds=seconds,
         wins={name: best.count(name) for name in names},
+        baselines=tuple({s.model: None for comparison in group for s in comparison.scores if s.baseline}),
     )
 
 

@@ -10,10 +10,11 @@ from rich.console import Console
 
 from wildtype.errors import ConfigError
 from wildtype.evaluation.calibration import Coverage, MeanCoverage
-from wildtype.files import writing
+from wildtype.report.figures.calibration import calibration_panels
+from wildtype.report.figures.panel import save_panels
+from wildtype.report.figures.style import check_target
 from wildtype.report.table import NONE, decimals, plain_table, plain_text
 
-FORMATS = (".svg", ".png", ".pdf")
 LEGEND = (
     "unseen: genes that no training row has; width: mean, in the phenotype's unit; resting on: validation "
     "rows (clusters of them that share unseen genes, a gene set, or a held-out screen)"
@@ -82,30 +83,8 @@ def draw_reliability(found: Sequence[Coverage] | Sequence[MeanCoverage], target:
     OutputError
         If the file cannot be written.
     """
-    if target.suffix not in FORMATS:
-        raise ConfigError(f"cannot tell the format of {str(target)!r}: end it in {', '.join(FORMATS)}")
-    lines: dict[str, list[Coverage | MeanCoverage]] = {}
-    for one in found:
-        if not math.isnan(one.coverage):
-            lines.setdefault(f"{one.phenotype}: {one.group}", []).append(one)
-    if not lines:
+    check_target(target)
+    panels = calibration_panels(found)
+    if not panels:
         raise ConfigError("there is nothing to draw: no group of test rows has intervals")
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5, 5), layout="constrained")
-    axes = figure.subplots()
-    axes.plot([0, 1], [0, 1], color="0.6", linewidth=1, linestyle="--", label="as promised")
-    for name, points in lines.items():
-        label = f"{name} ({points[0].rows:,} test rows)"
-        axes.plot(
-            [p.level for p in points], [p.coverage for p in points], marker="o", markersize=3, label=label
-        )
-    axes.set(
-        xlabel="nominal coverage", ylabel="coverage of test rows", xlim=(0, 1), ylim=(0, 1), aspect="equal"
-    )
-    axes.legend(loc="upper left", fontsize="small")
-    # Without a date and with a fixed salt, the same figures give the same file.
-    with writing(target) as path, matplotlib.rc_context({"svg.hashsalt": "wildtype", "svg.fonttype": "none"}):
-        metadata = {"Date": None} if target.suffix == ".svg" else None
-        figure.savefig(path, format=target.suffix[1:], metadata=metadata, dpi=150)
+    save_panels(panels, target)

@@ -56,7 +56,7 @@ def profile_page(records: Sequence[Record]) -> str:
     scale = Scale.of(map(mean_step, records))
     runs = [(_letter(i) if len(records) > 1 else "", record) for i, record in enumerate(records)]
     timed = [run for run in runs if _is_timed(run[1])]
-    names = ", ".join(str(record.get("name") or NONE) for record in records)
+    names = ", ".join(NONE if record.get("name") is None else str(record["name"]) for record in records)
     parts = [
         f"<header><h1>Where a step’s time goes</h1>{_cards(runs, scale)}</header>",
         _bars(timed, scale) if timed else "",
@@ -69,6 +69,17 @@ def profile_page(records: Sequence[Record]) -> str:
     ]
     body = "\n".join(part for part in parts if part)
     return html_page(f"Profile: {names}", f"{HATCH}<main>\n{body}\n</main>", profile_style())
+
+
+def profile_parts(record: Record) -> str:
+    """Return what a profile has to show within another page: bar, timeline and table; nothing where no step
+    was timed. The page needs ``HATCH`` and `profile_style`.
+    """
+    record = finite(record)
+    if not _is_timed(record):
+        return ""
+    bar = _stacked([("", record)], Scale.of([mean_step(record)]))
+    return f"{bar}{timeline(record)}<details><summary>numbers</summary>{_phases(record)}</details>"
 
 
 # ----------------------------------------------------------------------------------------------- small things
@@ -131,6 +142,13 @@ def _spread(record: Record, *keys: str) -> list[float | None]:
 
 
 def _bars(runs: Runs, scale: Scale) -> str:
+    return (
+        '<section aria-labelledby="bars"><h2 id="bars">Mean time of a step, by phase</h2>'
+        f"{_stacked(runs, scale)}</section>"
+    )
+
+
+def _stacked(runs: Runs, scale: Scale) -> str:
     """Return stacked bars on one scale, for several runs also as shares, and the legend of all drawings."""
     sums = {letter: sum(mean_phases(record).values()) or 1.0 for letter, record in runs}
     parts = [_run_bar(*run, max(sums.values()), scale) for run in runs]
@@ -140,10 +158,7 @@ def _bars(runs: Runs, scale: Scale) -> str:
         parts.append("</div>")
     names = in_order({name for _, record in runs for name in mean_phases(record)})
     legend = "".join(f"<li>{phase_label(name)}</li>" for name in names)
-    return (
-        '<section aria-labelledby="bars"><h2 id="bars">Mean time of a step, by phase</h2>'
-        f'{"".join(parts)}<ul class="legend" aria-label="phases">{legend}</ul></section>'
-    )
+    return f'{"".join(parts)}<ul class="legend" aria-label="phases">{legend}</ul>'
 
 
 def _run_bar(letter: str, record: Record, longest: float, scale: Scale) -> str:

@@ -23,7 +23,7 @@ COLUMNS = {
 
 def print_summary(summary: Summary, console: Console) -> None:
     """Print one summary."""
-    header, rows = _cells(summary)
+    header, rows = summary_cells(summary)
     table = Table(
         *header, box=box.SIMPLE_HEAD, title=Text(_title(summary), style="bold"), title_justify="left"
     )
@@ -34,7 +34,7 @@ def print_summary(summary: Summary, console: Console) -> None:
 
 def summary_to_markdown(summary: Summary) -> str:
     """Return one summary as a Markdown table under its title."""
-    header, rows = _cells(summary)
+    header, rows = summary_cells(summary)
     lines = [f"**{_title(summary)}**", "", "| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
 
@@ -47,7 +47,8 @@ def _title(summary: Summary) -> str:
     )
 
 
-def _cells(summary: Summary) -> tuple[list[str], list[list[str]]]:
+def summary_cells(summary: Summary) -> tuple[list[str], list[list[str]]]:
+    """Return headings and one row per model, as text."""
     header = ["model", HEADLINES[summary.headline], *COLUMNS.values(), "best in", "seconds"]
     rows = []
     for name, metrics in summary.models.items():

@@ -117,7 +117,8 @@ def _measured(value: float | None) -> str:
     return f"{value:.2f}" if value < 10 else f"{value:,.0f}"
 
 
-def _facts(comparison: Comparison) -> list[str]:
+def facts_of(comparison: Comparison) -> list[str]:
+    """Return in sentences how the figures of a comparison were made, and why some are missing."""
     split = f", split {comparison.split}" if comparison.split else ""
     facts = [
         f"{comparison.rows:,} rows of {comparison.dataset}, {comparison.phenotype}{split}; ranked by "
@@ -169,7 +170,7 @@ def print_comparison(comparison: Comparison, console: Console | None = None) -> 
     legend = f"ρ: Spearman; sign, strong: AUROC of sign and {strong}; s, MiB: time, peak memory"
     if comparison.headline == "average_precision":
         legend = f"AP: average precision, the area under precision and recall; {legend}"
-    for fact in (legend, *_facts(comparison)):
+    for fact in (legend, *facts_of(comparison)):
         console.print(plain_text(fact, console, "dim"))
 
 
@@ -182,12 +183,12 @@ def _markdown(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(cells) + " |" for cells in [list(columns), ruler, *map(list, rows)])
 
 
-def to_markdown(comparison: Comparison) -> str:
-    """Return a comparison as a Markdown table with every metric, the winner and how the figures were made."""
+def comparison_cells(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
+    """Return headings and one row per model with every metric, as text."""
     columns = [
         "model",
         f"{HEADLINES[comparison.headline]} [95 %]",
-        f"Δ to {_cell(comparison.reference or NONE)} [95 %]",
+        f"Δ to {comparison.reference or NONE} [95 %]",
         "p",
         "Spearman [95 %]",
         "MSE",
@@ -200,7 +201,7 @@ def to_markdown(comparison: Comparison) -> str:
     ]
     rows = [
         [
-            f"`{_cell(score.model)}`" + (" (baseline)" if score.baseline else ""),
+            score.model,
             with_interval(score.estimate(comparison.headline)),
             _delta(score, comparison),
             NONE if score.delta is None else decimals(score.delta.p, 3),
@@ -215,7 +216,18 @@ def to_markdown(comparison: Comparison) -> str:
         ]
         for score in comparison.scores
     ]
-    facts = "\n".join(f"* {fact}" for fact in _facts(comparison))
+    return columns, rows
+
+
+def to_markdown(comparison: Comparison) -> str:
+    """Return a comparison as a Markdown table with every metric, the winner and how the figures were made."""
+    columns, cells = comparison_cells(comparison)
+    rows = [
+        [f"`{_cell(score.model)}`" + (" (baseline)" if score.baseline else ""), *row[1:]]
+        for score, row in zip(comparison.scores, cells, strict=True)
+    ]
+    columns = [_cell(column) for column in columns]
+    facts = "\n".join(f"* {fact}" for fact in facts_of(comparison))
     return f"{_markdown(columns, rows)}\n\n**{comparison.winner_sentence}**\n\n{facts}\n"
 
 

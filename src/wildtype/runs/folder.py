@@ -21,6 +21,7 @@ ACROSS = "across.json"
 MEMBER = "member-"
 MEMBERS = "vectors.csv"
 EXPLANATION = "explain.json"
+REPORT = "report.html"
 
 
 def settings_of(config: TrainConfig) -> dict[str, Any]:
@@ -123,6 +124,7 @@ def clear(folder: Path) -> None:
         shutil.rmtree(folder / name, ignore_errors=True)
     for name in (
         DONE,
+        REPORT,
         ACROSS,
         "comparison.md",
         "predictions.parquet",

@@ -11,6 +11,7 @@
     logs/ · resume/                                         every step's losses; where to continue
     snapshots/                                              weights of members, with training.snapshots
     member-2/ …                                             the same of the further members of an ensemble
+    report.html                                             all of it as a page, written by the command
 
 The folder takes its name before training starts, so that a killed run can be resumed; ``comparison.json`` is
 written last and marks a finished run.

@@ -1,0 +1,29 @@
+"""`wildtype plot`: one figure of a run, or of several, for a publication."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wildtype.cli.output import notes
+
+KINDS = """comparison: every model with its interval and the noise ceiling;
+predicted: predicted against measured values;
+calibration: coverage of intervals against what was promised;
+error: error by order, by effect and by query;
+learning: terms of the loss, their shares, the validation score;
+time: where the time of a training step went."""
+
+
+def command(
+    kind: Annotated[str, typer.Argument(help=KINDS)],
+    runs: Annotated[list[Path], typer.Argument(help="Folders of finished runs.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="A .pdf, .svg or .png file.")],
+) -> None:
+    """Draw one figure as wide as one or two columns of a journal, with embedded fonts."""
+    from wildtype.runs.report import write_plot
+
+    write_plot(kind, runs, output)
+    notes().print(f"figure: {output}", soft_wrap=True)

@@ -1,0 +1,1 @@
+"""Figures of runs: each is drawn once, for pages and for publications."""

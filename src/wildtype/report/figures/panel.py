@@ -1,0 +1,122 @@
+"""`Panel`: one pair of axes, what it says in words, and its numbers; a figure is some of them.
+
+A page lays panels out by itself, each a drawing of its own; a publication has them in one figure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wildtype.errors import ConfigError
+from wildtype.report.figures.style import FONT_PRINT, check_target, drawing, page_svg, plain, save
+from wildtype.report.page import html_table, html_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ONE_COLUMN, TWO_COLUMNS = 3.5, 7.2
+"""Inches: how wide figures of journals are."""
+PAGE_WIDTH = 4.45
+"""Inches of a panel on a page, before it is scaled to its place."""
+MOST_PANELS = 24
+MOST_WORDS = 2000
+"""Letters of a text alternative."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes.
+
+    Attributes
+    ----------
+    title : str
+        Above it.
+    about : str
+        What it shows and says, for those who cannot see it: one or two sentences.
+    draw : callable
+        Draws on axes.
+    head, rows : sequences of str
+        The numbers as a table, first column what they are of.
+    height : float
+        Of the axes with labels, as a share of its width.
+    short : str
+        Above it in a publication, whose caption says the rest; empty: the title.
+    """
+
+    title: str
+    about: str
+    draw: Callable[[Axes], None]
+    head: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
+    height: float = 0.74
+    short: str = ""
+
+
+def panel_html(panel: Panel, key: str) -> str:
+    """Return a panel as a figure of a page; ``key`` is unique on it."""
+
+    def make() -> Figure:
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(PAGE_WIDTH, PAGE_WIDTH * panel.height), layout="constrained")
+        panel.draw(figure.subplots())
+        return figure
+
+    numbers = ""
+    if panel.rows:
+        cells = [[html_text(cell) for cell in row] for row in panel.rows]
+        table = html_table(html_text(panel.title), [html_text(cell) for cell in panel.head], cells)
+        numbers = f"<details><summary>numbers</summary>{table}</details>"
+    drawn = page_svg(make, key, plain(f"{panel.title}. {panel.about}", MOST_WORDS))
+    return f'<figure class="panel"><figcaption>{html_text(panel.title)}</figcaption>{drawn}{numbers}</figure>'
+
+
+def save_panels(panels: Sequence[Panel], target: Path) -> None:
+    """Write panels as one figure of one or two columns, in the format that the ending says.
+
+    Raises
+    ------
+    ConfigError
+        If the ending says no known format, or there are no panels or too many.
+    OutputError
+        If the file cannot be written.
+    """
+    check_target(target)
+    if not panels:
+        raise ConfigError("there is nothing to draw")
+    if len(panels) > MOST_PANELS:
+        raise ConfigError(f"{len(panels)} panels are too many for one figure: draw fewer runs together")
+    from matplotlib.figure import Figure
+
+    columns = 1 if len(panels) == 1 else 3 if len(panels) % 3 == 0 else 2
+    rows = [panels[i : i + columns] for i in range(0, len(panels), columns)]
+    whole = ONE_COLUMN if columns == 1 else TWO_COLUMNS
+    least = 0.95 if columns == 3 else 0.0
+    heights = [whole / columns * max(*(panel.height for panel in row), least) for row in rows]
+    with drawing(FONT_PRINT):
+        figure = Figure(figsize=(whole, sum(heights)), layout="constrained")
+        axes = figure.subplots(len(rows), columns, squeeze=False, height_ratios=heights)
+        for i, panel in enumerate(panels):
+            place = axes[divmod(i, columns)]
+            panel.draw(place)
+            letter = f"{chr(ord('a') + i)}  " if len(panels) > 1 else ""
+            place.set_title(f"{letter}{panel.short or panel.title}")
+        for i in range(len(panels), len(rows) * columns):
+            axes[divmod(i, columns)].set_axis_off()
+        save(figure, target)
+
+
+def legend_below(axes: Axes, columns: int = 2) -> None:
+    """Put the legend below the axes and their label, where it hides nothing."""
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), borderaxespad=4.0, ncols=columns,
+                columnspacing=1.4)  # fmt: skip
+
+
+def shown(value: float, digits: int = 3) -> str:
+    """Return a number with so many digits that count, as a person writes it; a dash where it is undefined."""
+    return f"{value:.{digits}g}".replace("-", "−") if math.isfinite(value) else "–"

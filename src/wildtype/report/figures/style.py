@@ -1,0 +1,202 @@
+"""How figures look, on a page and in a publication.
+
+Figures are drawn by matplotlib in the colours of ``LIGHT``. For a page the drawing is taken apart: every
+colour that has a role becomes a variable of the page's style, so that it follows light and dark; text stays
+text in the page's font. Colours of models are Okabe and Ito's (2008) or near them, densities go from light to
+dark of one hue, and lines also differ by their dashes and markers, so that no colour-blind eye misses one.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+from wildtype.errors import ConfigError
+from wildtype.files import writing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMATS = (".svg", ".pdf", ".png")
+LIGHT = {
+    "paper": "#ffffff", "ink": "#1c2126", "quiet": "#5b6570", "line": "#dde1e6",
+    "model": "#0072b2", "baseline": "#d55e00", "other": "#7b858f",
+    "d0": "#c9def1", "d1": "#a6cae8", "d2": "#7db1dc", "d3": "#5292c6", "d4": "#2a6fab", "d5": "#0f4c86",
+    "d6": "#06285a",
+}  # fmt: skip
+"""Colours by role; ``d0`` to ``d6`` are steps of a density."""
+DARK = {
+    "model": "#5cb8f0", "baseline": "#ff9a52", "other": "#98a2ac",
+    "d0": "#2a4a66", "d1": "#2f6190", "d2": "#3a7ab5", "d3": "#5795d0", "d4": "#82b3e2", "d5": "#b1d3f2",
+    "d6": "#eaf5ff",
+}  # fmt: skip
+"""The same on a dark page, which brings paper, ink, quiet and line itself."""
+SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6bb1", "#7f7f7f")
+"""Further series, alike on light and dark."""
+DASHES = ("-", "--", "-.", ":")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+DENSITY = tuple(LIGHT[f"d{i}"] for i in range(7))
+
+FONT_PAGE, FONT_PRINT = 9.5, 7.0
+"""Points."""
+
+
+def figure_style() -> str:
+    """Return what figures add to the style of a page."""
+    own = [role for role in LIGHT if role in DARK]
+
+    def variables(colours: dict[str, str]) -> str:
+        return "".join(f"--{role}:{colours[role]};" for role in own)
+
+    return (
+        f":root{{{variables(LIGHT)}}}@media (prefers-color-scheme:dark){{:root{{{variables(DARK)}}}}}"
+        f"@media print{{:root{{{variables(LIGHT)}}}}}{STYLE}"
+    )
+
+
+STYLE = """
+.panels{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,310px),1fr));gap:20px 28px;
+align-items:start;margin:0 0 10px}
+.beside{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,390px),1fr));gap:8px 40px;
+align-items:center;margin:0 0 14px} .beside>*{min-width:0}
+.panel{min-width:0;max-width:470px} .panel figcaption{color:var(--ink);font-weight:500;margin:0 0 4px;
+overflow-wrap:anywhere}
+.panel>svg{width:100%;height:auto;stroke-linejoin:round;stroke-linecap:butt;overflow:visible}
+.panel svg text{font-family:inherit!important}
+.panel details{margin-top:6px;font-size:13px;color:var(--quiet)}
+"""
+
+
+@contextmanager
+def drawing(font: float) -> Iterator[None]:
+    """Draw within: fonts of so many points, thin axes, no surprises from names or from a user's settings."""
+    import matplotlib
+
+    thin, ink, quiet = font / 12, LIGHT["ink"], LIGHT["quiet"]
+    settings: Any = {
+        "font.family": "DejaVu Sans", "font.size": font, "axes.titlesize": font * 1.1,
+        "axes.labelsize": font, "xtick.labelsize": font * 0.92, "ytick.labelsize": font * 0.92,
+        "legend.fontsize": font * 0.92, "figure.titlesize": font * 1.15, "axes.titleweight": "normal",
+        "axes.titlelocation": "left",
+        "text.color": ink, "axes.labelcolor": ink, "axes.edgecolor": quiet, "xtick.color": quiet,
+        "ytick.color": quiet, "xtick.labelcolor": ink, "ytick.labelcolor": ink, "grid.color": LIGHT["line"],
+        "axes.linewidth": thin, "xtick.major.width": thin, "ytick.major.width": thin,
+        "xtick.minor.width": thin / 2, "ytick.minor.width": thin / 2, "grid.linewidth": thin,
+        "xtick.major.size": font / 3, "ytick.major.size": font / 3, "lines.linewidth": font / 6,
+        "lines.markersize": font / 2.2, "axes.spines.top": False, "axes.spines.right": False,
+        "legend.frameon": False, "legend.handlelength": 2.4, "axes.unicode_minus": True,
+        "text.parse_math": False, "text.usetex": False, "axes.formatter.use_mathtext": False,
+        "figure.facecolor": LIGHT["paper"], "axes.facecolor": "none",
+        "pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "wildtype",
+    }  # fmt: skip
+    with warnings.catch_warnings(), matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(settings)
+        warnings.filterwarnings("ignore", "Glyph .* missing from")  # names may be in any script
+        yield
+
+
+def plain(name: object, most: int = 48) -> str:
+    """Return a name as a figure can hold it: one line without control characters, cut where it is long."""
+    text = "".join(c if c.isprintable() else " " for c in str(name).encode("utf-8", "replace").decode())
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def check_target(target: Path) -> None:
+    """Refuse a file name whose ending says no format that a figure can be written in."""
+    if target.suffix.lower() not in FORMATS:
+        raise ConfigError(f"cannot tell the format of {str(target)!r}: end it in {', '.join(FORMATS)}")
+
+
+def save(figure: Figure, target: Path) -> None:
+    """Write a figure, within `drawing`; the same figure gives the same file.
+
+    Raises
+    ------
+    ConfigError
+        If the ending says no known format.
+    OutputError
+        If the file cannot be written.
+    """
+    check_target(target)
+    kind = target.suffix.lower()[1:]
+    metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(kind)
+    with writing(target) as path:
+        figure.savefig(path, format=kind, metadata=metadata, dpi=300)
+
+
+# ------------------------------------------------------------------------------------------------- for a page
+
+_ROLES = {colour: role for role, colour in LIGHT.items()}
+_NUMBER = re.compile(r"-?\d+\.\d+")
+_RECTANGLE = re.compile(r"M (\S+) (\S+) L (\S+) \2 L \3 (\S+) L \1 \4 (?:L \1 \2 )?z ?")
+
+
+def page_svg(make: Callable[[], Figure], key: str, about: str) -> str:
+    """Draw a figure for a page and return it as an ``svg`` element.
+
+    Parameters
+    ----------
+    make : callable
+        Draws it.
+    key : str
+        Letters and digits that no other figure of the page has; its ids begin with them.
+    about : str
+        What it shows, for those who cannot see it.
+    """
+    out = io.BytesIO()
+    with drawing(FONT_PAGE):
+        make().savefig(out, format="svg", transparent=True, metadata={"Date": None})
+    root = ElementTree.fromstring(out.getvalue())
+    words = " ".join(value for element in root.iter() for value in element.attrib.values())
+    used = set(re.findall(r"#([\w-]+)", words)) & {element.get("id", "") for element in root.iter()}
+    _clean(root, key, used)
+    for name in ("width", "height", "version"):
+        root.attrib.pop(name, None)
+    root.attrib |= {"role": "img", "aria-label": about}
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _clean(element: ElementTree.Element, key: str, used: set[str]) -> None:
+    """Take out what a page has itself, and tie colours to its style and ids to the figure's key."""
+    element.tag = element.tag.rpartition("}")[2]
+    kept = {}
+    for name, value in element.attrib.items():
+        name = name.rpartition("}")[2]
+        if name == "id":
+            if value not in used:
+                continue
+            value = f"{key}-{value}"
+        elif name in ("d", "transform", "x", "y", "points"):
+            value = _NUMBER.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), value)
+            value = " ".join(value.split())
+            value = _RECTANGLE.sub(r"M\1 \2H\3V\4H\1z", value) if name == "d" else value
+        elif name == "style":
+            value = re.sub("#[0-9a-f]{6}", lambda found: _variable(found[0]), value)
+        if name in ("href", "clip-path", "style", "fill", "stroke"):
+            value = re.sub(r"#([\w-]+)", lambda found: _own(found[1], key, used), value)
+        kept[name] = value
+    element.attrib.clear()
+    element.attrib.update(kept)
+    for child in list(element):
+        if child.tag.rpartition("}")[2] in ("metadata", "style"):
+            element.remove(child)
+        else:
+            _clean(child, key, used)
+    if element.tag != "text":
+        element.text = None
+    element.tail = None
+
+
+def _variable(colour: str) -> str:
+    return f"var(--{_ROLES[colour]})" if colour in _ROLES else colour
+
+
+def _own(name: str, key: str, used: set[str]) -> str:
+    return f"#{key}-{name}" if name in used else f"#{name}"
