@@ -18,6 +18,7 @@ from wildtype.cli import (
     data,
     doctor,
     evaluate,
+    explain,
     plot,
     predict,
     profile,
@@ -47,6 +48,7 @@ app.command("tune")(tune.command)
 app.command("evaluate")(evaluate.command)
 app.command("predict")(predict.command)
 app.command("screen")(screen.command)
+app.command("explain")(explain.command)
 app.command("report")(report.command)
 app.command("plot")(plot.command)
 app.command("reproduce")(reproduce.command)

@@ -101,8 +101,13 @@ class Known:
             # A user's own measurements are put on the scale of those that were there in training.
             trained = value[own & (self.part[rows] != GIVEN)]
             centre, scale = (mean[p], sd[p]) if p < len(outputs) else _mean_and_sd(trained)
-            value[own] = (value[own] - (centre if abs(centre) > 2 * abs(scale) else 0.0)) / scale
+            value[own] = (value[own] - zero_of_evidence(centre, scale)) / scale
         return replace(table, phenotype=phenotype, value=value.astype(np.float32))
+
+
+def zero_of_evidence(mean: float, sd: float) -> float:
+    """Return the measured value that is 0 as evidence, of a phenotype with labels of this mean and sd."""
+    return float(mean) if abs(mean) > 2 * abs(sd) else 0.0
 
 
 def _mean_and_sd(values: NDArray[np.float64]) -> tuple[float, float]:

@@ -67,10 +67,20 @@ class EvidenceAttention(nn.Module):
         if content is not None:
             inner = inner + content
         out = self.out(inner)
-        logits = out[..., : self.heads].masked_fill(~mask.unsqueeze(-1), torch.finfo(out.dtype).min)
-        null = self.null.expand(*logits.shape[:-2], 1, self.heads)
-        weights = torch.cat([null.to(logits.dtype), logits], dim=-2).softmax(dim=-2)[..., 1:, :]
+        weights = self._weights(out, mask)
         values = out[..., self.heads :].unflatten(-1, (self.heads, self.width))
         pooled = torch.einsum("...th,...thw->...hw", weights, values).flatten(-2)
         measured = torch.einsum("...th,...tp->...hp", weights, value.to(weights.dtype)).flatten(-2)
         return torch.cat([pooled, measured, weights.sum(-2)], dim=-1)
+
+    def weights(self, features: Tensor, mask: Tensor, content: Tensor | None = None) -> Tensor:
+        """Return the weight of every token [..., t, h], which ``forward`` pools by; the null key has the
+        rest.
+        """
+        inner = self.into(features)
+        return self._weights(self.out(inner if content is None else inner + content), mask)
+
+    def _weights(self, out: Tensor, mask: Tensor) -> Tensor:
+        logits = out[..., : self.heads].masked_fill(~mask.unsqueeze(-1), torch.finfo(out.dtype).min)
+        null = self.null.expand(*logits.shape[:-2], 1, self.heads)
+        return torch.cat([null.to(logits.dtype), logits], dim=-2).softmax(dim=-2)[..., 1:, :]

@@ -160,9 +160,10 @@ def _mutant(one: Record) -> str:
         for gene in one["cell"][:MOST_GENES]
     ]
     evidence = [
-        [html_text(token["edit"]), shown(float(token["value"])), _over_models(token["weight"])]
+        [html_text(token["edit"]), NONE if token["value"] is None else shown(float(token["value"])),
+         _over_models(token["weight"])]
         for token in one["tokens"][:MOST_GENES]
-    ]
+    ]  # fmt: skip
     name = html_text(", ".join(one["genes"]))
     measured = NONE if one["measured"] is None else shown(float(one["measured"]))
     tables = [

@@ -169,7 +169,8 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
         whole = replace(whole, table=whole.table.take(whole_rows)).restrict_genes(genes)
     elif config.data.tokens != "all":
         raise ConfigError(f"data.tokens={config.data.tokens!r} is not known; known: all, measured")
-    whole = _with_chosen_graphs(config, whole)
+    chosen_organism = with_chosen_graphs(config, whole.organism)
+    whole = whole if chosen_organism is whole.organism else replace(whole, organism=chosen_organism)
     chosen = whole.select([p.name for p in chosen.phenotypes])
     split = _split(config, chosen)
     sources = [source for p in chosen.phenotypes for source in p.sources]
@@ -194,15 +195,13 @@ def load_for(config: TrainConfig) -> Dataset:
     return load_dataset(config.data.name, organism=config.data.organism, progress=config.run.progress)
 
 
-def _with_chosen_graphs(config: TrainConfig, dataset: Dataset) -> Dataset:
-    """Return the dataset on an organism of which models and baselines see the chosen gene graphs only.
+def with_chosen_graphs(config: TrainConfig, organism: Organism) -> Organism:
+    """Return the organism, on a run's genes, with the gene graphs that its models and baselines see.
 
     Rewiring comes last, on the run's genes alone: the degrees kept are those of the graphs that models see.
     """
-    organism = choose_relations(dataset.organism, config.data.graphs, config.data.without)
-    if config.data.rewired:
-        organism = rewire_relations(organism, config.seed)
-    return dataset if organism is dataset.organism else replace(dataset, organism=organism)
+    organism = choose_relations(organism, config.data.graphs, config.data.without)
+    return rewire_relations(organism, config.seed) if config.data.rewired else organism
 
 
 def _fewer(dataset: Dataset, targets: list[str], rows: int) -> Dataset:

@@ -20,6 +20,7 @@ DONE = "comparison.json"
 ACROSS = "across.json"
 MEMBER = "member-"
 MEMBERS = "vectors.csv"
+EXPLANATION = "explain.json"
 REPORT = "report.html"
 
 
@@ -130,6 +131,7 @@ def clear(folder: Path) -> None:
         MEMBERS,
         FILE,
         ESTIMATE,
+        EXPLANATION,
         "card.json",
         "split.json",
         "record.json",

@@ -16,6 +16,7 @@ from wildtype.evaluation.compare import NETWORKS, Comparison
 from wildtype.evaluation.learning import LearningCurves, learning_curves
 from wildtype.evaluation.predicted_rows import PredictedRows
 from wildtype.organism import GeneIndex
+from wildtype.runs.folder import EXPLANATION
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from wildtype.evaluation.calibration import Coverage
     from wildtype.models.checkpoint import Checkpoint
 
-EXPLAINED = "explain.json"
 REMEDY = "train again with this version to have it"
 
 
@@ -113,7 +113,7 @@ class StoredRun:
     @cached_property
     def explained(self) -> dict[str, Any] | None:
         """What an explanation wrote; None where nobody asked for one."""
-        return self._json(EXPLAINED) if (self.path / EXPLAINED).is_file() else None
+        return self._json(EXPLANATION) if (self.path / EXPLANATION).is_file() else None
 
     @cached_property
     def fit(self) -> dict[str, Any]:

@@ -130,7 +130,7 @@ def load_dataset(name: str, *, organism: str = "", progress: bool = True) -> Dat
     if name not in known:
         raise DatasetError(f"there is no dataset {name!r}; known datasets: {', '.join(known)}")
     organism_name = known[name]
-    variant = _variant(organism_name, organism) if organism else None
+    variant = load_variant(organism_name, organism) if organism else None
     if not is_built(name) and organism_name not in IN_SILICO:
         raise DatasetError(
             f"dataset {name!r} is not built yet: run `wildtype data build {organism_name} --from FOLDER` "
@@ -152,8 +152,8 @@ def variants(name: str) -> list[str]:
     return sorted(path.parent.name for path in found if path.parent.name not in ORGANISMS)
 
 
-def _variant(name: str, variant: str) -> Organism:
-    """Read a variant of the organism ``name``."""
+def load_variant(name: str, variant: str) -> Organism:
+    """Load a variant of the organism ``name``; raises ``DatasetError`` if it is not built."""
     if variant not in variants(name):
         known = ", ".join(variants(name)) or "none yet"
         raise DatasetError(

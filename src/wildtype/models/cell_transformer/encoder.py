@@ -9,6 +9,8 @@ h) per graph prior with e edges.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor, nn
 
@@ -51,9 +53,7 @@ class EncoderLayer(nn.Module):
         and keys [t, d / h] of every head that follows a relation.
         """
         t, d = x.shape
-        q, k, v = (
-            self.qkv(self.attention_norm(x)).view(1, t, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)
-        )
+        q, k, v = self.attending(x)
         out, lse = attention_with_lse(q, k, v, outside=organism.outside_tokens)
         # Unbound once: the backward of a slice per head would fill a full-size gradient each time.
         heads = list(zip(q[0].unbind(), k[0].unbind(), lse[0].unbind(), strict=True))
@@ -66,6 +66,14 @@ class EncoderLayer(nn.Module):
         x = x + self.dropout(self.merge(out.transpose(1, 2).reshape(t, d)))
         followed = [heads[place.head][:2] for place in self.priors.values()]
         return x + self.dropout(self.feedforward(x)), losses, followed
+
+    def attending(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return queries, keys and values [1, h, t, d / h] of tokens [t, d]."""
+        t, d = x.shape
+        q, k, v = (
+            self.qkv(self.attention_norm(x)).view(1, t, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)
+        )
+        return q, k, v
 
     def _prior(
         self,
@@ -122,12 +130,7 @@ class Encoder(nn.Module):
         """Return h_CLS [d], gene states [n, d], the loss of every graph prior (mean KL per row, nats), and
         the genes' queries and keys [n, r, d_h] in the r heads that follow a relation.
         """
-        x = torch.zeros(organism.genes, self.cls.shape[0], device=self.cls.device)
-        if self.table is not None:
-            x = x + self.table
-        if self.project is not None:
-            x = x + self.project(organism.features)
-        x = torch.cat([self.cls[None], x])
+        x = self.tokens(organism)
         losses: dict[str, Tensor] = {}
         followed: list[tuple[Tensor, Tensor]] = []
         for layer in self.layers:
@@ -140,3 +143,21 @@ class Encoder(nn.Module):
             q, k = (torch.stack(side, dim=1)[CLS + 1 :] for side in zip(*followed, strict=True))
             regularised = q * q.shape[-1] ** -0.5, k
         return x[CLS], x[CLS + 1 :], losses, regularised
+
+    def tokens(self, organism: OrganismTensors) -> Tensor:
+        """Return the tokens [t, d] that the first layer is given."""
+        x = torch.zeros(organism.genes, self.cls.shape[0], device=self.cls.device)
+        if self.table is not None:
+            x = x + self.table
+        if self.project is not None:
+            x = x + self.project(organism.features)
+        return torch.cat([self.cls[None], x])
+
+    def queries_and_keys(self, organism: OrganismTensors) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield queries and keys [h, t, d / h] of layer after layer, what their attention is made of."""
+        x = self.tokens(organism)
+        for layer in self.layers:
+            assert isinstance(layer, EncoderLayer)
+            q, k, _ = layer.attending(x)
+            yield q[0], k[0]
+            x, _, _ = layer(x, organism.without_priors(), None)

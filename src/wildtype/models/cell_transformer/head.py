@@ -31,10 +31,12 @@ from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.evidence.kernels import REMOVED
 from wildtype.mutants.evidence.tokens import EvidenceTokens
 from wildtype.nn.perturbation_head import perturbation_attention
-from wildtype.nn.ragged import pad_ragged, segment_mean, segment_sum
+from wildtype.nn.ragged import pad_ragged, segment_ids, segment_mean, segment_sum
 from wildtype.nn.set_attention import SetAttention
 
 MAX_ORDER = 16
+WHOLE_CELL, STATE, ADDITIVE = "whole cell", "state", "additive model"
+"""Names of what outputs are read off, and of what is added to them."""
 
 
 class SetSummary(nn.Module):
@@ -68,6 +70,23 @@ class SetSummary(nn.Module):
         padded, mask = pad_ragged(u, offsets)
         embedded: Tensor = self.attention(padded, mask).dynamic
         return embedded.sum(1) / count.clamp(min=1)
+
+    def by_gene(self, u: Tensor, offsets: Tensor) -> Tensor:
+        """Return the share [Σk, d] of every gene in the summary of its set; each has half of its pairs."""
+        u = self.project(u)
+        owner = segment_ids(offsets)
+        count = (offsets[1:] - offsets[:-1]).to(u.dtype)[owner, None]
+        if self.how == "sum":
+            return u
+        if self.how == "mean":
+            return u / count
+        if self.how == "product":
+            partners = segment_sum(u, offsets)[owner] - u
+            return u * partners / (count * (count - 1)).clamp(min=1)
+        assert self.attention is not None
+        padded, mask = pad_ragged(u, offsets)
+        embedded: Tensor = self.attention(padded, mask).dynamic
+        return embedded[mask] / count
 
 
 def smallest_part(tokens: EvidenceTokens, phenotypes: int) -> Tensor:
@@ -161,9 +180,9 @@ class PerturbationHead(nn.Module):
     def _columns(self, d: int) -> dict[str, int]:
         """Return the names and widths of what the output reads, in its order."""
         names = ["cls", "order"]
-        names += ["whole cell"] if self.heads else []
+        names += [WHOLE_CELL] if self.heads else []
         names += [name for name, _ in self.direct_by_name()]
-        names += ["state"] if self.bare else []
+        names += [STATE] if self.bare else []
         names += ["condition"] if self.condition is not None else []
         columns = dict.fromkeys(names, d)
         if self.relations is not None:
@@ -186,6 +205,15 @@ class PerturbationHead(nn.Module):
 
     def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
         """Return predicted phenotypes, in units of the scaled labels."""
+        parts = self.perturbed(wild_type, mutants) | self.looked_up(wild_type, mutants)
+        x = torch.cat([parts[name] for name in self.columns], dim=-1)
+        out: Prediction = self.outputs(self.out[:-1](x), wild_type, mutants)
+        for added in self.added(mutants).values():
+            out.mean = out.mean + added
+        return out
+
+    def perturbed(self, wild_type: WildType, mutants: MutantBatch) -> dict[str, Tensor]:
+        """Return what the wild type and S itself say [b, ·], by name."""
         h = wild_type.genes
         state = self._state(mutants)
         u = nn.functional.embedding(mutants.gene, h) + state
@@ -193,31 +221,74 @@ class PerturbationHead(nn.Module):
         if self.training and len(order):
             self.largest_order.copy_(torch.maximum(self.largest_order, order.max()))
         order = torch.minimum(order, self.largest_order)
-        b = len(mutants)
-        parts = [wild_type.cls.expand(b, -1), self.order(order)]
+        parts = {"cls": wild_type.cls.expand(len(mutants), -1), "order": self.order(order)}
         if self.heads:
-            parts.append(self._whole_cell(h, u, state, mutants))
-        parts += [summary(u, mutants.offsets) for summary in self.direct]
+            parts[WHOLE_CELL] = self._whole_cell(h, u, state, mutants)
+        for name, summary in self.direct_by_name():
+            parts[name] = summary(u, mutants.offsets)
         if self.bare:
-            parts.append(segment_mean(state, mutants.offsets))
+            parts[STATE] = segment_mean(state, mutants.offsets)
         if self.condition is not None:
-            parts.append(self.condition(mutants.condition))
-        tokens = mutants.evidence
+            parts["condition"] = self.condition(mutants.condition)
+        return parts
+
+    def looked_up(self, wild_type: WildType, mutants: MutantBatch) -> dict[str, Tensor]:
+        """Return what relations and measurements of similar mutants say [b, ·], by name; nothing where the
+        head reads none.
+
+        Raises
+        ------
+        ConfigError
+            If the batch has no evidence, and the head reads it.
+        """
+        tokens, parts = mutants.evidence, {}
         if tokens is None and (self.relations or self.evidence):
             raise ConfigError(
                 "no evidence was looked up for these mutants: give the batch the tokens of an EvidenceIndex"
             )
         if self.relations is not None and tokens is not None:
-            parts.append(self.relations(wild_type, b, tokens))
+            parts["relations"] = self.relations(wild_type, len(mutants), tokens)
         if self.evidence is not None and tokens is not None:
-            parts.append(self.evidence(h, mutants, tokens))
-        out: Prediction = self.outputs(self.out[:-1](torch.cat(parts, dim=-1)), wild_type, mutants)
+            parts["evidence"] = self.evidence(wild_type.genes, mutants, tokens)
+        return parts
+
+    def added(self, mutants: MutantBatch) -> dict[str, Tensor]:
+        """Return what is added to the outputs [b, p] as it is, by name."""
+        tokens, parts = mutants.evidence, {}
         if self.additive is not None and tokens is not None:
             effects = segment_sum(tokens.own_effect[:, : len(self.scalar)], mutants.offsets)
-            out.mean = out.mean + self.additive * effects * self.scalar
+            parts[ADDITIVE] = self.additive * effects * self.scalar
         if self.smallest and tokens is not None:
-            out.mean = out.mean + smallest_part(tokens, len(self.scalar)) * self.scalar
-        return out
+            parts["smallest part"] = smallest_part(tokens, len(self.scalar)) * self.scalar
+        return parts
+
+    def shares(self, wild_type: WildType, mutants: MutantBatch) -> dict[str, Tensor]:
+        """Return what every perturbed gene adds [Σk, ·] to the parts that are sums over S, by name."""
+        state = self._state(mutants)
+        u = nn.functional.embedding(mutants.gene, wild_type.genes) + state
+        parts = {name: summary.by_gene(u, mutants.offsets) for name, summary in self.direct_by_name()}
+        if self.bare:
+            parts[STATE] = state / mutants.offsets.diff()[segment_ids(mutants.offsets), None]
+        if self.additive is not None and mutants.evidence is not None:
+            effects = mutants.evidence.own_effect[:, : len(self.scalar)]
+            parts[ADDITIVE] = self.additive * effects * self.scalar
+        return parts
+
+    def whole_cell(self, wild_type: WildType, mutants: MutantBatch) -> Tensor:
+        """Return z_S [b, d] alone."""
+        state = self._state(mutants)
+        u = nn.functional.embedding(mutants.gene, wild_type.genes) + state
+        return self._whole_cell(wild_type.genes, u, state, mutants)
+
+    def attended(self, wild_type: WildType, mutants: MutantBatch) -> tuple[Tensor, Tensor]:
+        """Return β [heads, n] and φ [heads, n, d / heads] of a batch of one mutant: z_S is Σ_i β_i φ_i."""
+        state = self._state(mutants)
+        u = nn.functional.embedding(mutants.gene, wild_type.genes) + state
+        cell = self.genome(wild_type.genes)
+        query = self.scaled(self._asked(u, mutants))
+        beta = (query @ self.by_head(cell.keys).transpose(1, 2)).softmax(-1)[:, 0]
+        delta = self.by_head(self.difference(cell, mutants.gene, state))
+        return beta, self.by_head(cell.values).index_add(1, mutants.gene, delta)
 
     def _state(self, mutants: MutantBatch) -> Tensor:
         """Return the embedding [Σk, d] of what was done to each gene."""
@@ -228,10 +299,7 @@ class PerturbationHead(nn.Module):
 
     def _whole_cell(self, h: Tensor, u: Tensor, state: Tensor, mutants: MutantBatch) -> Tensor:
         """Return z_S [b, d]: cross-attention of every mutant over all genes."""
-        if self.summary is None:
-            asked = segment_mean(self.query(u), mutants.offsets)
-        else:
-            asked = self.query(self.summary(u, mutants.offsets))
+        asked = self._asked(u, mutants)
         cell = self.genome(h)
         delta = self.difference(cell, mutants.gene, state)
         # Under autocast norms and products with parameters are float32, and linear maps are not.
@@ -244,6 +312,13 @@ class PerturbationHead(nn.Module):
             self.by_head(delta),
         )
         return z.transpose(0, 1).flatten(1)
+
+    def _asked(self, u: Tensor, mutants: MutantBatch) -> Tensor:
+        """Return the query [b, d] of every mutant."""
+        if self.summary is None:
+            return segment_mean(self.query(u), mutants.offsets)
+        asked: Tensor = self.query(self.summary(u, mutants.offsets))
+        return asked
 
     def by_head(self, x: Tensor) -> Tensor:
         """Split rows [m, d] by head: [H, m, d / H]."""

@@ -150,14 +150,17 @@ class CellTransformer(Model):
 
         Trees and equivalents are no part of training: they are fitted when the network is done.
         """
-        given, settings = mutants.evidence, self.config.evidence
-        if given is not None and self.trees is not None:
-            few = given.first(settings.tokens, settings.two, settings.neighbours)
-            prediction: Prediction = self.head(wild_type, replace(mutants, evidence=few))
-        else:
-            prediction = self.head(wild_type, mutants)
+        given = mutants.evidence
+        prediction: Prediction = self.head(wild_type, self.for_network(mutants))
         if self.trees is not None and not self.training:
             prediction.mean = self.trees(wild_type, mutants, prediction.mean)
         if self.equivalents is not None and given is not None and not self.training:
             prediction.mean = self.equivalents(prediction.mean, given)
         return prediction
+
+    def for_network(self, mutants: MutantBatch) -> MutantBatch:
+        """Return a batch with the evidence that the network reads, where trees read more."""
+        given, settings = mutants.evidence, self.config.evidence
+        if given is None or self.trees is None:
+            return mutants
+        return replace(mutants, evidence=given.first(settings.tokens, settings.two, settings.neighbours))

@@ -116,6 +116,10 @@ class EvidenceTokens:
         """Return the tokens in page-locked memory, for asynchronous copies to a GPU."""
         return self._map(Tensor.pin_memory)
 
+    def double(self) -> EvidenceTokens:
+        """Return the tokens in float64; positions and masks stay as they are."""
+        return self._map(lambda x: x.double() if x.is_floating_point() else x)
+
     def _map(self, change: Callable[[Tensor], Tensor]) -> EvidenceTokens:
         return EvidenceTokens(**{f.name: change(getattr(self, f.name)) for f in fields(self)})
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from wildtype.errors import SourceError
@@ -39,10 +42,57 @@ PUBLISHER = Publisher(
 )
 
 
+@dataclass(frozen=True, eq=False)
+class GoTable:
+    """The table: m genes by t terms.
+
+    Attributes
+    ----------
+    table : csr [m, t] of float64
+        1 where a gene carries a term, its own or one above its own.
+    genes : int64 [m]
+        Positions of the rows.
+    terms : tuple of t str
+        Names.
+    names, renamed : int
+        Rows of the file, and how many of the kept were found by an older name.
+    dropped : dict of str to int
+        Rows that are not kept, by reason.
+    file : str
+        Its name.
+    """
+
+    table: sparse.csr_array
+    genes: NDArray[np.int64]
+    terms: tuple[str, ...]
+    names: int
+    renamed: int
+    dropped: Mapping[str, int]
+    file: str
+
+
 def read_go_process(folder: str | Path, genes: GeneIndex, count: int = 64) -> tuple[FeatureBlock, Reading]:
     """Return the block ``go_process`` [n, 64]: components of annotations weighted by information.
 
-    Terms are weighted as in ``annotation_block``. Genes that the table lacks are NaN.
+    Terms are weighted as in ``annotation_block``. Genes that the table lacks are NaN; errors as in
+    ``read_go_table``.
+    """
+    found = read_go_table(folder, genes)
+    block = annotation_block(
+        found.table, found.genes, len(genes), "go_process",
+        source="Gene Ontology biological process, 2014-08-19",
+        note="evidence codes are lost: annotations inferred from genetic interactions known before August "
+        "2014 may leak",
+        count=count,
+        what=found.file,
+    )  # fmt: skip
+    return block, Reading(
+        found.file, block.name, found.names, int(found.genes.size), found.dropped, found.renamed
+    )
+
+
+def read_go_table(folder: str | Path, genes: GeneIndex) -> GoTable:
+    """Return the table as it is.
 
     Raises
     ------
@@ -73,14 +123,5 @@ def read_go_process(folder: str | Path, genes: GeneIndex, count: int = 64) -> tu
     columns = np.concatenate(chosen)
     offsets = np.cumsum([0] + [len(e) for e in chosen])
     table = sparse.csr_array((np.ones(columns.size), columns, offsets), shape=(len(chosen), width))
-    block = annotation_block(
-        table, positions, len(genes), "go_process",
-        source="Gene Ontology biological process, 2014-08-19",
-        note="evidence codes are lost: annotations inferred from genetic interactions known before August "
-        "2014 may leak",
-        count=count,
-        what=path.name,
-    )  # fmt: skip
-    return block, Reading(
-        path.name, block.name, len(names), int(positions.size), dropped, int(matched.renamed[first].sum())
-    )
+    renamed = int(matched.renamed[first].sum())
+    return GoTable(table, positions, tuple(terms[1:]), len(names), renamed, dropped, path.name)

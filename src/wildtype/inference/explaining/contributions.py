@@ -1,0 +1,230 @@
+"""One mutant and one model: what carries the prediction, from the whole cell down to single genes.
+
+The head reads one vector x: h_CLS, the number of genes, z_S = Σ_i β_i φ_i, summaries of S, what relations and
+measurements say. With x_0 that of the wild type (the empty set, without evidence) and f what is read off it,
+
+    integrated   (x - x_0)_c ∫ ∂f/∂x_c (x_0 + t (x - x_0)) dt, t from 0 to 1: sums to f(x) - f(x_0)
+                 (integrated gradients: Sundararajan, Taly & Yan 2017, ICML)
+    linear       ∇f(x)·β_i φ_i for gene i, and ∇f(x)·Δ(β_i φ_i) for its change from the wild type
+
+As z_S is a sum over all genes, its integrated part is one over genes, too: Δ(β_i φ_i) times the mean gradient
+on the path, which checks the linear one. Parts that are sums over S are given to the perturbed genes, a pair
+half to each; all others belong to the set. What is added to outputs as it is, is its own contribution.
+
+Legend: n genes · k perturbed · d width · h heads.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from wildtype.inference.explaining.members import Member
+from wildtype.models.cell_transformer.head import ADDITIVE, WHOLE_CELL, PerturbationHead
+from wildtype.models.interface import WildType
+from wildtype.mutants import MutantTable
+from wildtype.mutants.batch import MutantBatch
+
+Floats = NDArray[np.float64]
+Reader = Callable[[Tensor], Tensor]
+STEPS = (64, 256, 1024)
+"""Points on the path; more are taken where the sum is not right yet."""
+TOLERANCE = 1e-6
+"""Of the sum, in scaled labels."""
+
+
+@dataclass(frozen=True, eq=False)
+class WholeCell:
+    """What each gene i adds through z_S [n], in the phenotype's unit.
+
+    Attributes
+    ----------
+    weight, weight_before : float64 [n]
+        β_i, mean over heads, in the mutant and in the wild type.
+    linear, linear_change, integrated : float64 [n]
+        See the module.
+    """
+
+    weight: Floats
+    weight_before: Floats
+    linear: Floats
+    linear_change: Floats
+    integrated: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Carried:
+    """What carries one prediction of one model, in the phenotype's unit (of a class: the logit).
+
+    Attributes
+    ----------
+    predicted : float
+        By the model: network, trees and equivalents.
+    network, baseline : float
+        By the network, and what it reads off the wild type.
+    integrated, linear : dict of str to float
+        Of every part by name.
+    perturbed : float64 [k]
+        Integrated share of each perturbed gene in the parts that are sums over S.
+    to_genes : tuple of str
+        These parts.
+    cell : WholeCell or None
+        None: the model has no whole-cell latent.
+    steps : int
+        Points on the path.
+    error : float
+        Sum of all contributions minus (network - baseline).
+    """
+
+    predicted: float
+    network: float
+    baseline: float
+    integrated: dict[str, float]
+    linear: dict[str, float]
+    perturbed: Floats
+    to_genes: tuple[str, ...]
+    cell: WholeCell | None
+    steps: int
+    error: float
+
+
+def batch_of(member: Member, table: MutantTable) -> MutantBatch:
+    """Return the mutants of a table with the evidence that a member's checkpoint looks up."""
+    batch = MutantBatch.from_table(table)
+    index = member.checkpoint.evidence
+    if index is not None:
+        batch.evidence = index.tokens_of(batch)
+    return batch
+
+
+def in_double(member: Member, batch: MutantBatch) -> tuple[PerturbationHead, WildType, MutantBatch]:
+    """Return a copy of a member's head, its wild type and the network's batch in float64."""
+    wild = member.wild_type
+    regularised = wild.regularised
+    doubled = replace(
+        wild,
+        cls=wild.cls.double(),
+        genes=wild.genes.double(),
+        regularised=None if regularised is None else (regularised[0].double(), regularised[1].double()),
+    )
+    own = member.model.for_network(batch)
+    own = replace(
+        own,
+        dose=None if own.dose is None else own.dose.double(),
+        evidence=None if own.evidence is None else own.evidence.double(),
+    )
+    return copy.deepcopy(member.model.head).double(), doubled, own
+
+
+def carried(member: Member, table: MutantTable, phenotype: int) -> Carried:
+    """Return what carries the prediction of a table of one row, for an output by position.
+
+    The output must be a number or a class: of one number per gene there is nothing to say here.
+    """
+    batch = batch_of(member, table)
+    with torch.no_grad():
+        said = float(member.model(member.wild_type, batch).mean[0, phenotype])
+    head, wild, own = in_double(member, batch)
+    with torch.no_grad():
+        found = head.perturbed(wild, own) | head.looked_up(wild, own)
+        parts = {name: found[name] for name in head.columns}
+        nothing = _nothing(own)
+        before = head.perturbed(wild, nothing)
+        start = [before.get(name, torch.zeros_like(x))[0] for name, x in parts.items()]
+        x0, x1 = torch.cat(start), torch.cat([x[0] for x in parts.values()])
+        added = {name: float(x[0, phenotype]) for name, x in head.added(own).items()}
+
+    def read(x: Tensor) -> Tensor:
+        return head.outputs.columns(head.out[:-1](x))[:, phenotype]
+
+    with torch.no_grad():
+        base, end = (float(read(x[None])[0]) for x in (x0, x1))
+    last = _gradient(read, x1[None])[0]
+    for steps in STEPS:
+        mean = mean_gradient(read, x0, x1, steps)
+        error = float(mean @ (x1 - x0)) - (end - base)
+        if abs(error) < TOLERANCE * max(1.0, abs(end - base)):
+            break
+    widths = [x.shape[1] for x in parts.values()]
+    of = dict(
+        zip(parts, zip(*(torch.split(x, widths) for x in (x1 - x0, mean, last)), strict=True), strict=True)
+    )
+    scale = float(member.checkpoint.sd[phenotype])
+    integrated = {name: scale * float(g @ change) for name, (change, g, _) in of.items()}
+    linear = {name: scale * float(g @ change) for name, (change, _, g) in of.items()}
+    for name, value in added.items():
+        integrated[name] = linear[name] = scale * value
+    perturbed: Floats = np.zeros(len(table.gene))
+    with torch.no_grad():
+        shares = head.shares(wild, own)
+    for name, share in shares.items():
+        each = share[:, phenotype] if name == ADDITIVE else share @ of[name][1]
+        perturbed += scale * each.numpy()
+    cell = None
+    if WHOLE_CELL in of:
+        cell = _whole_cell(head, wild, own, nothing, of[WHOLE_CELL][1:], scale)
+    centre, total = float(member.checkpoint.mean[phenotype]), sum(added.values())
+    return Carried(
+        predicted=centre + scale * said,
+        network=centre + scale * (end + total),
+        baseline=centre + scale * base,
+        integrated=integrated,
+        linear=linear,
+        perturbed=perturbed,
+        to_genes=tuple(shares),
+        cell=cell,
+        steps=steps,
+        error=scale * error,
+    )
+
+
+def mean_gradient(read: Reader, x0: Tensor, x1: Tensor, steps: int) -> Tensor:
+    """Return the mean gradient [w] of ``read`` on the straight path, by Gauss-Legendre quadrature."""
+    node, weight = np.polynomial.legendre.leggauss(steps)
+    t, w = (torch.from_numpy(x) for x in ((node + 1) / 2, weight / 2))
+    gradient = _gradient(read, x0 + t[:, None] * (x1 - x0))
+    return w @ gradient
+
+
+def _gradient(read: Reader, x: Tensor) -> Tensor:
+    x = x.detach().requires_grad_()
+    with torch.enable_grad():
+        found: Tensor = torch.autograd.grad(read(x).sum(), x)[0]
+    return found
+
+
+def _nothing(batch: MutantBatch) -> MutantBatch:
+    """Return the wild type as a batch: the empty set, in the condition of the mutant."""
+    empty = MutantTable.build([], [0, 0], condition=batch.condition.numpy())
+    return MutantBatch.from_table(empty)
+
+
+@torch.no_grad()
+def _whole_cell(
+    head: PerturbationHead,
+    wild: WildType,
+    batch: MutantBatch,
+    nothing: MutantBatch,
+    gradients: tuple[Tensor, Tensor],
+    scale: float,
+) -> WholeCell:
+    """Return the shares of all genes in z_S; ``gradients`` [d]: the mean on the path, and at its end."""
+    mean, last = gradients
+    beta, phi = head.attended(wild, batch)
+    beta_0, phi_0 = head.attended(wild, nothing)
+    here, before = (
+        (b.unsqueeze(-1) * p).transpose(0, 1).flatten(1) for b, p in ((beta, phi), (beta_0, phi_0))
+    )
+    return WholeCell(
+        weight=beta.mean(0).numpy(),
+        weight_before=beta_0.mean(0).numpy(),
+        linear=scale * (here @ last).numpy(),
+        linear_change=scale * ((here - before) @ last).numpy(),
+        integrated=scale * ((here - before) @ mean).numpy(),
+    )

@@ -1,0 +1,158 @@
+"""Regularised heads: how well each recovers the relation it was to follow, against graphs of equal degrees.
+
+A graph prior pulls rows of attention towards a relation. Whether it got there is asked of every such head:
+average precision and recall at degree, means over genes with edges. A head that only learned which genes
+have many neighbours does as well on a random graph with the same degrees, so the same is asked of several of
+these (`organism.rewiring`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from wildtype.inference.explaining.attention import Ints, Recovery, recoveries
+from wildtype.inference.explaining.members import Member
+from wildtype.inference.explaining.over_models import OverModels
+from wildtype.organism import Organism, Relation
+from wildtype.organism.rewiring import rewire
+from wildtype.seeds import generator
+
+
+@dataclass(frozen=True)
+class Against:
+    """One measure of a head.
+
+    Attributes
+    ----------
+    found : OverModels
+        Over the models.
+    random_mean, random_sd : float
+        Over random graphs of equal degrees, mean over the models.
+    """
+
+    found: OverModels
+    random_mean: float
+    random_sd: float
+
+
+@dataclass(frozen=True)
+class RegularisedHead:
+    """One head and the relation it follows.
+
+    Attributes
+    ----------
+    layer, head : int
+        From 0.
+    relation : str
+        Its name.
+    reads : str
+        ``sources``: a row asks for the targets of its gene; ``targets``: for the sources.
+    weight : float
+        Of the prior in training.
+    edges, rows, asked : int
+        Stored edges, genes with any, and how many of these were asked.
+    average_precision, recall_at_degree, mass : Against
+        See `attention.Recovery`.
+    """
+
+    layer: int
+    head: int
+    relation: str
+    reads: str
+    weight: float
+    edges: int
+    rows: int
+    asked: int
+    average_precision: Against
+    recall_at_degree: Against
+    mass: Against
+
+
+@torch.no_grad()
+def regularised_heads(
+    members: Sequence[Member], *, graphs: int, most_rows: int, seed: int
+) -> tuple[list[RegularisedHead], list[str]]:
+    """Return every regularised head of models that are alike, and remarks on those that cannot be asked.
+
+    Parameters
+    ----------
+    members : sequence of Member
+        Whose runs have an organism.
+    graphs : int
+        Random graphs per relation.
+    most_rows : int
+        Genes that are asked per relation; drawn where there are more.
+    seed : int
+        Of random graphs and rows.
+    """
+    known: dict[tuple[int, str], list[Relation]] = {}
+    found: dict[str, list[list[Recovery]]] = {}
+    rows_of: dict[str, tuple[Ints, Relation]] = {}
+    remarks: list[str] = []
+    first = members[0].model
+    for member in members:
+        assert member.run.organism is not None
+        states = list(member.model.encoder.queries_and_keys(member.checkpoint.organism))
+        for name, place in member.model.prior_heads.items():
+            if name not in member.run.organism.graphs:
+                remarks.append(f"relation {name!r} is not in the organism any more, and is left out")
+                continue
+            key = id(member.run.organism), name
+            if key not in known:
+                known[key] = _with_random(member.run.organism, name, graphs, seed)
+            reverse = member.model.reads_backwards(name)
+            given = [relation.transpose if reverse else relation.adjacency for relation in known[key]]
+            rows = _rows(given[0].indptr, most_rows, seed, name)
+            rows_of.setdefault(name, (rows, known[key][0]))
+            q, k = states[place.layer]
+            found.setdefault(name, []).append(recoveries(q[place.head], k[place.head], given, rows))
+    out = []
+    for name, (rows, relation) in rows_of.items():
+        place = first.prior_heads[name]
+        reverse = first.reads_backwards(name)
+        matrix = relation.transpose if reverse else relation.adjacency
+        measures = [
+            _against([[getattr(one, field) for one in member] for member in found[name]])
+            for field in ("average_precision", "recall", "mass")
+        ]
+        out.append(
+            RegularisedHead(
+                place.layer,
+                place.head,
+                name,
+                "targets" if reverse else "sources",
+                place.weight,
+                relation.nnz,
+                int((np.diff(matrix.indptr) > 0).sum()),
+                len(rows),
+                *measures,
+            )
+        )
+    return sorted(out, key=lambda head: (head.layer, head.head)), list(dict.fromkeys(remarks))
+
+
+def _with_random(organism: Organism, name: str, graphs: int, seed: int) -> list[Relation]:
+    relation = organism.graphs[name]
+    return [relation, *(rewire(relation, seed + i) for i in range(graphs))]
+
+
+def _rows(indptr: NDArray[Any], most: int, seed: int, name: str) -> Ints:
+    rows = np.flatnonzero(np.diff(indptr) > 0)
+    if len(rows) > most:
+        rows = np.sort(generator(seed, f"rows/{name}").choice(rows, most, replace=False))
+    return rows.astype(np.int64)
+
+
+def _against(values: list[list[float]]) -> Against:
+    """Return a measure from each model's numbers: of the relation, and of each random graph."""
+    random = np.array([one[1:] for one in values])
+    sd = random.std(1, ddof=1).mean() if random.shape[1] > 1 else np.nan
+    return Against(
+        OverModels.of([one[0] for one in values]), float(random.mean()) if random.size else np.nan, float(sd)
+    )

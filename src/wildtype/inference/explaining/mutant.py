@@ -1,0 +1,269 @@
+"""One mutant over all models: what carries its prediction, and how far models agree on that.
+
+Legend: n genes · k perturbed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from wildtype.inference.explaining.contributions import Carried, carried
+from wildtype.inference.explaining.members import Member
+from wildtype.inference.explaining.over_models import OverModels, rank_agreement
+from wildtype.inference.explaining.tokens import Token, evidence_tokens
+from wildtype.mutants import Kind, MutantTable
+
+BEYOND = "trees and equivalents"
+LOGIT = "logit"
+"""Unit of what is said of a class."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one part of the head's input contributes: integrated from the wild type, and linear at the
+    mutant.
+    """
+
+    name: str
+    integrated: OverModels
+    linear: OverModels
+
+
+@dataclass(frozen=True)
+class PerturbedGene:
+    """What a perturbed gene contributes through the parts that are sums over the set."""
+
+    gene: str
+    kind: str
+    integrated: OverModels
+
+
+@dataclass(frozen=True)
+class CellGene:
+    """What a gene contributes through the whole-cell latent.
+
+    Attributes
+    ----------
+    gene : str
+        Any gene of the cell.
+    perturbed : bool
+        Whether it is one of the mutant's.
+    weight, weight_before : OverModels
+        Attention β_i of the mutant and of the wild type.
+    linear : OverModels
+        ∇f·β_i φ_i.
+    linear_change, integrated : OverModels
+        Of its change from the wild type, by the gradient at the mutant, and by that on the path.
+    """
+
+    gene: str
+    perturbed: bool
+    weight: OverModels
+    weight_before: OverModels
+    linear: OverModels
+    linear_change: OverModels
+    integrated: OverModels
+
+
+@dataclass(frozen=True)
+class MutantExplained:
+    """What carries the prediction of one phenotype of one mutant; contributions are in its unit.
+
+    Attributes
+    ----------
+    genes, kinds : tuple of str
+        Of the mutant.
+    condition, phenotype, unit : str
+        What is explained; of a class, the unit is the logit.
+    measured : float
+        The known value; NaN if there is none.
+    predicted, network, baseline : OverModels
+        By the model, by its network, and what the network reads off the wild type.
+    beyond : OverModels
+        Predicted less network: what trees and equivalent mutants make of it, which is not explained.
+    parts : tuple of Part
+        Sum to network less baseline.
+    to_genes : tuple of str
+        Parts that are sums over the perturbed genes.
+    perturbed : tuple of PerturbedGene
+        Sum to the integrated contributions of these parts.
+    cell : tuple of CellGene
+        Those with the largest contributions; empty where there is no whole-cell latent.
+    cell_rest : OverModels
+        Integrated contribution of all other genes together.
+    check : OverModels
+        Spearman correlation over all genes of linear changes and integrated contributions.
+    cell_agrees : float
+        Spearman correlation over all genes of the integrated contributions, mean over pairs of models.
+    tokens : tuple of Token
+        Evidence; empty where none is read.
+    null_one, null_two : OverModels or None
+        Weight on no evidence.
+    error : float
+        Largest difference between the sum of contributions and network less baseline.
+    steps : int
+        Most points on the path.
+    notes : tuple of str
+        What does not apply to this model.
+    """
+
+    genes: tuple[str, ...]
+    kinds: tuple[str, ...]
+    condition: str
+    phenotype: str
+    unit: str
+    measured: float
+    predicted: OverModels
+    network: OverModels
+    baseline: OverModels
+    beyond: OverModels
+    parts: tuple[Part, ...]
+    to_genes: tuple[str, ...]
+    perturbed: tuple[PerturbedGene, ...]
+    cell: tuple[CellGene, ...]
+    cell_rest: OverModels
+    check: OverModels
+    cell_agrees: float
+    tokens: tuple[Token, ...]
+    null_one: OverModels | None
+    null_two: OverModels | None
+    error: float
+    steps: int
+    notes: tuple[str, ...]
+
+
+def explain_mutant(
+    members: Sequence[Member], table: MutantTable, phenotype: int, top: int
+) -> MutantExplained:
+    """Return what carries the prediction of a table of one row, for an output by position.
+
+    ``top`` genes of the cell and tokens of evidence are kept.
+    """
+    first = members[0].checkpoint
+    record = first.phenotypes[phenotype]
+    found = [carried(member, table, phenotype) for member in members]
+    notes: list[str] = []
+    cell, rest, check, agrees = _cell(members, found, set(table.gene.tolist()), top)
+    if not cell:
+        notes.append("the model has no whole-cell latent z_S (model.head.heads=0): nothing goes through it")
+    notes += _beyond(members, phenotype)
+    tokens, null_one, null_two = _evidence(members, table, phenotype, top, notes)
+    measured, note = _known(members[0], table, record["name"])
+    notes += [note] if note else []
+    is_class = record.get("form") == "class"
+    return MutantExplained(
+        genes=tuple(first.genes.names[g] for g in table.gene),
+        kinds=tuple(Kind(int(kind)).name.lower() for kind in table.kind),
+        condition=first.conditions[int(table.condition[0])],
+        phenotype=record["name"],
+        unit=LOGIT if is_class else str(record.get("unit", "")),
+        measured=measured,
+        predicted=OverModels.of([one.predicted for one in found]),
+        network=OverModels.of([one.network for one in found]),
+        baseline=OverModels.of([one.baseline for one in found]),
+        beyond=OverModels.of([one.predicted - one.network for one in found]),
+        parts=tuple(
+            Part(
+                name,
+                OverModels.of([one.integrated[name] for one in found]),
+                OverModels.of([one.linear[name] for one in found]),
+            )
+            for name in found[0].integrated
+            if any(one.integrated[name] or one.linear[name] for one in found)
+        ),
+        to_genes=found[0].to_genes,
+        perturbed=tuple(
+            PerturbedGene(
+                first.genes.label(int(g)),
+                Kind(int(kind)).name.lower(),
+                OverModels.of([float(one.perturbed[i]) for one in found]),
+            )
+            for i, (g, kind) in enumerate(zip(table.gene, table.kind, strict=True))
+        )
+        if found[0].to_genes
+        else (),
+        cell=cell,
+        cell_rest=rest,
+        check=check,
+        cell_agrees=agrees,
+        tokens=tokens,
+        null_one=null_one,
+        null_two=null_two,
+        error=max((one.error for one in found), key=abs),
+        steps=max(one.steps for one in found),
+        notes=tuple(notes),
+    )
+
+
+def _beyond(members: Sequence[Member], phenotype: int) -> list[str]:
+    """Return how much trees and equivalent mutants count in the prediction of an output."""
+    out = []
+    models = [member.model for member in members]
+    trees = OverModels.of([0.0 if m.trees is None else float(m.trees.share[phenotype]) for m in models])
+    if trees.mean > 0:
+        out.append(f"boosted trees over the same evidence count {trees.mean:.2f} in the prediction")
+    equal = OverModels.of(
+        [0.0 if m.equivalents is None else float(m.equivalents.share[phenotype]) for m in models]
+    )
+    if equal.mean > 0:
+        out.append(
+            f"measured mutants that lose the same reactions count {equal.mean:.2f} where there are any"
+        )
+    return out
+
+
+def _known(member: Member, table: MutantTable, phenotype: str) -> tuple[float, str]:
+    """Return the measured value (NaN if there is none), and what ``predict`` notes of the mutant."""
+    row = member.run.predictor.predict_table(table).iloc[0]
+    return float(row.get(f"{phenotype}_measured", np.nan)), str(row["note"])
+
+
+def _cell(
+    members: Sequence[Member], found: Sequence[Carried], perturbed: set[int], top: int
+) -> tuple[tuple[CellGene, ...], OverModels, OverModels, float]:
+    cells = [one.cell for one in found if one.cell is not None]
+    if not cells:
+        nothing = OverModels.of([np.nan] * len(found))
+        return (), nothing, nothing, np.nan
+    genes = members[0].checkpoint.genes
+    integrated = np.array([cell.integrated for cell in cells])
+    order = np.argsort(-np.abs(integrated.mean(0)), kind="stable")[:top]
+
+    def over(field: str, gene: int) -> OverModels:
+        return OverModels.of([float(getattr(cell, field)[gene]) for cell in cells])
+
+    rows = tuple(
+        CellGene(
+            genes.label(g),
+            g in perturbed,
+            *(
+                over(field, g)
+                for field in ("weight", "weight_before", "linear", "linear_change", "integrated")
+            ),
+        )
+        for g in order.tolist()
+    )
+    others = integrated.sum(1) - integrated[:, order].sum(1)
+    check = [
+        float(stats.spearmanr(cell.linear_change, cell.integrated).statistic)
+        if np.ptp(cell.linear_change) > 0 and np.ptp(cell.integrated) > 0
+        else np.nan
+        for cell in cells
+    ]
+    return rows, OverModels.of(others.tolist()), OverModels.of(check), rank_agreement(list(integrated))
+
+
+def _evidence(
+    members: Sequence[Member], table: MutantTable, phenotype: int, top: int, notes: list[str]
+) -> tuple[tuple[Token, ...], OverModels | None, OverModels | None]:
+    if members[0].model.head.evidence is None:
+        notes.append("the model reads no measurements of similar mutants (model.evidence.tokens=0)")
+        return (), None, None
+    tokens, null_one, null_two = evidence_tokens(members, table, phenotype, top)
+    if not tokens:
+        notes.append("no measured mutant is one or two edits away from this one")
+    return tuple(tokens), null_one, null_two

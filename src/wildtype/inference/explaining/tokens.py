@@ -1,0 +1,108 @@
+"""Evidence: which measured mutants a prediction attends to, and how much.
+
+Legend: t, u tokens one and two edits away · h heads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from wildtype.inference.explaining.contributions import batch_of, in_double
+from wildtype.inference.explaining.members import Member
+from wildtype.inference.explaining.over_models import OverModels
+from wildtype.models.known import zero_of_evidence
+from wildtype.mutants import MutantTable
+from wildtype.mutants.evidence.kernels import EDITS
+
+Key = tuple[int, str, tuple[str, ...], bool, float | None]
+
+
+@dataclass(frozen=True)
+class Token:
+    """A measured mutant that is evidence.
+
+    Attributes
+    ----------
+    away : int
+        Edits from the mutant asked about: 1 or 2.
+    edit : str
+        What the measured mutant has otherwise: genes replaced, removed or added, by name.
+    genes : tuple of str
+        The measured mutant, by systematic names.
+    same_condition : bool
+        Whether it was measured in the condition asked about.
+    value : float or None
+        As measured, of the phenotype explained; None: another one was measured.
+    weight : OverModels
+        Of attention, mean over heads: tokens as many edits away and the null token share 1.
+    found_in : int
+        Models that have this token; seeds have other training rows.
+    """
+
+    away: int
+    edit: str
+    genes: tuple[str, ...]
+    same_condition: bool
+    value: float | None
+    weight: OverModels
+    found_in: int
+
+
+def evidence_tokens(
+    members: Sequence[Member], table: MutantTable, phenotype: int, top: int
+) -> tuple[list[Token], OverModels, OverModels]:
+    """Return the tokens of a table of one row with the largest weights, and the weights of null tokens one
+    and two edits away: of no evidence at all.
+    """
+    found: list[dict[Key, float]] = []
+    null: list[tuple[float, float]] = []
+    for member in members:
+        weights, left = _weights(member, table, phenotype)
+        found.append(weights)
+        null.append(left)
+    tokens = []
+    for key in dict.fromkeys(key for one in found for key in one):
+        each = [one.get(key, 0.0) for one in found]
+        tokens.append(Token(*key, OverModels.of(each), sum(key in one for one in found)))
+    tokens.sort(key=lambda token: -token.weight.mean)
+    return tokens[:top], *(OverModels.of([one[i] for one in null]) for i in range(2))  # type: ignore[return-value]
+
+
+@torch.no_grad()
+def _weights(
+    member: Member, table: MutantTable, phenotype: int
+) -> tuple[dict[Key, float], tuple[float, float]]:
+    """Return the weight of every token of one member, and those of its null tokens."""
+    head, wild, batch = in_double(member, batch_of(member, table))
+    tokens = batch.evidence
+    assert head.evidence is not None
+    assert tokens is not None
+    one, two = (x[0].mean(-1) for x in head.evidence.weights(wild.genes, tokens))
+    checkpoint = member.checkpoint
+    centre, scale = float(checkpoint.mean[phenotype]), float(checkpoint.sd[phenotype])
+    zero = zero_of_evidence(centre, scale)
+    own = set(table.gene.tolist())
+    out: dict[Key, float] = {}
+
+    def note(away: int, edit: str, old: list[int], new: list[int], same: Tensor, value: Tensor, known: Tensor,
+             weight: Tensor) -> None:  # fmt: skip
+        genes = tuple(checkpoint.genes.names[g] for g in sorted((own - set(old)) | set(new)))
+        measured = round(zero + scale * float(value[phenotype]), 6) if bool(known[phenotype]) else None
+        label = checkpoint.genes.label
+        out_of, into = (" and ".join(label(g) for g in side) for side in (old, new))
+        said = f"{out_of} replaced by {into}" if old and new else f"{out_of or into} {edit}"
+        key = (away, said, genes, bool(same > 0), measured)
+        out[key] = out.get(key, 0.0) + float(weight)
+
+    for t in tokens.one_mask[0].nonzero()[:, 0].tolist():
+        old, new = ([g] if g >= 0 else [] for g in (int(tokens.one_old[0, t]), int(tokens.one_new[0, t])))
+        note(1, EDITS[int(tokens.one_edit[0, t])], old, new, tokens.one_same[0, t],
+             tokens.one_value[0, t], tokens.one_known[0, t], one[t])  # fmt: skip
+    for t in tokens.two_mask[0].nonzero()[:, 0].tolist():
+        note(2, "replaced", tokens.two_old[0, t].tolist(), tokens.two_new[0, t].tolist(),
+             tokens.two_same[0, t], tokens.two_value[0, t], tokens.two_known[0, t], two[t])  # fmt: skip
+    return out, (1.0 - float(one.sum()), 1.0 - float(two.sum()))

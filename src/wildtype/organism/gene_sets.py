@@ -1,0 +1,169 @@
+"""`GeneSets`: named sets of genes, as of a reaction, a complex or a term of an ontology.
+
+Legend: n genes · t sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from wildtype.errors import AmbiguousGeneError, SourceError, UnknownGeneError, reason_of
+from wildtype.organism.genes import GeneIndex
+from wildtype.organism.metabolism import Metabolism
+from wildtype.organism.relations import Relation
+
+GENE, TERM = "gene", "term"
+"""Columns of a table of annotations."""
+
+
+@dataclass(frozen=True, eq=False)
+class GeneSets:
+    """Named sets of the n genes of an organism.
+
+    Attributes
+    ----------
+    kind : str
+        What one of them is: ``reaction``, ``complex``, ``term``.
+    names : tuple of t str
+        Unique.
+    table : csr [n, t] of float64
+        1 where a gene is in a set.
+    source : str
+        Where they come from, and what was left out.
+    """
+
+    kind: str
+    names: tuple[str, ...]
+    table: sparse.csr_array
+    source: str = ""
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of genes of every set [t]."""
+        return np.bincount(self.table.indices, minlength=len(self.names))
+
+    def sized(self, least: int, most: int) -> GeneSets:
+        """Return the sets of ``least`` to ``most`` genes."""
+        kept = np.flatnonzero((self.sizes >= least) & (self.sizes <= most))
+        return replace(
+            self, names=tuple(self.names[i] for i in kept), table=sparse.csr_array(self.table[:, kept])
+        )
+
+    def distinct(self) -> GeneSets:
+        """Return sets of equal genes once; the name of the first tells how many more there are."""
+        columns = sparse.csc_array(self.table)
+        columns.sort_indices()
+        found: dict[bytes, list[int]] = {}
+        for t, members in enumerate(np.split(columns.indices, columns.indptr[1:-1])):
+            found.setdefault(members.tobytes(), []).append(t)
+        kept = [same[0] for same in found.values()]
+        names = [
+            self.names[same[0]] + (f" (and {len(same) - 1} with the same genes)" if len(same) > 1 else "")
+            for same in found.values()
+        ]
+        return replace(self, names=tuple(names), table=sparse.csr_array(self.table[:, kept]))
+
+    def shared(self) -> Relation:
+        """Return the relation of genes that have a set in common; O(Σ size²) edges."""
+        rows, columns = sparse.coo_array(self.table @ self.table.T).coords
+        name = f"shared {self.kind}"
+        return Relation.from_edges(name, rows, columns, self.table.shape[0], directed=False)
+
+
+def sets_of_metabolism(metabolism: Metabolism, genes: GeneIndex) -> list[GeneSets]:
+    """Return the genes in the rule of every reaction, and those that a complex needs, by their names."""
+    column = metabolism.gene_columns(genes)
+    known = np.flatnonzero(column >= 0)
+    ones: NDArray[np.float64] = np.ones(known.size)
+    place = sparse.csr_array((ones, (column[known], known)), shape=(len(metabolism.genes), len(genes)))
+    complexes = sparse.csr_array(metabolism.complex_gene @ place)
+    members = np.split(complexes.indices, complexes.indptr[1:-1])
+    distinct = {tuple(sorted(own.tolist())): c for c, own in enumerate(members) if own.size}
+    names = tuple(
+        "+".join(genes.standard.get(genes.names[g], genes.names[g]) for g in own) for own in distinct
+    )
+    rules = metabolism.gpr(genes)
+    return [
+        GeneSets("reaction", metabolism.reactions, sparse.csr_array(rules.T), "gene rules of the metabolism"),
+        GeneSets(
+            "complex",
+            names,
+            sparse.csr_array(complexes[list(distinct.values())].T),
+            "gene rules of the metabolism",
+        ),
+    ]
+
+
+def sets_of_pairs(
+    kind: str, of: Sequence[str], terms: Sequence[str], genes: GeneIndex, source: str
+) -> GeneSets:
+    """Return the sets that pairs of a gene and a term [r] spell; names of no one gene are counted in the
+    source.
+
+    Raises
+    ------
+    SourceError
+        If no name is that of a gene.
+    """
+    rows, columns, lost = [], [], 0
+    number: dict[str, int] = {}
+    found: dict[str, int] = {}
+    for name, term in zip(of, terms, strict=True):
+        if name not in found:
+            try:
+                found[name] = genes.find(name)
+            except (UnknownGeneError, AmbiguousGeneError):
+                found[name] = -1
+        if found[name] < 0:
+            lost += 1
+            continue
+        rows.append(found[name])
+        columns.append(number.setdefault(term, len(number)))
+    if not rows:
+        raise SourceError(
+            f"{source} names no gene of organism {genes.organism!r} (its first names: "
+            f"{', '.join(of[:5]) or 'none'}): use the organism's gene names"
+        )
+    table = sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape=(len(genes), len(number))).tocsr()
+    table.data[:] = 1
+    said = f"{source}; {lost:,} of {len(of):,} rows name no one gene" if lost else source
+    return GeneSets(kind, tuple(number), sparse.csr_array(table), said)
+
+
+def read_gene_sets(path: str | Path, genes: GeneIndex) -> GeneSets:
+    """Read sets from the columns ``gene`` and ``term`` of a CSV or Parquet file, one row per pair.
+
+    Raises
+    ------
+    SourceError
+        If the file is missing or unreadable, lacks a column, or names no gene of the organism.
+    """
+    import pandas as pd
+
+    path = Path(path)
+    if not path.is_file():
+        raise SourceError(f"there is no file {str(path)!r} to read annotations from: check the path")
+    try:
+        frame = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, dtype=str)
+    except (ValueError, OSError, EOFError) as error:
+        raise SourceError(
+            f"{str(path)!r} cannot be read as a table ({reason_of(error)}): give CSV or Parquet"
+        ) from error
+    for name in (GENE, TERM):
+        if name not in frame.columns:
+            held = ", ".join(repr(str(column)) for column in frame.columns)
+            raise SourceError(
+                f"{str(path)!r} has no column {name!r} (it has {held}): name the columns {GENE} and {TERM}"
+            )
+    frame = frame.dropna(subset=[GENE, TERM])
+    of, terms = (frame[name].astype(str).str.strip().tolist() for name in (GENE, TERM))
+    return sets_of_pairs(TERM, of, terms, genes, path.name)
