@@ -158,18 +158,20 @@ def _split_keys(outside: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _attend(q: Tensor, k: Tensor, v: Tensor, scale: float) -> tuple[Tensor, Tensor]:
-    if not _has_flash(q, padded_width(q.shape[-1], v.shape[-1])):
+    trained = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
+    width = padded_width(q.shape[-1], v.shape[-1], trained)
+    if not _has_flash(q, width):
         return attention_with_lse_reference(q, k, v, scale=scale)
-    kernel = _NarrowWithLse if _is_narrow(q, k, v, scale) else _FlashWithLse
-    out, lse = kernel.apply(q, k, v, scale)  # type: ignore[no-untyped-call]
+    if trained and _is_narrow(q, k, v, scale):
+        out, lse = _NarrowWithLse.apply(q, k, v, scale)  # type: ignore[no-untyped-call]
+    else:
+        out, lse = _FlashWithLse.apply(q, k, v, scale, width)  # type: ignore[no-untyped-call]
     return out, lse
 
 
 def _is_narrow(q: Tensor, k: Tensor, v: Tensor, scale: float) -> bool:
-    """Say whether our own kernel answers: on a CPU, narrow, to be trained, large, and with tame numbers."""
+    """Say whether our own kernel trains this: on a CPU, narrow, large, and with tame numbers."""
     if q.device.type != "cpu" or q.dtype != torch.float32 or max(q.shape[-1], v.shape[-1]) > _NARROW:
-        return False
-    if not torch.is_grad_enabled() or not (q.requires_grad or k.requires_grad or v.requires_grad):
         return False
     if q.shape[:-1].numel() * k.shape[-2] < _WORTH_COMPILING:
         return False
@@ -177,9 +179,11 @@ def _is_narrow(q: Tensor, k: Tensor, v: Tensor, scale: float) -> bool:
     return bool((bound < _TAME) & torch.isfinite(v).all())
 
 
-def padded_width(width: int, width_v: int) -> int:
-    """Width handed to a kernel: room for d, for dv and the appended channel; a multiple of 8, at least 16."""
-    return max(16, -(-max(width, width_v + 1) // 8) * 8)
+def padded_width(width: int, width_v: int, trained: bool = True) -> int:
+    """Width handed to a kernel: room for d, for dv and, in training, the appended channel; a multiple of 8,
+    and at least 16.
+    """
+    return max(16, -(-max(width, width_v + trained) // 8) * 8)
 
 
 def _has_flash(q: Tensor, width: int) -> bool:
@@ -197,8 +201,7 @@ class _FlashWithLse(torch.autograd.Function):
     """Flash attention with gradients through out and lse, by the appended value channel."""
 
     @staticmethod
-    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, scale: float) -> tuple[Tensor, Tensor]:
-        width = padded_width(q.shape[-1], v.shape[-1])
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, scale: float, width: int) -> tuple[Tensor, Tensor]:
         padded = [F.pad(x, (0, width - x.shape[-1])) for x in (q, k, v)]
         if q.is_cuda:
             out, lse, *ctx.cuda = torch.ops.aten._scaled_dot_product_flash_attention(*padded, scale=scale)
@@ -215,7 +218,7 @@ class _FlashWithLse(torch.autograd.Function):
             raise RuntimeError(_NO_DOUBLE_BACKWARD)
         grad_out, grad_lse = grads
         if grad_out is None and grad_lse is None:
-            return None, None, None, None
+            return None, None, None, None, None
         q, k, v, out, lse = ctx.saved_tensors
         width_qk, width_v = ctx.widths
         grad = torch.zeros_like(out)
@@ -235,7 +238,7 @@ class _FlashWithLse(torch.autograd.Function):
                 grad, q, k, v, out, lse, 0.0, False, scale=ctx.scale
             )
         widths = (width_qk, width_qk, width_v)
-        return *(g[..., :w] for g, w in zip(grads_qkv, widths, strict=True)), None
+        return *(g[..., :w] for g, w in zip(grads_qkv, widths, strict=True)), None, None
 
 
 class _NarrowWithLse(torch.autograd.Function):

@@ -18,6 +18,9 @@ precision holds is answered from its logits. Memory: O(H c N), and a tile of RUN
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -25,10 +28,52 @@ from torch.nn import functional as F
 from wildtype.nn.shapes import expect_index, expect_shape
 from wildtype.nn.threads import each
 
-RUNS = 16
+RUNS = 32
 BLOCK = 2048
 FAINT = 1e-25
 """Of the largest possible weight: below it, terms are lost that count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """Sets of up to RUNS runs.
+
+    Attributes
+    ----------
+    rows : slice
+        Which sets.
+    lead : int64 [r, k - 1]
+        The members that the sets of each run share.
+    last : int64 [b]
+        The last members of all sets, ascending.
+    place, run : int64 [rows]
+        Of each set, where in ``last`` its last member stands, and its run.
+    """
+
+    rows: slice
+    lead: Tensor
+    last: Tensor
+    place: Tensor
+    run: Tensor
+
+
+def _tiles(sets: Tensor) -> Iterator[Tile]:
+    """Give the tiles of sets [m, k]."""
+    new = torch.ones(len(sets), dtype=torch.bool)
+    new[1:] = (sets[1:, :-1] != sets[:-1, :-1]).any(1)
+    first = new.nonzero()[:, 0]
+    ends = [*first.tolist(), len(sets)]
+    run = new.cumsum(0) - 1
+    there = torch.zeros(int(sets.max()) + 1 if len(sets) else 0, dtype=torch.bool)
+    count = -(-len(first) // RUNS)
+    for i in range(count):  # equally many runs each, since few make a slow product
+        start, stop = (len(first) * end // count for end in (i, i + 1))
+        rows = slice(ends[start], ends[stop])
+        last = sets[rows, -1]
+        there.zero_()
+        there[last] = True
+        place = (there.cumsum(0) - 1)[last]
+        yield Tile(rows, sets[first[start:stop], :-1], there.nonzero()[:, 0], place, run[rows] - start)
 
 
 class CombinedQueries:
@@ -80,19 +125,15 @@ class CombinedQueries:
         """
         expect_shape("sets", sets, "m", self.order)
         expect_index("sets", sets.reshape(-1), self.weights.shape[1])
-        sums = self.values.new_empty(len(sets), len(self.values), self.values.shape[-1] + 1)
-        new = torch.ones(len(sets), dtype=torch.bool)
-        new[1:] = (sets[1:, :-1] != sets[:-1, :-1]).any(1)
-        first = new.nonzero()[:, 0]
-        of = new.cumsum(0) - 1
-        ends = torch.cat([first, first.new_tensor([len(sets)])])
+        heads, wide = self.columns.shape[:2]
+        sums = self.values.new_empty(len(sets), heads, wide)
+        tiles = list(_tiles(sets))
 
-        def tile(i: int) -> None:
-            runs = slice(i * RUNS, min((i + 1) * RUNS, len(first)))
-            rows = slice(int(ends[runs.start]), int(ends[runs.stop]))
-            sums[rows] = self._tile(sets[first[runs], :-1], sets[rows, -1], of[rows] - runs.start)
+        def one_head(i: int) -> None:
+            tile, h = tiles[i // heads], i % heads
+            sums[tile.rows, h] = self._sums(tile, h)
 
-        each(-(-len(first) // RUNS), tile)
+        each(len(tiles) * heads, one_head)
         mass = sums[..., -1]
         out = sums[..., :-1] / mass[..., None]
         lse = mass.log() + self.top[:, sets, 0].sum(-1).T
@@ -109,34 +150,23 @@ class CombinedQueries:
         logits = (query.unsqueeze(1) * chosen).view(*key.shape, heads, d).sum(-1)
         return (logits - lse.unsqueeze(1)).exp()
 
-    def _tile(self, lead: Tensor, last: Tensor, run: Tensor) -> Tensor:
-        """Return Σ_j Π w [v_j, 1] [rows, H, e + 1] of sets: members lead [r, k - 1] of each run, and the last
-        member and run of each set.
-        """
-        there = torch.zeros(self.weights.shape[1], dtype=torch.bool)
-        there[last] = True
-        members, at = there.nonzero()[:, 0], (there.cumsum(0) - 1)[last]
-        low, count = int(members[0]), len(members)
-        dense = int(members[-1]) - low + 1 == count
-        heads, wide, n = self.columns.shape
-        runs, size = len(lead), self.block
-        out = self.values.new_empty(len(last), heads, wide)
-        total = self.values.new_empty(count, runs * wide)
+    def _sums(self, tile: Tile, h: int) -> Tensor:
+        """Return Σ_j Π w [v_j, 1] of the sets of a tile [rows, e + 1], in one head."""
+        weights, columns, size = self.weights[h], self.columns[h], self.block
+        low, count, runs = int(tile.last[0]), len(tile.last), len(tile.lead)
+        dense = int(tile.last[-1]) - low + 1 == count
+        own = weights[low : low + count] if dense else weights[tile.last]
+        total = self.values.new_zeros(count, runs * len(columns))
         product = self.values.new_empty(runs, size)
-        shared = self.values.new_empty(runs, wide, size)
-        for h in range(heads):
-            weights, columns = self.weights[h], self.columns[h]
-            own = weights[low : low + count] if dense else weights[members]
-            total.zero_()
-            for start in range(0, n, size):
-                block = slice(start, start + size)
-                product.fill_(1)
-                for column in lead.T:
-                    product.mul_(weights[column, block])
-                torch.mul(product[:, None], columns[:, block], out=shared)
-                total.addmm_(own[:, block], shared.view(-1, size).T)
-            out[:, h] = total.view(count, runs, wide)[at, run]
-        return out
+        shared = self.values.new_empty(runs, len(columns), size)
+        for start in range(0, columns.shape[1], size):
+            block = slice(start, start + size)
+            product.fill_(1)
+            for column in tile.lead.T:
+                product.mul_(weights[column, block])
+            torch.mul(product[:, None], columns[:, block], out=shared)
+            total.addmm_(own[:, block], shared.view(-1, size).T)
+        return total.view(count, runs, len(columns))[tile.place, tile.run]
 
     def _from_logits(self, sets: Tensor) -> tuple[Tensor, Tensor]:
         """Return z and the log-normaliser of sets by their definition."""

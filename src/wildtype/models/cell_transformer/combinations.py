@@ -21,9 +21,12 @@ from wildtype.models.interface import Members, WildType
 from wildtype.mutants.evidence.lookup import EvidenceIndex
 from wildtype.nn.combined_queries import CombinedQueries
 from wildtype.nn.perturbation_head import perturbation_attention
+from wildtype.nn.threads import shares
 
 ROOM = 1 << 30
 """Bytes that one table may take."""
+CHUNK = 4096
+"""Sets that pass the layers together: what is made of them stays in the cache."""
 ADDITIVE = ("sum", "mean")
 
 
@@ -62,6 +65,7 @@ class SetTables:
         self.own = u.new_zeros(len(u), first.out_features)
         if head.bare:
             self.own += state @ weight["state"].T / k
+        self.outputs = len(head.outputs.columns(first.weight.new_zeros(1, first.out_features))[0])
         self.products: list[tuple[Tensor, Tensor]] = []
         for name, summary in head.direct_by_name():
             row = summary.project(u)
@@ -109,11 +113,30 @@ class SetTables:
 
         It is fastest where sets that differ in their last member only stand together.
         """
+        out = self.fixed.new_empty(len(sets), self.outputs)
+        if self.head.relations is not None and self.kept:
+            self._fill(sets)
+
+        def part(first: int, last: int) -> None:
+            own = sets[first:last]
+            read = self.combined(own) if self.combined is not None else None
+            for start in range(0, len(own), CHUNK):
+                chunk = slice(start, start + CHUNK)
+                given = None if read is None else (read[0][chunk], read[1][chunk])
+                out[first:last][chunk] = self._answer(own[chunk], given)
+
+        shares(len(sets), part)
+        return out
+
+    def _answer(self, sets: Tensor, read: tuple[Tensor, Tensor] | None) -> Tensor:
+        """Return the outputs [m, p] of sets [m, k], given what they read from the wild type and the
+        log-normalisers where these are known.
+        """
         x = embedding_bag(sets, self.own, mode="sum") + self.fixed
         for row, weight in self.products:
             x.addmm_(self._product(row, sets), weight.T)
         if self.head.heads:
-            x.addmm_(self._whole_cell(sets), self.from_cell.T)
+            x.addmm_(self._whole_cell(sets, read), self.from_cell.T)
         if self.head.relations is not None and sets.shape[1] > 1:
             x.addmm_(self._pairs(sets), self.from_pairs.T)
         out: Tensor = self.head.outputs.columns(self.head.out[1:-1](x))
@@ -125,15 +148,15 @@ class SetTables:
         total, squares = embedding_bag(sets, row, mode="sum"), embedding_bag(sets, row**2, mode="sum")
         return total.square_().sub_(squares).div_(max(k * (k - 1), 1))
 
-    def _whole_cell(self, sets: Tensor) -> Tensor:
+    def _whole_cell(self, sets: Tensor, read: tuple[Tensor, Tensor] | None) -> Tensor:
         """Return z_S [m, d]."""
         m, k = sets.shape
         gene = self.members.gene[sets]
-        if self.combined is not None:
-            shared, lse = self.combined(sets)
+        if self.combined is not None and read is not None:
+            shared, lse = read
             beta = self.combined.of_keys(sets, lse, gene)
             own = embedding(sets, self.delta).view(m, k, *shared.shape[1:])
-            return shared.add_((beta.unsqueeze(-1) * own).sum(1)).flatten(1)
+            return (shared + (beta.unsqueeze(-1) * own).sum(1)).flatten(1)
         summary = self.head.summary
         assert summary is not None
         if summary.how in ADDITIVE:
@@ -149,18 +172,24 @@ class SetTables:
 
     def _pairs(self, sets: Tensor) -> Tensor:
         """Return the sum over the pairs of each set of what the relations between them say [m, w]."""
-        c = len(self.members.gene)
-        left, right = torch.triu_indices(sets.shape[1], sets.shape[1], 1)
-        at = sets[:, left] * c + sets[:, right]
+        at = self._numbers(sets)
         if not self.kept:
             return self._relations(at.reshape(-1)).view(*at.shape, -1).sum(1)
+        return embedding_bag(at, self.pairs, mode="sum")
+
+    def _numbers(self, sets: Tensor) -> Tensor:
+        """Return the numbers of the pairs of each set, their places in the table of pairs."""
+        left, right = torch.triu_indices(sets.shape[1], sets.shape[1], 1)
+        return sets[:, left] * len(self.members.gene) + sets[:, right]
+
+    def _fill(self, sets: Tensor) -> None:
+        """Make the rows of pairs that are asked for the first time."""
         wanted = torch.zeros_like(self.there)
-        wanted[at] = True
+        wanted[self._numbers(sets)] = True
         missing = (wanted & ~self.there).nonzero()[:, 0]
         if len(missing):
             self.pairs[missing] = self._relations(missing)
             self.there[missing] = True
-        return embedding_bag(at, self.pairs, mode="sum")
 
     def _relations(self, at: Tensor) -> Tensor:
         c, relations = len(self.members.gene), self.head.relations
