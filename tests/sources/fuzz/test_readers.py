@@ -106,11 +106,21 @@ def tables(shelf: Shelf, name: str) -> dict[str, Case]:
     return {repr(case): case for case in found if "UP000002311" not in case.file}
 
 
+def is_number(cell: bytes) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
 @pytest.mark.parametrize("name", TABLES)
 def test_no_row_is_lost_in_silence(shelf: Shelf, name: str) -> None:
     """One cell below the header changes, or two lines change places: as many rows are accounted for."""
     by_name = tables(shelf, name)
     junk = [cell for cell in IN_A_LINE if not any(mark in cell for mark in SEPARATORS)]
+    if name in ENTRIES:  # a number there makes an entry or takes one away
+        junk = [cell for cell in junk if not is_number(cell)]
 
     @settings(max_examples=FEW, deadline=None, suppress_health_check=list(HealthCheck))
     @given(st.sampled_from(sorted(by_name)), steps(["cell", "case", "swap lines"], junk))
