@@ -96,6 +96,7 @@ def test_what_suits_data_and_model_together_is_not_for_other_models() -> None:
         ("data=a b", "no dataset 'a b'; known: ecoli-core-doses"),
         ("experiment=yeast", "no experiment 'yeast'; known: dango-published"),
         ("model.layers=two", "two"),
+        pytest.param("model.layers=" + "9" * 5_000, "digits", id="a number of 5,000 digits"),
         ("layers", "write key=value"),
         ("+extra=1", "'extra' is not a setting"),
         ("model._target_=os.system", "not a setting"),

@@ -11,7 +11,7 @@ import torch
 
 from tests.tiny import tiny_organism
 from wildtype.errors import CheckpointError, OutputError, ShapeError
-from wildtype.models.checkpoint import load_checkpoint
+from wildtype.models.checkpoint import OWN_HASH, load_checkpoint
 from wildtype.models.ensemble import Ensemble
 from wildtype.models.interface import MetabolismTensors, OrganismTensors, message_operator
 from wildtype.models.known import PARTS
@@ -190,11 +190,20 @@ def test_other_format_is_refused(copy: Path) -> None:
         load_checkpoint(copy)
 
 
+def test_a_changed_record_is_damage(copy: Path) -> None:
+    record = json.loads((copy / "config.json").read_text())
+    record["origin"]["split"] = "rendom"
+    (copy / "config.json").write_text(json.dumps(record))
+    with pytest.raises(CheckpointError, match=r"config\.json.*damaged"):
+        load_checkpoint(copy)
+
+
 def test_unknown_setting_in_a_config_is_refused(copy: Path) -> None:
     record = json.loads((copy / "config.json").read_text())
     record["settings"]["_target_"] = "os.system"
+    del record[OWN_HASH]
     (copy / "config.json").write_text(json.dumps(record))
-    with pytest.raises(CheckpointError, match="damaged") as caught:
+    with pytest.raises(CheckpointError, match=r"damaged.*_target_") as caught:
         load_checkpoint(copy)
     assert "\n" not in str(caught.value)
 

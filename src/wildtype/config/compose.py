@@ -91,7 +91,7 @@ def _compose(words: Sequence[str], entries: Sequence[str]) -> TrainConfig:
             composed = hydra_compose("train", overrides=list(words))
         OmegaConf.set_struct(composed, False)
         config = OmegaConf.to_object(OmegaConf.merge(composed, OmegaConf.from_dotlist(list(entries))))
-    except (HydraException, OmegaConfBaseException) as error:
+    except (HydraException, OmegaConfBaseException, ValueError) as error:  # a number of 5,000 digits
         raise ConfigError(_explain(error)) from error
     assert isinstance(config, TrainConfig)
     return config

@@ -2,7 +2,7 @@
 
     model.safetensors      weights, of every member of an ensemble
     organism.safetensors   what the model sees of the organism: gene features, relations, metabolism
-    config.json            format, settings, phenotypes, conditions, sha256 of every file of numbers
+    config.json            format, settings, phenotypes, conditions, sha256 of every file of numbers and its own
     genes.json             the pinned gene index
     scaling.json           mean and standard deviation of each phenotype's training labels
     metrics.json           what the run measured
@@ -36,7 +36,7 @@ from safetensors.torch import load_file
 from scipy.special import expit
 
 from wildtype.errors import CheckpointError, ConfigError, GeneSetError, reason_of
-from wildtype.files import sha256_of_file, write_json, write_tensors, write_text, writing_folder
+from wildtype.files import content_hash, sha256_of_file, write_json, write_tensors, write_text, writing_folder
 from wildtype.models.cell_transformer.head import MAX_ORDER
 from wildtype.models.ensemble import Ensemble
 from wildtype.models.interface import Members, Model, OrganismTensors, Output, WildType
@@ -62,6 +62,8 @@ BESIDE = ("part", "single_fitness", "single_fitness_sd", "essential")
 PLACES = "coordinates."
 """Begins the names of further arrays there, for organisms whose genes have places; older ones lack them."""
 EVIDENCE_SINCE = 3
+OWN_HASH = "sha256 of this record"
+"""What ``config.json`` says of its own content; older ones lack it."""
 BATCH = 8192
 
 
@@ -290,7 +292,7 @@ class Checkpoint:
                     )
                 },
             }
-            write_json(temporary / "config.json", record)
+            write_json(temporary / "config.json", record | {OWN_HASH: content_hash(record)})
             write_text(temporary / CARD, model_card(self, FORMAT))
 
 
@@ -333,6 +335,10 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
             raise CheckpointError(
                 f"checkpoint {str(folder)!r} has format {version}, this version of wildtype reads up to "
                 f"{FORMAT}: update wildtype"
+            )
+        if (own := record.pop(OWN_HASH, None)) is not None and own != content_hash(record):
+            raise CheckpointError(
+                f"{str(folder / 'config.json')!r} is damaged (its sha256 differs): {remedy}"
             )
         for name, expected in record["sha256"].items():
             if sha256_of_file(folder / name) != expected:
