@@ -2,7 +2,7 @@
 
     model.safetensors      weights, of every member of an ensemble
     organism.safetensors   what the model sees of the organism: gene features, relations, metabolism
-    config.json            format, settings, phenotypes, conditions, sha256 of every file of numbers and its own
+    config.json            format, settings, phenotypes, conditions, sha256 of its own and of the files
     genes.json             the pinned gene index
     scaling.json           mean and standard deviation of each phenotype's training labels
     metrics.json           what the run measured

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -28,8 +29,10 @@ from torch.nn import functional as F
 from wildtype.nn.shapes import expect_index, expect_shape
 from wildtype.nn.threads import each
 
-RUNS = 32
-BLOCK = 2048
+RUNS = 64
+SHORT = 64
+"""Sets by which a run may be longer than twice the run before, and stand in one tile with it."""
+BLOCK = 1024
 FAINT = 1e-25
 """Of the largest possible weight: below it, terms are lost that count."""
 
@@ -65,15 +68,25 @@ def _tiles(sets: Tensor) -> Iterator[Tile]:
     ends = [*first.tolist(), len(sets)]
     run = new.cumsum(0) - 1
     there = torch.zeros(int(sets.max()) + 1 if len(sets) else 0, dtype=torch.bool)
-    count = -(-len(first) // RUNS)
-    for i in range(count):  # equally many runs each, since few make a slow product
-        start, stop = (len(first) * end // count for end in (i, i + 1))
+    for start, stop in _alike(ends):
         rows = slice(ends[start], ends[stop])
         last = sets[rows, -1]
         there.zero_()
         there[last] = True
         place = (there.cumsum(0) - 1)[last]
         yield Tile(rows, sets[first[start:stop], :-1], there.nonzero()[:, 0], place, run[rows] - start)
+
+
+def _alike(ends: list[int]) -> Iterator[tuple[int, int]]:
+    """Give ranges of up to RUNS runs, equally many, since few make a slow product. A run that is much longer
+    than the one before it begins another range: in one range, every run costs as much as the longest.
+    """
+    lengths = [stop - start for start, stop in pairwise(ends)]
+    longer = [i for i in range(1, len(lengths)) if lengths[i] > 2 * lengths[i - 1] + SHORT]
+    for start, stop in pairwise([0, *longer, len(lengths)]):
+        count = -(-(stop - start) // RUNS)
+        for i in range(count):
+            yield start + (stop - start) * i // count, start + (stop - start) * (i + 1) // count
 
 
 class CombinedQueries:

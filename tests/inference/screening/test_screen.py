@@ -23,7 +23,6 @@ from wildtype.inference.screening.constraints import lethal_pairs
 from wildtype.inference.screening.shortlist import spread
 from wildtype.models.cell_transformer.config import CellTransformerConfig, EvidenceConfig, HeadConfig
 from wildtype.models.cell_transformer.model import CellTransformer
-from wildtype.mutants import MutantTable
 
 
 @pytest.fixture(scope="module")
@@ -327,13 +326,12 @@ def test_the_command(tiny_run: Path, predictor: Predictor, tmp_path: Path) -> No
 
 
 def test_rows_of_the_design_that_stand_for_nothing(predictor: Predictor) -> None:
-    table, _, rows, new = stream.Screen(
+    mutants = stream.Screen(
         design=_Same(), gene=np.arange(3), kind=np.zeros(3, np.uint8),
         constraints=stream.Constraints(), outputs=(0,), directions=("low",), keep=1,
     ).mutants(np.arange(3))  # fmt: skip
-    assert isinstance(table, MutantTable)
-    assert (rows.tolist(), new.tolist()) == ([True, False, False], [True, True, False])
-    assert table.sets() == [(0, 1)]
+    assert (mutants.rows.tolist(), mutants.new.tolist()) == ([True, False, False], [True, True, False])
+    assert mutants.table.sets() == [(0, 1)]
 
 
 class _Same:

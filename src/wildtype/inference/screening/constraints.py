@@ -12,6 +12,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.inference.screening.mutants import Mutants
 from wildtype.models.known import Known
 from wildtype.mutants import MutantTable
 from wildtype.mutants.index import SetIndex
@@ -57,10 +58,10 @@ class Constraints:
         base = int(lethal.max(initial=0)) + 1
         return base, np.unique(lethal @ [base, 1])
 
-    def refused(self, table: MutantTable, order: int) -> dict[str, NDArray[np.bool_]]:
-        """Return, by reason, which mutants of ``order`` genes each are left out [m]."""
+    def refused(self, mutants: Mutants) -> dict[str, NDArray[np.bool_]]:
+        """Return, by reason, which mutants are left out [m]."""
         out: dict[str, NDArray[np.bool_]] = {}
-        sets = table.matrix(order)
+        sets = mutants.genes
         if self.required is not None:
             out["none of the required genes"] = np.asarray(~self.required[sets].any(axis=1))
         pairs = list(combinations(range(sets.shape[1]), 2))
@@ -77,7 +78,7 @@ class Constraints:
                 dead |= (sets[:, j] < base) & np.isin(sets[:, i] * base + sets[:, j], codes)
             out["holds a pair that is known to be lethal"] = dead
         if self._measured is not None:
-            out["measured before"] = self._measured.find(table) >= 0
+            out["measured before"] = self._measured.find(mutants.table) >= 0
         return out
 
 

@@ -43,13 +43,13 @@ def shortlist(
     for output in screen.outputs:
         for direction in screen.directions:
             best = next(lists)
-            table, _, rows, _ = screen.mutants(best.number)
-            assert rows.all()  # only mutants of their own were asked about
-            genes = table.matrix(screen.design.order)
+            mutants = screen.mutants(best.number)
+            assert mutants.rows.all()  # only mutants of their own were asked about
+            genes = mutants.genes
             chosen = spread(genes, top, at_most, exempt) if at_most else np.arange(len(genes))[:top]
             if len(chosen) < top and len(genes) == screen.keep:
                 short.append(f"{predictor.phenotypes[output]}, {direction}: {len(chosen)} of {top}")
-            table = table.take(chosen)
+            table = mutants.table.take(chosen)
             frame = predictor.predict_table(table, interval=interval)
             frame.insert(0, "rank", np.arange(1, len(chosen) + 1))
             frame.insert(0, "direction", direction)

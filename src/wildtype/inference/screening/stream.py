@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +27,12 @@ from wildtype.files import content_hash, writing
 from wildtype.inference.screening.best import Best
 from wildtype.inference.screening.constraints import Constraints
 from wildtype.inference.screening.designs import Design
-from wildtype.mutants import MutantTable
+from wildtype.inference.screening.mutants import Mutants
 
 if TYPE_CHECKING:
     from wildtype.inference.predictor import Predictor, Source
 
-PIECE = 1 << 15
+PIECE = 1 << 16
 OFTEN = 4
 """Mutants per member from which on tables of members are worth making."""
 AGAIN = "the same mutant again"
@@ -86,19 +86,14 @@ class Screen:
         return [Best(self.keep, direction) for _ in self.outputs for direction in self.directions]
 
     def mutants(self, numbers: NDArray[np.int64]) -> Mutants:
-        """Return the mutants of these numbers [m]."""
+        """Return the mutants of these numbers [m]: those that have k distinct genes."""
         members, new = self.design.members(numbers)
-        genes = self.gene[members]
-        order = np.argsort(genes, axis=1, kind="stable")
-        genes = np.take_along_axis(genes, order, 1)
-        kinds = np.take_along_axis(self.kind[members], order, 1)
-        distinct = (genes[:, 1:] != genes[:, :-1]).all(1)
-        rows = new & distinct
-        m = int(rows.sum())
-        table = MutantTable.from_matrix(
-            genes[rows], kind=kinds[rows].reshape(-1), condition=np.full(m, self.condition, np.int64)
-        )
-        return Mutants(table, members[rows], rows, new)
+        genes, kinds = self.gene[members], self.kind[members]
+        if (genes[:, 1:] < genes[:, :-1]).any():
+            order = np.argsort(genes, axis=1, kind="stable")
+            genes, kinds = np.take_along_axis(genes, order, 1), np.take_along_axis(kinds, order, 1)
+        rows = new & (genes[:, 1:] != genes[:, :-1]).all(1)
+        return Mutants(genes[rows], kinds[rows], self.condition, members[rows], numbers[rows], rows, new)
 
     def fingerprint(self, predictor: Predictor) -> str:
         """Return a hash of everything that the answer depends on."""
@@ -112,27 +107,6 @@ class Screen:
             *(np.zeros(0) if x is None else x for x in (c.required, c.lethal)),
             *weights, known.part, known.table.gene, known.table.value,
         )  # fmt: skip
-
-
-class Mutants(NamedTuple):
-    """Mutants of a run of numbers.
-
-    Attributes
-    ----------
-    table : MutantTable
-        Those M that have distinct genes.
-    members : int64 [M, k]
-        Their members.
-    rows : bool [m]
-        Which numbers are theirs.
-    new : bool [m]
-        Which numbers stand for a mutant of their own.
-    """
-
-    table: MutantTable
-    members: NDArray[np.int64]
-    rows: NDArray[np.bool_]
-    new: NDArray[np.bool_]
 
 
 @dataclass
@@ -181,26 +155,25 @@ class Asker:
         screen = self.screen
         start = piece * screen.piece
         numbers = np.arange(start, min(start + screen.piece, screen.design.count))
-        table, members, rows, new = screen.mutants(numbers)
+        mutants = screen.mutants(numbers)
         out = Outcome(screen.lists(), done=1)
-        lost = {AGAIN: int((~new).sum()), TWICE: int((new & ~rows).sum())}
-        numbers = numbers[rows]
-        left = np.zeros(len(table), bool)
-        if len(table):
-            for reason, refused in screen.constraints.refused(table, screen.design.order).items():
+        lost = {AGAIN: int((~mutants.new).sum()), TWICE: int((mutants.new & ~mutants.rows).sum())}
+        left = np.zeros(len(mutants), bool)
+        if len(mutants):
+            for reason, refused in screen.constraints.refused(mutants).items():
                 lost[reason] = int((refused & ~left).sum())
                 left |= refused
         if left.any():
-            table, members, numbers = table.take(np.flatnonzero(~left)), members[~left], numbers[~left]
-        out.asked = len(table)
-        if len(table):
+            mutants = mutants.take(np.flatnonzero(~left))
+        out.asked = len(mutants)
+        if len(mutants):
             fast = self._fast
-            values = self.predictor.predict_values(table) if fast is None else fast(members)
+            values = self.predictor.predict_values(mutants.table) if fast is None else fast(mutants.members)
             lost[NOT_A_NUMBER] = int((~np.isfinite(values[:, list(screen.outputs)])).any(1).sum())
             lists = iter(out.best)
             for output in screen.outputs:
                 for _ in screen.directions:
-                    next(lists).add(values[:, output], numbers)
+                    next(lists).add(values[:, output], mutants.number)
         out.left_out = {reason: count for reason, count in lost.items() if count}
         return out
 

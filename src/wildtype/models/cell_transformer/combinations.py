@@ -117,13 +117,13 @@ class SetTables:
         if self.head.relations is not None and self.kept:
             self._fill(sets)
 
+        read = self.combined(sets) if self.combined is not None else None
+
         def part(first: int, last: int) -> None:
-            own = sets[first:last]
-            read = self.combined(own) if self.combined is not None else None
-            for start in range(0, len(own), CHUNK):
-                chunk = slice(start, start + CHUNK)
+            for start in range(first, last, CHUNK):
+                chunk = slice(start, min(start + CHUNK, last))
                 given = None if read is None else (read[0][chunk], read[1][chunk])
-                out[first:last][chunk] = self._answer(own[chunk], given)
+                out[chunk] = self._answer(sets[chunk], given)
 
         shares(len(sets), part)
         return out

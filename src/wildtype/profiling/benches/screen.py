@@ -56,7 +56,7 @@ def bench_screen(
     width, heads : int
         d, and H of the cross-attention.
     pieces : int
-        Pieces of 32,768 mutants that are asked.
+        Pieces of 65,536 mutants that are asked.
     seed : int
         Of graphs, weights and pieces.
     reference : bool
