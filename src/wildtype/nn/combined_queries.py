@@ -49,15 +49,14 @@ class Tile:
         The members that the sets of each run share.
     last : int64 [b]
         The last members of all sets, ascending.
-    place, run : int64 [rows]
-        Of each set, where in ``last`` its last member stands, and its run.
+    place : int64 [rows]
+        Of each set, where it stands among all last members with all runs.
     """
 
     rows: slice
     lead: Tensor
     last: Tensor
     place: Tensor
-    run: Tensor
 
 
 def _tiles(sets: Tensor) -> Iterator[Tile]:
@@ -73,8 +72,8 @@ def _tiles(sets: Tensor) -> Iterator[Tile]:
         last = sets[rows, -1]
         there.zero_()
         there[last] = True
-        place = (there.cumsum(0) - 1)[last]
-        yield Tile(rows, sets[first[start:stop], :-1], there.nonzero()[:, 0], place, run[rows] - start)
+        place = (there.cumsum(0) - 1)[last] * (stop - start) + run[rows] - start
+        yield Tile(rows, sets[first[start:stop], :-1], there.nonzero()[:, 0], place)
 
 
 def _alike(ends: list[int]) -> Iterator[tuple[int, int]]:
@@ -119,8 +118,9 @@ class CombinedQueries:
         self.block = -(-n // blocks)
         self.weights = query.new_zeros(*query.shape[:2], self.block * blocks)
         logits = self.query @ keys.mT
-        self.top = logits.amax(-1, keepdim=True)
-        torch.exp(logits.sub_(self.top), out=self.weights[..., :n])
+        top = logits.amax(-1)
+        self.top = top.T.contiguous()
+        torch.exp(logits.sub_(top[..., None]), out=self.weights[..., :n])
         ones = values.new_ones(*values.shape[:2], 1)
         columns = torch.cat([values, ones], -1).mT
         self.columns = F.pad(columns, (0, self.weights.shape[-1] - n)).contiguous()
@@ -132,28 +132,39 @@ class CombinedQueries:
 
     @torch.no_grad()
     def __call__(self, sets: Tensor) -> tuple[Tensor, Tensor]:
-        """Return z [m, H, e] and the log-normaliser [m, H] of sets int64 [m, k].
+        """Return z [m, H, e] and the log-normaliser [m, H] of sets int64 [m, k]."""
+        return self.read(sets, self.sums(sets))
+
+    @torch.no_grad()
+    def sums(self, sets: Tensor) -> Tensor:
+        """Return Σ_j Π w [v_j, 1] of sets int64 [m, k]: [H, m, e + 1].
 
         It is fast where sets of one run stand together, as those of ``itertools.combinations`` do.
         """
         expect_shape("sets", sets, "m", self.order)
         expect_index("sets", sets.reshape(-1), self.weights.shape[1])
         heads, wide = self.columns.shape[:2]
-        sums = self.values.new_empty(len(sets), heads, wide)
+        out = self.values.new_empty(heads, len(sets), wide)
         tiles = list(_tiles(sets))
 
         def one_head(i: int) -> None:
             tile, h = tiles[i // heads], i % heads
-            sums[tile.rows, h] = self._sums(tile, h)
+            torch.index_select(self._products(tile, h), 0, tile.place, out=out[h, tile.rows])
 
         each(len(tiles) * heads, one_head)
+        return out
+
+    @torch.no_grad()
+    def read(self, sets: Tensor, sums: Tensor) -> tuple[Tensor, Tensor]:
+        """Return z [m, H, e] and the log-normaliser [m, H] of sets, given their sums."""
+        sums = sums.transpose(0, 1)
         mass = sums[..., -1]
-        out = sums[..., :-1] / mass[..., None]
-        lse = mass.log() + self.top[:, sets, 0].sum(-1).T
+        z = torch.div(sums[..., :-1], mass[..., None], out=sums.new_empty(*mass.shape, sums.shape[2] - 1))
+        lse = mass.log() + F.embedding_bag(sets, self.top, mode="sum")
         faint = (mass < FAINT).any(1).nonzero()[:, 0]
         if len(faint):
-            out[faint], lse[faint] = self._from_logits(sets[faint])
-        return out, lse
+            z[faint], lse[faint] = self._from_logits(sets[faint])
+        return z, lse
 
     def of_keys(self, sets: Tensor, lse: Tensor, key: Tensor) -> Tensor:
         """Return the attention [m, s, H] of sets [m, k] with log-normaliser lse [m, H] to keys [m, s]."""
@@ -163,8 +174,10 @@ class CombinedQueries:
         logits = (query.unsqueeze(1) * chosen).view(*key.shape, heads, d).sum(-1)
         return (logits - lse.unsqueeze(1)).exp()
 
-    def _sums(self, tile: Tile, h: int) -> Tensor:
-        """Return Σ_j Π w [v_j, 1] of the sets of a tile [rows, e + 1], in one head."""
+    def _products(self, tile: Tile, h: int) -> Tensor:
+        """Return Σ_j Π w [v_j, 1] of every last member with every run of a tile, in one head:
+        [b r, e + 1].
+        """
         weights, columns, size = self.weights[h], self.columns[h], self.block
         low, count, runs = int(tile.last[0]), len(tile.last), len(tile.lead)
         dense = int(tile.last[-1]) - low + 1 == count
@@ -179,7 +192,7 @@ class CombinedQueries:
                 product.mul_(weights[column, block])
             torch.mul(product[:, None], columns[:, block], out=shared)
             total.addmm_(own[:, block], shared.view(-1, size).T)
-        return total.view(count, runs, len(columns))[tile.place, tile.run]
+        return total.view(-1, len(columns))
 
     def _from_logits(self, sets: Tensor) -> tuple[Tensor, Tensor]:
         """Return z and the log-normaliser of sets by their definition."""

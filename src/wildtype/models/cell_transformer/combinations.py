@@ -117,26 +117,23 @@ class SetTables:
         if self.head.relations is not None and self.kept:
             self._fill(sets)
 
-        read = self.combined(sets) if self.combined is not None else None
+        sums = None if self.combined is None else self.combined.sums(sets)
 
         def part(first: int, last: int) -> None:
             for start in range(first, last, CHUNK):
                 chunk = slice(start, min(start + CHUNK, last))
-                given = None if read is None else (read[0][chunk], read[1][chunk])
-                out[chunk] = self._answer(sets[chunk], given)
+                out[chunk] = self._answer(sets[chunk], None if sums is None else sums[:, chunk])
 
         shares(len(sets), part)
         return out
 
-    def _answer(self, sets: Tensor, read: tuple[Tensor, Tensor] | None) -> Tensor:
-        """Return the outputs [m, p] of sets [m, k], given what they read from the wild type and the
-        log-normalisers where these are known.
-        """
+    def _answer(self, sets: Tensor, sums: Tensor | None) -> Tensor:
+        """Return the outputs [m, p] of sets [m, k], given what their attention sums to where it is known."""
         x = embedding_bag(sets, self.own, mode="sum") + self.fixed
         for row, weight in self.products:
             x.addmm_(self._product(row, sets), weight.T)
         if self.head.heads:
-            x.addmm_(self._whole_cell(sets, read), self.from_cell.T)
+            x.addmm_(self._whole_cell(sets, sums), self.from_cell.T)
         if self.head.relations is not None and sets.shape[1] > 1:
             x.addmm_(self._pairs(sets), self.from_pairs.T)
         out: Tensor = self.head.outputs.columns(self.head.out[1:-1](x))
@@ -148,15 +145,15 @@ class SetTables:
         total, squares = embedding_bag(sets, row, mode="sum"), embedding_bag(sets, row**2, mode="sum")
         return total.square_().sub_(squares).div_(max(k * (k - 1), 1))
 
-    def _whole_cell(self, sets: Tensor, read: tuple[Tensor, Tensor] | None) -> Tensor:
+    def _whole_cell(self, sets: Tensor, sums: Tensor | None) -> Tensor:
         """Return z_S [m, d]."""
         m, k = sets.shape
         gene = self.members.gene[sets]
-        if self.combined is not None and read is not None:
-            shared, lse = read
+        if self.combined is not None and sums is not None:
+            shared, lse = self.combined.read(sets, sums)
             beta = self.combined.of_keys(sets, lse, gene)
             own = embedding(sets, self.delta).view(m, k, *shared.shape[1:])
-            return (shared + (beta.unsqueeze(-1) * own).sum(1)).flatten(1)
+            return shared.add_((beta.unsqueeze(-1) * own).sum(1)).flatten(1)
         summary = self.head.summary
         assert summary is not None
         if summary.how in ADDITIVE:
