@@ -182,16 +182,15 @@ class CombinedQueries:
         low, count, runs = int(tile.last[0]), len(tile.last), len(tile.lead)
         dense = int(tile.last[-1]) - low + 1 == count
         own = weights[low : low + count] if dense else weights[tile.last]
-        total = self.values.new_zeros(count, runs * len(columns))
-        product = self.values.new_empty(runs, size)
+        total = self.values.new_empty(count, runs * len(columns))
+        product = self.values.new_ones(runs, size)
         shared = self.values.new_empty(runs, len(columns), size)
         for start in range(0, columns.shape[1], size):
             block = slice(start, start + size)
-            product.fill_(1)
-            for column in tile.lead.T:
-                product.mul_(weights[column, block])
+            for i, column in enumerate(tile.lead.T):
+                product = weights[column, block].mul_(product) if i else weights[column, block]
             torch.mul(product[:, None], columns[:, block], out=shared)
-            total.addmm_(own[:, block], shared.view(-1, size).T)
+            total.addmm_(own[:, block], shared.view(-1, size).T, beta=int(start > 0))
         return total.view(-1, len(columns))
 
     def _from_logits(self, sets: Tensor) -> tuple[Tensor, Tensor]:
