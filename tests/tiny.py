@@ -42,7 +42,12 @@ def tiny_organism(n: int = 24, seed: int = 0) -> Organism:
     chromosome = np.where(np.isnan(start), 0, 1 + np.arange(n) // 12)
     return Organism(
         "tiny",
-        GeneIndex(names, standard, organism="tiny"),
+        GeneIndex(
+            names,
+            standard,
+            organism="tiny",
+            descriptions={n: f"makes the protein of {n}" for n in names[:-1]},
+        ),
         graphs,
         features,
         essential=essential,

@@ -15,6 +15,7 @@ GENES = GeneIndex(
     standard={"YAL001C": "TFC3", "YBR088C": "POL30", "YMR190C": "SGS1"},
     aliases={"YAL001C": ["FUN24", "TSV115"], "YCL061C": ["MRC1", "YCL060C"], "YBR088C": ["TSV115"]},
     organism="yeast",
+    descriptions={"YMR190C": "unwinds DNA", "YBR088C": "", "YXX000C": "is not here"},
 )
 
 
@@ -70,6 +71,17 @@ def test_round_trip_and_damage() -> None:
     record["names"][0] = "YAL002W"
     with pytest.raises(GeneSetError, match="does not match its sha256"):
         GeneIndex.from_json(record)
+
+
+def test_descriptions_follow_their_genes() -> None:
+    assert GENES.descriptions == {"YMR190C": "unwinds DNA"}
+    again = GeneIndex.from_json(json.loads(json.dumps(GENES.to_json())))
+    longer = again.restrict(np.array([3, 0])).extended(["NEW1"], descriptions={"NEW1": "glows"})
+    assert longer.names == ("YMR190C", "YAL001C", "NEW1")
+    assert longer.descriptions == {"YMR190C": "unwinds DNA", "NEW1": "glows"}
+    assert (longer.organism, longer.extended([], organism="mine").organism) == ("yeast", "mine")
+    older = {key: value for key, value in GENES.to_json().items() if key != "descriptions"}
+    assert GeneIndex.from_json(older).descriptions == {}
 
 
 @given(st.permutations(range(4)))

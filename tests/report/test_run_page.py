@@ -58,7 +58,8 @@ def texts(value: Any, name: str) -> Any:
 
 def hostile(facts: RunFacts, name: str) -> RunFacts:
     """Return facts in which everything that a person named is called ``name``."""
-    genes = GeneIndex(facts.genes.names, dict.fromkeys(facts.genes.names, name))
+    named = dict.fromkeys(facts.genes.names, name)
+    genes = GeneIndex(facts.genes.names, named, descriptions=named)
     rows = [replace(one, phenotype=name, unit=name, standard=genes.standard) for one in facts.tested]
     tables = [
         replace(
@@ -126,6 +127,9 @@ def test_numbers_stand_beside_the_figures(text: str, facts: RunFacts) -> None:
     worst = int(np.argmax(np.abs(rows.predicted["cell_transformer"] - rows.measured)))
     names = ", ".join(f"{facts.genes.standard[gene]} {gene}" for gene in rows.names(worst))
     assert any(row[0].replace(" †", "").strip() == names for row in page.cells)
+    described = [gene for gene in rows.names(worst) if gene in facts.genes.descriptions]
+    assert described
+    assert all(f"makes the protein of {gene}" in page.text for gene in described)
 
 
 def test_names_are_text(facts: RunFacts, text: str) -> None:

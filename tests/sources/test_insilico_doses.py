@@ -217,6 +217,13 @@ def test_foreign_reactions_are_balanced_and_change_nothing_while_closed(
         assert not any(elements.values()), reaction.name
     assert simulator.wild_type_growth == pytest.approx(0.8739215, abs=1e-6)
     assert organism.genes.names[NATIVE:] == tuple(sorted({reaction.gene for reaction in FOREIGN}))
+    told = organism.genes.descriptions
+    assert set(told) == set(organism.genes.names)
+    assert (told["b3916"], told["pdc"]) == (
+        "phosphofructokinase",
+        "pyruvate decarboxylase, Zymomonas mobilis",
+    )
+    assert told["s0001"].endswith("; 2 more")
     assert organism.metabolism is not None
     assert organism.metabolism.reactions[-len(FOREIGN) :] == tuple(reaction.name for reaction in FOREIGN)
     assert {a for a, b in zip(*organism.graphs["consecutive"].endpoints()[:2], strict=True) if a >= NATIVE}

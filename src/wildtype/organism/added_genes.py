@@ -95,7 +95,7 @@ def add_gene(
             f"{name!r} cannot be added to organism {organism.name!r}, since it {why}: choose another name"
         )
     before = organism.genes
-    genes = GeneIndex((*before.names, name), before.standard, before.aliases, before.organism)
+    genes = before.extended([name])
     metabolism = organism.metabolism
     if reactions:
         if metabolism is None:

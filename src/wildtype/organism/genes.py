@@ -30,6 +30,8 @@ class GeneIndex:
         Systematic name to further names.
     organism : str
         Used in messages.
+    descriptions : mapping of str to str, optional
+        Systematic name to what the gene does, for people.
 
     Raises
     ------
@@ -43,6 +45,7 @@ class GeneIndex:
         standard: Mapping[str, str] | None = None,
         aliases: Mapping[str, Sequence[str]] | None = None,
         organism: str = "unnamed",
+        descriptions: Mapping[str, str] | None = None,
     ) -> None:
         self.names: tuple[str, ...] = tuple(names)
         self.organism = organism
@@ -58,6 +61,9 @@ class GeneIndex:
         }
         self.aliases: dict[str, tuple[str, ...]] = {
             g: tuple(a) for g, a in (aliases or {}).items() if g in self._position and a
+        }
+        self.descriptions: dict[str, str] = {
+            g: text for g, text in (descriptions or {}).items() if g in self._position and text
         }
 
     def __len__(self) -> int:
@@ -174,20 +180,30 @@ class GeneIndex:
 
     def restrict(self, positions: NDArray[np.int64]) -> GeneIndex:
         """Return the index of the genes at ``positions`` [M], in that order."""
-        return GeneIndex([self.names[i] for i in positions], self.standard, self.aliases, self.organism)
+        names = [self.names[i] for i in positions]
+        return GeneIndex(names, self.standard, self.aliases, self.organism, self.descriptions)
+
+    def extended(
+        self, names: Iterable[str], *, organism: str = "", descriptions: Mapping[str, str] | None = None
+    ) -> GeneIndex:
+        """Return the index with further genes at its end, of this organism or of the one named."""
+        told = self.descriptions | dict(descriptions or {})
+        names = (*self.names, *names)
+        return GeneIndex(names, self.standard, self.aliases, organism or self.organism, told)
 
     def mapping_to(self, other: GeneIndex) -> NDArray[np.int64]:
         """Return [N] positions in ``other`` by systematic name; -1 where ``other`` lacks the gene."""
         return np.array([other._position.get(name, -1) for name in self.names], dtype=np.int64)
 
     def to_json(self) -> dict[str, Any]:
-        """Return a JSON-like record: names, other names, hash."""
+        """Return a JSON-like record: names, other names, descriptions, hash."""
         return {
             "organism": self.organism,
             "sha256": self.sha256,
             "names": list(self.names),
             "standard": self.standard,
             "aliases": {gene: list(other) for gene, other in self.aliases.items()},
+            "descriptions": self.descriptions,
         }
 
     @classmethod
@@ -199,7 +215,10 @@ class GeneIndex:
         GeneSetError
             If the names do not give the stored hash.
         """
-        index = cls(record["names"], record["standard"], record["aliases"], record["organism"])
+        index = cls(
+            record["names"], record["standard"], record["aliases"], record["organism"],
+            record.get("descriptions"),
+        )  # fmt: skip
         if index.sha256 != record["sha256"]:
             raise GeneSetError(
                 f"the gene list of organism {index.organism!r} does not match its sha256 "

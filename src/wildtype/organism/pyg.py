@@ -59,6 +59,7 @@ def to_pyg(organism: Organism) -> Any:
     node.names, node.index_organism, node.sha256 = record["names"], record["organism"], record["sha256"]
     node.standard_names = [genes.standard.get(name, "") for name in genes.names]
     node.aliases = [list(genes.aliases.get(name, ())) for name in genes.names]
+    node.descriptions = [genes.descriptions.get(name, "") for name in genes.names]
     node.feature_blocks = []
     for block in organism.features.values():
         node[f"x_{block.name}"] = torch.from_numpy(block.values.copy())
@@ -143,6 +144,7 @@ def from_pyg(data: Any) -> Organism:
                 "names": node.names,
                 "standard": {name: other for name, other, _ in pairs if other},
                 "aliases": {name: others for name, _, others in pairs if others},
+                "descriptions": dict(zip(node.names, node.descriptions, strict=True)),
                 "organism": node.index_organism,
                 "sha256": node.sha256,
             }

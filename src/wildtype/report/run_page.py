@@ -135,6 +135,7 @@ monospace} summary{cursor:pointer;color:var(--less);width:fit-content}
 dl{display:grid;grid-template-columns:auto 1fr;gap:2px 18px;margin:0 0 18px;font-size:13.5px}
 dt{color:var(--quiet)} dd{margin:0;overflow-wrap:anywhere;min-width:0}
 @media (max-width:560px){dl{grid-template-columns:1fr;gap:0} dd{margin:0 0 6px}}
-@media print{nav,.skip,summary{display:none} .panel{break-inside:avoid} .lead{break-after:avoid}
+@media print{details::details-content{content-visibility:visible;display:block}
+nav,.skip,summary{display:none} .panel{break-inside:avoid} .lead{break-after:avoid}
 a{color:inherit;text-decoration:none} .panels{grid-template-columns:repeat(2,1fr)}}
 """

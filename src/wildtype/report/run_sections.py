@@ -198,9 +198,11 @@ def _time(run: RunFacts, key: str) -> str:
 
 
 def _mutants(run: RunFacts, key: str) -> str:
-    parts = []
+    parts: list[str] = []
+    named: list[str] = []
     for rows in run.tested:
         best, worst = best_and_worst(rows, run.model, MUTANTS)
+        named += [gene for i in (*best, *worst) for gene in rows.names(int(i))]
         name = html_text(rows.phenotype)
         parts.append(
             '<div class="two">'
@@ -216,7 +218,7 @@ def _mutants(run: RunFacts, key: str) -> str:
         "happens."
     )
     lead += " † marks essential genes." if run.essential else ""
-    return _lead(lead) + "".join(parts)
+    return _lead(lead) + "".join(parts) + _what_genes_do(run, named)
 
 
 def _mutant_table(run: RunFacts, rows: PredictedRows, at: Sequence[int], caption: str) -> str:
@@ -253,8 +255,19 @@ def _genes(run: RunFacts, names: Iterable[str]) -> str:
     return ", ".join(shown_genes)
 
 
+def _what_genes_do(run: RunFacts, names: Iterable[str]) -> str:
+    """Return the descriptions of genes, each once, folded up."""
+    known = run.genes.descriptions
+    told = [(name, known[name]) for name in sorted({name.partition(":")[0] for name in names} & set(known))]
+    if not told:
+        return ""
+    lines = "".join(f"<dt>{_genes(run, [name])}</dt><dd>{html_text(text)}</dd>" for name, text in told)
+    return f"<details><summary>what these genes do</summary><dl>{lines}</dl></details>"
+
+
 def _next(run: RunFacts, key: str) -> str:
-    parts = []
+    parts: list[str] = []
+    named: list[str] = []
     for asked in run.asked:
         parts.append(_lead(html_text(asked.what)))
         if asked.frame is None or not len(asked.frame):
@@ -271,8 +284,9 @@ def _next(run: RunFacts, key: str) -> str:
             ]  # fmt: skip
             caption = html_text(f"{phenotype}: {direction}est predictions")
             tables.append(html_table(caption, head, cells))
+            named += [gene for genes in frame["genes"] for gene in str(genes).split(",")]
         parts.append(f'<div class="two">{"".join(tables)}</div>')
-    return "".join(parts)
+    return "".join(parts) + _what_genes_do(run, named)
 
 
 def _interval(row: Mapping[Any, Any], phenotype: str) -> str:

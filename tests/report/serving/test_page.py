@@ -91,6 +91,9 @@ def test_genes_are_typed_chosen_and_predicted(page: Browser, predictor: Predicto
     )
     assert options[0] == "abc1"
     assert options[1] == "abc10"
+    assert (
+        page.ask("document.querySelector('[role=option] small').textContent") == "makes the protein of G001"
+    )
     page.press("ArrowDown")
     assert page.ask("document.querySelector('[aria-selected=true] b').textContent") == "abc10"
     assert page.ask(

@@ -163,9 +163,13 @@ def test_nearest_and_neighbourhood_speak_of_the_same_mutant(server: Server) -> N
 def test_completion_finds_every_kind_of_name(server: Server) -> None:
     genes = Reply(server, "GET", "/api/complete?text=ABC23").json["genes"]
     assert genes == [
-        {"name": "G023", "label": "abc23", "essential": True, "kind": "reduced", "matched": "abc23"}
-    ]
-    assert Reply(server, "GET", "/api/complete?text=g00").json["genes"][0]["matched"] == "G000"
+        {
+            "name": "G023", "label": "abc23", "description": "", "essential": True, "kind": "reduced",
+            "matched": "abc23",
+        }
+    ]  # fmt: skip
+    first = Reply(server, "GET", "/api/complete?text=g00").json["genes"][0]
+    assert (first["matched"], first["description"]) == ("G000", "makes the protein of G000")
     assert Reply(server, "GET", "/api/complete").json == {"genes": []}
     assert Reply(server, "GET", "/api/complete?text=%3Cscript%3E%FF").json == {"genes": []}
 

@@ -288,6 +288,7 @@ class Answers:
         return {
             "name": name,
             "label": genes.standard.get(name, name),
+            "description": genes.descriptions.get(name, ""),
             "essential": bool(self.predictor.checkpoint.known.essential[gene]),
             "kind": Kind(self.predictor.kinds[gene]).name.lower(),
         }

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from wildtype.errors import DatasetError
-from wildtype.organism import GeneIndex, Metabolism
+from wildtype.organism import Metabolism
 from wildtype.sources.insilico.models import InSilicoModel
 
 LARGEST_FLUX = 1000.0
@@ -175,12 +175,12 @@ def with_foreign_genes(model: InSilicoModel, name: str) -> InSilicoModel:
 
     Its wild-type flux is that of the closed network: foreign reactions carry none. Errors as in ``extend``.
     """
-    genes = model.genes
     foreign = sorted({reaction.gene for reaction in FOREIGN})
+    told = {gene: "; ".join(r.enzyme for r in FOREIGN if r.gene == gene) for gene in foreign}
     return replace(
         model,
         name=name,
-        genes=GeneIndex((*genes.names, *foreign), genes.standard, genes.aliases, organism=name),
+        genes=model.genes.extended(foreign, organism=name, descriptions=told),
         metabolism=extend(model.metabolism, closed=False),
         subsystems=(*model.subsystems, *("Foreign" for _ in FOREIGN)),
         wild_type_flux=np.append(model.wild_type_flux, np.zeros(len(FOREIGN))),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,8 @@ MODELS = {
     ),
 }
 ALIASES = ("uniprot", "ecogene")
+NAMED = 3
+"""Reactions that the description of a gene names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +38,7 @@ class InSilicoModel:
     name : str
         ``ecoli-core`` or ``ecoli-ijo1366``.
     genes : GeneIndex
-        The genes that stand in rules, by b-number, sorted.
+        The genes that stand in rules, by b-number, sorted; described by the reactions that need them.
     metabolism : Metabolism
         Network, bounds of the model's own medium, and biomass as the objective.
     subsystems : tuple of str [R]
@@ -93,10 +96,20 @@ def read_model(name: str) -> InSilicoModel:
     aliases = {g.id: [g.annotation[key] for key in ALIASES if key in g.annotation] for g in model.genes}
     return InSilicoModel(
         name=name,
-        genes=GeneIndex(metabolism.genes, standard, aliases, organism=name),
+        genes=GeneIndex(metabolism.genes, standard, aliases, name, _descriptions(model)),
         metabolism=metabolism,
         subsystems=tuple(r.subsystem or "" for r in model.reactions),
         wild_type_flux=pfba(model).fluxes.loc[list(metabolism.reactions)].to_numpy(np.float64),
         citation=MODELS[name][1],
         version=sha256_of_file(path)[:12],
     )
+
+
+def _descriptions(model: Any) -> dict[str, str]:
+    """Return, for every gene of a cobra model, the names of the first reactions whose rules name it."""
+    out = {}
+    for gene in model.genes:
+        names = sorted({(reaction.name or reaction.id).removeprefix("R ") for reaction in gene.reactions})
+        more = [f"{len(names) - NAMED} more"] if len(names) > NAMED else []
+        out[gene.id] = "; ".join([*names[:NAMED], *more])
+    return out

@@ -88,6 +88,8 @@ def test_real_gene_list(mirror: Path, real_genes: GeneIndex) -> None:
     assert len(real_genes.standard) == 5144
     for name, orf in {"GAL4": "YPL248C", "ACT1": "YFL039C", "HO": "YDL227C", "COX1": "Q0045"}.items():
         assert real_genes.names[real_genes.find(name)] == orf
+    assert len(real_genes.descriptions) == 6604
+    assert "galactose" in real_genes.descriptions["YPL248C"].lower()
 
 
 @pytest.mark.real

@@ -39,7 +39,8 @@ export function geneBox({ label, take, read, leave, next }) {
         gene.name === gene.label ? "" : gene.name,
         [gene.name, gene.label].includes(gene.matched) ? "" : `alias ${gene.matched}`,
         gene.essential ? "essential" : "",
-      ].filter(Boolean).join(" · ")))));
+      ].filter(Boolean).join(" · ")),
+      gene.description ? make("small", {}, gene.description) : "")));
     list.hidden = !genes.length;
     input.setAttribute("aria-expanded", String(!list.hidden));
     mark(genes.length ? 0 : -1);

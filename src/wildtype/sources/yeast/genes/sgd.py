@@ -17,7 +17,7 @@ from wildtype.sources.yeast.names import one_row_per_gene
 
 FEATURES = "SGD_features_2020.tab.gz"
 ESSENTIAL = "essential_orfs_sgdp_041902.txt.gz"
-TYPE, QUALIFIER, SYSTEMATIC, STANDARD, ALIASES = 1, 2, 3, 4, 5
+TYPE, QUALIFIER, SYSTEMATIC, STANDARD, ALIASES, DESCRIPTION = 1, 2, 3, 4, 5, 15
 _HOSTS = ("https://sgd-archive.yeastgenome.org", "https://downloads.yeastgenome.org")
 
 
@@ -139,7 +139,8 @@ def read_genes(folder: str | Path) -> tuple[GeneIndex, Reading, str]:
         kept = [alias for alias in given if alias not in others]
         withheld += len(given) - len(kept)
         aliases[systematic[i]] = kept
-    genes = GeneIndex(names, {systematic[i]: standard[i] for i in orf}, aliases, "yeast")
+    told = {systematic[i]: rows.cells[i][DESCRIPTION].strip() for i in orf}
+    genes = GeneIndex(names, {systematic[i]: standard[i] for i in orf}, aliases, "yeast", told)
     kinds, counts = np.unique(
         [rows.cells[i][QUALIFIER].split("|")[0].lower() for i in orf], return_counts=True
     )
