@@ -302,7 +302,7 @@ class MakesMasks(Around):
 
 
 class Neighbours(Around):
-    """Adds to its loss how much the states of genes differ from those of their neighbours."""
+    """Adds to its loss how much the states of genes differ from the mean over their neighbours."""
 
     def __init__(self, inner: Model, dense: bool) -> None:
         super().__init__(inner)
@@ -310,6 +310,7 @@ class Neighbours(Around):
         pairs = distinct_pairs(generator(0, "planted"), MANY_GENES, EDGES)
         self.rows, self.cols = (torch.from_numpy(ends) for ends in pairs)
         self.op = SparseOperator.from_edges(self.rows, self.cols, MANY_GENES)
+        self.degree = torch.bincount(self.rows, minlength=MANY_GENES).clamp(min=1).unsqueeze(1)
 
     def encode(self, organism: OrganismTensors, stream: torch.Generator | None = None) -> WildType:
         """As the inner model."""
@@ -318,10 +319,10 @@ class Neighbours(Around):
             if self.dense:
                 adjacency = torch.zeros(MANY_GENES, MANY_GENES)
                 adjacency[self.rows, self.cols] = 1.0
-                near = adjacency @ found.genes
+                near = (adjacency / adjacency.sum(1, keepdim=True).clamp(min=1)) @ found.genes
             else:
-                near = self.op @ found.genes
-            loss = (found.genes - near / EDGES).square().mean()
+                near = (self.op @ found.genes) / self.degree
+            loss = (found.genes - near).square().mean()
         return replace(found, losses=found.losses | {"near": loss}, weights={**found.weights, "near": 0.01})
 
 
