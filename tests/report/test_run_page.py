@@ -247,7 +247,7 @@ def test_the_command_train_writes_the_page(tmp_path: Path) -> None:
     assert said.returncode == 0, said.stderr
     assert "no page was written" not in said.stderr
     text = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
-    assert "Nothing was asked yet" in Page(text).text
+    assert "epsilon: asked about all 1,953 sets of 2 of the 63 genes" in Page(text).text
     again = [f"run.folder={tmp_path / 'r'}", "run.overwrite=true", "execution=forward"]
     assert wildtype("train", "data.name=ecoli-core-growth", *words, *again).returncode == 0
     assert not (tmp_path / "r" / "report.html").exists()  # it was another run's

@@ -32,8 +32,8 @@ from wildtype.runs.stored import StoredRun
 if TYPE_CHECKING:
     from wildtype.inference.predictor import Predictor
 
-SCREENED = 10_000
-"""Mutants that a page asks about at most, for each phenotype."""
+SCREENED, AT_ONCE = 10_000, 2_000
+"""Mutants that a page asks about at most, for each phenotype: by itself, and at the end of training."""
 TOP = 10
 MOST_PHENOTYPES = 4
 """Drawn on a page of one run; fewer where there are several runs."""
@@ -70,12 +70,12 @@ def write_report(folders: Sequence[Path], target: Path, *, screened: int = SCREE
 
 
 def report_after_training(folder: Path, say: Callable[[str], None]) -> None:
-    """Write the page of a run that has just finished, without asking about further mutants.
+    """Write the page of a run that has just finished; it asks about fewer mutants than `write_report`.
 
     A page that cannot be written is told of and spoils nothing: the run is whole without it.
     """
     try:
-        write_report([folder], folder / REPORT, screened=0)
+        write_report([folder], folder / REPORT, screened=AT_ONCE)
         say(f"page: {folder / REPORT}")
     except Exception as error:
         say(f"no page was written ({reason_of(error)}); wildtype report {folder} tries again")
