@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,8 @@ def test_a_signal_ends_training_and_resume_finishes_it(
     number: int, whole: tuple[dict[str, Any], float], tmp_path: Path
 ) -> None:
     folder = tmp_path / "run"
-    running = Running("train", *QUICK, f"run.folder={folder}")
+    heard = partial(signal.signal, number, signal.SIG_DFL)  # tests that nohup runs ignore SIGHUP
+    running = Running("train", *QUICK, f"run.folder={folder}", before=heard)
     while running.ended(within=0.05) is None and not (folder / "resume" / "state.json").exists():
         continue
     done = running.signalled(number)
