@@ -1,4 +1,5 @@
-"""What a screen costs per mutant: all sets of so many candidates, with z_S over all genes and every readout.
+"""What a screen costs per mutant: all sets of so many candidates, with z_S over all genes and every readout
+that needs no evidence.
 
 * product: the mean of the genes' own queries asks (``model.head.summary=own_queries``), so that attention is
   a product of matrices;
