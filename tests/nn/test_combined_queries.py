@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from wildtype.errors import ShapeError
 from wildtype.nn import combined_queries
-from wildtype.nn.combined_queries import CombinedQueries
+from wildtype.nn.combined_queries import CombinedQueries, _alike
 
 HEADS, MEMBERS, KEYS, WIDTH, VALUES = 3, 7, 50, 5, 4
 
@@ -43,11 +43,30 @@ def check(given_inputs: list[torch.Tensor], sets: torch.Tensor, tolerance: float
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
-@pytest.mark.parametrize(("runs", "block"), [(16, 2048), (2, 16)])
-def test_all_combinations(order: int, runs: int, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("runs", "short", "block"), [(16, 64, 2048), (2, 64, 16), (3, 0, 7)])
+def test_all_combinations(
+    order: int, runs: int, short: int, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(combined_queries, "RUNS", runs)
+    monkeypatch.setattr(combined_queries, "SHORT", short)
     monkeypatch.setattr(combined_queries, "BLOCK", block)
     check(inputs(order), torch.tensor(list(combinations(range(MEMBERS), order))), 1e-12)
+
+
+@given(st.lists(st.integers(1, 300), max_size=200))
+def test_runs_that_stand_in_one_tile_are_alike(lengths: list[int]) -> None:
+    ends = [sum(lengths[:i]) for i in range(len(lengths) + 1)]
+    found = list(_alike(ends))
+    assert [run for start, stop in found for run in range(start, stop)] == list(range(len(lengths)))
+    for start, stop in found:
+        assert 0 < stop - start <= combined_queries.RUNS
+        for a, b in pairwise(lengths[start:stop]):
+            assert b <= 2 * a + combined_queries.SHORT
+
+
+def test_no_sets() -> None:
+    z, lse = CombinedQueries(*inputs(0), 3)(torch.empty(0, 3, dtype=torch.int64))
+    assert (z.shape, lse.shape) == ((0, HEADS, VALUES), (0, HEADS))
 
 
 @given(st.data())
