@@ -64,7 +64,8 @@ PLACES = "coordinates."
 EVIDENCE_SINCE = 3
 OWN_HASH = "sha256 of this record"
 """What ``config.json`` says of its own content; older ones lack it."""
-BATCH = 8192
+BATCH, WITH_EVIDENCE = 8192, 2048
+"""Mutants that pass a model together, and one that looks up measurements, of which a mutant has many."""
 
 
 @dataclass(eq=False)
@@ -149,8 +150,9 @@ class Checkpoint:
         batch = MutantBatch.from_table(table)
         out = np.empty((len(table), len(self.phenotypes)))
         spread = np.full_like(out, np.nan)
-        for start in range(0, len(table), BATCH):
-            stop = min(start + BATCH, len(table))
+        step = WITH_EVIDENCE if self.evidence is not None and self.evidence.sizes.tokens else BATCH
+        for start in range(0, len(table), step):
+            stop = min(start + step, len(table))
             said = self.model(wild_type, self._with_evidence(batch.slice(start, stop)))
             out[start:stop] = said.mean.double().numpy()
             if said.sd is not None:
