@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 from tests.tiny import similar_genes
 from wildtype.errors import ConfigError
 from wildtype.mutants import MutantTable
+from wildtype.mutants.evidence import kernels
 from wildtype.mutants.evidence.kernels import ADDED, REMOVED, REPLACED
 from wildtype.mutants.evidence.lookup import EvidenceIndex, EvidenceSizes
-from wildtype.mutants.evidence.measured import SHRINKAGE, MeasuredSets, additive_effects
+from wildtype.mutants.evidence.measured import SHRINKAGE, Buckets, MeasuredSets, additive_effects
 from wildtype.mutants.evidence.out_of_fold import OutOfFold
 from wildtype.mutants.evidence.tokens import EvidenceTokens
 
@@ -236,3 +237,12 @@ def test_profiles_that_are_no_numbers_do_not_overwrite_memory(tmp_path: Path) ->
         [sys.executable, "-c", PROFILES_THAT_ARE_NO_NUMBERS], env=checked, capture_output=True, text=True
     )
     assert done.stdout.strip() == "[3, 3, 3, 3, 3, 3]", done.stderr
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 5000])
+def test_marks_miss_no_key_and_tell_most_others(count: int) -> None:
+    draw = np.random.default_rng(count)
+    keys, others = (draw.integers(0, 2**64, size, np.uint64) for size in (count, 2000))
+    marks = Buckets(keys).marks
+    assert all(kernels._may_hold(key, marks) for key in keys)
+    assert sum(int(kernels._may_hold(key, marks)) for key in others) < 0.1 * len(others)

@@ -43,6 +43,20 @@ def _find(key: Any, keys: Any, slots: Any) -> Any:
     return -1
 
 
+def _mark(keys: Any, marks: Any) -> None:
+    """Set the bit of every key in ``marks`` uint64 [power of two], zero on entry."""
+    mask = np.uint64(64 * len(marks) - 1)
+    for key in keys:
+        bit = (key >> np.uint64(24)) & mask
+        marks[bit >> np.uint64(6)] |= np.uint64(1) << (bit & np.uint64(63))
+
+
+def _may_hold(key: Any, marks: Any) -> Any:
+    """Whether a key may be there; most that are not are told by one bit, and marks fit where slots do not."""
+    bit = (key >> np.uint64(24)) & np.uint64(64 * len(marks) - 1)
+    return (marks[bit >> np.uint64(6)] >> (bit & np.uint64(63))) & np.uint64(1)
+
+
 def _cosine(i: int, j: int, indptr: Any, indices: Any, data: Any) -> Any:
     """Return the inner product of two sparse rows of unit length."""
     a, a_end, b, b_end = indptr[i], indptr[i + 1], indptr[j], indptr[j + 1]
@@ -183,11 +197,14 @@ def _one_edit(
 def _two_edits(
     first: int, last: int, words: Any, gene: Any, offsets: Any, condition: Any,
     whole_keys: Any, whole_slots: Any, whole_start: Any, whole_row: Any, row_condition: Any,
-    neighbour: Any, near: Any, pairs: int, value: Any, known: Any, best: Any, ranked: int,
-    row: Any, old: Any, new: Any, total: Any, weight: Any,
+    marks: Any, orders: Any, neighbour: Any, near: Any, pairs: int, value: Any, known: Any,
+    best: Any, ranked: int, row: Any, old: Any, new: Any, total: Any, weight: Any,
 ) -> None:  # fmt: skip
     """Write the best measured mutants with two genes replaced by neighbours, best first if they are more than
     ``ranked``, and what all of them say together.
+
+    ``marks`` are the bits of all keys (see `_mark`), and ``orders`` tells of which numbers of genes mutants
+    were measured.
 
     ``total`` and ``weight`` [q, p] take Σ w y and Σ w over all of them, w the product of both likenesses;
     ``value`` and ``known`` [m, p] are 0 where nothing was measured.
@@ -197,6 +214,9 @@ def _two_edits(
     """
     t, r = row.shape[1], neighbour.shape[1]
     for query in range(first, last):
+        order = offsets[query + 1] - offsets[query]
+        if order >= len(orders) or not orders[order]:
+            continue
         used, tried = 0, 0
         whole = np.uint64(0)
         for at in range(offsets[query], offsets[query + 1]):
@@ -221,6 +241,8 @@ def _two_edits(
                             break
                         if d == a or d == c:  # noqa: SIM109
                             continue
+                        if not _may_hold(key + words[d], marks):
+                            continue
                         bucket = _find(key + words[d], whole_keys, whole_slots)
                         if bucket < 0:
                             continue
@@ -239,10 +261,10 @@ def _two_edits(
                                 new[query, place, 0], new[query, place, 1] = c, d
                                 used = min(used + 1, t)
         if used > ranked:
-            order = np.argsort(-best[:used], kind="mergesort")
-            row[query, :used] = row[query, :used][order]
-            old[query, :used] = old[query, :used][order]
-            new[query, :used] = new[query, :used][order]
+            by = np.argsort(-best[:used], kind="mergesort")
+            row[query, :used] = row[query, :used][by]
+            old[query, :used] = old[query, :used][by]
+            new[query, :used] = new[query, :used][by]
 
 
 def _similar(
@@ -344,7 +366,9 @@ def _inverse_rows(indptr: Any, data: Any) -> None:
 
 
 make_table = njit(**COMPILED)(_make_table)
+mark = njit(**COMPILED)(_mark)
 _find = njit(inline="always", **COMPILED)(_find)
+_may_hold = njit(inline="always", **COMPILED)(_may_hold)
 _cosine = njit(**COMPILED)(_cosine)
 _dot = njit(**COMPILED)(_dot)
 _weight = njit(**COMPILED)(_weight)

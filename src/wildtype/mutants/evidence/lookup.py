@@ -298,12 +298,13 @@ class EvidencePart:
         row = np.full((q, u), -1, np.int64)
         old, new = (np.full((q, u, 2), -1, np.int64) for _ in range(2))
         total, weight = (np.zeros((q, self.measured.phenotypes), np.float32) for _ in range(2))
+        marks, orders = whole.marks, self.measured.orders
 
         def work(i: int) -> None:
             kernels.two_edits(
                 i * CHUNK, min((i + 1) * CHUNK, q), index.words, gene, offsets, condition,
                 whole.keys, whole.slots, whole.start, whole.order, self.measured.condition,
-                self.neighbour, self.near, PAIRS, self.filled, self.known,
+                marks, orders, self.neighbour, self.near, PAIRS, self.filled, self.known,
                 np.zeros(u, np.float32), ranked, row, old, new, total, weight,
             )  # fmt: skip
 

@@ -25,7 +25,7 @@ CONTEXT_PRIOR = 10.0
 SHRINKAGE = 5.0
 
 
-class _Buckets:
+class Buckets:
     """Positions by key: bucket i holds ``order[start[i]:start[i + 1]]``."""
 
     def __init__(self, keys: NDArray[np.uint64]) -> None:
@@ -34,6 +34,13 @@ class _Buckets:
         self.start = np.append(first, len(keys)).astype(np.int64)
         self.slots = np.full(1 << max(int(2 * len(self.keys)).bit_length(), 4), -1, np.int64)
         kernels.make_table(self.keys, self.slots)
+
+    @cached_property
+    def marks(self) -> NDArray[np.uint64]:
+        """One bit of many for every key: what has none is not there."""
+        out = np.zeros(len(self.slots) // 8, np.uint64)
+        kernels.mark(self.keys, out)
+        return out
 
 
 class MeasuredSets:
@@ -54,6 +61,8 @@ class MeasuredSets:
     value : float32 [m, p]
         Measured values, NaN where a phenotype was not measured.
     condition : int64 [m]
+    orders : bool [largest order + 1]
+        Whether any mutant has so many genes.
     statistics : float32 [n, 3 p]
         Per gene and phenotype, of the mutants with that gene: number, sum and share of positive values.
 
@@ -83,10 +92,11 @@ class MeasuredSets:
         with np.errstate(invalid="ignore"):
             self.value = (total / count).reshape(-1, phenotypes).astype(np.float32)
         self.keys = keys[first]
-        self.whole = _Buckets(self.keys)
+        self.orders = np.bincount(self.mutants.order, minlength=1) > 0
+        self.whole = Buckets(self.keys)
         entries = self.mutants
         with np.errstate(over="ignore"):
-            self.less = _Buckets(self.keys[entries.row] - self.words[entries.gene])
+            self.less = Buckets(self.keys[entries.row] - self.words[entries.gene])
         self.entry_row = entries.row[self.less.order]
         self.entry_gene = entries.gene[self.less.order]
         self.statistics = self._statistics()
