@@ -38,12 +38,9 @@ class EvidenceFeatures:
         self.b, self.offsets, self.conditions = len(mutants), mutants.offsets, conditions
         self.row = segment_ids(mutants.offsets)
         tokens = self.tokens
-        replaced = (tokens.one_mask & (tokens.one_edit == REPLACED)).unsqueeze(-1)
-        self.one_weight = _with_total(tokens.one.clamp(min=0)) * replaced
-        left, right = tokens.two.clamp(min=0).unbind(-2)
-        products = [left * right, left.sum(-1, keepdim=True) * right.sum(-1, keepdim=True)]
-        self.two_weight = torch.cat(products, dim=-1) * tokens.two_mask.unsqueeze(-1)
-        self.near_weight = _with_total(tokens.near.clamp(min=0)) * tokens.near_mask.unsqueeze(-1)
+        self.one_weight = _weights(tokens.one, tokens.one_mask & (tokens.one_edit == REPLACED))
+        self.two_weight = _weights_of_two(tokens.two, tokens.two_mask)
+        self.near_weight = _weights(tokens.near, tokens.near_mask)
         # The gene of the query that a token exchanges, as a position among all genes of the batch.
         genes, there = pad_ragged(mutants.gene, mutants.offsets, fill=-1)
         found = (tokens.one_old.unsqueeze(-1) == genes.unsqueeze(1)) & there.unsqueeze(1)
@@ -70,17 +67,18 @@ class EvidenceFeatures:
         """Return what the measurements of one phenotype say [b, ·]."""
         t, p = self.tokens, self.tokens.one_value.shape[-1]
         own = t.own[:, phenotype::p]
-        near = torch.nan_to_num(_weighted(self.near_weight, t.near_statistics[..., phenotype]))
+        near, _ = _weighted(self.near_weight, t.near_statistics[..., phenotype], t.near_mask)
+        near = torch.nan_to_num(near)
         parts = [*self._reduced(own, self.row), self._sum(t.own_effect[:, [phenotype]], self.row)]
         parts += [*self._reduced(near, self.row), self._mean(near, self.row)]
         value, known = t.one_value[..., phenotype], t.one_known[..., phenotype] & t.one_mask
-        weight = self.one_weight * known.unsqueeze(-1)
-        parts += [_weighted(weight, value), weight.sum(1)]
+        parts += _weighted(self.one_weight, value, known)
         if self.conditions > 1:
-            parts.append(_weighted(weight[..., -2:] * t.one_same.unsqueeze(-1), value))
+            parts.append(_weighted(self.one_weight[..., -2:], value, known * t.one_same)[0])
         # What is known with each gene of the query exchanged, one after the other.
         item = self.item.clamp(min=0, max=max(len(t.own) - 1, 0))
-        sums = torch.stack([weight[..., -2] * value, weight[..., -2]], dim=-1).flatten(0, 1)
+        weight = self.one_weight[..., -2] * known
+        sums = torch.stack([weight * value, weight], dim=-1).flatten(0, 1)
         sides = sums.new_zeros(len(t.own), 2).index_add(0, item.flatten(), sums) if len(t.own) else sums[:0]
         parts += self._reduced(_ratio(sides[:, :1], sides[:, 1:]), self.row)[:2]
         for edit in (REPLACED, REMOVED, ADDED):
@@ -93,8 +91,7 @@ class EvidenceFeatures:
                 _finite(value.masked_fill(~there, -torch.inf).amax(1, keepdim=True)),
             ]
         value, known = t.two_value[..., phenotype], t.two_known[..., phenotype]
-        weight = self.two_weight * known.unsqueeze(-1)
-        parts += [_weighted(weight, value), weight.sum(1), t.two_all[:, phenotype::p]]
+        parts += [*_weighted(self.two_weight, value, known), t.two_all[:, phenotype::p]]
         return torch.cat(parts, dim=1)
 
     def _sum(self, x: Tensor, row: Tensor) -> Tensor:
@@ -114,15 +111,36 @@ class EvidenceFeatures:
         return _finite(low), _finite(high), self._sum(torch.nan_to_num(x), row)
 
 
-def _with_total(weight: Tensor) -> Tensor:
-    """Return weights [.., c + 2]: with their sum over channels, and its cube, which only the nearest have."""
-    total = weight.sum(-1, keepdim=True)
-    return torch.cat([weight, total, total**3], dim=-1)
+def _weights(alike: Tensor, there: Tensor) -> Tensor:
+    """Return weights [.., c + 2] of tokens that are there: likeness in every channel where it is above 0, its
+    sum over channels, and the cube of that, which only the nearest have.
+    """
+    out = alike.new_empty(*alike.shape[:-1], alike.shape[-1] + 2)
+    own, total = out[..., :-2], out[..., -2]
+    torch.mul(alike, there.unsqueeze(-1), out=own).clamp_(min=0)
+    torch.sum(own, -1, out=total)
+    torch.pow(total, 3, out=out[..., -1])
+    return out
 
 
-def _weighted(weight: Tensor, value: Tensor) -> Tensor:
-    """Return means [b, c] of values [b, t] by weights [b, t, c]; NaN where all weights are 0."""
-    return _ratio(torch.einsum("btc,bt->bc", weight, value), weight.sum(1))
+def _weights_of_two(alike: Tensor, there: Tensor) -> Tensor:
+    """Return weights [.., c + 1] of tokens [.., 2, c] that are there: the product of both likenesses, and of
+    their sums over channels.
+    """
+    left, right = alike.clamp(min=0).unbind(-2)
+    out = alike.new_empty(*there.shape, alike.shape[-1] + 1)
+    torch.mul(left, right, out=out[..., :-1])
+    torch.mul(left.sum(-1), right.sum(-1), out=out[..., -1])
+    return out.mul_(there.unsqueeze(-1))
+
+
+def _weighted(weight: Tensor, value: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
+    """Return means [b, c] of the known values [b, t] by weights [b, t, c], and the sums of these weights; the
+    mean is NaN where all weights are 0.
+    """
+    known = known.to(weight)
+    mass = torch.einsum("btc,bt->bc", weight, known)
+    return _ratio(torch.einsum("btc,bt->bc", weight, value * known), mass), mass
 
 
 def _ratio(total: Tensor, weight: Tensor) -> Tensor:
