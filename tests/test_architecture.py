@@ -26,7 +26,7 @@ ARROWS: dict[str, set[str]] = {
     "runs": {"report", "sources", "config"},
     "cli": {"runs"},
 }
-SHARED = {"errors", "files", "phases", "seeds"}
+SHARED = {"errors", "files", "phases", "seeds", "tables"}
 
 
 def reachable(room: str) -> set[str]:

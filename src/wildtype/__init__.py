@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from wildtype.inference.predictor import Predictor
     from wildtype.organism import Organism
     from wildtype.phenotypes import Dataset
-    from wildtype.runs.run import Run
+    from wildtype.runs.stored import Run
 
 __all__ = ["fit", "load", "load_dataset", "load_organism"]
 __version__ = metadata.version("wildtype")

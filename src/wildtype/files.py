@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-FORMULA = re.compile(r"[=+\-@\t\r\n]")
-"""What begins a cell of a CSV file that a spreadsheet would compute."""
-
-
 def cache_dir() -> Path:
     """Return the folder of everything that can be rebuilt: ``$WILDTYPE_CACHE`` or ``~/.cache/wildtype``."""
     base = os.environ.get("WILDTYPE_CACHE")

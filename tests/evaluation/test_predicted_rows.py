@@ -24,7 +24,7 @@ from wildtype.evaluation.predicted_rows import (
 from wildtype.evaluation.sides import count_sides
 from wildtype.models.checkpoint import load_checkpoint
 from wildtype.models.known import PARTS
-from wildtype.runs.stored import StoredRun
+from wildtype.runs.stored import Run
 
 
 def frame(rows: int = 400, seed: int = 0) -> pd.DataFrame:
@@ -185,7 +185,7 @@ def test_learning_curves_are_means_over_steps() -> None:
 
 
 def test_stored_run_tells_what_the_run_told(tiny_run: Path) -> None:
-    run = StoredRun(tiny_run)
+    run = Run(tiny_run)
     table: Comparison = run.comparisons["epsilon"]
     (rows,) = run.tested
     assert list(rows.predicted) == ["cell_transformer", table.reference]
@@ -197,7 +197,7 @@ def test_stored_run_tells_what_the_run_told(tiny_run: Path) -> None:
         table["cell_transformer"].mse.value, rel=1e-5
     )
     assert run.learning is not None
-    assert run.learning.score.tolist() == pytest.approx(run.fit["fit"]["scores"])
+    assert run.learning.score.tolist() == pytest.approx(run.metrics["fit"]["scores"])
     assert sum(values[0] for values in run.learning.shares.values()) == pytest.approx(1)
     assert {one.group for one in run.coverage} == {"2 genes, all seen"}
 

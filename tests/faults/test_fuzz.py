@@ -35,7 +35,7 @@ from wildtype.inference.predictor import Predictor, load
 from wildtype.inference.sets import parse_set, read_lines, read_sets
 from wildtype.organism.storage import read_organism, save_organism
 from wildtype.phenotypes.storage import read_dataset, save_dataset
-from wildtype.runs.run import Run
+from wildtype.runs.stored import Run
 
 pytestmark = pytest.mark.slow
 ROUNDS = 150

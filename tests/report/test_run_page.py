@@ -28,7 +28,7 @@ from wildtype.report.run_facts import Asked, RunFacts
 from wildtype.report.run_page import MOST_RUNS, run_page
 from wildtype.runs import report as module
 from wildtype.runs.report import MOST_PHENOTYPES, PLOTS, report_after_training, run_facts, write_report
-from wildtype.runs.stored import StoredRun
+from wildtype.runs.stored import Run
 
 __all__ = ["chromium"]  # a fixture
 SECTIONS = [
@@ -39,7 +39,7 @@ MOST_BYTES = 3 * 2**20
 
 @pytest.fixture(scope="module")
 def facts(tiny_run: Path) -> RunFacts:
-    return run_facts(StoredRun(tiny_run))
+    return run_facts(Run(tiny_run))
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +146,7 @@ def test_what_an_older_run_lacks_is_told(tiny_run: Path, tmp_path: Path) -> None
     shutil.rmtree(old / "logs")
     for name in ("predictions.parquet", "record.json", "card.json", "split.json", "profile.json"):
         (old / name).unlink()
-    text = run_page([run_facts(StoredRun(old))])
+    text = run_page([run_facts(Run(old))])
     page = Page(text)
     assert page.text.count("Not shown: the run folder holds no predictions of test rows") == 2
     for name in ("record.json", "card.json", "split.json", "profile.json"):
@@ -206,16 +206,16 @@ def test_command_refuses(tiny_run: Path, tmp_path: Path) -> None:
 
 
 def test_unmeasured_mutants_are_listed(tiny_run: Path) -> None:
-    run = StoredRun(tiny_run)
+    run = Run(tiny_run)
     from wildtype.inference.predictor import Predictor
 
-    everything = module.ask_unmeasured(Predictor(run.checkpoint), "epsilon", 60)
+    everything = module.ask_unmeasured(Predictor(run.predictor.checkpoint), "epsilon", 60)
     assert everything.what.endswith("every one of them was measured.")
-    known = run.checkpoint.known
+    known = run.predictor.checkpoint.known
     some = np.random.default_rng(0).random(len(known.part)) < 0.7
     some |= known.part == PARTS.index("validation")
     known = replace(known, table=known.table.take(some), part=known.part[some])
-    asked = module.ask_unmeasured(Predictor(replace(run.checkpoint, known=known)), "epsilon", 60)
+    asked = module.ask_unmeasured(Predictor(replace(run.predictor.checkpoint, known=known)), "epsilon", 60)
     assert asked.frame is not None
     assert "all 55 sets of 2 of the 11 genes with most training rows, of which" in asked.what
     measured = {frozenset(genes) for genes in known.table.take(known.table.phenotype == 1).sets()}

@@ -12,7 +12,8 @@ import pytest
 from tests.command import assert_one_sentence, wildtype
 from tests.tiny import tiny_dataset
 from wildtype.config.compose import compose
-from wildtype.runs.run import Run, train
+from wildtype.runs.run import train
+from wildtype.runs.stored import Run
 
 WORDS = ["model.width=16", "model.heads=4", "model.layers=0", "model.head.heads=2", "training.epochs=1",
          "training.batch_size=128", "baselines=[mean,additive_ridge,feature_ridge]", "run.progress=false",

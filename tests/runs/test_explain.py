@@ -27,7 +27,8 @@ from wildtype.organism import Relation
 from wildtype.organism.controls import choose_relations
 from wildtype.organism.relations import GeneGraphs
 from wildtype.runs.explain import explain_runs, open_run
-from wildtype.runs.run import Run, train
+from wildtype.runs.run import train
+from wildtype.runs.stored import Run
 
 QUICK = Asked(sets=[["G003", "abc5"]], mutants=40, graphs=2, exchanges=20, top=3)
 

@@ -16,7 +16,8 @@ from wildtype.errors import CheckpointError, ConfigError, DatasetError
 from wildtype.models.ensemble import Ensemble
 from wildtype.models.registry import MODELS
 from wildtype.organism import Metabolism
-from wildtype.runs.run import Run, train
+from wildtype.runs.run import train
+from wildtype.runs.stored import Run
 from wildtype.training import keeper
 
 SMALL = {

@@ -15,7 +15,8 @@ from wildtype.errors import ConfigError
 from wildtype.organism.storage import save_organism
 from wildtype.phenotypes.storage import save_dataset
 from wildtype.runs import multirun
-from wildtype.runs.run import Run, train
+from wildtype.runs.run import train
+from wildtype.runs.stored import Run
 from wildtype.sources.catalogue import dataset_folder, organism_folder
 
 WORDS = [

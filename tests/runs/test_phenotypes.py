@@ -19,7 +19,8 @@ from wildtype.mutants import MutantTable
 from wildtype.phenotypes import Dataset, Phenotype
 from wildtype.phenotypes.storage import read_dataset, save_dataset
 from wildtype.runs.data import prepare
-from wildtype.runs.run import Run, train
+from wildtype.runs.run import train
+from wildtype.runs.stored import Run
 
 WORDS = ["model.width=16", "model.layers=0", "model.head.heads=2", "model.head.rank=3", "training.epochs=2",
          "training.batch_size=32", "training.weighting=sd", "training.balance=heads", "baselines=[mean]",

@@ -27,7 +27,8 @@ from wildtype.runs.profile import (
     profile_step,
     profile_trace,
 )
-from wildtype.runs.run import Run, train
+from wildtype.runs.run import train
+from wildtype.runs.stored import Run
 
 
 def config(*words: str):

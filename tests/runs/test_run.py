@@ -18,7 +18,8 @@ from wildtype.models.ensemble import Ensemble
 from wildtype.models.known import PARTS
 from wildtype.runs import folder as module
 from wildtype.runs.data import prepare
-from wildtype.runs.run import Run, train
+from wildtype.runs.run import train
+from wildtype.runs.stored import Run
 from wildtype.training import keeper
 
 QUICK = [

@@ -13,7 +13,7 @@ from wildtype.config.tuning import Tuning, read_tuning
 from wildtype.errors import CheckpointError, ConfigError
 from wildtype.phenotypes.pinned import read_pinned
 from wildtype.runs import tuning
-from wildtype.runs.run import Run
+from wildtype.runs.stored import Run
 from wildtype.runs.tuning import Search, tune
 
 PLAN = """

@@ -16,7 +16,8 @@ import wildtype as wt
 from tests.tiny import tiny_dataset
 from tests.training.test_parts import words
 from wildtype.config.compose import compose
-from wildtype.runs.run import Run, train
+from wildtype.runs.run import train
+from wildtype.runs.stored import Run
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]

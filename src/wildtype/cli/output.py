@@ -44,7 +44,7 @@ def give_frame(frame: pd.DataFrame, output: Path | None, as_json: bool) -> None:
     """Write a table to a file, in the format that its ending says and whole or not at all; or print it: for a
     person on a terminal, else as CSV or JSON.
     """
-    from wildtype.inference.files import frame_to_csv
+    from wildtype.tables import frame_to_csv
 
     if output is None:
         if as_json:

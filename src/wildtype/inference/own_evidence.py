@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wildtype.errors import ConfigError, SourceError, shown
-from wildtype.inference.files import read_frame
 from wildtype.inference.sets import COLUMN, parse_set, to_table
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.known import GIVEN
 from wildtype.mutants import MutantTable
+from wildtype.tables import read_frame
 
 if TYPE_CHECKING:
     import pandas as pd

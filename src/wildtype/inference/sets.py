@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.errors import GeneSetError, SourceError
-from wildtype.inference.files import read_frame
 from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import GeneIndex
+from wildtype.tables import read_frame
 
 SEPARATORS = re.compile(r"[,;\s]+")
 COLUMN = "genes"

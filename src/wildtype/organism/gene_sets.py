@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from wildtype.errors import AmbiguousGeneError, SourceError, UnknownGeneError, reason_of
+from wildtype.errors import AmbiguousGeneError, SourceError, UnknownGeneError
 from wildtype.organism.genes import GeneIndex
 from wildtype.organism.metabolism import Metabolism
 from wildtype.organism.relations import Relation
+from wildtype.tables import read_frame
 
 GENE, TERM = "gene", "term"
 """Columns of a table of annotations."""
@@ -147,17 +148,8 @@ def read_gene_sets(path: str | Path, genes: GeneIndex) -> GeneSets:
     SourceError
         If the file is missing or unreadable, lacks a column, or names no gene of the organism.
     """
-    import pandas as pd
-
     path = Path(path)
-    if not path.is_file():
-        raise SourceError(f"there is no file {str(path)!r} to read annotations from: check the path")
-    try:
-        frame = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, dtype=str)
-    except (ValueError, OSError, EOFError) as error:
-        raise SourceError(
-            f"{str(path)!r} cannot be read as a table ({reason_of(error)}): give CSV or Parquet"
-        ) from error
+    frame = read_frame(path, "annotations")
     for name in (GENE, TERM):
         if name not in frame.columns:
             held = ", ".join(repr(str(column)) for column in frame.columns)

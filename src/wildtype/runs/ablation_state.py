@@ -19,7 +19,7 @@ from wildtype.evaluation.ablation import IDENTITY, PREDICTED, Outcome
 from wildtype.evaluation.compare import Comparison
 from wildtype.files import write_json
 from wildtype.runs.folder import DONE, changed_setting
-from wildtype.runs.run import Run
+from wildtype.runs.stored import Run
 
 FILE = "ablation.json"
 FORMAT = 1

@@ -8,8 +8,9 @@ from pathlib import Path
 from wildtype.config.multirun import OneOfMany
 from wildtype.errors import ConfigError
 from wildtype.runs.folder import DONE, changed_setting, going_on
-from wildtype.runs.run import Run, train
+from wildtype.runs.run import train
 from wildtype.runs.start import Say
+from wildtype.runs.stored import Run
 
 
 def multirun(runs: Sequence[OneOfMany], say: Say = lambda text: None) -> list[Run]:

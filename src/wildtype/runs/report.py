@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wildtype.errors import ConfigError, WildtypeError, reason_of
-from wildtype.evaluation.compare import Comparison
 from wildtype.evaluation.sides import count_sides
 from wildtype.evaluation.summary import summarise
 from wildtype.files import write_text
@@ -25,9 +24,8 @@ from wildtype.report.figures.style import check_target
 from wildtype.report.figures.time import time_panel
 from wildtype.report.run_facts import Asked, RunFacts
 from wildtype.report.run_page import run_page
-from wildtype.runs.closure import IMPLIED_TAU
 from wildtype.runs.folder import REPORT
-from wildtype.runs.stored import StoredRun
+from wildtype.runs.stored import Run
 
 if TYPE_CHECKING:
     from wildtype.inference.predictor import Predictor
@@ -62,10 +60,10 @@ def write_report(folders: Sequence[Path], target: Path, *, screened: int = SCREE
     """
     if screened < 0:
         raise ConfigError(f"screen={screened}: ask about at least one mutant, or 0 for none")
-    runs = [StoredRun(Path(folder)) for folder in folders]
+    runs = [Run(Path(folder)) for folder in folders]
     each = max(MOST_PHENOTYPES // max(len(runs), 1), 1)
     facts = [run_facts(run, phenotypes=each, screened=screened) for run in runs]
-    summaries = summarise(_tables(run)[0] for run in runs) if len(runs) > 1 else []
+    summaries = summarise(next(iter(run.tables().values())) for run in runs) if len(runs) > 1 else []
     write_text(target, run_page(facts, summaries))
 
 
@@ -81,20 +79,17 @@ def report_after_training(folder: Path, say: Callable[[str], None]) -> None:
         say(f"no page was written ({reason_of(error)}); wildtype report {folder} tries again")
 
 
-def run_facts(run: StoredRun, *, phenotypes: int = MOST_PHENOTYPES, screened: int = 0) -> RunFacts:
+def run_facts(run: Run, *, phenotypes: int = MOST_PHENOTYPES, screened: int = 0) -> RunFacts:
     """Gather what a page tells of a run."""
-    first, *more = _tables(run)
+    first, *more = run.tables().values()
     tested, asked, sides, essential = run.tested[:phenotypes], [], None, frozenset[str]()
     coverage = run.coverage
     try:
-        known = run.checkpoint.known
+        known = run.predictor.checkpoint.known
         sides = count_sides(known)
         essential = frozenset(run.genes.names[i] for i in np.flatnonzero(known.essential))
         if screened:
-            from wildtype.inference.predictor import load
-
-            predictor = load(run.path)
-            asked = [ask_unmeasured(predictor, rows.phenotype, screened) for rows in tested]
+            asked = [ask_unmeasured(run.predictor, rows.phenotype, screened) for rows in tested]
     except WildtypeError as error:
         run.missing["sides"] = str(error)
     if not screened:
@@ -120,17 +115,9 @@ def run_facts(run: StoredRun, *, phenotypes: int = MOST_PHENOTYPES, screened: in
         record=run.record,
         card=run.card,
         split=run.split,
-        fit=run.fit,
+        fit=run.metrics,
         missing=run.missing,
     )
-
-
-def _tables(run: StoredRun) -> list[Comparison]:
-    """Return the tables to show in full, as `Run.tables` chooses them."""
-    if run.across is not None:
-        implied = [table for name, table in run.comparisons.items() if name == IMPLIED_TAU]
-        return [run.across, *implied]
-    return list(run.comparisons.values())
 
 
 def ask_unmeasured(predictor: Predictor, phenotype: str, most: int) -> Asked:
@@ -166,19 +153,22 @@ def ask_unmeasured(predictor: Predictor, phenotype: str, most: int) -> Asked:
 # ------------------------------------------------------------------------------------------------------ plots
 
 
-def _of_tested(run: StoredRun, panels: Callable[[Any], list[Panel]]) -> list[Panel]:
+def _of_tested(run: Run, panels: Callable[[Any], list[Panel]]) -> list[Panel]:
     return [panel for rows in run.tested[:MOST_PHENOTYPES] for panel in panels(rows)]
 
 
-def _comparison(runs: Sequence[StoredRun]) -> list[Panel]:
+def _comparison(runs: Sequence[Run]) -> list[Panel]:
     if len(runs) > 1:
-        groups = summarise(table for run in runs for table in _tables(run))
+        groups = summarise(table for run in runs for table in run.tables().values())
         return [summary_panel(group) for group in groups]
     ceilings = {rows.phenotype: rows.noise().ceiling for rows in runs[0].tested}
-    return [comparison_panel(table, ceilings.get(table.phenotype, math.nan)) for table in _tables(runs[0])]
+    return [
+        comparison_panel(table, ceilings.get(table.phenotype, math.nan))
+        for table in runs[0].tables().values()
+    ]
 
 
-def _calibration(runs: Sequence[StoredRun]) -> list[Panel]:
+def _calibration(runs: Sequence[Run]) -> list[Panel]:
     if len(runs) > 1:
         from wildtype.evaluation.calibration import mean_coverage
 
@@ -186,15 +176,15 @@ def _calibration(runs: Sequence[StoredRun]) -> list[Panel]:
     return calibration_panels(runs[0].coverage)
 
 
-def _time(runs: Sequence[StoredRun]) -> list[Panel]:
+def _time(runs: Sequence[Run]) -> list[Panel]:
     panel = time_panel([{**run.profile, "name": run.path.resolve().name} for run in runs if run.profile])
     return [] if panel is None else [panel]
 
 
-def _each(make: Callable[[StoredRun], list[Panel]]) -> Callable[[Sequence[StoredRun]], list[Panel]]:
+def _each(make: Callable[[Run], list[Panel]]) -> Callable[[Sequence[Run]], list[Panel]]:
     """Return the panels of every run, which are called after their run where there are several."""
 
-    def panels(runs: Sequence[StoredRun]) -> list[Panel]:
+    def panels(runs: Sequence[Run]) -> list[Panel]:
         if len(runs) == 1:
             return make(runs[0])
         found = []
@@ -209,7 +199,7 @@ def _each(make: Callable[[StoredRun], list[Panel]]) -> Callable[[Sequence[Stored
     return panels
 
 
-PLOTS: dict[str, Callable[[Sequence[StoredRun]], list[Panel]]] = {
+PLOTS: dict[str, Callable[[Sequence[Run]], list[Panel]]] = {
     "comparison": _comparison,
     "predicted": _each(lambda run: _of_tested(run, predicted_panels)),
     "calibration": _calibration,
@@ -235,7 +225,7 @@ def write_plot(kind: str, folders: Sequence[Path], target: Path) -> None:
     if kind not in PLOTS:
         raise ConfigError(f"{kind!r} is no kind of plot; known: {', '.join(PLOTS)}")
     check_target(target)
-    runs = [StoredRun(Path(folder)) for folder in folders]
+    runs = [Run(Path(folder)) for folder in folders]
     for run in runs:
         _ = run.comparisons  # a run that is not finished is refused whatever is asked of it
     panels = PLOTS[kind](runs)

@@ -19,7 +19,8 @@ from wildtype.phenotypes import Dataset
 from wildtype.runs.data import load_for, prepare
 from wildtype.runs.folder import MARK
 from wildtype.runs.record import environment, of_data
-from wildtype.runs.run import Run, train
+from wildtype.runs.run import train
+from wildtype.runs.stored import Run
 
 TOLERANCE = 0.01
 WEIGHTS = "checkpoint/model.safetensors"

@@ -19,23 +19,19 @@ written last and marks a finished run.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
-from functools import cached_property, partial
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.config.schema import TrainConfig
-from wildtype.errors import CheckpointError, ConfigError, reason_of
-from wildtype.evaluation.compare import Comparison
+from wildtype.errors import ConfigError
 from wildtype.evaluation.vectors import by_member
 from wildtype.files import content_hash, write_json, write_text, writing
-from wildtype.inference.predictor import Predictor, load
 from wildtype.models.baselines import BASELINES, make_baseline
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.ensemble import Ensemble
@@ -47,7 +43,7 @@ from wildtype.profiling.memory import PeakMemory
 from wildtype.report.table import to_markdown
 from wildtype.runs.after import grow
 from wildtype.runs.baselines import predict_baseline, predict_closed_form, triples
-from wildtype.runs.closure import FITNESS, IMPLIED_TAU, implied_tau
+from wildtype.runs.closure import FITNESS, implied_tau
 from wildtype.runs.comparing import compare, compare_across, compare_profiles_of
 from wildtype.runs.data import RunData, prepare
 from wildtype.runs.estimate import estimate_run, refuse, write_outcome
@@ -55,72 +51,12 @@ from wildtype.runs.fitting import fit_members, make_checkpoint
 from wildtype.runs.folder import ACROSS, DONE, MEMBERS, claim, going_on, resumable, settings_of
 from wildtype.runs.record import environment, of_data
 from wildtype.runs.setup import build
+from wildtype.runs.stored import Run
 from wildtype.training.fit import accelerator
 from wildtype.training.task import EXECUTIONS
 from wildtype.training.world import world
 
 Say = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Run:
-    """A finished run: its folder, and what was found.
-
-    Attributes
-    ----------
-    path : Path
-        The run folder.
-    """
-
-    path: Path
-
-    @cached_property
-    def predictor(self) -> Predictor:
-        """The trained model."""
-        return load(self.path)
-
-    @cached_property
-    def comparisons(self) -> dict[str, Comparison]:
-        """The honest table of every phenotype, by name."""
-        try:
-            record = json.loads((self.path / DONE).read_text(encoding="utf-8"))
-            return {name: Comparison.from_json(entry) for name, entry in record.items()}
-        except FileNotFoundError as error:
-            raise CheckpointError(
-                f"{str(self.path)!r} holds no finished run: resume it with "
-                f"run.folder={self.path} run.resume=true"
-            ) from error
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise CheckpointError(
-                f"{str(self.path / DONE)!r} is damaged ({reason_of(error)}): evaluate the run again"
-            ) from error
-
-    @cached_property
-    def across(self) -> Comparison | None:
-        """The mean over phenotypes; None where a run tested a single one."""
-        try:
-            return Comparison.from_json(json.loads((self.path / ACROSS).read_text(encoding="utf-8")))
-        except FileNotFoundError:
-            return None
-        except ValueError as error:
-            raise CheckpointError(
-                f"{str(self.path / ACROSS)!r} is damaged ({reason_of(error)}): train the run again"
-            ) from error
-
-    def tables(self) -> dict[str, Comparison]:
-        """Return the tables to show first: the mean over phenotypes where there are several, and what follows
-        from them; else every table.
-        """
-        if self.across is None:
-            return self.comparisons
-        return {self.across.phenotype: self.across} | {
-            name: table for name, table in self.comparisons.items() if name == IMPLIED_TAU
-        }
-
-    @property
-    def metrics(self) -> dict[str, Any]:
-        """Validation and test metrics of the model, by part and phenotype."""
-        return self.predictor.checkpoint.metrics
 
 
 def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lambda text: None) -> Run:

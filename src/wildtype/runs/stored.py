@@ -1,4 +1,4 @@
-"""`StoredRun`: what a finished run left in its folder, read when it is asked for.
+"""`Run`: what a finished run left in its folder, read when it is asked for.
 
 Files of an older run may be missing; what rests on them is then None, and ``missing`` says why.
 """
@@ -6,30 +6,34 @@ Files of an older run may be missing; what rests on them is then None, and ``mis
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from wildtype.errors import CheckpointError, WildtypeError, reason_of
 from wildtype.evaluation.compare import NETWORKS, Comparison
 from wildtype.evaluation.learning import LearningCurves, learning_curves
 from wildtype.evaluation.predicted_rows import PredictedRows
 from wildtype.organism import GeneIndex
-from wildtype.runs.folder import EXPLANATION
+from wildtype.runs.closure import IMPLIED_TAU
+from wildtype.runs.folder import ACROSS, DONE, EXPLANATION
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from wildtype.evaluation.calibration import Coverage
-    from wildtype.models.checkpoint import Checkpoint
+    from wildtype.inference.predictor import Predictor
 
+T = TypeVar("T")
 REMEDY = "train again with this version to have it"
+COPY = "restore it from a copy, or train again"
 
 
-@dataclass(frozen=True, eq=False)
-class StoredRun:
-    """A finished run.
+@dataclass(frozen=True)
+class Run:
+    """A finished run: its folder, and what was found.
 
     Attributes
     ----------
@@ -45,7 +49,7 @@ class StoredRun:
     """
 
     path: Path
-    missing: dict[str, str] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     def _json(self, name: str) -> Any:
         path = self.path / name
@@ -56,9 +60,7 @@ class StoredRun:
                 f"{str(self.path)!r} holds no finished run ({name} is missing): check the path, or resume it"
             ) from error
         except (ValueError, OSError) as error:
-            raise CheckpointError(
-                f"{str(path)!r} is damaged ({reason_of(error)}): restore it from a copy, or train again"
-            ) from error
+            raise CheckpointError(f"{str(path)!r} is damaged ({reason_of(error)}): {COPY}") from error
 
     def _json_if_there(self, name: str) -> dict[str, Any]:
         if not (self.path / name).is_file():
@@ -80,15 +82,32 @@ class StoredRun:
 
     @cached_property
     def comparisons(self) -> dict[str, Comparison]:
-        """The tables by phenotype or group."""
-        return {name: Comparison.from_json(entry) for name, entry in self._json("comparison.json").items()}
+        """The honest table of every phenotype or group, by name."""
+        return self._compared(DONE, lambda found: {k: Comparison.from_json(x) for k, x in found.items()})
 
     @cached_property
     def across(self) -> Comparison | None:
         """The mean over phenotypes; None where a run tested a single one."""
-        if not (self.path / "across.json").is_file():
-            return None
-        return Comparison.from_json(self._json("across.json"))
+        return self._compared(ACROSS, Comparison.from_json) if (self.path / ACROSS).is_file() else None
+
+    def _compared(self, name: str, read: Callable[[Any], T]) -> T:
+        found = self._json(name)
+        try:
+            return read(found)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise CheckpointError(
+                f"{str(self.path / name)!r} is damaged ({reason_of(error)}): {COPY}"
+            ) from error
+
+    def tables(self) -> dict[str, Comparison]:
+        """Return the tables to show first: the mean over phenotypes where there are several, and what follows
+        from them; else every table.
+        """
+        if self.across is None:
+            return self.comparisons
+        return {self.across.phenotype: self.across} | {
+            name: table for name, table in self.comparisons.items() if name == IMPLIED_TAU
+        }
 
     @cached_property
     def card(self) -> dict[str, Any]:
@@ -116,8 +135,8 @@ class StoredRun:
         return self._json(EXPLANATION) if (self.path / EXPLANATION).is_file() else None
 
     @cached_property
-    def fit(self) -> dict[str, Any]:
-        """How training went: epochs, seconds, parameters."""
+    def metrics(self) -> dict[str, Any]:
+        """How training went (epochs, seconds, parameters), and metrics by part and phenotype."""
         return self._json_if_there("checkpoint/metrics.json")
 
     @cached_property
@@ -131,11 +150,11 @@ class StoredRun:
         return GeneIndex.from_json(self._json("checkpoint/genes.json"))
 
     @cached_property
-    def checkpoint(self) -> Checkpoint:
+    def predictor(self) -> Predictor:
         """The trained model."""
-        from wildtype.models.checkpoint import load_checkpoint
+        from wildtype.inference.predictor import load
 
-        return load_checkpoint(self.path)
+        return load(self.path)
 
     @cached_property
     def predictions(self) -> pd.DataFrame | None:
@@ -149,9 +168,7 @@ class StoredRun:
         try:
             return pd.read_parquet(path)
         except (ValueError, OSError) as error:
-            raise CheckpointError(
-                f"{str(path)!r} is damaged ({reason_of(error)}): restore it from a copy, or train again"
-            ) from error
+            raise CheckpointError(f"{str(path)!r} is damaged ({reason_of(error)}): {COPY}") from error
 
     @cached_property
     def tested(self) -> list[PredictedRows]:
@@ -206,7 +223,7 @@ class StoredRun:
         from wildtype.evaluation.calibration import LEVELS, measure_coverage
 
         try:
-            return measure_coverage(self.checkpoint, LEVELS)
+            return measure_coverage(self.predictor.checkpoint, LEVELS)
         except WildtypeError as error:
             self.missing["calibration"] = str(error)
             return []

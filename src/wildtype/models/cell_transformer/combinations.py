@@ -65,7 +65,7 @@ class SetTables:
         self.own = u.new_zeros(len(u), first.out_features)
         if head.bare:
             self.own += state @ weight["state"].T / k
-        self.outputs = len(head.outputs.columns(first.weight.new_zeros(1, first.out_features))[0])
+        self.outputs = len(head.outputs.place)
         self.products: list[tuple[Tensor, Tensor]] = []
         for name, summary in head.direct_by_name():
             row = summary.project(u)

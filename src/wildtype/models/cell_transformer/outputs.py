@@ -63,6 +63,8 @@ class Outputs(nn.Module):
         Of groups and of numbers per gene; a group of fewer members takes their number.
     """
 
+    place: Tensor
+
     def __init__(
         self, width_in: int, phenotypes: Sequence[Output], *, gene_width: int, rank: int = 32
     ) -> None:

@@ -113,8 +113,12 @@ class EvidenceIndex:
         """The same of genes."""
 
     def part(self, hidden: NDArray[np.bool_] | None = None) -> EvidencePart:
-        """Return the evidence without the rows ``hidden`` of the table."""
-        table = self.table if hidden is None else self.table.take(~hidden)
+        """Return the evidence without the rows ``hidden`` of the table; the whole is made once."""
+        if hidden is None:
+            return self._fold(-1)
+        return self._of(self.table.take(~hidden))
+
+    def _of(self, table: MutantTable) -> EvidencePart:
         return EvidencePart(self, MeasuredSets(table, len(self.words), self.phenotypes))
 
     def effect_of(self, asked: Asked) -> Effect | None:
@@ -149,7 +153,9 @@ class EvidenceIndex:
 
     def _fold(self, fold: int) -> EvidencePart:
         if fold not in self._parts:
-            self._parts[fold] = self.part(None if fold < 0 else self.keys % FOLDS == fold)
+            self._parts[fold] = self._of(
+                self.table if fold < 0 else self.table.take(self.keys % FOLDS != fold)
+            )
         return self._parts[fold]
 
 

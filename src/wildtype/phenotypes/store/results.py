@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wildtype.errors import OutputError
-from wildtype.files import FORMULA, writing
+from wildtype.files import writing
+from wildtype.tables import FORMULA
 
 if TYPE_CHECKING:
     import pyarrow as pa

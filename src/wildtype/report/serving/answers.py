@@ -16,7 +16,6 @@ import numpy as np
 
 from wildtype.errors import ConfigError, WildtypeError, shown
 from wildtype.files import finite
-from wildtype.inference.files import frame_to_csv
 from wildtype.inference.predictor import Predictor
 from wildtype.inference.sets import parse_set
 from wildtype.models.known import Known
@@ -24,6 +23,7 @@ from wildtype.mutants import Kind, MutantTable
 from wildtype.report.serving.names import GeneNames
 from wildtype.report.serving.nearest import Measured, nearest
 from wildtype.report.serving.neighbourhood import neighbourhood, relations_of
+from wildtype.tables import frame_to_csv
 
 if TYPE_CHECKING:
     import pandas as pd

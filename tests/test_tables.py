@@ -3,7 +3,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from wildtype.inference.files import frame_to_csv, harmless
+from wildtype.tables import frame_to_csv, harmless
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n"])

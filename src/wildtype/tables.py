@@ -1,16 +1,19 @@
-"""Tables that a person gives to a trained model, and takes from it."""
+"""Tables that a person gives and takes: CSV and Parquet, and CSV that no spreadsheet computes."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wildtype.errors import SourceError, reason_of
-from wildtype.files import FORMULA
 
 if TYPE_CHECKING:
     import pandas as pd
+
+FORMULA = re.compile(r"[=+\-@\t\r\n]")
+"""What begins a cell of a CSV file that a spreadsheet would compute."""
 
 
 def read_frame(path: str | Path, what: str, texts: type | Mapping[str, type] = str) -> pd.DataFrame:
