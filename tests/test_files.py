@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -31,6 +33,29 @@ def test_folder_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
     with writing_folder(target) as folder:
         (folder / "c").write_text("3")
     assert [p.name for p in target.iterdir()] == ["c"]
+    assert os.listdir(tmp_path) == ["run"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="two folders change places at once on Linux only")
+def test_there_is_a_folder_at_every_instant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "run"
+    for number in range(3):
+        with writing_folder(target) as folder:
+            (folder / "a").write_text(str(number))
+        monkeypatch.setattr(os, "replace", Mock(side_effect=AssertionError))  # which needs a gap
+    assert (target / "a").read_text() == "2"
+    assert os.listdir(tmp_path) == ["run"]
+
+
+def test_a_folder_is_replaced_where_two_cannot_change_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wildtype.files._exchange", Mock(return_value=False))
+    target = tmp_path / "run"
+    for number in range(2):
+        with writing_folder(target) as folder:
+            (folder / "a").write_text(str(number))
+    assert (target / "a").read_text() == "1"
     assert os.listdir(tmp_path) == ["run"]
 
 

@@ -10,6 +10,7 @@ import os
 import re
 import secrets
 import shutil
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -81,7 +82,8 @@ def writing(target: str | Path) -> Iterator[Path]:
 def writing_folder(target: str | Path) -> Iterator[Path]:
     """Give a temporary folder beside ``target``; on success all its files are synced and it takes the name.
 
-    A folder that already stands there is moved aside first and removed once the new one is in place.
+    A folder that already stands there changes places with the new one in one step, and is removed then.
+    Where the system has no such step it is moved aside first, so that for an instant neither is there.
 
     Raises
     ------
@@ -97,9 +99,10 @@ def writing_folder(target: str | Path) -> Iterator[Path]:
         yield temporary
         for path in sorted(temporary.rglob("*")):
             _sync(path)
-        if target.exists():
-            os.replace(target, old)
-        os.replace(temporary, target)
+        if not (target.exists() and _exchange(temporary, target)):
+            if target.exists():
+                os.replace(target, old)
+            os.replace(temporary, target)
         _sync(target.parent)
     except OSError as error:
         if old.exists() and not target.exists():
@@ -110,6 +113,15 @@ def writing_folder(target: str | Path) -> Iterator[Path]:
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
+
+
+def _exchange(first: Path, second: Path) -> bool:
+    """Let two paths change places at once (``renameat2``); False where that cannot be done."""
+    import ctypes
+
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    rename = getattr(ctypes.CDLL(None), "renameat2", None) if sys.platform == "linux" else None
+    return rename is not None and rename(here, os.fsencode(first), here, os.fsencode(second), exchange) == 0
 
 
 def write_text(target: str | Path, text: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -101,6 +102,45 @@ def test_nothing_is_replaced_unasked(tmp_path: Path) -> None:
     assert read_dataset(dataset_folder("my"), yeast()).sha256 == second.sha256
     with Store.open(store_path(), read_only=True) as store:
         assert [study.rows for study in store.studies()] == [1]
+
+
+def cut_off(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave what an import leaves that ends between its rows and its dataset."""
+    with monkeypatch.context() as patch:
+        patch.setattr("wildtype.sources.own.register.save_dataset", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            imported(folder)
+    assert not dataset_folder("my").exists()
+
+
+def test_an_import_that_was_cut_off_is_finished_by_the_same_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut_off(tmp_path, monkeypatch)
+    check_name("my")
+    dataset = imported(tmp_path)
+    assert read_dataset(dataset_folder("my"), yeast()).sha256 == dataset.sha256
+    with Store.open(store_path(), read_only=True) as store:
+        assert [study.rows for study in store.studies()] == [8]
+
+
+def test_rows_of_another_table_are_not_replaced_to_finish(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut_off(tmp_path, monkeypatch)
+    with pytest.raises(DatasetError, match="another table as 'my' was cut off, .* take --replace"):
+        imported(tmp_path, "genes,value\nHO,1\n")
+    with Store.open(store_path(), read_only=True) as store:
+        assert [study.rows for study in store.studies()] == [8]
+    assert len(imported(tmp_path, "genes,value\nHO,1\n", replace=True)) == 1
+
+
+def test_who_comes_second_replaces_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = imported(tmp_path)
+    monkeypatch.setattr("wildtype.sources.own.register.check_name", Mock())  # both found the name free
+    with pytest.raises(DatasetError, match="there is own data called 'my' already"):
+        imported(tmp_path)
+    assert read_dataset(dataset_folder("my"), yeast()).sha256 == first.sha256
 
 
 @pytest.mark.parametrize("name", ["ecoli-core-growth", "string", "queries"])

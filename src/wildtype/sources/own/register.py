@@ -8,6 +8,7 @@ from wildtype.phenotypes import Dataset
 from wildtype.phenotypes.ceilings import noise_ceilings
 from wildtype.phenotypes.measurements import Measurements
 from wildtype.phenotypes.reading import Reading
+from wildtype.phenotypes.records import Study
 from wildtype.phenotypes.stages.build import build_dataset
 from wildtype.phenotypes.storage import save_dataset
 from wildtype.phenotypes.store import Store, store_path
@@ -20,6 +21,8 @@ NOTE = "own data, as imported from a table: not published, not checked by anyone
 
 def check_name(name: str, *, replace: bool = False) -> None:
     """Raise ``DatasetError`` if own data cannot be called `name`: it is other data, or there already.
+
+    What an import that was cut off left in the store is not there yet: ``register`` finishes it.
 
     Parameters
     ----------
@@ -34,8 +37,12 @@ def check_name(name: str, *, replace: bool = False) -> None:
         raise DatasetError(f"{name!r} is a name of published data: give yours another one with --name")
     if name in kept and NOTE not in kept[name]["notes"]:
         raise DatasetError(f"{name!r} is a dataset made by a query: give yours another name with --name")
-    if not replace and (name in stored or name in kept):
-        raise DatasetError(f"there is own data called {name!r} already: take --replace or another --name")
+    if not replace and name in kept:
+        raise _taken(name)
+
+
+def _taken(name: str) -> DatasetError:
+    return DatasetError(f"there is own data called {name!r} already: take --replace or another --name")
 
 
 def _stored() -> dict[str, str]:
@@ -60,22 +67,45 @@ def register(
     organism : Organism
         The wild type.
     replace : bool
-        Whether own data of the same name is replaced.
+        Whether own data of the same name is replaced. It need not be asked for to finish an import of the
+        same table that was cut off after its rows were stored and before its dataset was.
 
     Raises
     ------
     DatasetError
-        If the name is taken, no row is left for a dataset, or the store is damaged or in use.
+        If the name is taken, also by an import of another table that was cut off, no row is left for a
+        dataset, or the store is damaged or in use.
     OutputError
         If something cannot be written.
     """
-    check_name(measurements.studies[0].name, replace=replace)
     (study,) = measurements.studies
+    check_name(study.name, replace=replace)
     noise = "; ".join(ceiling.text for ceiling in noise_ceilings(measurements).values())
     notes = (NOTE, *study.notes)
     dataset = build_dataset(measurements, organism, name=study.name, notes=notes, noise=noise)
     path = store_path()
     with Store.open(path) if path.is_file() else Store.create(path) as store:
-        store.ingest(measurements, [reading], replace=replace)
-    save_dataset(dataset, catalogue.dataset_folder(dataset.name))
+        store.ingest(measurements, [reading], replace=replace or _cut_off(store, study))
+        save_dataset(dataset, catalogue.dataset_folder(dataset.name))
     return dataset
+
+
+def _cut_off(store: Store, study: Study) -> bool:
+    """Whether an import of this table stored its rows and no dataset.
+
+    Raises
+    ------
+    DatasetError
+        If it was another table, or somebody finished meanwhile: nobody else can while the store is open here.
+    """
+    left = {one.study.name: one.study.files for one in store.studies()}
+    if study.name not in left:
+        return False
+    if study.name in catalogue.further_datasets():
+        raise _taken(study.name)
+    if left[study.name] != study.files:
+        raise DatasetError(
+            f"an import of another table as {study.name!r} was cut off, and its rows are in the store: take "
+            "--replace or another --name"
+        )
+    return True
