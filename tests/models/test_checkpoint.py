@@ -53,7 +53,9 @@ def test_checkpoints_without_places_are_read(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.known.metabolic, metabolic)
 
 
-@pytest.mark.parametrize("name", ["format-1", "format-2", "format-3", "format-4"])
+@pytest.mark.parametrize(
+    "name", ["format-1", "format-2", "format-3", "format-4", "format-4-no-evidence", "format-5"]
+)
 def test_stored_checkpoints_of_every_format_predict_as_they_did(name: str) -> None:
     expected = json.loads((STORED / f"{name}.json").read_text())
     checkpoint = load_checkpoint(STORED / name)
@@ -185,8 +187,8 @@ def test_truncated_json_is_damage(copy: Path, name: str) -> None:
 
 
 def test_other_format_is_refused(copy: Path) -> None:
-    (copy / "format_version").write_text("5\n")
-    with pytest.raises(CheckpointError, match="format 5.*update wildtype"):
+    (copy / "format_version").write_text("6\n")
+    with pytest.raises(CheckpointError, match="format 6.*update wildtype"):
         load_checkpoint(copy)
 
 

@@ -20,8 +20,17 @@ from wildtype.mutants.evidence.lookup import EvidenceIndex, EvidenceSizes
 
 N = 24
 SIMILARITY = similar_genes(N)
+DRAW = np.random.default_rng(0)
+MEASURED = [list(DRAW.choice(N, 2, replace=False)) for _ in range(40)] + [[3, 5], [9, 11, 17], [20]]
 INDEX = EvidenceIndex(
-    SIMILARITY, MutantTable.from_sets([]), 2, EvidenceSizes(tokens=0, two=0, neighbours=0, replacements=0)
+    SIMILARITY,
+    MutantTable.from_sets(
+        MEASURED,
+        value=DRAW.normal(size=len(MEASURED)).astype(np.float32),
+        phenotype=DRAW.integers(0, 2, len(MEASURED)),
+    ),
+    2,
+    EvidenceSizes(tokens=0, two=0, neighbours=0, replacements=0),
 )
 GENE = np.array([3, 5, 5, 9, 11, 17, 20])
 KIND = np.array([Kind.ABSENT] * 2 + [Kind.OVEREXPRESSED] + [Kind.ABSENT] * 3 + [Kind.REDUCED], np.uint8)
@@ -31,7 +40,7 @@ def build(
     seed: int = 0, outputs: list[Output] | int = 2, **head: object
 ) -> tuple[CellTransformer, OrganismTensors]:
     torch.manual_seed(seed)
-    settings = HeadConfig(**({"heads": 2, "additive": False} | head))  # type: ignore[arg-type]
+    settings = HeadConfig(**({"heads": 2} | head))  # type: ignore[arg-type]
     config = CellTransformerConfig(
         width=8, layers=1, heads=2, head=settings, evidence=EvidenceConfig(tokens=0)
     )
@@ -63,11 +72,12 @@ def members(order: int) -> Members:
 
 
 def in_double(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let likenesses of genes, which are single, be double."""
+    """Let likenesses of genes and additive effects, which are single, be double."""
     part = INDEX.part()
     similar, traits = part.similar, part.traits_of
     monkeypatch.setattr(part, "similar", lambda i, j: similar(i, j).astype(np.float64))
     monkeypatch.setattr(part, "traits_of", lambda i, j: traits(i, j).astype(np.float64))
+    monkeypatch.setattr(part, "effects", part.effects.astype(np.float64))
     monkeypatch.setattr(INDEX, "part", lambda hidden=None: part)
 
 
@@ -81,6 +91,10 @@ def in_double(monkeypatch: pytest.MonkeyPatch) -> None:
         {"summary": "product", "relations": False},
         {"heads": 0},
         {"heads": 0, "direct": []},
+        {"additive": False},
+        {"direct": ["sum", "set_attention"]},
+        {"summary": "set_attention", "relations": False, "additive": False},
+        {"outputs": [Output("a", "class"), Output("b")]},
     ],
     ids=str,
 )
@@ -122,23 +136,11 @@ def test_an_ensemble_is_the_mean_of_its_members(monkeypatch: pytest.MonkeyPatch)
     )
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        build(direct=["set_attention"])[0],
-        build(summary="set_attention")[0],
-        build(outputs=[Output("a"), Output("b", "gene")])[0],
-    ],
-    ids=["set attention", "asked by set attention", "a number per gene"],
-)
-def test_what_is_no_sum_over_members_has_no_tables(model: CellTransformer) -> None:
-    assert not tables.SetTables.applies(model.head, 7, N)
-
-
-def test_evidence_and_too_many_members_have_no_tables() -> None:
+def test_evidence_numbers_per_gene_and_too_many_members_have_no_tables() -> None:
     head = build()[0].head
     assert tables.SetTables.applies(head, 7, N)
     assert not tables.SetTables.applies(head, 10**6, 10**6)
+    assert not tables.SetTables.applies(build(outputs=[Output("a"), Output("b", "gene")])[0].head, 7, N)
     config = CellTransformerConfig(width=8, layers=0, heads=2, head=HeadConfig(heads=2))
     reads = CellTransformer(config, genes=N, features=0, phenotypes=1, channels=4).head
     assert not tables.SetTables.applies(reads, 7, N)

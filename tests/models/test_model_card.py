@@ -28,7 +28,7 @@ def test_it_says_what_is_stored(tiny_run: Path) -> None:
     metrics = json.loads((tiny_run / "checkpoint/metrics.json").read_text(encoding="utf-8"))
     pearson = metrics["test"]["epsilon"]["pearson"]
     assert f"| pearson | {pearson['value']:.3g} | {pearson['low']:.3g} to {pearson['high']:.3g} |" in text
-    for needle in ("| epsilon | fitness |", "tiny-growth", "split | random, seed 0", "| 4 |", "physical",
+    for needle in ("| epsilon | fitness |", "tiny-growth", "split | random, seed 0", "| 5 |", "physical",
                    "Genes per mutant in training: 2 (", "absent, reduced", "Evidence: up to 32"):  # fmt: skip
         assert needle in text, needle
 
@@ -43,7 +43,7 @@ def test_a_checkpoint_needs_no_card(tiny_run: Path, tmp_path: Path) -> None:
     np.testing.assert_array_equal(load_checkpoint(tmp_path / "c").predict(table), expected)
 
 
-@pytest.mark.parametrize("name", ["format-1", "format-4"])
+@pytest.mark.parametrize("name", ["format-1", "format-4", "format-5"])
 def test_older_checkpoints_get_one_when_they_are_saved_again(name: str, tmp_path: Path) -> None:
     load_checkpoint(STORED / name).save(tmp_path / "c")
     assert "## What it predicts" in (tmp_path / "c" / FILE).read_text(encoding="utf-8")
@@ -61,6 +61,14 @@ def test_names_are_shown_as_they_are(checkpoint: Checkpoint) -> None:
     assert plain("cell_transformer _x_") == "cell_transformer \\_x\\_"
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert all(line.endswith("|") for line in rows)
+
+
+def test_it_says_whether_measurements_are_an_input() -> None:
+    said = {
+        name: model_card(load_checkpoint(STORED / name), 5) for name in ("format-4-no-evidence", "format-5")
+    }
+    assert "Evidence: none is looked up." in said["format-4-no-evidence"]
+    assert "Evidence: none is looked up, and an additive model of training rows is added." in said["format-5"]
 
 
 def test_what_is_not_known_is_not_made_up(checkpoint: Checkpoint) -> None:

@@ -52,6 +52,23 @@ def test_padded_sets_equal_single_sets(sizes, exclude_self, heads, seed):
         torch.testing.assert_close(ours, plain)
 
 
+@pytest.mark.parametrize("exclude_self", [True, False])
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_sets_of_known_members_go_by_tables(k, exclude_self):
+    torch.manual_seed(k)
+    layer = SetAttention(4, 2, width_out=6, exclude_self=exclude_self).double()
+    members = torch.randn(5, 4, dtype=torch.float64, requires_grad=True)
+    sets = torch.tensor([[0, 1, 2], [4, 3, 0], [2, 4, 1], [3, 1, 4]])[:, :k]
+    ours = layer.dynamic(sets, *layer.tables(members))
+    expected = torch.stack([one_set(layer, members[chosen]) for chosen in sets])
+    torch.testing.assert_close(ours, expected)
+    if k == 1 and exclude_self:
+        assert not ours.any()
+        return
+    gradients = [torch.autograd.grad(y.square().sum(), members)[0] for y in (ours, expected)]
+    torch.testing.assert_close(*gradients)
+
+
 def test_single_member_without_itself_has_dynamic_embedding_zero():
     layer = SetAttention(4, 2)
     x = torch.randn(1, 1, 4, requires_grad=True)

@@ -43,16 +43,19 @@ def shuffled(dataset: Dataset, parts: list[int], known: np.ndarray) -> Dataset:
     return replace(dataset, table=replace(dataset.table, value=value))
 
 
+@pytest.mark.parametrize("words", [(), ("model.evidence.tokens=0",)], ids=["evidence", "additive alone"])
 @pytest.mark.parametrize("split", ["random", "unseen"])
-def test_shuffling_held_out_labels_changes_no_prediction(tmp_path: Path, split: str) -> None:
-    dataset = tiny_dataset()
-    first = run(tmp_path / "a", dataset, f"split.name={split}")
+def test_shuffling_held_out_labels_changes_no_prediction(
+    tmp_path: Path, split: str, words: tuple[str, ...]
+) -> None:
+    dataset, words = tiny_dataset(), (f"split.name={split}", *words)
+    first = run(tmp_path / "a", dataset, *words)
     known = first.checkpoint.known
-    second = run(tmp_path / "b", shuffled(dataset, [1, 2], known.part), f"split.name={split}")
+    second = run(tmp_path / "b", shuffled(dataset, [1, 2], known.part), *words)
     assert (second.checkpoint.known.table.value != known.table.value).any()
     predicted = [each.checkpoint.predict(known.table) for each in (first, second)]
     assert np.array_equal(*predicted)
-    third = run(tmp_path / "c", shuffled(dataset, [0], known.part), f"split.name={split}")
+    third = run(tmp_path / "c", shuffled(dataset, [0], known.part), *words)
     assert not np.array_equal(predicted[0], third.checkpoint.predict(known.table))
 
 
@@ -95,7 +98,7 @@ def test_evidence_that_does_not_fit_is_refused(model: Predictor) -> None:
 
 def test_a_model_without_evidence_says_so(tmp_path: Path) -> None:
     none = ["model.evidence.tokens=0", "model.head.relations=false", "model.head.direct=[sum]"]
-    plain = run(tmp_path / "run", tiny_dataset(), *none)
+    plain = run(tmp_path / "run", tiny_dataset(), *none, "model.head.additive=false")
     with pytest.raises(ConfigError, match="reads no evidence"):
         plain.with_evidence(pd.DataFrame({"genes": ["G000,G002"], "value": [1.0]}))
     assert plain.checkpoint.organism.similarity is None

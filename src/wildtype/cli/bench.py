@@ -66,8 +66,8 @@ def dango(
 @app.command()
 def screen(
     nodes: int = 6607, relations: int = 9, edges: int = 2_500_000, candidates: int = 1000, order: int = 3,
-    width: int = 64, heads: int = 4, pieces: int = 5, seed: int = 0, reference: Reference = True,
-    json: Json = False,
+    width: int = 64, heads: int = 4, direct: str = "sum,product,set_attention", pieces: int = 5,
+    seed: int = 0, reference: Reference = True, json: Json = False,
 ) -> None:  # fmt: skip
     """A screen of all triples of a list, by products of matrices and set by set, against one by one."""
     from wildtype.profiling.benches.screen import bench_screen
@@ -75,7 +75,7 @@ def screen(
     _show(
         bench_screen(
             nodes=nodes, relations=relations, edges=edges, candidates=candidates, order=order, width=width,
-            heads=heads, pieces=pieces, seed=seed, reference=reference,
+            heads=heads, direct=direct, pieces=pieces, seed=seed, reference=reference,
         ), json,
     )  # fmt: skip
 

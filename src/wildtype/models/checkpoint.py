@@ -8,12 +8,12 @@
     metrics.json           what the run measured
     known.npz              measured mutants, and the part of the split that each was in
     calibration.npz        what the model says of its validation rows, for intervals; older ones lack it
-    format_version         4
+    format_version         5
     model_card.md          all this for people; nothing reads it, and older ones lack it
 
 A checkpoint of the cell transformer encodes the wild type from features and weights alone; of the graphs it
-holds what looking up evidence takes. Formats 1 (the cell transformer alone), 2 (without evidence) and 3
-(without trees and equivalents) are still read.
+holds what looking up evidence takes. Formats 1 (the cell transformer alone), 2 (without evidence), 3 (without
+trees and equivalents) and 4 (an additive model only beside evidence) are still read.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ from wildtype.mutants.storage import read_table, save_table
 from wildtype.organism import Coordinates, GeneIndex
 from wildtype.organism.feature_scaling import FeatureScaling
 
-FORMAT = 4
-READABLE = (1, 2, 3, 4)
+FORMAT = 5
+READABLE = (1, 2, 3, 4, 5)
 BESIDE = ("part", "single_fitness", "single_fitness_sd", "essential")
 """What stands beside the table of known mutants in ``known.npz``."""
 PLACES = "coordinates."
 """Begins the names of further arrays there, for organisms whose genes have places; older ones lack them."""
-EVIDENCE_SINCE = 3
+EVIDENCE_SINCE, ADDITIVE_ALONE_SINCE = 3, 5
 OWN_HASH = "sha256 of this record"
 """What ``config.json`` says of its own content; older ones lack it."""
 BATCH, WITH_EVIDENCE = 8192, 2048
@@ -402,9 +402,11 @@ def _model(record: dict[str, Any], genes: int, organism: OrganismTensors) -> Mod
     """Return the model that a record describes, with weights of no meaning."""
     if record["format_version"] < EVIDENCE_SINCE and record["model"] == "cell_transformer":
         record["settings"]["evidence"] = {"tokens": 0}
-        record["settings"]["head"] |= {"relations": False, "additive": False}
+        record["settings"]["head"] |= {"relations": False}
     settings = OmegaConf.structured(config_class(record["model"]))
-    config = OmegaConf.to_object(OmegaConf.merge(settings, record["settings"]))
+    config: Any = OmegaConf.to_object(OmegaConf.merge(settings, record["settings"]))
+    if record["format_version"] < ADDITIVE_ALONE_SINCE and record["model"] == "cell_transformer":
+        config.head.additive &= config.evidence.tokens > 0
     similarity = organism.similarity
     members = [
         make_model(

@@ -150,7 +150,7 @@ def evidence_index(
         ranked=(settings.tokens, settings.two),
     )
     if not settings.tokens:
-        table, sizes = table.take([]), EvidenceSizes(0, 0, 0, 0, additive=False)
+        sizes = EvidenceSizes(0, 0, 0, 0, additive=config.head.additive)
     effects = knockout_effects(organism.metabolism) if settings.equivalents and settings.tokens else None
     # What is measured of single mutants is no interaction.
     single = np.isin(np.arange(len(known.phenotypes)), known.table.phenotype[known.table.order == 1])

@@ -49,7 +49,7 @@ def model_card(checkpoint: Checkpoint, format_version: int) -> str:
     known, genes, origin = checkpoint.known, checkpoint.genes, checkpoint.origin
     config, metrics = checkpoint.model.config, checkpoint.metrics
     dataset, sha256 = origin.get("dataset", "–"), str(origin.get("dataset_sha256", "–"))[:12]
-    evidence = _evidence(getattr(config, "evidence", None))
+    evidence = _evidence(config)
     members = len(checkpoint.model.members) if isinstance(checkpoint.model, Ensemble) else 1
     used = [i for i, name in enumerate(known.phenotypes) if name in checkpoint.names]
     mine = np.isin(known.table.phenotype, used)
@@ -167,9 +167,11 @@ def _kinds(kind: Any) -> list[str]:
     return [Kind(value).name.lower() for value in np.unique(kind)]
 
 
-def _evidence(evidence: Any) -> str:
+def _evidence(config: Any) -> str:
+    evidence = getattr(config, "evidence", None)
     if evidence is None or not evidence.tokens:
-        return "none is looked up."
+        added = evidence is not None and config.head.additive
+        return "none is looked up" + (", and an additive model of training rows is added." if added else ".")
     also = f", and rows of {plain(_names(evidence.also))}" if evidence.also else ""
     return (
         f"up to {evidence.tokens} measurements of similar mutants are looked up, among training rows{also}; "

@@ -9,10 +9,12 @@ ICLR 2020.
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import embedding_bag
 
 from wildtype.errors import ShapeError
 from wildtype.nn.shapes import expect_shape
@@ -70,6 +72,32 @@ class SetAttention(nn.Module):
         weights = self._weights(q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5, mask)
         dynamic = self.output((weights @ v).transpose(1, 2).flatten(2)).tanh()
         return SetEmbeddings(dynamic, self.static(x).tanh())
+
+    def tables(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what sets of some members x [c, d] need of them: logits [h, c, c] of each for each, and rows
+        [h, c, w] whose weighted sum is the dynamic embedding before its tanh.
+        """
+        q, k, v = (
+            self._split_heads(layer(x).unsqueeze(0))[0] for layer in (self.query, self.key, self.value)
+        )
+        output = self.output.weight.view(-1, self.heads, v.shape[-1]).permute(1, 2, 0)
+        return q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5, v @ output
+
+    def dynamic(self, sets: Tensor, logits: Tensor, rows: Tensor) -> Tensor:
+        """Return the dynamic embeddings [m, k, w] in sets int64 [m, k] of members, from their ``tables``."""
+        k, c = sets.shape[1], rows.shape[1]
+        other = torch.arange(k, device=sets.device).expand(k, k)
+        if self.exclude_self:
+            other = other[~torch.eye(k, dtype=torch.bool, device=sets.device)].view(k, k - 1)
+        seen = sets[:, other].flatten(0, 1)
+        pairs = (sets.unsqueeze(2) * c).flatten(0, 1) + seen
+        if not seen.shape[1]:  # nobody but itself
+            return rows.new_zeros(*sets.shape, rows.shape[2])
+        by_head = [
+            embedding_bag(seen, row, per_sample_weights=own.take(pairs).softmax(-1), mode="sum")
+            for own, row in zip(logits, rows, strict=True)
+        ]
+        return reduce(torch.add, by_head).tanh().view(*sets.shape, -1)
 
     def _split_heads(self, x: Tensor) -> Tensor:
         """[B, k, w] -> [B, h, k, w / h]."""

@@ -32,7 +32,7 @@ def build(
 
     ``say`` is told which weights were taken from where, if training starts from another run.
     """
-    if isinstance(config.model, CellTransformerConfig) and config.model.evidence.tokens:
+    if isinstance(config.model, CellTransformerConfig) and config.model.reads_measurements:
         # What is wrong with the evidence must be found out before anything is written.
         check_also(config.model.evidence.also, [p.name for p in data.whole.phenotypes])
         experts, members = config.model.evidence.experts, config.training.members
@@ -111,7 +111,7 @@ def loaders(
     index = evidence_index(config.model, organism, data.known(), names, mean, sd, trees=trees)
     if index is None:
         return Loaders(train, validation)
-    if not config.model.evidence.tokens:
+    if not config.model.reads_measurements:
         return Loaders(EvidenceLoader(train, index), EvidenceLoader(validation, index, keep=True))
     shares = dict(config.model.evidence.imitate)
     if not shares:

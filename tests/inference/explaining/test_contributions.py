@@ -175,4 +175,3 @@ def test_the_shares_of_trees_are_no_part_of_the_network(tiny_run: Path) -> None:
     one = member(tiny_run, CASES["without evidence"])
     found: Carried = carried(one, mutant(3, 5), 0)
     assert "evidence" not in found.integrated
-    assert "additive model" not in found.integrated

@@ -102,7 +102,7 @@ def test_few_mutants_per_member_are_not_worth_tables(
 def without_evidence(predictor: Predictor, summary: str) -> Predictor:
     """Return a predictor with weights of no meaning that reads relations, but no evidence."""
     torch.manual_seed(0)
-    head = HeadConfig(heads=2, summary=summary, additive=False)
+    head = HeadConfig(heads=2, summary=summary)
     config = CellTransformerConfig(width=8, layers=1, heads=4, head=head, evidence=EvidenceConfig(tokens=0))
     checkpoint = predictor.checkpoint
     similarity = checkpoint.organism.similarity

@@ -215,6 +215,34 @@ def test_additive_effects_are_ridge() -> None:
     assert found == pytest.approx(expected, abs=1e-3)
 
 
+def test_without_tokens_nothing_is_known_but_the_additive_model() -> None:
+    rng = np.random.default_rng(9)
+    table, asked = measured(rng, 60, phenotypes=2), measured(rng, 10)
+    sizes = EvidenceSizes(0, 0, 0, 0)
+    found = EvidenceIndex(SIMILARITY, table, 2, sizes).tokens_of(asked)
+    blank = EvidenceIndex(SIMILARITY, table.take([]), 2, sizes).tokens_of(asked)
+    effects = additive_effects(MeasuredSets(table, GENES, 2))[asked.gene]
+    assert np.abs(effects).min(0).max() > 0
+    np.testing.assert_array_equal(found.own_effect.numpy(), effects)
+    for field in fields(EvidenceTokens):
+        if field.name != "own_effect":
+            np.testing.assert_array_equal(getattr(found, field.name), getattr(blank, field.name))
+
+
+@pytest.mark.parametrize("regime", ["seen", "one", "none"])
+def test_the_additive_model_of_a_training_mutant_is_without_its_own_value(regime: str) -> None:
+    table = measured(np.random.default_rng(10), 60)
+    row = 7
+    value = table.value.copy()
+    value[[s == sets_of(table)[row] for s in sets_of(table)]] += 100
+    effects = []
+    for one in (table, replace(table, value=value)):
+        hidden = OutOfFold(EvidenceIndex(SIMILARITY, one, 1, EvidenceSizes(0, 0, 0, 0)), {regime: 1.0}, 0)
+        effects.append(hidden.tokens_of(one.take([row])).own_effect)
+    assert torch.equal(*effects)
+    assert bool(effects[0].any()) == (regime != "none")
+
+
 PROFILES_THAT_ARE_NO_NUMBERS = """
 import numpy as np
 from wildtype.mutants.evidence.kernels import neighbours

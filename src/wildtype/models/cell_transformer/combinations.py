@@ -4,8 +4,9 @@ Legend: c members (a gene and what is done to it) · k members of a set · m set
 · w hidden width.
 
 A screen asks about many sets of few members. What the head makes of a set is, up to its first non-linear
-layer, a sum over its members, over its pairs, and z_S. Members and pairs pass their layers once for all sets,
-and what remains per set are sums of rows, z_S, and the last layers. Exact: the same terms in another order.
+layer, a sum over its members, over its pairs, attention within it, and z_S. Members and pairs pass their
+layers once for all sets, and what remains per set are sums of rows, softmax over k, z_S, and the last layers.
+Exact: the same terms in another order.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding, embedding_bag
 
-from wildtype.models.cell_transformer.head import MAX_ORDER, PerturbationHead
+from wildtype.models.cell_transformer.head import MAX_ORDER, PerturbationHead, SetSummary
 from wildtype.models.interface import Members, WildType
 from wildtype.mutants.evidence.lookup import EvidenceIndex
 from wildtype.nn.combined_queries import CombinedQueries
@@ -28,6 +29,28 @@ ROOM = 1 << 30
 CHUNK = 4096
 """Sets that pass the layers together: what is made of them stays in the cache."""
 ADDITIVE = ("sum", "mean")
+
+
+class Summaries:
+    """Summaries [m, d] of sets [m, k] of members with rows u [c, d]."""
+
+    def __init__(self, summary: SetSummary, u: Tensor) -> None:
+        self.how, self.row = summary.how, summary.project(u)
+        self.attention = summary.attention
+        if self.attention is not None:
+            self.tables = self.attention.tables(self.row)
+
+    def __call__(self, sets: Tensor) -> Tensor:
+        """Return the summary of every set."""
+        k = sets.shape[1]
+        if self.how in ADDITIVE:
+            return embedding_bag(sets, self.row, mode=self.how)
+        if self.how == "product":  # the mean over pairs of products
+            total = embedding_bag(sets, self.row, mode="sum")
+            squares = embedding_bag(sets, self.row**2, mode="sum")
+            return total.square_().sub_(squares).div_(max(k * (k - 1), 1))
+        assert self.attention is not None
+        return self.attention.dynamic(sets, *self.tables).mean(1)
 
 
 class SetTables:
@@ -42,7 +65,7 @@ class SetTables:
     members : Members
         The c members, and k.
     evidence : EvidenceIndex or None
-        Tells how alike genes are; needed where the head reads relations.
+        Tells how alike genes are and what each adds; needed where the head reads that.
     """
 
     @torch.no_grad()
@@ -66,13 +89,17 @@ class SetTables:
         if head.bare:
             self.own += state @ weight["state"].T / k
         self.outputs = len(head.outputs.place)
-        self.products: list[tuple[Tensor, Tensor]] = []
+        self.part = None if evidence is None else evidence.part()
+        self.effects = None
+        if head.additive is not None and self.part is not None:
+            effects = torch.from_numpy(self.part.effects)[members.gene, : self.outputs]
+            self.effects = head.additive * effects * head.scalar
+        self.summaries: list[tuple[Summaries, Tensor]] = []
         for name, summary in head.direct_by_name():
-            row = summary.project(u)
             if summary.how in ADDITIVE:
-                self.own += row @ weight[name].T / (k if summary.how == "mean" else 1)
+                self.own += summary.project(u) @ weight[name].T / (k if summary.how == "mean" else 1)
             else:
-                self.products.append((row, weight[name]))
+                self.summaries.append((Summaries(summary, u), weight[name]))
         self.combined = None
         if head.heads:
             self.from_cell = weight["whole cell"]
@@ -82,29 +109,25 @@ class SetTables:
             if head.summary is None:
                 self.combined = CombinedQueries(head.scaled(head.query(u)), keys, values, k)
             else:
-                self.asked = head.summary.project(u)
+                self.asked = Summaries(head.summary, u)
         if head.relations is not None:
             pairs = max(k * (k - 1) / 2, 1)
             mean, scaled = weight["relations"].chunk(2, dim=1)
             self.from_pairs = mean / pairs + scaled / pairs**0.5
             c, half = len(u), head.relations.width_out // 2
-            assert evidence is not None  # the model was made with channels of similarity
-            self.part = evidence.part()
             self.kept = 4 * half * c * c <= ROOM
             self.pairs = u.new_empty(c * c if self.kept else 0, half)
             self.there = torch.zeros(len(self.pairs), dtype=torch.bool)
 
     @staticmethod
     def applies(head: PerturbationHead, members: int, genes: int) -> bool:
-        """Whether a head can be asked so: it reads no evidence, its summaries are sums over members or pairs,
-        it has no numbers per gene, and the tables have room.
+        """Whether a head can be asked so: it reads no evidence, it has no numbers per gene, and the tables
+        have room.
         """
-        asks = [] if head.summary is None else [head.summary.how]
         return (
             head.evidence is None
-            and "set_attention" not in (*asks, *(summary.how for summary in head.direct))
             and not head.outputs.per_gene
-            and CombinedQueries.bytes(max(head.heads, 1), members, genes) <= ROOM
+            and max(CombinedQueries.bytes(max(head.heads, 1), members, genes), 4 * members**2) <= ROOM
         )
 
     @torch.no_grad()
@@ -130,20 +153,14 @@ class SetTables:
     def _answer(self, sets: Tensor, sums: Tensor | None) -> Tensor:
         """Return the outputs [m, p] of sets [m, k], given what their attention sums to where it is known."""
         x = embedding_bag(sets, self.own, mode="sum") + self.fixed
-        for row, weight in self.products:
-            x.addmm_(self._product(row, sets), weight.T)
+        for summary, weight in self.summaries:
+            x.addmm_(summary(sets), weight.T)
         if self.head.heads:
             x.addmm_(self._whole_cell(sets, sums), self.from_cell.T)
         if self.head.relations is not None and sets.shape[1] > 1:
             x.addmm_(self._pairs(sets), self.from_pairs.T)
         out: Tensor = self.head.outputs.columns(self.head.out[1:-1](x))
-        return out
-
-    def _product(self, row: Tensor, sets: Tensor) -> Tensor:
-        """Return the mean over the pairs of each set of products of rows [c, d]: [m, d]."""
-        k = sets.shape[1]
-        total, squares = embedding_bag(sets, row, mode="sum"), embedding_bag(sets, row**2, mode="sum")
-        return total.square_().sub_(squares).div_(max(k * (k - 1), 1))
+        return out if self.effects is None else out + embedding_bag(sets, self.effects, mode="sum")
 
     def _whole_cell(self, sets: Tensor, sums: Tensor | None) -> Tensor:
         """Return z_S [m, d]."""
@@ -154,15 +171,10 @@ class SetTables:
             beta = self.combined.of_keys(sets, lse, gene)
             own = embedding(sets, self.delta).view(m, k, *shared.shape[1:])
             return shared.add_((beta.unsqueeze(-1) * own).sum(1)).flatten(1)
-        summary = self.head.summary
-        assert summary is not None
-        if summary.how in ADDITIVE:
-            asked = embedding_bag(sets, self.asked, mode="sum" if summary.how == "sum" else "mean")
-        else:
-            asked = self._product(self.asked, sets)
         split = self.head.by_head
+        asked = self.head.scaled(self.head.query(self.asked(sets)))
         z = perturbation_attention(
-            self.head.scaled(self.head.query(asked)), split(self.cell.keys), split(self.cell.values),
+            asked, split(self.cell.keys), split(self.cell.values),
             gene.reshape(-1), torch.arange(0, m * k + 1, k), split(embedding(sets.reshape(-1), self.delta)),
         )  # fmt: skip
         return z.transpose(0, 1).flatten(1)
@@ -191,6 +203,7 @@ class SetTables:
     def _relations(self, at: Tensor) -> Tensor:
         c, relations = len(self.members.gene), self.head.relations
         assert relations is not None
+        assert self.part is not None
         left, right = self.members.gene[at // c], self.members.gene[at % c]
         i, j = left.numpy(), right.numpy()
         alike, traits = (torch.from_numpy(x) for x in (self.part.similar(i, j), self.part.traits_of(i, j)))

@@ -160,7 +160,7 @@ class HeadConfig:
         Whether the relations between the genes of S are read out: edge weights, similarity of features and of
         positions in the graphs, and the logits of the regularised attention heads.
     additive : bool
-        Whether the additive model, fitted to what may be seen, is added to the output; it needs evidence.
+        Whether the additive model, fitted to what may be seen, is added to the output.
     smallest : bool
         Whether the output starts from the smallest value measured for a mutant less one gene, where there is
         one: under flux balance, growth is never above it. It needs evidence.
@@ -218,9 +218,14 @@ class CellTransformerConfig:
     trees: TreesConfig = field(default_factory=TreesConfig)
 
     @property
+    def reads_measurements(self) -> bool:
+        """Whether training measurements are an input: evidence, or the additive model fitted to them."""
+        return self.evidence.tokens > 0 or self.head.additive
+
+    @property
     def needs_similarity(self) -> bool:
-        """Whether the model reads how alike genes are."""
-        return self.evidence.tokens > 0 or self.head.relations
+        """Whether the model asks an `EvidenceIndex`, which takes how alike genes are."""
+        return self.reads_measurements or self.head.relations
 
 
 SUMMARIES = ("mean", "sum", "product", "set_attention")

@@ -160,7 +160,7 @@ class PerturbationHead(nn.Module):
                 token_dropout=evidence.dropout,
             )
         self.additive, self.smallest = None, self.evidence is not None and head.smallest
-        if self.evidence is not None and head.additive:
+        if channels and head.additive:
             self.additive = nn.Parameter(torch.ones(len(outputs)))
         if self.additive is not None or self.smallest:
             scalar = torch.tensor([float(output.form == "scalar") for output in outputs])
@@ -242,7 +242,7 @@ class PerturbationHead(nn.Module):
             If the batch has no evidence, and the head reads it.
         """
         tokens, parts = mutants.evidence, {}
-        if tokens is None and (self.relations or self.evidence):
+        if tokens is None and (self.relations or self.evidence or self.additive is not None):
             raise ConfigError(
                 "no evidence was looked up for these mutants: give the batch the tokens of an EvidenceIndex"
             )

@@ -43,7 +43,8 @@ class EvidenceSizes:
     Attributes
     ----------
     tokens, two : int
-        Tokens per query one edit and two edits away.
+        Tokens per query one edit and two edits away. Without ``tokens`` nothing is looked up among the
+        measurements: all that they tell is the additive model.
     neighbours : int
         Neighbours per gene whose statistics are read.
     replacements : int
@@ -100,6 +101,7 @@ class EvidenceIndex:
         self.words = gene_words(similarity.genes)
         self.keys = keys_of(table.gene, table.offsets, self.words)
         self.near = similarity.near
+        self.looks_up = self.sizes.tokens > 0
         self._measured, first, of = np.unique(self.keys, return_index=True, return_inverse=True)
         self._parts: dict[int, EvidencePart] = {}
         self.effects = effects
@@ -142,9 +144,11 @@ class EvidenceIndex:
         """Return the evidence of every mutant asked about; measured values in it are not read.
 
         A mutant whose gene set was measured is answered without the records of the tenth of the sets it is
-        in.
+        in. The additive model alone, in which one record hardly counts, is that of all records.
         """
         gene, offsets, condition = arrays(asked)
+        if not self.looks_up:
+            return self.part().tokens_of(gene, offsets, condition)
         keys = keys_of(gene, offsets, self.words)
         at = np.minimum(np.searchsorted(self._measured, keys), max(len(self._measured) - 1, 0))
         measured = self._measured[at] == keys if len(self._measured) else np.zeros(len(keys), bool)
@@ -219,7 +223,13 @@ class EvidencePart:
     """Lookup in one set of measurements; made by `EvidenceIndex.part`."""
 
     def __init__(self, index: EvidenceIndex, measured: MeasuredSets) -> None:
-        self.index, self.measured = index, measured
+        self.index = index
+        self.effects = np.zeros((measured.n, measured.phenotypes), np.float32)
+        if index.sizes.additive:
+            self.effects = additive_effects(measured)
+        if not index.looks_up:
+            measured = MeasuredSets(measured.mutants.take([]), measured.n, measured.phenotypes)
+        self.measured = measured
         self.profiles = measured.profiles
         n = index.similarity.genes
         # Few genes in many sets have long profiles, and few products.
@@ -244,9 +254,6 @@ class EvidencePart:
         index.run(pieces, work)
         self.known = np.isfinite(measured.value).astype(np.float32)
         self.filled = np.where(self.known > 0, measured.value, 0).astype(np.float32)
-        self.effects = np.zeros((n, measured.phenotypes), np.float32)
-        if index.sizes.additive:
-            self.effects = additive_effects(measured)
         p = measured.phenotypes
         count, total, positive = (measured.statistics[:, i * p : (i + 1) * p] for i in range(3))
         self.statistics = np.concatenate(

@@ -63,12 +63,10 @@ class MeasuredSets:
     condition : int64 [m]
     orders : bool [largest order + 1]
         Whether any mutant has so many genes.
-    statistics : float32 [n, 3 p]
-        Per gene and phenotype, of the mutants with that gene: number, sum and share of positive values.
 
     Notes
     -----
-    Building costs O(e log e).
+    Building costs O(e log e), and what finds mutants as much again when it is first asked.
     """
 
     def __init__(self, table: MutantTable, n: int, phenotypes: int) -> None:
@@ -93,18 +91,35 @@ class MeasuredSets:
             self.value = (total / count).reshape(-1, phenotypes).astype(np.float32)
         self.keys = keys[first]
         self.orders = np.bincount(self.mutants.order, minlength=1) > 0
-        self.whole = Buckets(self.keys)
-        entries = self.mutants
-        with np.errstate(over="ignore"):
-            self.less = Buckets(self.keys[entries.row] - self.words[entries.gene])
-        self.entry_row = entries.row[self.less.order]
-        self.entry_gene = entries.gene[self.less.order]
-        self.statistics = self._statistics()
 
     def __len__(self) -> int:
         return len(self.mutants)
 
-    def _statistics(self) -> NDArray[np.float32]:
+    @cached_property
+    def whole(self) -> Buckets:
+        """Mutants by their gene sets."""
+        return Buckets(self.keys)
+
+    @cached_property
+    def less(self) -> Buckets:
+        """Mutants by their gene sets less each gene; its entries have these rows and genes [Σk]."""
+        entries = self.mutants
+        with np.errstate(over="ignore"):
+            return Buckets(self.keys[entries.row] - self.words[entries.gene])
+
+    @cached_property
+    def entry_row(self) -> NDArray[np.int64]:
+        """Mutant of each entry of ``less``."""
+        return self.mutants.row[self.less.order]
+
+    @cached_property
+    def entry_gene(self) -> NDArray[np.int64]:
+        """Gene that each entry of ``less`` lacks."""
+        return self.mutants.gene[self.less.order]
+
+    @cached_property
+    def statistics(self) -> NDArray[np.float32]:
+        """Number, sum and share of positive values of the mutants with each gene [n, 3 p]."""
         known = np.isfinite(self.value)
         value = np.where(known, self.value, 0)
         stack = np.concatenate([known, value, value > 0], axis=1).astype(np.float32)

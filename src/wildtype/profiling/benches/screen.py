@@ -1,8 +1,7 @@
-"""What a screen costs per mutant: all sets of so many candidates, with z_S over all genes and every readout
-that needs no evidence.
+"""What a screen costs per mutant: all sets of so many candidates, with z_S over all genes and every readout.
 
-* product: the mean of the genes' own queries asks (``model.head.summary=own_queries``), so that attention is
-  a product of matrices;
+* product: the mean of the genes' own queries asks (``model.head.summary=own_queries``), so that attention
+  over all genes is a product of matrices;
 * sum: the normalised sum over the set asks, so that attention is computed set by set;
 * one by one: the same two models as they predict any table of mutants.
 
@@ -27,8 +26,10 @@ from wildtype.profiling.machine import machine
 
 if TYPE_CHECKING:
     from wildtype.inference.predictor import Predictor
+    from wildtype.models.cell_transformer.config import HeadConfig
     from wildtype.organism import Organism
 
+MEASURED = 20_000  # pairs, to which the additive model is fitted
 ASKS = {"product": "own_queries", "sum": "sum"}
 
 
@@ -41,6 +42,7 @@ def bench_screen(
     order: int = 3,
     width: int = 64,
     heads: int = 4,
+    direct: str = "sum,product,set_attention",
     pieces: int = 5,
     seed: int = 0,
     reference: bool = True,
@@ -56,6 +58,8 @@ def bench_screen(
         c and k: all sets of k candidates are the screen.
     width, heads : int
         d, and H of the cross-attention.
+    direct : str
+        Summaries of S that reach the output directly, with commas between them.
     pieces : int
         Pieces of 65,536 mutants that are asked.
     seed : int
@@ -66,6 +70,7 @@ def bench_screen(
     from wildtype.inference.screening.constraints import Constraints
     from wildtype.inference.screening.designs import Combinations
     from wildtype.inference.screening.stream import Asker, Screen
+    from wildtype.models.cell_transformer.config import HeadConfig
     from wildtype.seeds import generator
 
     draw = generator(seed, "bench screen")
@@ -78,7 +83,8 @@ def bench_screen(
     chosen = np.sort(draw.choice(screen.pieces, min(pieces, screen.pieces), replace=False))
     found: dict[str, dict[str, float]] = {}
     for name, summary in ASKS.items():
-        predictor = _predictor(organism, summary, width, heads, seed)
+        head = HeadConfig(summary=summary, heads=heads, direct=direct.split(","))
+        predictor = _predictor(organism, head, width, seed)
         predictor.predict([[organism.genes.names[0]] * 1])  # the wild type is encoded now
         start = time.perf_counter()
         asker = Asker(predictor, screen)
@@ -99,7 +105,7 @@ def bench_screen(
         "machine": machine(),
         "problem": {
             "nodes": nodes, "relations": relations, "edges": edges, "candidates": candidates, "order": order,
-            "width": width, "heads": heads, "pieces": len(chosen), "seed": seed,
+            "width": width, "heads": heads, "direct": direct, "pieces": len(chosen), "seed": seed,
             "mutants in all": screen.design.count,
         },
         **found,
@@ -136,19 +142,19 @@ def _organism(nodes: int, relations: int, edges: int, draw: np.random.Generator)
     return Organism("synthetic", names, graphs)
 
 
-def _predictor(organism: Organism, summary: str, width: int, heads: int, seed: int) -> Predictor:
+def _predictor(organism: Organism, head: HeadConfig, width: int, seed: int) -> Predictor:
     """Return a predictor with random weights, which says something of every mutant."""
     import torch
 
     from wildtype.inference.predictor import Predictor
-    from wildtype.models.cell_transformer.config import CellTransformerConfig, EvidenceConfig, HeadConfig
+    from wildtype.models.cell_transformer.config import CellTransformerConfig, EvidenceConfig
     from wildtype.models.cell_transformer.model import CellTransformer
     from wildtype.models.checkpoint import Checkpoint
     from wildtype.models.interface import organism_tensors
     from wildtype.models.known import Known
     from wildtype.mutants import MutantTable
     from wildtype.mutants.evidence.similarity import GeneSimilarity
-    from wildtype.seeds import derive
+    from wildtype.seeds import derive, generator
 
     n = len(organism.genes)
     similarity = GeneSimilarity.of(organism)
@@ -157,7 +163,7 @@ def _predictor(organism: Organism, summary: str, width: int, heads: int, seed: i
         width=width,
         layers=1,
         features=False,
-        head=HeadConfig(summary=summary, heads=heads, additive=False),
+        head=head,
         evidence=EvidenceConfig(tokens=0),
     )
     model = CellTransformer(
@@ -165,6 +171,10 @@ def _predictor(organism: Organism, summary: str, width: int, heads: int, seed: i
         channels=len(similarity.channels), traits=len(similarity.trait_names),
     )  # fmt: skip
     model.head.largest_order.fill_(3)
+    draw = generator(seed, "measured pairs")
+    measured = MutantTable.from_matrix(
+        [draw.choice(n, 2, replace=False) for _ in range(MEASURED)], value=draw.normal(size=MEASURED)
+    )
     unknown = np.full(n, np.nan, np.float32)
     return Predictor(
         Checkpoint(
@@ -178,8 +188,8 @@ def _predictor(organism: Organism, summary: str, width: int, heads: int, seed: i
             relations=list(organism.graphs),
             known=Known(
                 ("tau",),
-                MutantTable.from_sets([]),
-                np.zeros(0, np.uint8),
+                measured,
+                np.zeros(len(measured), np.uint8),
                 unknown,
                 unknown,
                 np.zeros(n, bool),
