@@ -5,7 +5,10 @@ A comment on the line before a block says what becomes of it in the tests:
     <!-- run -->                                       every command is executed, as it stands
     <!-- run: screen; train + training.epochs=1; not run: needs a cluster -->
                                                        these are, the second with further words
-    <!-- not run: needs the publishers' files -->      none is
+    <!-- run: predict; with files: train; data sources; not run: hours -->
+                                                       the second and third where there is a folder of
+                                                       publishers' files, trainings in little
+    <!-- not run: needs a cluster -->                  none is
     <!-- file: gpu.yaml -->                            the block is a file that commands read
 
 ``<!-- page not run: … -->`` at the top of a page stands for its blocks without a comment. Commands that are
@@ -16,12 +19,12 @@ from __future__ import annotations
 
 import re
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-COMMENT = re.compile(r"<!-- (page not run|not run|run|file)(?:: (.+))? -->")
+COMMENT = re.compile(r"<!-- (page not run|not run|run|with files|file)(?:: (.+))? -->")
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,8 @@ class Mark:
     ----------
     runs : dict or None
         Further words, by the command that is executed; None: every command is, as it stands.
+    with_files : dict
+        The same of commands that are executed where there are publishers' files.
     reason : str
         Why the others are not executed.
     file : str
@@ -39,14 +44,21 @@ class Mark:
     """
 
     runs: dict[str, list[str]] | None = field(default_factory=dict)
+    with_files: dict[str, list[str]] = field(default_factory=dict)
     reason: str = ""
     file: str = ""
 
-    def words(self, command: str) -> list[str] | None:
+    def words(self, command: str, *, with_files: bool = False) -> list[str] | None:
         """Return the further words that a command is executed with; None where it is not executed."""
-        if self.runs is None:
+        runs = self.with_files if with_files else self.runs
+        if runs is None:
             return []
-        return next((more for name, more in self.runs.items() if f"{command} ".startswith(f"{name} ")), None)
+        return next((more for name, more in runs.items() if f"{command} ".startswith(f"{name} ")), None)
+
+    @property
+    def named(self) -> list[str]:
+        """Commands that the mark names."""
+        return [*(self.runs or {}), *self.with_files]
 
 
 @dataclass(frozen=True)
@@ -73,18 +85,20 @@ def read_mark(line: str) -> Mark | None:
     verb, rest = found[1], found[2] or ""
     if verb == "file":
         return Mark(file=rest)
-    if verb != "run":
+    if verb in ("not run", "page not run"):
         return Mark(reason=rest)
     if not rest:
         return Mark(runs=None)
-    runs, reason = {}, ""
+    mark, reason, files = Mark(), "", verb == "with files"
+    assert mark.runs is not None
     for part in rest.split("; "):
         if part.startswith("not run: "):
             reason = part.removeprefix("not run: ")
-        else:
-            name, _, more = part.partition(" + ")
-            runs[name] = more.split()
-    return Mark(runs, reason)
+            continue
+        files = files or part.startswith("with files: ")
+        name, _, more = part.removeprefix("with files: ").partition(" + ")
+        (mark.with_files if files else mark.runs)[name] = more.split()
+    return replace(mark, reason=reason)
 
 
 def blocks(page: Path) -> list[Block]:

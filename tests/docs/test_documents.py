@@ -32,7 +32,9 @@ def test_every_block_says_what_becomes_of_it() -> None:
     for block in CODE:
         assert block.language in ("console", "python"), f"{block.place}: call it console"
         assert block.mark is not None, f"{block.place}: say run, or why it is not run"
-        assert block.mark.runs != {} or block.mark.reason, f"{block.place}: say why it is not run"
+        assert block.mark.runs is None or block.mark.named or block.mark.reason, (
+            f"{block.place}: say why it is not run"
+        )
 
 
 @pytest.fixture(scope="module")
@@ -60,13 +62,17 @@ def test_commands_exist(commands: list[tuple[Block, list[str]]], folder: Path) -
 
 def test_what_is_run_stands_in_its_block(commands: list[tuple[Block, list[str]]]) -> None:
     for block in CODE:
-        if block.language == "console" and block.mark is not None and block.mark.runs:
+        if block.language == "console" and block.mark is not None and block.mark.named:
             lines = [
                 " ".join(words[1:]) for one, words in commands if one is block and words[0] == "wildtype"
             ]
-            for name in block.mark.runs:
+            for name in block.mark.named:
                 assert any(f"{line} ".startswith(f"{name} ") for line in lines), f"{block.place}: {name}"
-            left = [line for line in lines if block.mark.words(line) is None]
+            left = [
+                line
+                for line in lines
+                if block.mark.words(line) is None and block.mark.words(line, with_files=True) is None
+            ]
             assert not left or block.mark.reason, f"{block.place}: say why {left[0]} is not run"
 
 
@@ -140,6 +146,15 @@ def test_marks_are_read() -> None:
     assert mark.words("train") == ["training.epochs=1", "seed=2"]
     assert mark.words("data show") is None
     assert mark.reason == "needs a cluster"
+    both = read_mark("<!-- run: predict; with files: train + seed=2; data sources; not run: hours -->")
+    assert both is not None
+    assert (both.runs, both.with_files) == ({"predict": []}, {"train": ["seed=2"], "data sources": []})
+    assert both.words("train data=a", with_files=True) == ["seed=2"]
+    assert both.words("train data=a") is None
+    assert both.reason == "hours"
+    only = read_mark("<!-- with files: train -->")
+    assert only is not None
+    assert (only.runs, only.named) == ({}, ["train"])
     assert read_mark("<!-- a remark -->") is None
 
 

@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from unittest import mock
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import wildtype as package
@@ -37,6 +39,8 @@ NAMES = ("SGS1", "SRS2", "CDC28", "CLN2", "PDR5")
 SMALL = ["model.width=14", "model.heads=7", "model.layers=1", "model.head.heads=2", "model.table=false",
          "model.trees.bags=0", "training.epochs=1", "baselines=[mean]", "run.progress=false",
          "run.replicates=20"]  # fmt: skip
+LITTLE = ["data.rows=4000", "training.epochs=1", "training.threads=1", "model.trees.bags=0",
+          "baselines=[mean]", "run.progress=false", "run.replicates=20"]  # fmt: skip
 READERS_FILES = {
     "plan.csv": "genes\nSGS1;SRS2\nCDC28:reduced;CLN2\n",
     "own.csv": "genes,value\nSGS1;CLN2,-0.1\nSRS2;PDR5,0.05\n",
@@ -109,6 +113,31 @@ def test_commands_run(block: Block, place: Path) -> None:
             assert said.returncode == 0, f"{block.place}: {' '.join(words)}: {said.stderr}"
             done += 1
     assert done
+
+
+@pytest.mark.real
+def test_commands_run_with_publishers_files(
+    mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One page after the other, as a reader would who has the files; trainings in little."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WILDTYPE_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "FOLDER").symlink_to(mirror)
+    vectors = np.random.default_rng(0).normal(size=(40, 4))
+    genes = pd.Index([f"YAL{i:03d}{strand}" for i in range(1, 21) for strand in "WC"], name="gene")
+    pd.DataFrame(vectors, genes, ["a", "b", "c", "d"]).reset_index().to_parquet("esm2.parquet")
+    done = 0
+    for block in BLOCKS:
+        if block.mark is None or not block.mark.with_files:
+            continue
+        for _, words in called([block], tmp_path):
+            more = block.mark.words(" ".join(words[1:]), with_files=True)
+            if words[0] == "wildtype" and more is not None:
+                little = LITTLE if words[1] == "train" else []
+                said = wildtype(*words[1:], *little, *more)
+                assert said.returncode == 0, f"{block.place}: {' '.join(words)}: {said.stderr}"
+                done += 1
+    assert done > 12
 
 
 @pytest.mark.parametrize("block", [b for b in MARKED if b.language == "python"], ids=lambda b: b.place)
