@@ -91,7 +91,8 @@ class SetTables:
         self.outputs = len(head.outputs.place)
         self.part = None if evidence is None else evidence.part()
         self.effects = None
-        if head.additive is not None and self.part is not None:
+        if head.additive is not None:
+            assert self.part is not None  # the model was made with channels of similarity
             effects = torch.from_numpy(self.part.effects)[members.gene, : self.outputs]
             self.effects = head.additive * effects * head.scalar
         self.summaries: list[tuple[Summaries, Tensor]] = []
