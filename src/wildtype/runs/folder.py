@@ -99,6 +99,7 @@ def claim(config: TrainConfig, fingerprint: str) -> Path:
     if config.run.resume:
         if not (folder / MARK).is_file():
             raise CheckpointError(f"there is no run to resume in {str(folder)!r}: check run.folder")
+        sweep(folder)
         return folder
     if folder.exists() and not folder.is_dir():
         raise OutputError(
@@ -113,8 +114,18 @@ def claim(config: TrainConfig, fingerprint: str) -> Path:
                 f"or run.resume=true"
             )
         clear(folder)
+        sweep(folder)
     write_json(folder / MARK, {"fingerprint": fingerprint, "settings": settings_of(config)})
     return folder
+
+
+def sweep(folder: Path) -> None:
+    """Remove what a killed run had half written, or had replaced and not removed yet."""
+    for path in [*folder.rglob(".*.part")]:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def clear(folder: Path) -> None:
