@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from wildtype.cli.main import main
-from wildtype.phenotypes.records import Publication
+from wildtype.datasets.records import Publication
 from wildtype.sources import publishers as registry
 from wildtype.sources.fetch import RECORD
 from wildtype.sources.publisher import Publisher, RemoteFile

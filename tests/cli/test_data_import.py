@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_data_fetch import Run, runner
-from tests.sources.own.tables import write, yeast
+from tests.sources.user_tables.tables import write, yeast
 from wildtype.organism.storage import save_organism
 from wildtype.sources.catalogue import further_datasets, load_dataset, organism_folder
 

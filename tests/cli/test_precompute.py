@@ -12,10 +12,10 @@ import pytest
 from tests.command import wildtype
 from tests.tiny import tiny_dataset
 from wildtype.cli.data.estimate import human_bytes, human_seconds, load
+from wildtype.datasets.storage import save_dataset
 from wildtype.mutants.cell_graph import CellGraph
 from wildtype.mutants.precomputed import PrecomputedMasks
 from wildtype.organism.storage import save_organism
-from wildtype.phenotypes.storage import save_dataset
 from wildtype.sources.catalogue import dataset_folder, organism_folder
 
 

@@ -16,9 +16,9 @@ from omegaconf.errors import OmegaConfBaseException
 
 from tests.docs.pages import ROOT, Block, shell_commands
 from wildtype.cli.main import app
-from wildtype.config.compose import GROUPS, SETTINGS, compose, known
 from wildtype.errors import WildtypeError
-from wildtype.runs.presets import read_preset, split_prefix
+from wildtype.experiments.settings.compose import GROUPS, SETTINGS, compose, known
+from wildtype.experiments.slurm_presets import read_preset, split_prefix
 
 OWN_DATA = {"my", "traits", "xga"}
 """Names that the documents use for data of the reader's own."""

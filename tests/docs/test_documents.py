@@ -11,9 +11,9 @@ import pytest
 
 from tests.docs.commands import called, check, check_settings, command_line, write_files
 from tests.docs.pages import PAGES, ROOT, Block, blocks, read_mark, shell_commands
-from wildtype.config.compose import known_keys
-from wildtype.config.schema import TrainConfig
 from wildtype.errors import WildtypeError
+from wildtype.experiments.settings.compose import known_keys
+from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.models.registry import MODELS, config_class
 
 BLOCKS = [block for page in PAGES for block in blocks(page)]

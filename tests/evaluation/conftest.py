@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from wildtype.datasets import Dataset, Phenotype
 from wildtype.mutants import MutantTable
 from wildtype.organism import GeneIndex, Organism
-from wildtype.phenotypes import Dataset, Phenotype
 
 Factory = Callable[..., Dataset]
 

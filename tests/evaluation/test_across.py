@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from wildtype.datasets import Dataset, Phenotype
 from wildtype.errors import DatasetError
 from wildtype.evaluation.across import evaluate_across
 from wildtype.evaluation.bootstrap import bootstrap_weights, find_clusters, interval
 from wildtype.evaluation.compare import Comparison, evaluate_predictions
 from wildtype.mutants import MutantTable
 from wildtype.organism import GeneIndex, Organism
-from wildtype.phenotypes import Dataset, Phenotype
 
 GENES = 40
 

@@ -10,6 +10,8 @@ import torch
 
 from tests.tiny import similar_genes, tiny_organism
 from wildtype.errors import ConfigError
+from wildtype.evidence.lookup import EvidenceIndex
+from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.models.cell_transformer.config import (
     CellTransformerConfig,
     EvidenceConfig,
@@ -22,8 +24,6 @@ from wildtype.models.interface import OrganismTensors, organism_tensors
 from wildtype.models.organism_storage import from_tensors, to_tensors
 from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
-from wildtype.mutants.evidence.lookup import EvidenceIndex
-from wildtype.mutants.evidence.similarity import GeneSimilarity
 
 N = 24
 SIMILARITY = similar_genes(N)

@@ -16,11 +16,11 @@ import pytest
 
 from tests.sources.server import Page, Server, serving
 from tests.tiny import tiny_dataset, tiny_organism
+from wildtype.datasets.records import Publication
+from wildtype.datasets.storage import save_dataset
 from wildtype.errors import OutputError, SourceError
 from wildtype.files import alone, cache_dir
 from wildtype.organism.storage import save_organism
-from wildtype.phenotypes.records import Publication
-from wildtype.phenotypes.storage import save_dataset
 from wildtype.sources import fetch as fetching
 from wildtype.sources import publishers as registry
 from wildtype.sources.download import INCOMING, Transport

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_data_fetch import Run, runner
-from tests.sources.own.tables import yeast
+from tests.sources.user_tables.tables import yeast
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.records import PhenotypeDefinition, Publication, Study
+from wildtype.datasets.stages.policies import Policies
+from wildtype.datasets.store import Query, Store, store_path
 from wildtype.errors import DatasetError
 from wildtype.organism.storage import save_organism
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.records import PhenotypeDefinition, Publication, Study
-from wildtype.phenotypes.stages.policies import Policies
-from wildtype.phenotypes.store import Query, Store, store_path
 from wildtype.sources.catalogue import load_dataset, organism_folder
 from wildtype.sources.queried import dataset_from_query
 

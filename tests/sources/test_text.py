@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wildtype.datasets.reading import Reading
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.text import (
     AMBIGUOUS,
     UNKNOWN,

@@ -14,15 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from tests.runs.test_models import NAMES, SMALL
+from tests.experiments.test_models import NAMES, SMALL
 from tests.tiny import tiny_dataset
-from wildtype.config.compose import compose
 from wildtype.errors import ConfigError
+from wildtype.experiments.data import prepare
+from wildtype.experiments.run import train
+from wildtype.experiments.settings.compose import compose
+from wildtype.experiments.setup import build, loaders
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.loader import MutantLoader
-from wildtype.runs.data import prepare
-from wildtype.runs.run import train
-from wildtype.runs.setup import build, loaders
 from wildtype.training.parts import Share, known_targets, parts
 from wildtype.training.task import FitTask
 from wildtype.training.world import World, world

@@ -15,9 +15,9 @@ import pytest
 import wildtype as wt
 from tests.tiny import tiny_dataset
 from tests.training.test_parts import words
-from wildtype.config.compose import compose
-from wildtype.runs.run import train
-from wildtype.runs.stored import Run
+from wildtype.experiments.run import train
+from wildtype.experiments.settings.compose import compose
+from wildtype.experiments.stored import Run
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]

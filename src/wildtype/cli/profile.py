@@ -33,10 +33,10 @@ def run(
     slurm: Slurm = False, preset: PresetFile = "", prefix: Prefix = "", dry_run: DryRun = False,
 ) -> None:  # fmt: skip
     """Some steps of a training run, cut short after each part: what data, transfer, model and sync cost."""
-    from wildtype.config.compose import compose
+    from wildtype.experiments.settings.compose import compose
 
     config = compose(settings or [])
-    from wildtype.runs.profile import check_counts, chosen_modes, profile_folder, profile_run
+    from wildtype.experiments.profile import check_counts, chosen_modes, profile_folder, profile_run
 
     chosen, room = chosen_modes(modes), profile_folder(folder)
     check_counts(steps=steps)
@@ -70,10 +70,10 @@ def step(
     slurm: Slurm = False, preset: PresetFile = "", prefix: Prefix = "", dry_run: DryRun = False,
 ) -> None:  # fmt: skip
     """Whole training steps on one batch: mean, median and 95th percentile, phase by phase."""
-    from wildtype.config.compose import compose
+    from wildtype.experiments.settings.compose import compose
 
     config = compose(settings or [])
-    from wildtype.runs.profile import check_counts, profile_folder, profile_step
+    from wildtype.experiments.profile import check_counts, profile_folder, profile_step
 
     room = profile_folder(folder)
     check_counts(steps=steps)
@@ -121,12 +121,12 @@ def trace(
     slurm: Slurm = False, preset: PresetFile = "", prefix: Prefix = "", dry_run: DryRun = False,
 ) -> None:  # fmt: skip
     """A window of steps under torch's profiler: operators, gaps, reads and the lines that cause them."""
-    from wildtype.config.compose import compose
+    from wildtype.experiments.settings.compose import compose
 
     config = compose(settings or [])
     if submitted(slurm, preset, prefix, dry_run):
         return
-    from wildtype.runs.profile import profile_python_lines, profile_trace
+    from wildtype.experiments.profile import profile_python_lines, profile_trace
 
     if python_lines:
         lines = profile_python_lines(config)
@@ -151,12 +151,12 @@ def pipelines(
     slurm: Slurm = False, preset: PresetFile = "", prefix: Prefix = "", dry_run: DryRun = False,
 ) -> None:  # fmt: skip
     """Five representations of a dataset's mutants, and the models that they feed."""
-    from wildtype.config.compose import compose
+    from wildtype.experiments.settings.compose import compose
 
     configs = [compose([*(settings or []), f"model={name}"]) for name in models.split(",")]
     if submitted(slurm, preset, prefix, dry_run):
         return
-    from wildtype.runs.profile import profile_pipelines
+    from wildtype.experiments.profile import profile_pipelines
 
     report = profile_pipelines(configs[0], configs[1:], batches=batches, seconds=seconds, reference=reference)
     if json:
@@ -177,7 +177,7 @@ def scaling(
     slurm: Slurm = False, preset: PresetFile = "", prefix: Prefix = "", dry_run: DryRun = False,
 ) -> None:  # fmt: skip
     """Cost of a training step against mutants, genes, edges and perturbed genes, on random organisms."""
-    from wildtype.config.compose import compose
+    from wildtype.experiments.settings.compose import compose
 
     config = compose(settings or [])
     if submitted(slurm, preset, prefix, dry_run):
@@ -213,12 +213,12 @@ def estimate(
     slurm: Slurm = False, preset: PresetFile = "", prefix: Prefix = "", dry_run: DryRun = False,
 ) -> None:  # fmt: skip
     """Seconds per epoch, memory and disk of a run, from its first twenty steps; an error if it cannot fit."""
-    from wildtype.config.compose import compose
+    from wildtype.experiments.settings.compose import compose
 
     config = compose(settings or [])
     if submitted(slurm, preset, prefix, dry_run):
         return
-    from wildtype.runs.estimate import estimate_run, refuse
+    from wildtype.experiments.estimate import estimate_run, refuse
 
     found = estimate_run(config)
     if json:

@@ -28,7 +28,7 @@ def command(
 
     from rich.table import Table
 
-    from wildtype.runs.reproduce import reproduce
+    from wildtype.experiments.reproduce import reproduce
 
     with TemporaryDirectory(prefix="wildtype-") if folder is None else nullcontext(folder) as target:
         found = reproduce(

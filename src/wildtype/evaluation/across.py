@@ -19,7 +19,7 @@ from wildtype.evaluation.compare import Comparison, compare_bound
 from wildtype.evaluation.metrics import Bound, Floats, Statistic, bind
 
 if TYPE_CHECKING:
-    from wildtype.phenotypes import Dataset
+    from wildtype.datasets import Dataset
 
 AVERAGED = ("pearson", "pearson_by_condition", "spearman", "r2", "auroc_strong", "average_precision")
 """Metrics that mean the same whatever the phenotype; squared errors are in units of their own."""

@@ -28,8 +28,8 @@ from wildtype.evaluation.retrieval import retrieval_estimates
 from wildtype.files import finite
 
 if TYPE_CHECKING:
+    from wildtype.datasets import Dataset
     from wildtype.mutants import MutantTable
-    from wildtype.phenotypes import Dataset
 
 NETWORKS = ("cell_transformer", "dango", "difference_gnn")
 """Models that are no baselines unless ``evaluate_predictions`` is told which are."""

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.query_pairs import query_strains, strain_of_rows
 from wildtype.errors import DatasetError
 from wildtype.evaluation.bootstrap import Estimate, bootstrap, clusters_for, find_clusters, interval
 from wildtype.evaluation.metrics import Floats, Undefined, mse_statistic, pearson_statistic
 from wildtype.evaluation.noise import NoiseGuide, guide
 from wildtype.mutants import MutantTable
-from wildtype.phenotypes.query_pairs import query_strains, strain_of_rows
 
 if TYPE_CHECKING:
     import pandas as pd

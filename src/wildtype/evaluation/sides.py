@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wildtype.datasets.draws import count_genes
 from wildtype.models.known import PARTS, Known
-from wildtype.phenotypes.draws import count_genes
 
 SIDES = PARTS[:3]
 

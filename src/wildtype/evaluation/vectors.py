@@ -19,14 +19,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from wildtype.datasets.codes import joint
+from wildtype.datasets.dataset import Dataset, Phenotype
 from wildtype.errors import DatasetError
 from wildtype.evaluation.compare import Comparison, evaluate_predictions
 from wildtype.evaluation.metrics import Undefined, pearson_statistic
-from wildtype.phenotypes.codes import joint
-from wildtype.phenotypes.dataset import Dataset, Phenotype
 
 if TYPE_CHECKING:
-    from wildtype.phenotypes.scaling import LabelScaler
+    from wildtype.datasets.scaling import LabelScaler
 
 Floats = NDArray[np.float64]
 GENES_SHOWN = 300

@@ -15,12 +15,12 @@ import numpy as np
 import torch
 
 from wildtype.errors import CheckpointError, ConfigError
+from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.models.cell_transformer.config import CellTransformerConfig
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.interface import organism_tensors
 from wildtype.models.known import Known
 from wildtype.mutants import MutantTable
-from wildtype.mutants.evidence.similarity import GeneSimilarity
 from wildtype.organism import GeneFeatures, Organism
 from wildtype.organism.feature_scaling import FeatureScaling
 

@@ -36,6 +36,7 @@ from safetensors.torch import load_file
 from scipy.special import expit
 
 from wildtype.errors import CheckpointError, ConfigError, GeneSetError, reason_of
+from wildtype.evidence.lookup import EvidenceIndex
 from wildtype.files import content_hash, sha256_of_file, write_json, write_tensors, write_text, writing_folder
 from wildtype.models.cell_transformer.head import MAX_ORDER
 from wildtype.models.ensemble import Ensemble
@@ -49,7 +50,6 @@ from wildtype.models.validation_rows import FILE as CALIBRATION
 from wildtype.models.validation_rows import ValidationRows
 from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
-from wildtype.mutants.evidence.lookup import EvidenceIndex
 from wildtype.mutants.identity import grouping
 from wildtype.mutants.storage import read_table, save_table
 from wildtype.organism import Coordinates, GeneIndex

@@ -16,10 +16,10 @@ from scipy import sparse
 from torch import Tensor, nn
 
 from wildtype.errors import ConfigError
+from wildtype.evidence.lookup import EvidenceIndex
+from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.cell_graph import CellGraph
-from wildtype.mutants.evidence.lookup import EvidenceIndex
-from wildtype.mutants.evidence.similarity import GeneSimilarity
 from wildtype.nn.sparse import SparseOperator
 from wildtype.organism import GeneGraphs, Organism
 

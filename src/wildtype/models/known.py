@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from wildtype.errors import ConfigError
+from wildtype.evidence.effects import KnockoutEffects
+from wildtype.evidence.lookup import EvidenceIndex, EvidenceSizes
 from wildtype.models.cell_transformer.config import CellTransformerConfig
 from wildtype.models.interface import MetabolismTensors, OrganismTensors
 from wildtype.mutants import MutantTable
-from wildtype.mutants.evidence.effects import KnockoutEffects
-from wildtype.mutants.evidence.lookup import EvidenceIndex, EvidenceSizes
 from wildtype.nn.sparse import SparseOperator
 from wildtype.nn.threads import loops
 from wildtype.organism import Coordinates

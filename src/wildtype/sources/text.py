@@ -18,9 +18,9 @@ from types import EllipsisType
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.reading import Reading
 from wildtype.errors import AmbiguousGeneError, MissingFileError, SourceError, reason_of, shown
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.reading import Reading
 
 MAX_BYTES = 2 << 30
 """Largest uncompressed size that is read; a larger file is damaged or hostile."""

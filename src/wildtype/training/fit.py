@@ -28,8 +28,8 @@ from wildtype.errors import ConfigError
 from wildtype.models.interface import Model, OrganismTensors, Output
 from wildtype.mutants import MutantTable
 from wildtype.mutants.loader import Batches, MutantLoader
+from wildtype.training.best_checkpoint import Keeper, restore_optimizer
 from wildtype.training.config import TrainingConfig
-from wildtype.training.keeper import Keeper, restore_optimizer
 from wildtype.training.parts import shared
 from wildtype.training.phase_hooks import PhaseHooks, PhaseProfiler, recorder_for
 from wildtype.training.phase_recorder import PhaseRecorder

@@ -15,7 +15,7 @@ from rich.progress import Progress as Bar
 
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.loader import Batches
-from wildtype.training.keeper import Keeper
+from wildtype.training.best_checkpoint import Keeper
 
 
 class TimedLoader:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from wildtype.datasets.reading import Reading
 from wildtype.errors import MissingFileError, WildtypeError
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.publishers import owners
 
 Read = Callable[[Path, Any, Callable[[Reading], None]], object]

@@ -14,8 +14,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tests.sources.own import tables as own_tables
 from tests.sources.spreadsheets import xls, xlsx
+from tests.sources.user_tables import tables as own_tables
 from tests.sources.yeast import test_metabolism, trigenic_files
 from tests.sources.yeast.conftest import FILES
 from tests.sources.yeast.genes import test_coordinates, test_identifiers, test_proteins, test_uniprot
@@ -34,9 +34,9 @@ from tests.sources.yeast.screens import (
 from tests.sources.yeast.screens.test_growth import TWO_PLOIDIES
 from tests.sources.yeast.traits import test_calmorph, test_damaged_tables
 from tests.tiny import tiny_dataset
+from wildtype.datasets.storage import save_dataset
 from wildtype.organism import GeneIndex
 from wildtype.organism.storage import save_organism
-from wildtype.phenotypes.storage import save_dataset
 from wildtype.sources.yeast.genes.sgd import read_genes
 from wildtype.sources.yeast.graphs.pair_lists import LISTS
 from wildtype.sources.yeast.screens import celaj2020, diazmejia2018, kuzmin2018

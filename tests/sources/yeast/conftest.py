@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from wildtype.datasets.reading import Reading
 from wildtype.organism import GeneIndex, Organism
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.yeast import build_organism
 from wildtype.sources.yeast.genes.sgd import read_genes
 

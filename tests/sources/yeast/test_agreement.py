@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wildtype.datasets import Dataset, Phenotype
 from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import GeneIndex, Organism
-from wildtype.phenotypes import Dataset, Phenotype
 from wildtype.sources.yeast.agreement import between_datasets, between_rows
 
 ORGANISM = Organism("toy", GeneIndex([f"G{i}" for i in range(10)], organism="toy"))

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from tests.sources.yeast.stored import build, stored
+from wildtype.datasets import Dataset
+from wildtype.datasets.store import Query, Store
 from wildtype.errors import ConfigError, DatasetError, SourceError
 from wildtype.mutants import Kind
 from wildtype.organism import Organism
-from wildtype.phenotypes import Dataset
-from wildtype.phenotypes.store import Query, Store
 from wildtype.seeds import generator
 from wildtype.sources import catalogue
 from wildtype.sources.yeast import RECIPES, build_dataset

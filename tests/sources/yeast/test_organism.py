@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from wildtype.datasets.reading import Reading
 from wildtype.errors import ConfigError, SourceError
 from wildtype.organism import Organism
 from wildtype.organism.storage import read_organism, save_organism
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.yeast import build_organism
 from wildtype.sources.yeast.genes.sequences import CODING
 from wildtype.sources.yeast.genes.sgd import ESSENTIAL, FEATURES

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from wildtype.datasets.background import add_background
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.records import Compound, Environment, PhenotypeDefinition, Publication, Study
+from wildtype.datasets.stages.build import build_dataset
 from wildtype.errors import DatasetError
 from wildtype.mutants import Kind
 from wildtype.organism import GeneIndex, Organism
-from wildtype.phenotypes.background import add_background
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.records import Compound, Environment, PhenotypeDefinition, Publication, Study
-from wildtype.phenotypes.stages.build import build_dataset
 from wildtype.sources.yeast import RECIPES
 from wildtype.sources.yeast.measured import READERS
 from wildtype.sources.yeast.screens.kuzmin2018 import read_query_assignment

@@ -9,10 +9,10 @@ import pytest
 
 from tests.sources.yeast import trigenic_files as files
 from tests.sources.yeast.stored import build, stored
+from wildtype.datasets import Dataset
 from wildtype.errors import DatasetError
 from wildtype.mutants import Kind
 from wildtype.organism import GeneIndex, Organism
-from wildtype.phenotypes import Dataset
 from wildtype.seeds import generator
 from wildtype.sources.yeast import build_dataset
 from wildtype.sources.yeast.datasets import TRIGENIC, TRIGENIC_2018

@@ -11,8 +11,8 @@ import typer
 from wildtype.cli.output import Json, console, print_json
 
 if TYPE_CHECKING:
+    from wildtype.datasets import Dataset
     from wildtype.mutants.cell_graph import CellGraph
-    from wildtype.phenotypes import Dataset
 
 Relations = Annotated[
     str | None, typer.Option(help="Relations, separated by commas; all that have edges if not given.")

@@ -19,8 +19,8 @@ def export_graph(
     """Write nodes and relations of the whole store as CSV files with typed headers."""
     from rich.table import Table
 
-    from wildtype.phenotypes.store import Store, store_path
-    from wildtype.phenotypes.store.graph_export import export_graph
+    from wildtype.datasets.store import Store, store_path
+    from wildtype.datasets.store.graph_export import export_graph
 
     with Store.open(store or store_path(), read_only=True) as opened:
         rows = export_graph(opened, folder)

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from wildtype.evidence.kernels import EDITS
 from wildtype.inference.explaining.contributions import batch_of, in_double
 from wildtype.inference.explaining.members import Member
 from wildtype.inference.explaining.over_models import OverModels
 from wildtype.models.known import zero_of_evidence
 from wildtype.mutants import MutantTable
-from wildtype.mutants.evidence.kernels import EDITS
 
 Key = tuple[int, str, tuple[str, ...], bool, float | None]
 

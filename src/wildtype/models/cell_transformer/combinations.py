@@ -17,9 +17,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding, embedding_bag
 
+from wildtype.evidence.lookup import EvidenceIndex
 from wildtype.models.cell_transformer.head import MAX_ORDER, PerturbationHead, SetSummary
 from wildtype.models.interface import Members, WildType
-from wildtype.mutants.evidence.lookup import EvidenceIndex
 from wildtype.nn.combined_queries import CombinedQueries
 from wildtype.nn.perturbation_head import perturbation_attention
 from wildtype.nn.threads import shares

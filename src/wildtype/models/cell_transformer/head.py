@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from wildtype.errors import ConfigError
+from wildtype.evidence.kernels import REMOVED
 from wildtype.models.cell_transformer.config import OWN_QUERIES, CellTransformerConfig
 from wildtype.models.cell_transformer.evidence import EvidenceReadout
 from wildtype.models.cell_transformer.outputs import Outputs
@@ -28,8 +29,7 @@ from wildtype.models.cell_transformer.readouts import RelationReadout
 from wildtype.models.interface import Output, Prediction, WildType
 from wildtype.mutants import Kind
 from wildtype.mutants.batch import MutantBatch
-from wildtype.mutants.evidence.kernels import REMOVED
-from wildtype.mutants.evidence.tokens import EvidenceTokens
+from wildtype.mutants.evidence_tokens import EvidenceTokens
 from wildtype.nn.perturbation_head import perturbation_attention
 from wildtype.nn.ragged import pad_ragged, segment_ids, segment_mean, segment_sum
 from wildtype.nn.set_attention import SetAttention

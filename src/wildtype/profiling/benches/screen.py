@@ -146,6 +146,7 @@ def _predictor(organism: Organism, head: HeadConfig, width: int, seed: int) -> P
     """Return a predictor with random weights, which says something of every mutant."""
     import torch
 
+    from wildtype.evidence.similarity import GeneSimilarity
     from wildtype.inference.predictor import Predictor
     from wildtype.models.cell_transformer.config import CellTransformerConfig, EvidenceConfig
     from wildtype.models.cell_transformer.model import CellTransformer
@@ -153,7 +154,6 @@ def _predictor(organism: Organism, head: HeadConfig, width: int, seed: int) -> P
     from wildtype.models.interface import organism_tensors
     from wildtype.models.known import Known
     from wildtype.mutants import MutantTable
-    from wildtype.mutants.evidence.similarity import GeneSimilarity
     from wildtype.seeds import derive, generator
 
     n = len(organism.genes)

@@ -14,7 +14,7 @@ from wildtype.profiling.machine import machine
 from wildtype.profiling.memory import PeakMemory
 
 if TYPE_CHECKING:
-    from wildtype.phenotypes.measurements import Measurements
+    from wildtype.datasets.measurements import Measurements
 
 _Result = TypeVar("_Result")
 
@@ -34,8 +34,8 @@ def bench_store(
     seed : int
         Of the measurements.
     """
-    from wildtype.phenotypes.store import Query, Store
-    from wildtype.phenotypes.store.canonical import canonical
+    from wildtype.datasets.store import Query, Store
+    from wildtype.datasets.store.canonical import canonical
 
     given = synthetic_measurements(rows, genes, seed)
     seconds: dict[str, float] = {}
@@ -87,8 +87,8 @@ def synthetic_measurements(rows: int, genes: int, seed: int = 0) -> Measurements
 
     Every gene has four alleles, one of them temperature-sensitive.
     """
-    from wildtype.phenotypes.measurements import Measurements
-    from wildtype.phenotypes.records import (
+    from wildtype.datasets.measurements import Measurements
+    from wildtype.datasets.records import (
         Compound,
         Environment,
         PerturbationKind,

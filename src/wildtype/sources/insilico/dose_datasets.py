@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets import Dataset
+from wildtype.datasets.interactions import epsilon
 from wildtype.errors import ConfigError, DatasetError
 from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import Organism
-from wildtype.phenotypes import Dataset
-from wildtype.phenotypes.interactions import epsilon
 from wildtype.seeds import generator
 from wildtype.sources.insilico.datasets import choose, clean, phenotypes, simulated
 from wildtype.sources.insilico.design import enriched_pool, genes_with_flux, pairs_of

@@ -12,16 +12,16 @@ from pathlib import Path
 
 import numpy as np
 
+from wildtype.datasets import Dataset
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.records import PerturbationKind
+from wildtype.datasets.replicates import ranks
+from wildtype.datasets.stages.policies import Policies
+from wildtype.datasets.stages.report import StageReport
+from wildtype.datasets.store import Query, Store
 from wildtype.errors import DatasetError, MissingFileError
 from wildtype.mutants import Kind
 from wildtype.organism import GeneIndex, Organism
-from wildtype.phenotypes import Dataset
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.records import PerturbationKind
-from wildtype.phenotypes.replicates import ranks
-from wildtype.phenotypes.stages.policies import Policies
-from wildtype.phenotypes.stages.report import StageReport
-from wildtype.phenotypes.store import Query, Store
 from wildtype.sources.yeast.agreement import between_datasets, between_rows
 from wildtype.sources.yeast.measured import ingest
 from wildtype.sources.yeast.recipe import Recipe, Singles

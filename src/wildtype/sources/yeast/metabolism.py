@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
+from wildtype.datasets.reading import Reading
+from wildtype.datasets.records import Publication
 from wildtype.errors import ConfigError
 from wildtype.organism import GeneIndex
 from wildtype.organism.metabolism import Metabolism, read_metabolism
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import match_genes
 

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets import Dataset
+from wildtype.datasets.background import Background, add_background
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import Reading
+from wildtype.datasets.stages.build import DEFAULT, build_dataset
+from wildtype.datasets.stages.cache import dataset_key, materialise
+from wildtype.datasets.stages.policies import Policies
+from wildtype.datasets.stages.report import StageReport
+from wildtype.datasets.store import Query, Store
 from wildtype.errors import DatasetError
 from wildtype.mutants import Kind
 from wildtype.organism import Organism
-from wildtype.phenotypes import Dataset
-from wildtype.phenotypes.background import Background, add_background
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.stages.build import DEFAULT, build_dataset
-from wildtype.phenotypes.stages.cache import dataset_key, materialise
-from wildtype.phenotypes.stages.policies import Policies
-from wildtype.phenotypes.stages.report import StageReport
-from wildtype.phenotypes.store import Query, Store
 
 VERSION = 1
 """Raised whenever equal measurements and an equal recipe give another dataset or another card than before."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from wildtype.datasets.reading import Reading
 from wildtype.errors import MissingFileError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.publisher import Publisher
 from wildtype.sources.publishers import owners
 from wildtype.sources.text import Collector

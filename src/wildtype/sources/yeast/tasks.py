@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from wildtype.datasets.background import Background
+from wildtype.datasets.measurements import Measurements, coded
+from wildtype.datasets.records import Compound, PhenotypeDefinition
+from wildtype.datasets.stages.policies import Policies
+from wildtype.datasets.stages.report import StageReport
+from wildtype.datasets.store import Query
 from wildtype.errors import DatasetError
-from wildtype.phenotypes.background import Background
-from wildtype.phenotypes.measurements import Measurements, coded
-from wildtype.phenotypes.records import Compound, PhenotypeDefinition
-from wildtype.phenotypes.stages.policies import Policies
-from wildtype.phenotypes.stages.report import StageReport
-from wildtype.phenotypes.store import Query
 from wildtype.sources.yeast.recipe import Recipe, Singles
 from wildtype.sources.yeast.screens import celaj2020, kuzmin2018
 from wildtype.sources.yeast.screens.growth import GROWTH

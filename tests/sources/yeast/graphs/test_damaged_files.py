@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from tests.sources.yeast.graphs.mutations import mutations
+from wildtype.datasets.reading import Reading
 from wildtype.errors import SourceError
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.yeast.graphs import (
     biogrid,
     complexes,

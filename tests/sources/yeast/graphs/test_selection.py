@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from wildtype.datasets.reading import Reading
 from wildtype.errors import ConfigError, SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.text import ignore
 from wildtype.sources.yeast.graphs import biogrid, regulation, sgd_interactions, tflink
 from wildtype.sources.yeast.graphs.irefindex import IREFINDEX

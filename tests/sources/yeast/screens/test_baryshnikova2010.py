@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.sources.spreadsheets import Cell, xls
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import Reading
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.yeast.screens.baryshnikova2010 import COMPILED, PUBLISHER, SHEET, WORKBOOK, read
 
 STRAINS: list[list[Cell]] = [  # strain, fitness, standard error; no header

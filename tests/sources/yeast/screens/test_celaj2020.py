@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from wildtype.datasets.reading import Reading
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.yeast.screens.celaj2020 import (
     GENOTYPES,
     GROWTH_A,

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.sources.spreadsheets import xlsx
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import Reading
+from wildtype.datasets.records import PerturbationKind
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import PerturbationKind
 from wildtype.sources.yeast.screens.costanzo2016 import (
     FILES,
     PUBLISHER,

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from wildtype.datasets.reading import Reading
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.yeast.screens.diazmejia2018 import CONDITIONS, TABLE, read
 
 FILE = f"{TABLE.name}.gz"

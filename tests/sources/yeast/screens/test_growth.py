@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import Reading
+from wildtype.datasets.records import PerturbationKind
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import PerturbationKind
 from wildtype.sources.text import match_genes, read_rows
 from wildtype.sources.yeast.screens.growth import GROWTH, PUBLISHERS, READERS, SCREENS
 from wildtype.sources.yeast.traits.tables import BRESLOW, DEUTSCHBAUER, GIAEVER

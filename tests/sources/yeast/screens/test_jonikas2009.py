@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.io import savemat
 
+from wildtype.datasets.reading import Reading
+from wildtype.datasets.records import PerturbationKind
 from wildtype.errors import SourceError
 from wildtype.files import sha256_of_file
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import PerturbationKind
 from wildtype.sources.yeast.screens.jonikas2009 import MATRIX, PUBLISHER, read, read_matrix
 
 NAMES = ["TFC3", "VPS8", "EFB1", "WT_DHIS3::KAN", "ACT1", "ROX3-2", "HTTR", "DOUBLE", "YAR044W"]

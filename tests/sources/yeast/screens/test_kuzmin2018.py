@@ -16,12 +16,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.sources.yeast import trigenic_files as files
+from wildtype.datasets.interactions import tau
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import Reading
+from wildtype.datasets.records import Measurement
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.interactions import tau
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Measurement
 from wildtype.sources.yeast.screens.kuzmin2018 import PUBLISHER, RAW, read
 from wildtype.sources.yeast.screens.sga_strains import HO
 

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 from tests.sources.yeast import trigenic_files as files
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import Reading
+from wildtype.datasets.records import Measurement, PerturbationKind
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Measurement, PerturbationKind
 from wildtype.sources.yeast.screens import kuzmin2018
 from wildtype.sources.yeast.screens.kuzmin2018 import read_calls, read_query_assignment
 from wildtype.sources.yeast.screens.sga_strains import HO

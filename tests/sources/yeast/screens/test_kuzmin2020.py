@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from tests.sources.yeast import trigenic_files as files
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import Reading
+from wildtype.datasets.records import Measurement
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Measurement
 from wildtype.sources.yeast.screens import kuzmin2020
 from wildtype.sources.yeast.screens.kuzmin2020 import read
 from wildtype.sources.yeast.screens.sga_strains import HO

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wildtype.datasets.records import PerturbationKind
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.records import PerturbationKind
 from wildtype.sources.publisher import RemoteFile
 from wildtype.sources.yeast.screens.parts import Seen, Sieve, require_copy, together
 from wildtype.sources.yeast.screens.sga_strains import Strains, parse_strain

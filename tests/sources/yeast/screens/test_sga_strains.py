@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wildtype.datasets.records import PerturbationKind
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.records import PerturbationKind
 from wildtype.sources.yeast.screens.sga_strains import Strains, parse_allele, parse_strain
 
 ORFS = st.from_regex(r"Y[A-P][LR][0-9]{3}[WC](-[A-Z])?|Q0[0-9]{3}", fullmatch=True)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from tests.sources.spreadsheets import xlsx
+from wildtype.datasets.reading import Reading
+from wildtype.datasets.records import Publication, Study
 from wildtype.errors import SourceError
 from wildtype.mutants import Kind
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Publication, Study
 from wildtype.sources.yeast.screens.single_fitness import (
     FITNESS,
     FITNESS_SOURCE,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from wildtype.datasets.records import PerturbationKind, Publication, Study
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.records import PerturbationKind, Publication, Study
 from wildtype.sources.yeast.screens.sga_strains import parse_strain
 from wildtype.sources.yeast.screens.single_fitness import sga_environment
 from wildtype.sources.yeast.screens.suppressors import SuppressedStrains, measured_apart, split_allele

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import Reading
+from wildtype.datasets.records import Measurement, PerturbationKind
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Measurement, PerturbationKind
 from wildtype.sources.columns import read_columns
 from wildtype.sources.yeast.screens import kuzmin2018, tau_sga
 from wildtype.sources.yeast.screens.sga_strains import HO

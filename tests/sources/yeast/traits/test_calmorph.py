@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from wildtype.datasets.reading import Reading
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.yeast.traits.calmorph import MUTANTS, WILD_TYPES, read
 
 TRAITS = [f"{prefix}C11-{i}_A" for prefix in ("", "ACV", "CCV", "DCV", "TCV") for i in range(1, 102)][:501]

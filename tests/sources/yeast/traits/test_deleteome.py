@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from wildtype.datasets.reading import Reading
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.yeast.traits.deleteome import DELETEOME, read
 
 FILE = f"{DELETEOME.name}.gz"

@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from wildtype.errors import SourceError
-from wildtype.organism import GeneIndex
-from wildtype.phenotypes.records import (
+from wildtype.datasets.records import (
     Compound,
     Environment,
     PerturbationKind,
@@ -20,6 +18,8 @@ from wildtype.phenotypes.records import (
     Publication,
     Study,
 )
+from wildtype.errors import SourceError
+from wildtype.organism import GeneIndex
 from wildtype.sources.text import match_genes
 from wildtype.sources.yeast.traits.headings import STRAINS
 from wildtype.sources.yeast.traits.matrix import Column, Mutants, measure, sift, told_apart, without_gene

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from wildtype.datasets.reading import Reading
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.yeast.traits.messner2023 import MATRIX, METADATA, read
 
 MATRIX_FILE, METADATA_FILE = f"{MATRIX.name}.gz", f"{METADATA.name}.gz"

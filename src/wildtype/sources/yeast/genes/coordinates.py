@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.reading import Reading
+from wildtype.datasets.records import Publication
 from wildtype.errors import SourceError
 from wildtype.organism import Coordinates, GeneIndex
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import REMEDY, count_reasons, match_genes, read_rows
 from wildtype.sources.yeast.genes.gff import coding_spans

@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from pathlib import Path
 
+from wildtype.datasets.reading import Reading
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.text import match_genes, read_rows, read_text
 from wildtype.sources.yeast.genes.sgd import STANDARD_NAMES, SYSTEMATIC_NAMES
 

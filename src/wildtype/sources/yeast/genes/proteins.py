@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
+from wildtype.datasets.reading import Reading
 from wildtype.errors import SourceError
 from wildtype.organism import FeatureBlock, GeneIndex
 from wildtype.organism.sequence_features import AMINO_ACIDS, STOP, UNSURE, protein_blocks
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.text import REMEDY, UNKNOWN, match_genes
 from wildtype.sources.yeast.genes.fasta import FastaRecord, read_fasta
 from wildtype.sources.yeast.genes.sgd import PROTEIN_SEQUENCES

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.reading import Reading
 from wildtype.organism import FeatureBlock, GeneIndex
 from wildtype.organism.sequence_features import SENSE, coding_blocks, count_codons
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.text import REMEDY, count_reasons, match_genes
 from wildtype.sources.yeast.genes.fasta import read_fasta
 from wildtype.sources.yeast.genes.sgd import CODING_SEQUENCES

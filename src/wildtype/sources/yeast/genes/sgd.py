@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.reading import Reading
+from wildtype.datasets.records import Publication
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import REMEDY, Rows, match_genes, read_rows
 from wildtype.sources.yeast.names import one_row_per_gene

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
+from wildtype.datasets.reading import Reading
+from wildtype.datasets.records import Publication
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex, Relation
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Publication
 from wildtype.sources.columns import Columns, TextColumn, read_columns
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import GeneNames

@@ -10,9 +10,9 @@ from collections import Counter
 from itertools import combinations
 from pathlib import Path
 
+from wildtype.datasets.reading import Reading
+from wildtype.datasets.records import Publication
 from wildtype.organism import GeneIndex, Relation
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import Rows, read_rows, read_text
 from wildtype.sources.yeast.genes.uniprot import Accessions, base_accession

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from wildtype.datasets.reading import Reading
+from wildtype.datasets.records import Publication
 from wildtype.errors import ConfigError, SourceError
 from wildtype.organism import FeatureBlock, GeneIndex, annotation_features
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import AMBIGUOUS, REMEDY, UNKNOWN, GeneNames, count_reasons, match_genes, read_rows
 from wildtype.sources.yeast.graphs.obo import FILE as ONTOLOGY

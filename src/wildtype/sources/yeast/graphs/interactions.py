@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.reading import Reading
 from wildtype.organism import GeneIndex, Relation
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.text import GeneNames, add_counts, count_reasons
 from wildtype.sources.yeast.names import match_pairs
 

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from wildtype.datasets.records import Publication
 from wildtype.errors import SourceError
-from wildtype.phenotypes.records import Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import REMEDY, read_text
 

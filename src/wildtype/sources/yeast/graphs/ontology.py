@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from wildtype.datasets.reading import Reading
+from wildtype.datasets.records import Publication
 from wildtype.errors import SourceError
 from wildtype.organism import FeatureBlock, GeneIndex
 from wildtype.organism.annotation_features import annotation_block
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import REMEDY, match_genes, read_text
 from wildtype.sources.yeast.names import one_row_per_gene

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
+from wildtype.datasets.reading import Reading
+from wildtype.datasets.records import Publication
 from wildtype.errors import DatasetError
 from wildtype.organism import GeneIndex, Relation
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import match_genes, read_rows
 from wildtype.sources.yeast.names import match_pairs

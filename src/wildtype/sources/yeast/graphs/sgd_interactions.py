@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from wildtype.datasets.reading import Reading
+from wildtype.datasets.records import Publication
 from wildtype.organism import GeneIndex, Relation
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Publication
 from wildtype.sources.columns import read_columns
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.yeast.graphs.interactions import GENETIC, LEAKS, PHYSICAL, Interactions

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.reading import Reading
+from wildtype.datasets.records import Publication
 from wildtype.errors import ConfigError
 from wildtype.organism import GeneIndex, Relation
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Publication
 from wildtype.sources.columns import TextColumn, read_columns
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import GeneNames, add_counts, match_genes, read_rows, require

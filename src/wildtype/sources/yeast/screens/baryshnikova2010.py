@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.records import PerturbationKind, Publication
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.records import PerturbationKind, Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.sheets import read_sheet
 from wildtype.sources.text import Collector, Rows, ignore, read_rows

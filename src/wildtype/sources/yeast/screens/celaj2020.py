@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import Reading
+from wildtype.datasets.records import Compound, Environment, PhenotypeDefinition, Publication
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Compound, Environment, PhenotypeDefinition, Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import (
     REMEDY,

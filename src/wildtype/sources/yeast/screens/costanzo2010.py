@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.records import PerturbationKind, PhenotypeDefinition, Publication
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.records import PerturbationKind, PhenotypeDefinition, Publication
 from wildtype.sources.columns import Columns, read_columns
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import Collector, ignore

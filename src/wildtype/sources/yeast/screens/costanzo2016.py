@@ -18,11 +18,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import Reading
+from wildtype.datasets.records import PerturbationKind, Publication, Study
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import PerturbationKind, Publication, Study
 from wildtype.sources.columns import Columns, read_columns
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import (

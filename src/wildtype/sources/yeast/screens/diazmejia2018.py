@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.records import Compound, Environment, PhenotypeDefinition, Publication
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.records import Compound, Environment, PhenotypeDefinition, Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import Collector, Rows, ignore, match_genes, read_rows
 from wildtype.sources.yeast.names import SAME_GENE

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import Reading
+from wildtype.datasets.records import PerturbationKind, PhenotypeDefinition, Publication
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import PerturbationKind, PhenotypeDefinition, Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import LARGEST, REMEDY, Collector, GeneNames, ignore, match_genes
 from wildtype.sources.yeast.genes.sgd import read_essential

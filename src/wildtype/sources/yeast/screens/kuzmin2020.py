@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.measurements import Measurements, coded
+from wildtype.datasets.records import Publication, Study
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements, coded
-from wildtype.phenotypes.records import Publication, Study
 from wildtype.sources.columns import MISSING, Columns, TextColumn, read_columns
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.sheets import read_sheet

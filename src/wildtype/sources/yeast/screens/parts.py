@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import Reading
+from wildtype.datasets.records import Environment, PhenotypeDefinition, Study
 from wildtype.errors import SourceError
 from wildtype.files import sha256_of_file
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Environment, PhenotypeDefinition, Study
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import AMBIGUOUS, REMEDY, UNKNOWN
 from wildtype.sources.yeast.screens.sga_strains import Strains

@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import Reading
+from wildtype.datasets.records import Environment, PerturbationKind, Study
+from wildtype.datasets.stages.aggregate import average
 from wildtype.errors import SourceError, shown
 from wildtype.mutants import Kind
 from wildtype.organism import FeatureBlock, GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Environment, PerturbationKind, Study
-from wildtype.phenotypes.stages.aggregate import average
 from wildtype.sources.publisher import RemoteFile
 from wildtype.sources.sheets import read_sheet
 from wildtype.sources.text import REMEDY, Collector, GeneNames, Rows, count_reasons, read_rows

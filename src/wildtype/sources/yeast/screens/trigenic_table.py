@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.records import Environment, PerturbationKind, PhenotypeDefinition, Study
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.records import Environment, PerturbationKind, PhenotypeDefinition, Study
 from wildtype.sources.columns import Columns
 from wildtype.sources.text import Collector
 from wildtype.sources.yeast.screens.parts import REPEATED, Seen, Sieve

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.records import PhenotypeDefinition, Publication
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.records import PhenotypeDefinition, Publication
 from wildtype.sources.columns import ColumnType, read_columns
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import REMEDY, Collector, ignore, match_genes

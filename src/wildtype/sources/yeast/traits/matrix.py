@@ -15,11 +15,11 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.measurements import Measurements, coded
+from wildtype.datasets.reading import Reading
+from wildtype.datasets.records import Environment, PhenotypeDefinition, Record, Study
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements, coded
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Environment, PhenotypeDefinition, Record, Study
 from wildtype.sources.text import AMBIGUOUS, REMEDY, UNKNOWN, GeneNames
 from wildtype.sources.yeast.traits.headings import Strain
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.reading import Reading
 from wildtype.organism import FeatureBlock, GeneIndex
 from wildtype.organism.components import components, spread
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.text import match_genes
 from wildtype.sources.yeast.names import one_row_per_gene
 from wildtype.sources.yeast.screens.growth import GROWTH, SHAPE
