@@ -25,7 +25,7 @@ LAB = Publisher(
 
 
 @dataclass(frozen=True)
-class Said:
+class CommandResult:
     """Exit code, standard output and standard error of one command."""
 
     code: int
@@ -33,7 +33,7 @@ class Said:
     err: str
 
 
-Run = Callable[..., Said]
+Run = Callable[..., CommandResult]
 
 
 def runner(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
@@ -41,12 +41,12 @@ def runner(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     monkeypatch.setenv("WILDTYPE_CACHE", str(folder / "cache"))
     monkeypatch.delenv("WILDTYPE_DEBUG", raising=False)
 
-    def run(*words: str) -> Said:
+    def run(*words: str) -> CommandResult:
         monkeypatch.setattr(sys, "argv", ["wildtype", "data", *words])
         with pytest.raises(SystemExit) as end:
             main()
         out, err = capsys.readouterr()
-        return Said(int(end.value.code or 0), out, err)
+        return CommandResult(int(end.value.code or 0), out, err)
 
     return run
 

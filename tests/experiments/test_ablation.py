@@ -256,9 +256,9 @@ def test_a_run_that_was_killed_goes_on(
     plan: Ablation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With true training: the interrupted base is resumed, not begun anew, and all are finished then."""
-    save = keeper.Keeper._save
+    save = keeper.BestCheckpoint._save
 
-    def save_and_die(self: keeper.Keeper, *arguments: object) -> None:
+    def save_and_die(self: keeper.BestCheckpoint, *arguments: object) -> None:
         save(self, *arguments)  # type: ignore[arg-type]
         raise KeyboardInterrupt
 
@@ -271,7 +271,7 @@ def test_a_run_that_was_killed_goes_on(
 
     out = tmp_path / "out"
     with monkeypatch.context() as patched:
-        patched.setattr(keeper.Keeper, "_save", save_and_die)
+        patched.setattr(keeper.BestCheckpoint, "_save", save_and_die)
         with pytest.raises(BaseException):  # noqa: B017 (Lightning turns an interrupt into an exit)
             ablate(small, [0], folder=out, dataset=tiny_dataset(), trainer=trainer)
     assert not (out / "base/R/seed-0" / DONE).is_file()

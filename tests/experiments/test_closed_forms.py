@@ -91,7 +91,7 @@ def test_closed_forms_stand_in_the_table_of_a_run(dataset: Dataset, tmp_path: Pa
     ]  # fmt: skip
     said: list[str] = []
     words = ["data.phenotypes=[fitness]", "split.name=order", "baselines=[mean,tau_zero,min_pairs]"]
-    run = train(compose([*quick, *words]), dataset=dataset, say=said.append)
+    run = train(compose([*quick, *words]), dataset=dataset, log=said.append)
     scores = {score.model: score for score in run.comparisons["fitness"].scores}
     assert set(scores) == {"cell_transformer", "mean", "tau_zero", "min_pairs"}
     assert scores["min_pairs"].baseline

@@ -193,7 +193,7 @@ def test_bad_requests_are_refused_before_any_work(
     tiny_run: Path, asked: Asked, error: type[Exception], needle: str
 ) -> None:
     with pytest.raises(error, match=needle):
-        explain([opened(tiny_run)], asked, tell=lambda text: pytest.fail(text))
+        explain([opened(tiny_run)], asked, report_progress=lambda text: pytest.fail(text))
 
 
 def test_what_cannot_be_asked_is_refused() -> None:

@@ -59,14 +59,14 @@ def test_a_killed_run_resumes_to_the_same_result(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = run(name, tmp_path / "whole")
-    save = keeper.Keeper._save
+    save = keeper.BestCheckpoint._save
 
-    def save_and_die(self: keeper.Keeper, *arguments: object) -> None:
+    def save_and_die(self: keeper.BestCheckpoint, *arguments: object) -> None:
         save(self, *arguments)  # type: ignore[arg-type]
         raise InterruptedError
 
     with monkeypatch.context() as patch:
-        patch.setattr(keeper.Keeper, "_save", save_and_die)
+        patch.setattr(keeper.BestCheckpoint, "_save", save_and_die)
         with pytest.raises(InterruptedError):
             run(name, tmp_path / "killed")
     (tmp_path / "killed" / ".resume.0a1b.part").mkdir()

@@ -35,11 +35,11 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the runs that were trained; the third is interrupted."""
     names: list[str] = []
 
-    def counted(config: TrainConfig, say: Callable[[str], None]) -> Run:
+    def counted(config: TrainConfig, log: Callable[[str], None]) -> Run:
         names.append(Path(config.run.folder).name)
         if len(names) == 3:
             raise KeyboardInterrupt
-        return train(config, dataset=tiny_dataset(), say=say)
+        return train(config, dataset=tiny_dataset(), log=log)
 
     monkeypatch.setattr(multirun, "train", counted)
     return names

@@ -136,21 +136,21 @@ def test_labels_of_another_form_are_refused() -> None:
 def test_a_killed_run_of_many_targets_resumes_to_the_same_bits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from wildtype.training.best_checkpoint import Keeper
+    from wildtype.training.best_checkpoint import BestCheckpoint
 
     def settings(name: str, *words: str) -> TrainConfig:
         return compose([*WORDS, "training.deterministic=true", f"run.folder={tmp_path / name}", *words])
 
     whole = train(settings("whole"), dataset=mixed_dataset())
-    save = Keeper._save
+    save = BestCheckpoint._save
 
-    def save_and_die(self: Keeper, *arguments: object) -> None:
+    def save_and_die(self: BestCheckpoint, *arguments: object) -> None:
         save(self, *arguments)  # type: ignore[arg-type]
         if self.epoch == 1:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Keeper, "_save", save_and_die)
+        patched.setattr(BestCheckpoint, "_save", save_and_die)
         with pytest.raises(BaseException):  # noqa: B017 (an interrupt ends the process)
             train(settings("killed"), dataset=mixed_dataset())
     resumed = train(settings("killed", "run.resume=true"), dataset=mixed_dataset())

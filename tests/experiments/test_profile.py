@@ -75,7 +75,7 @@ def test_a_finished_run_that_is_resumed_keeps_its_profile(tmp_path: Path) -> Non
     train(config(*words), dataset=tiny_dataset())
     before = (tmp_path / "run" / "profile.json").read_text()
     said: list[str] = []
-    train(config(*words, "run.resume=true"), dataset=tiny_dataset(), say=said.append)
+    train(config(*words, "run.resume=true"), dataset=tiny_dataset(), log=said.append)
     assert (tmp_path / "run" / "profile.json").read_text() == before
     assert not any("nan" in line for line in said)
 
@@ -170,7 +170,7 @@ def test_training_cut_short_leaves_a_profile_and_no_model(tmp_path: Path, execut
 def test_an_estimate_is_made_before_and_judged_after(tmp_path: Path) -> None:
     said: list[str] = []
     settings = config("run.estimate=true", f"run.folder={tmp_path / 'run'}")
-    train(settings, dataset=tiny_dataset(), say=said.append)
+    train(settings, dataset=tiny_dataset(), log=said.append)
     outcome = json.loads((tmp_path / "run" / "estimate.json").read_text())
     assert set(outcome["errors"]) == {"seconds_per_epoch", "memory_mib", "disk_bytes"}
     for name, error in outcome["errors"].items():

@@ -101,15 +101,15 @@ def test_killed_run_resumes_to_the_same_result(tmp_path: Path, monkeypatch: pyte
     whole = train(settings(tmp_path / "whole", *words), dataset=tiny_dataset())
     from wildtype.training import keeper
 
-    save = keeper.Keeper._save
+    save = keeper.BestCheckpoint._save
 
-    def save_and_die(self: keeper.Keeper, *arguments: object) -> None:
+    def save_and_die(self: keeper.BestCheckpoint, *arguments: object) -> None:
         save(self, *arguments)  # type: ignore[arg-type]
         if self.epoch == 1:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(keeper.Keeper, "_save", save_and_die)
+        patched.setattr(keeper.BestCheckpoint, "_save", save_and_die)
         with pytest.raises(BaseException):  # noqa: B017 (Lightning turns an interrupt into an exit)
             train(settings(tmp_path / "killed", *words), dataset=tiny_dataset())
     with pytest.raises(CheckpointError, match="no checkpoint|did not finish"):
@@ -220,15 +220,15 @@ def test_snapshots_are_members_that_say_how_far_they_lie_apart(tmp_path: Path) -
 def test_a_command_that_is_given_again_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ("baselines=[]", "training.deterministic=true", "run.requeued=true")
     whole = train(settings(tmp_path / "whole", *words), dataset=tiny_dataset())  # nothing had begun
-    save, saved = keeper.Keeper._save, []
+    save, saved = keeper.BestCheckpoint._save, []
 
-    def save_and_die(self: keeper.Keeper, *arguments: object) -> None:
+    def save_and_die(self: keeper.BestCheckpoint, *arguments: object) -> None:
         save(self, *arguments)  # type: ignore[arg-type]
         saved.append(self.epoch)
         if saved == [1]:
             raise InterruptedError
 
-    monkeypatch.setattr(keeper.Keeper, "_save", save_and_die)
+    monkeypatch.setattr(keeper.BestCheckpoint, "_save", save_and_die)
     with pytest.raises(InterruptedError):
         train(settings(tmp_path / "again", *words), dataset=tiny_dataset())
     again = train(settings(tmp_path / "again", *words), dataset=tiny_dataset())

@@ -79,7 +79,7 @@ def test_weights_go_by_name_of_parameter_column_and_relation(first: Path) -> Non
 def test_what_is_frozen_does_not_change(first: Path, tmp_path: Path) -> None:
     said: list[str] = []
     settings = config(first, "training.frozen=[encoder]", f"run.folder={tmp_path / 'second'}")
-    run = train(settings, dataset=cousin(), say=said.append)
+    run = train(settings, dataset=cousin(), log=said.append)
     start = dict(load_checkpoint(first).model.named_parameters())
     end = dict(load_checkpoint(run.path).model.named_parameters())
     same = {

@@ -177,7 +177,7 @@ def _nothing(name: str) -> None:
 def test_a_budget_ends_a_search_between_trials(plan: Tuning, tmp_path: Path) -> None:
     said: list[str] = []
     times = iter([0.0, 1.0, 100.0])
-    found = search(plan, tmp_path / "s", 9, budget=50, clock=lambda: next(times), say=said.append, seeds=(0,))
+    found = search(plan, tmp_path / "s", 9, budget=50, clock=lambda: next(times), log=said.append, seeds=(0,))
     assert len(found.trials) == 1
     assert found.test is None
     assert said[-1] == "the budget is used up after 1 of 9 trials"

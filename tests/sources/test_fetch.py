@@ -19,7 +19,7 @@ from tests.tiny import tiny_dataset, tiny_organism
 from wildtype.datasets.records import Publication
 from wildtype.datasets.storage import save_dataset
 from wildtype.errors import OutputError, SourceError
-from wildtype.files import alone, cache_dir
+from wildtype.files import cache_dir, exclusive_lock
 from wildtype.organism.storage import save_organism
 from wildtype.sources import fetch as fetching
 from wildtype.sources import publishers as registry
@@ -327,7 +327,7 @@ def test_a_stopped_fetch_goes_on_where_it_stopped(
 def test_one_process_at_a_time(known: dict[str, Publisher], get: Fetch, tmp_path: Path) -> None:
     known["lab"] = publisher("lab", RemoteFile("a"))
     with (
-        alone(tmp_path / "to", "fetching files into"),
+        exclusive_lock(tmp_path / "to", "fetching files into"),
         pytest.raises(OutputError, match="another process is fetching"),
     ):
         get("lab")

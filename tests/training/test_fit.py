@@ -50,14 +50,14 @@ class Killed(Exception):
 def kill_after(monkeypatch: pytest.MonkeyPatch, epochs: int) -> None:
     from wildtype.training import keeper
 
-    save = keeper.Keeper._save
+    save = keeper.BestCheckpoint._save
 
-    def save_and_die(self: keeper.Keeper, *arguments: object) -> None:
+    def save_and_die(self: keeper.BestCheckpoint, *arguments: object) -> None:
         save(self, *arguments)  # type: ignore[arg-type]
         if self.epoch == epochs:
             raise Killed
 
-    monkeypatch.setattr(keeper.Keeper, "_save", save_and_die)
+    monkeypatch.setattr(keeper.BestCheckpoint, "_save", save_and_die)
 
 
 def test_resumed_run_is_bit_identical(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -170,7 +170,7 @@ def test_half_a_world_is_refused(missing: str, monkeypatch: pytest.MonkeyPatch) 
     for name, value in (("RANK", "1"), ("WORLD_SIZE", "4"), ("LOCAL_WORLD_SIZE", "2")):
         monkeypatch.setenv(name, value)
     assert world() == World(1, 4, 2, started_by="torchrun")
-    assert not world().leads
+    assert not world().is_rank_zero
     monkeypatch.delenv(missing)
     with pytest.raises(ConfigError, match=f"{missing}=None.*torchrun"):
         world()

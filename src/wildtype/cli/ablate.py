@@ -54,7 +54,7 @@ def command(
             took = "" if step.seconds is None else f", about {step.seconds:,.0f} s"
             typer.echo(f"{step.room}: {step.state}{took}")
         return
-    report = ablate(plan, chosen, folder=folder, budget=seconds, replicates=replicates, say=notes().print)
+    report = ablate(plan, chosen, folder=folder, budget=seconds, replicates=replicates, log=notes().print)
     if json:
         print_json(report.to_json())
     elif markdown:

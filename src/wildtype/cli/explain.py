@@ -77,7 +77,7 @@ def command(
         seed=seed,
     )
     with notes().status("opening runs") as status:
-        found = explain_runs(runs, asked, annotations=annotations, tell=status.update)
+        found = explain_runs(runs, asked, annotations=annotations, report_progress=status.update)
     record = found.to_json()
     if draw is not None:
         draw_latents(found.latents, draw)

@@ -48,7 +48,7 @@ def run(
         modes=chosen,
         reference=reference,
         folder=room,
-        say=notes().print,
+        log=notes().print,
     )
     records = list(report["modes"].values())
     _page(html, records)

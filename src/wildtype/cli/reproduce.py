@@ -35,7 +35,7 @@ def command(
             run,
             Path(target) / "run" if folder is None else folder,
             tolerance=tolerance,
-            say=notes().print,
+            log=notes().print,
         )
     if json:
         print_json(found.to_json())

@@ -53,8 +53,8 @@ def command(
     from wildtype.report.table import print_comparison
     from wildtype.training.world import world
 
-    run = train(config, say=notes().print)
-    if not world().leads:
+    run = train(config, log=notes().print)
+    if not world().is_rank_zero:
         return
     if config.execution != "training":
         from wildtype.profiling.record import load_record
@@ -87,7 +87,7 @@ def _many(
     from wildtype.training.world import world
 
     done = multirun(runs if only < 0 else runs[only : only + 1], notes().print)
-    if world().leads:
+    if world().is_rank_zero:
         for run in done:
             if not (run.path / REPORT).is_file():
                 _write_page(run.path)

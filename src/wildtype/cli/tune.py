@@ -56,7 +56,7 @@ def command(
 
     found = tune(
         plan, folder=folder, trials=trials, grid=grid, seeds=chosen, budget=seconds, replicates=replicates,
-        say=notes().print,
+        log=notes().print,
     )  # fmt: skip
     if json:
         print_json(found.to_json())

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadReport:
     """What became of the rows of one file: ``rows == kept + sum(dropped)``.
 
     Attributes

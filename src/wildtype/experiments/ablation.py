@@ -24,10 +24,10 @@ from wildtype.experiments.ablation_tables import AblationReport, tables_of, writ
 from wildtype.experiments.data import load_for
 from wildtype.experiments.estimate import estimate_run
 from wildtype.experiments.folder import MARK, going_on
-from wildtype.experiments.run import Say, train
+from wildtype.experiments.run import Log, train
 from wildtype.experiments.settings.ablation import Ablation, PlannedRun
 from wildtype.experiments.settings.schema import TrainConfig
-from wildtype.training.world import alone_in
+from wildtype.training.world import require_single_process
 
 MOST_TRIES = 3
 """A run that was killed so often, by want of memory say, is not begun again."""
@@ -72,7 +72,7 @@ def ablate(
     budget: float | None = None,
     replicates: int = 1000,
     dataset: Dataset | None = None,
-    say: Say = lambda text: None,
+    log: Log = lambda text: None,
     trainer: Trainer | None = None,
     estimator: Estimator | None = None,
     clock: Callable[[], float] = time.monotonic,
@@ -93,7 +93,7 @@ def ablate(
         Bootstrap replicates behind the intervals.
     dataset : Dataset, optional
         Used instead of the one that the settings name.
-    say : callable
+    log : callable
         Told, in a few words, what is going on.
     trainer, estimator, clock : callable, optional
         What runs, what tells the seconds that a run will take, and what tells the time.
@@ -108,13 +108,13 @@ def ablate(
     OutputError
         If the folder cannot be written.
     """
-    alone_in("an ablation")
+    require_single_process("an ablation")
     start = clock()
     runs = plan.runs(seeds)
     for run in runs:
         check_settings(run, folder)
     record, held = Record(folder), _Held(dataset)
-    trainer = trainer or (lambda config, data: _train(config, data, say))
+    trainer = trainer or (lambda config, data: _train(config, data, log))
     estimator = estimator or (lambda config, data: estimate_run(config, dataset=data).total_seconds)
     for number, run in enumerate(runs, 1):
         state = record[run.room]
@@ -132,15 +132,15 @@ def ablate(
                 needed = _needed(run, runs, record, held, estimator) if left > 0 else None
                 if needed is None or needed > left:
                     state.state, state.why = "skipped", _too_long(needed, left)
-                    say(f"{place}: not run, {state.why}")
+                    log(f"{place}: not run, {state.why}")
                     continue
-            say(place)
+            log(place)
             _one(run, folder, record, held, trainer, clock)
         except Exception as error:
             state.state, state.why = "failed", _sentence(error)
             state.trace = "" if isinstance(error, WildtypeError) else traceback.format_exc()
             state.tries = 0
-            say(f"{place}: failed: {state.why}")
+            log(f"{place}: failed: {state.why}")
         finally:
             record.write()
         write_tables(tables_of(plan, runs, folder, record, replicates))
@@ -198,14 +198,14 @@ def _one(
     state.seconds = None if resume else clock() - begin
 
 
-def _train(config: TrainConfig, dataset: Dataset, say: Say) -> None:
+def _train(config: TrainConfig, dataset: Dataset, log: Log) -> None:
     """Train after giving back what the run before held: it must not count as this one's memory."""
     import torch
 
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
-    train(config, dataset=dataset, say=say)
+    train(config, dataset=dataset, log=log)
 
 
 def _sentence(error: Exception) -> str:

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from wildtype.datasets.closed_forms import applies, closed_form, parts_of
 from wildtype.experiments.data import RunData
 from wildtype.models.baselines import make_baseline
-from wildtype.models.baselines.groundwork import Groundwork
+from wildtype.models.baselines.groundwork import BaselineFeatures
 
 
 def predict_baseline(name: str, data: RunData, seed: int) -> NDArray[np.float64]:
     """Fit a baseline on every phenotype that has test rows, and predict these."""
     train, validation, test = (data.part(part) for part in ("train", "validation", "test"))
     out = np.full(len(test), np.nan)
-    groundwork = Groundwork(data.dataset.organism, train, data.single_fitness)
+    groundwork = BaselineFeatures(data.dataset.organism, train, data.single_fitness)
     for p, phenotype in enumerate(data.dataset.phenotypes):
         rows = test.phenotype == p
         if phenotype.form == "gene" or not rows.any():
@@ -47,7 +47,7 @@ def triples(data: RunData) -> list[int]:
     ]
 
 
-def predict_closed_form(name: str, data: RunData, say: Callable[[str], None]) -> NDArray[np.float64]:
+def predict_closed_form(name: str, data: RunData, log: Callable[[str], None]) -> NDArray[np.float64]:
     """Predict test rows of triple mutants from measured pairs and singles; NaN where it does not apply."""
     test, measured = data.part("test"), data.measured_fitness()
     out = np.full(len(test), np.nan)
@@ -55,7 +55,7 @@ def predict_closed_form(name: str, data: RunData, say: Callable[[str], None]) ->
         rows = test.phenotype == p
         parts = parts_of(test.take(rows), measured, data.single_fitness)
         out[rows] = closed_form(name, data.dataset.phenotypes[p].name, parts)
-        say(
+        log(
             f"{name} of {data.dataset.phenotypes[p].name}: {parts.missing_pairs:,} of {parts.pairs.size:,} "
             f"pairs are not measured in what may be seen (product of the singles instead), "
             f"{parts.missing_singles:,} singles (1 instead)"

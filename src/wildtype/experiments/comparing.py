@@ -93,7 +93,7 @@ def compare_across(
     predicted: dict[str, NDArray[np.float64]],
     seconds: dict[str, float],
     peak: dict[str, float],
-    say: Callable[[str], None],
+    log: Callable[[str], None],
 ) -> Comparison | None:
     """Return the mean over phenotypes; None, said, where too few of them allow a correlation."""
     try:
@@ -108,5 +108,5 @@ def compare_across(
             seed=config.seed,
         )
     except DatasetError as error:  # too few phenotypes with labels that differ: their own tables say so
-        say(str(error))
+        log(str(error))
         return None

@@ -15,7 +15,7 @@ from wildtype.datasets.scaling import LabelScaler
 from wildtype.datasets.subsets import subset
 from wildtype.errors import ConfigError, SplitError
 from wildtype.experiments.settings.schema import TrainConfig
-from wildtype.models.known import PARTS, Known
+from wildtype.models.known import PARTS, ReferenceMeasurements
 from wildtype.mutants import MutantTable
 from wildtype.mutants.identity import grouping
 from wildtype.organism import FeatureBlock, GeneFeatures, Organism
@@ -125,7 +125,7 @@ class RunData:
             out |= contains_pair(t, np.sort(np.array(pairs, dtype=np.int64), axis=1), len(genes))
         return np.asarray(out)
 
-    def known(self) -> Known:
+    def known(self) -> ReferenceMeasurements:
         """Return what a checkpoint remembers of the measurements."""
         n, whole = len(self.whole.organism.genes), self.whole
         part = np.where(self._held_out(), PARTS.index("hidden"), PARTS.index("unused")).astype(np.uint8)
@@ -135,7 +135,7 @@ class RunData:
             part[rows[getattr(self.split, name)]] = code
         unknown = np.full(n, np.nan, np.float32)
         essential = whole.organism.essential
-        return Known(
+        return ReferenceMeasurements(
             phenotypes=tuple(p.name for p in whole.phenotypes),
             table=whole.table,
             part=part,

@@ -30,7 +30,7 @@ def explain_runs(
     *,
     organism: Organism | None = None,
     annotations: str | Path | None = None,
-    tell: Callable[[str], None] = lambda text: None,
+    report_progress: Callable[[str], None] = lambda text: None,
 ) -> Explanation:
     """Explain runs of one model that differ in their seeds alone.
 
@@ -45,7 +45,7 @@ def explain_runs(
     annotations : path, optional
         Gene sets to look for: a CSV or Parquet file with columns ``gene`` and ``term``, or, of yeast, a
         folder of publishers' files with the Gene Ontology.
-    tell : callable
+    report_progress : callable
         Told which section is begun.
 
     Raises
@@ -59,7 +59,7 @@ def explain_runs(
     """
     opened = [open_run(run, organism) for run in runs]
     read = [] if annotations is None or not opened else [read_annotations(annotations, opened[0])]
-    return explain(opened, asked or Asked(), lambda run: read, tell)
+    return explain(opened, asked or Asked(), lambda run: read, report_progress)
 
 
 def open_run(path: str | Path, organism: Organism | None = None) -> Opened:

@@ -44,13 +44,13 @@ def fit_members(
 
     ``callbacks`` of Lightning listen to the training of every member.
     """
-    members, reports, leads = [model], [], world().leads
+    members, reports, rank_zero = [model], [], world().is_rank_zero
     for number in range(config.training.members):
         seed, room = config.seed, folder
         if number:
             seed, room = derive(config.seed, "member", number), folder / f"{MEMBER}{number + 1}"
             members.append(build(config, data, seed)[0])
-        writing = ProfileWriting(config, data, members[number], tensors, room / FILE) if leads else None
+        writing = ProfileWriting(config, data, members[number], tensors, room / FILE) if rank_zero else None
         batches = loaders(of_member(config, number, config.training.members), data, tensors, seed)
         report = fit_model(
             members[number],
@@ -73,7 +73,7 @@ def fit_members(
         if writing is not None and writing.recorder.begun:  # a finished run that is resumed keeps its profile
             writing.done()
         reports.append(report)
-    if config.training.snapshots and config.execution == "training" and leads:
+    if config.training.snapshots and config.execution == "training" and rank_zero:
         rooms = [folder, *(folder / f"{MEMBER}{i + 1}" for i in range(1, len(members)))]
         members = [
             _with_weights(member, weights)

@@ -9,11 +9,11 @@ from wildtype.errors import ConfigError
 from wildtype.experiments.folder import DONE, changed_setting, going_on
 from wildtype.experiments.run import train
 from wildtype.experiments.settings.multirun import OneOfMany
-from wildtype.experiments.start import Say
+from wildtype.experiments.start import Log
 from wildtype.experiments.stored import Run
 
 
-def multirun(runs: Sequence[OneOfMany], say: Say = lambda text: None) -> list[Run]:
+def multirun(runs: Sequence[OneOfMany], log: Log = lambda text: None) -> list[Run]:
     """Train every run that is not finished, and return them all.
 
     Raises
@@ -34,9 +34,9 @@ def multirun(runs: Sequence[OneOfMany], say: Say = lambda text: None) -> list[Ru
     for number, one in enumerate(runs, 1):
         folder = Path(one.config.run.folder)
         if (folder / DONE).is_file():
-            say(f"{number} of {len(runs)}, {one.name}: finished before")
+            log(f"{number} of {len(runs)}, {one.name}: finished before")
             found.append(Run(folder))
             continue
-        say(f"{number} of {len(runs)}, {one.name}")
-        found.append(train(going_on(one.config, folder), say=say))
+        log(f"{number} of {len(runs)}, {one.name}")
+        found.append(train(going_on(one.config, folder), log=log))
     return found

@@ -10,15 +10,15 @@ import numpy as np
 from wildtype.experiments.data import RunData
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.setup import loaders, of_member
-from wildtype.experiments.start import Say
+from wildtype.experiments.start import Log
 from wildtype.models.cell_transformer.model import CellTransformer
 from wildtype.models.interface import Model, OrganismTensors
 from wildtype.seeds import derive
 from wildtype.training.post_fit import fit_equivalents, fit_trees
 
 
-def grow(
-    config: TrainConfig, data: RunData, tensors: OrganismTensors, members: Sequence[Model], say: Say
+def post_fit(
+    config: TrainConfig, data: RunData, tensors: OrganismTensors, members: Sequence[Model], log: Log
 ) -> None:
     """Fit the trees and equivalents of members that have them, and say how much they count."""
     for number, member in enumerate(members):
@@ -34,4 +34,4 @@ def grow(
             mean, sd = data.scaler.mean, data.scaler.sd
             shift = np.where(np.abs(mean) > 2 * np.abs(sd), 0.0, -mean / sd)
             found.append(fit_equivalents(member, tensors, batches.validation, shift))
-        say(f"member {number + 1}: {'; '.join(found)}; {time.perf_counter() - start:.1f} s")
+        log(f"member {number + 1}: {'; '.join(found)}; {time.perf_counter() - start:.1f} s")

@@ -16,7 +16,7 @@ from wildtype.errors import ConfigError
 from wildtype.experiments.data import RunData, prepare
 from wildtype.experiments.folder import MARK
 from wildtype.experiments.profile_writing import ProfileWriting
-from wildtype.experiments.run import Say
+from wildtype.experiments.run import Log
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.setup import build, loaders
 from wildtype.files import write_json
@@ -54,7 +54,7 @@ def profile_run(
     reference: bool = False,
     folder: Path | None = None,
     dataset: Dataset | None = None,
-    say: Say = lambda text: None,
+    log: Log = lambda text: None,
 ) -> dict[str, Any]:
     """Run some steps of a configuration in every mode, and attribute their differences.
 
@@ -73,7 +73,7 @@ def profile_run(
         otherwise.
     dataset
         Instead of the one that the settings name.
-    say
+    log
         Told what is going on.
 
     Returns
@@ -90,7 +90,7 @@ def profile_run(
         (folder / FILE).unlink(missing_ok=True)
     records: dict[str, dict[str, Any]] = {}
     for mode in modes:
-        say(f"{mode}: {steps} steps")
+        log(f"{mode}: {steps} steps")
         of_mode = replace(config, execution=mode)
         records[mode] = _steps(of_mode, data, steps, folder, f"profile-{mode}.json", reference=reference)
     last = records[modes[-1]]

@@ -67,16 +67,16 @@ def write_report(folders: Sequence[Path], target: Path, *, screened: int = SCREE
     write_text(target, run_page(facts, summaries))
 
 
-def report_after_training(folder: Path, say: Callable[[str], None]) -> None:
+def report_after_training(folder: Path, log: Callable[[str], None]) -> None:
     """Write the page of a run that has just finished; it asks about fewer mutants than `write_report`.
 
     A page that cannot be written is told of and spoils nothing: the run is whole without it.
     """
     try:
         write_report([folder], folder / REPORT, screened=AT_ONCE)
-        say(f"page: {folder / REPORT}")
+        log(f"page: {folder / REPORT}")
     except Exception as error:
-        say(f"no page was written ({reason_of(error)}); wildtype report {folder} tries again")
+        log(f"no page was written ({reason_of(error)}); wildtype report {folder} tries again")
 
 
 def run_facts(run: Run, *, phenotypes: int = MOST_PHENOTYPES, screened: int = 0) -> RunFacts:

@@ -98,7 +98,7 @@ def reproduce(
     *,
     tolerance: float = TOLERANCE,
     dataset: Dataset | None = None,
-    say: Callable[[str], None] = lambda text: None,
+    log: Callable[[str], None] = lambda text: None,
 ) -> Reproduction:
     """Train a finished run again from its settings, in another folder, and compare.
 
@@ -110,7 +110,7 @@ def reproduce(
         By which headline metrics may differ for the run to count as close.
     dataset : Dataset, optional
         Used instead of the one that the settings name.
-    say : callable
+    log : callable
         As for ``train``.
 
     Raises
@@ -126,7 +126,7 @@ def reproduce(
     config.run = replace(config.run, folder=str(folder), overwrite=False, resume=False, estimate=False)
     dataset = load_for(config) if dataset is None else dataset
     _check_data(run, recorded, of_data(prepare(config, dataset)), then)
-    now = train(config, dataset=dataset, say=say)
+    now = train(config, dataset=dataset, log=log)
     frames.append(_predictions(now))
     models = []
     for phenotype, comparison in then.comparisons.items():

@@ -39,7 +39,7 @@ from wildtype.experiments.data import RunData, prepare
 from wildtype.experiments.estimate import estimate_run, refuse, write_outcome
 from wildtype.experiments.fitting import fit_members, make_checkpoint
 from wildtype.experiments.folder import ACROSS, DONE, MEMBERS, claim, going_on, resumable, settings_of
-from wildtype.experiments.post_fit import grow
+from wildtype.experiments.post_fit import post_fit
 from wildtype.experiments.record import environment, of_data
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.setup import build
@@ -56,10 +56,10 @@ from wildtype.training.fit import accelerator
 from wildtype.training.task import EXECUTIONS
 from wildtype.training.world import world
 
-Say = Callable[[str], None]
+Log = Callable[[str], None]
 
 
-def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lambda text: None) -> Run:
+def train(config: TrainConfig, *, dataset: Dataset | None = None, log: Log = lambda text: None) -> Run:
     """Fit the model and every baseline on one split, compare them on the test rows, and save the run.
 
     Of several processes that torchrun started, the first writes the folder and does all but the network's
@@ -71,7 +71,7 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
         All settings.
     dataset : Dataset, optional
         Used instead of the one that the settings name.
-    say : callable
+    log : callable
         Told, in a few words, what is going on.
 
     Raises
@@ -106,11 +106,11 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
         )
     estimate = estimate_run(config, data=data) if config.run.estimate else None
     if estimate is not None:
-        say(f"estimate: {estimate.seconds_per_epoch:,.2f} s per epoch, {estimate.memory_mib:,.0f} MiB")
+        log(f"estimate: {estimate.seconds_per_epoch:,.2f} s per epoch, {estimate.memory_mib:,.0f} MiB")
         refuse(estimate)
-    model, tensors = build(config, data, config.seed, say)
+    model, tensors = build(config, data, config.seed, log)
     fingerprint = content_hash(resumable(settings_of(config)), data.dataset.sha256, data.split.to_json())
-    if not world().leads:
+    if not world().is_rank_zero:
         folder = Path(config.run.folder)
         fit_members(config, data, model, tensors, folder, fingerprint)
         return Run(folder)
@@ -118,16 +118,16 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
     write_json(folder / "card.json", data.whole.card())
     write_json(folder / "split.json", data.split.to_json())
     write_json(folder / "record.json", environment() | of_data(data))
-    say(_split_line(data))
+    log(_split_line(data))
     for path in config.data.embeddings:
-        say(f"embeddings {path}: {data.whole.organism.features[Path(path).stem].note}")
+        log(f"embeddings {path}: {data.whole.organism.features[Path(path).stem].note}")
 
     with PeakMemory() as memory:
         members, reports = fit_members(config, data, model, tensors, folder, fingerprint)
         if config.execution != "training":
             return Run(folder)
         start = time.perf_counter()
-        grow(config, data, tensors, members, say)
+        post_fit(config, data, tensors, members, log)
         model = members[0] if len(members) == 1 else Ensemble(members).eval()
         checkpoint = make_checkpoint(config, data, model, tensors, reports)
         predicted = {config.model.name: checkpoint.predict_measured(data.part("test"))}
@@ -136,7 +136,7 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
     for report in reports:
         if not report.mutants_per_second > 0:  # resumed when there was nothing left to do
             continue
-        say(
+        log(
             f"{config.model.name}: best validation r {report.best_score:.4f} at epoch {report.best_epoch} of "
             f"{report.epochs}, {report.mutants_per_second:,.0f} mutants/s, "
             f"{report.loading_share:.1%} of it loading"
@@ -145,11 +145,11 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
         start = time.perf_counter()
         with PeakMemory() as memory:
             if name in CLOSED_FORMS:
-                predicted[name] = predict_closed_form(name, data, say)
+                predicted[name] = predict_closed_form(name, data, log)
             else:
                 predicted[name] = predict_baseline(name, data, config.seed)
         seconds[name], peak[name] = time.perf_counter() - start, memory.peak
-        say(f"{name}: {seconds[name]:.1f} s")
+        log(f"{name}: {seconds[name]:.1f} s")
     comparisons = compare(config, data, predicted, seconds, peak)
     comparisons |= compare_profiles_of(config, data, checkpoint, seconds)
     comparisons |= implied_tau(
@@ -167,7 +167,7 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
         with writing(folder / MEMBERS) as target:
             by_member(data.dataset, data.split.test, predicted, grouped).to_csv(target, index=False)
     across = (
-        compare_across(config, data, predicted, seconds, peak, say)
+        compare_across(config, data, predicted, seconds, peak, log)
         if len(data.dataset.phenotypes) > 1
         else None
     )
@@ -179,7 +179,7 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, say: Say = lam
     write_text(folder / "comparison.md", "\n\n".join(tables) + "\n")
     if estimate is not None:
         errors = write_outcome(estimate, folder, reports, peak[config.model.name])
-        say("estimate against run: " + ", ".join(f"{name} {error:+.0%}" for name, error in errors.items()))
+        log("estimate against run: " + ", ".join(f"{name} {error:+.0%}" for name, error in errors.items()))
     write_json(folder / DONE, {name: comparison.to_json() for name, comparison in comparisons.items()})
     return Run(folder)
 

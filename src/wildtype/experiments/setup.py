@@ -12,7 +12,7 @@ from wildtype.evidence.out_of_fold import OutOfFold, check_shares
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.experiments.data import RunData
 from wildtype.experiments.settings.schema import TrainConfig
-from wildtype.experiments.start import Say, Start, freeze
+from wildtype.experiments.start import Log, Start, freeze
 from wildtype.models.cell_transformer.config import CellTransformerConfig
 from wildtype.models.difference_gnn.config import DifferenceGNNConfig
 from wildtype.models.interface import Model, OrganismTensors, Output, organism_tensors
@@ -26,11 +26,11 @@ from wildtype.training.parts import shared
 
 
 def build(
-    config: TrainConfig, data: RunData, seed: int, say: Say = lambda text: None
+    config: TrainConfig, data: RunData, seed: int, log: Log = lambda text: None
 ) -> tuple[Model, OrganismTensors]:
     """Return the model with its initial weights, and the organism as it sees it.
 
-    ``say`` is told which weights were taken from where, if training starts from another run.
+    ``log`` is told which weights were taken from where, if training starts from another run.
     """
     if isinstance(config.model, CellTransformerConfig) and config.model.reads_measurements:
         # What is wrong with the evidence must be found out before anything is written.
@@ -75,11 +75,11 @@ def build(
         traits=0 if similarity is None else len(similarity.trait_names),
     )
     if start is not None:
-        start.apply(model, scaling, say)
+        start.apply(model, scaling, log)
     if data.dataset.table.dose is None:
         model.without_doses()
     if config.training.frozen:
-        freeze(model, config.training.frozen, say)
+        freeze(model, config.training.frozen, log)
     return model, organism_tensors(model, organism, features, similarity)
 
 

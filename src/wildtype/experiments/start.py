@@ -27,7 +27,7 @@ from wildtype.mutants.index import SetIndex
 from wildtype.organism import Organism
 from wildtype.organism.feature_scaling import FeatureScaling
 
-Say = Callable[[str], None]
+Log = Callable[[str], None]
 
 
 class Start:
@@ -102,7 +102,7 @@ class Start:
         heads = {name: replace(place, weight=config.prior.weight) for name, place in places.items()}
         return replace(config, prior=replace(config.prior, heads=heads))
 
-    def apply(self, model: Model, scaling: FeatureScaling | None, say: Say) -> None:
+    def apply(self, model: Model, scaling: FeatureScaling | None, log: Log) -> None:
         """Put the start's weights into ``model`` and say which were taken and which were not.
 
         A weight of a feature column that the start does not have, or that means something else in another
@@ -127,9 +127,9 @@ class Start:
             for name, weight in model.named_parameters():
                 before = source.get(name)
                 if before is not None and name in model.by_feature:
-                    say(f"start: {name}: {self._columns(weight, before, scaling)}")
+                    log(f"start: {name}: {self._columns(weight, before, scaling)}")
                 elif before is not None and name in model.by_gene:
-                    say(f"start: {name}: {self._rows(weight, before)}")
+                    log(f"start: {name}: {self._rows(weight, before)}")
                 elif before is not None and before.shape == weight.shape:
                     weight.copy_(before)
                 else:
@@ -139,9 +139,9 @@ class Start:
         said = (
             f"{taken} of {taken + len(left)} parameters from {self.path}, trained on {origin.get('dataset')}"
         )
-        say(f"start: {said}; left as drawn: {', '.join(left) or 'none'}")
+        log(f"start: {said}; left as drawn: {', '.join(left) or 'none'}")
         if self.seen:
-            say(
+            log(
                 f"start: {self.seen:,} validation or test rows are of genes that were perturbed together in "
                 f"the start's training, in organism {origin.get('organism')}"
             )
@@ -185,7 +185,7 @@ class Start:
         return f"{len(known)} of {len(weight)} genes taken, the others as drawn"
 
 
-def freeze(model: Model, parts: Sequence[str], say: Say) -> None:
+def freeze(model: Model, parts: Sequence[str], log: Log) -> None:
     """Take parts of a model, by the beginnings of their names, out of training.
 
     Raises
@@ -207,4 +207,4 @@ def freeze(model: Model, parts: Sequence[str], say: Say) -> None:
     total = sum(p.numel() for p in model.parameters())
     if frozen == total:
         raise ConfigError(f"training.frozen={list(parts)} leaves nothing to train: freeze less")
-    say(f"frozen: {', '.join(parts)}: {frozen:,} of {total:,} weights")
+    log(f"frozen: {', '.join(parts)}: {frozen:,} of {total:,} weights")

@@ -33,20 +33,20 @@ from wildtype.experiments.ablation_tables import AblationReport
 from wildtype.experiments.data import load_for, prepare
 from wildtype.experiments.fitting import fit_members, make_checkpoint
 from wildtype.experiments.folder import claim, going_on, resumable, settings_of
-from wildtype.experiments.post_fit import grow
+from wildtype.experiments.post_fit import post_fit
 from wildtype.experiments.record import environment, of_data
 from wildtype.experiments.settings.ablation import BASE, Ablation
 from wildtype.experiments.settings.schema import SplitConfig, TrainConfig
 from wildtype.experiments.settings.tuning import Choices, Tuning, Value
 from wildtype.experiments.setup import build
-from wildtype.experiments.start import Say
-from wildtype.files import alone, content_hash, write_json, write_text
+from wildtype.experiments.start import Log
+from wildtype.files import content_hash, exclusive_lock, write_json, write_text
 from wildtype.models.ensemble import Ensemble
 from wildtype.report.tuning import trials_to_markdown
 from wildtype.seeds import derive
 from wildtype.training.fit import accelerator
 from wildtype.training.task import FitTask
-from wildtype.training.world import alone_in
+from wildtype.training.world import require_single_process
 
 STUDY, SPLIT, TABLE, DOCUMENT, TEST = "trials.db", "split.json", "tune.json", "tune.md", "test"
 STARTUP = 5
@@ -98,7 +98,7 @@ def tune(
     budget: float | None = None,
     replicates: int = 1000,
     dataset: Dataset | None = None,
-    say: Say = lambda text: None,
+    log: Log = lambda text: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Search:
     """Search until there are so many trials, then test the best of them and the base.
@@ -125,7 +125,7 @@ def tune(
         Bootstrap replicates behind the intervals of the test.
     dataset : Dataset, optional
         Used instead of the one that the settings name.
-    say : callable
+    log : callable
         Told, in a few words, what is going on.
     clock : callable
         Tells the time.
@@ -143,10 +143,10 @@ def tune(
         raise ConfigError(f"trials={trials}: take at least one")
     if len(set(seeds)) < len(seeds):
         raise ConfigError(f"seeds {list(seeds)}: give each once")
-    alone_in("a search")
+    require_single_process("a search")
     accelerator(plan.config.training)
     optuna = _optuna()
-    with alone(folder, "searching in"):
+    with exclusive_lock(folder, "searching in"):
         start = clock()
         dataset = load_for(plan.config) if dataset is None else dataset
         if grid:
@@ -155,15 +155,15 @@ def tune(
         split = _pinned(plan, folder, dataset)
         while (under_way := _under_way(optuna, study)) is not None or _count(study) < trials:
             if budget is not None and clock() - start >= budget:
-                say(f"the budget is used up after {_count(study)} of {trials} trials")
+                log(f"the budget is used up after {_count(study)} of {trials} trials")
                 break
             trial = study.ask() if under_way is None else under_way
-            _one(optuna, study, trial, plan, folder, split, dataset, say)
+            _one(optuna, study, trial, plan, folder, split, dataset, log)
             _write(_search(optuna, study, plan, folder))
         found = _search(optuna, study, plan, folder)
         if seeds and found.best is not None and _count(study) >= trials:
             found = replace(
-                found, test=_test(plan, found.best, folder, split, seeds, replicates, dataset, say)
+                found, test=_test(plan, found.best, folder, split, seeds, replicates, dataset, log)
             )
         _write(found)
         return found
@@ -279,41 +279,41 @@ def _one(
     folder: Path,
     split: SplitConfig,
     dataset: Dataset,
-    say: Say,
+    log: Log,
 ) -> None:
     """Train with the settings of a trial, and tell the study what it reached."""
     states, room = optuna.trial.TrialState, folder / f"trial-{trial.number}"
     params = _params(trial, plan)
-    say(f"trial {trial.number}: {', '.join(plan.words(params))}")
+    log(f"trial {trial.number}: {', '.join(plan.words(params))}")
     begin, resumed = time.monotonic(), False
     try:
         config = going_on(replace(plan.with_params(params), split=split, baselines=[]), room)
         resumed = config.run.resume
         try:
-            score = _reached(config, dataset, _Watch(optuna, trial), say)
+            score = _reached(config, dataset, _Watch(optuna, trial), log)
         except CheckpointError:
             if not resumed:
                 raise
             anew = replace(config.run, resume=False, overwrite=True)  # nothing usable was left of it
-            score = _reached(replace(config, run=anew), dataset, _Watch(optuna, trial), say)
+            score = _reached(replace(config, run=anew), dataset, _Watch(optuna, trial), log)
     except OutputError:  # the trial stays under way, for when there is room again
         raise
     except optuna.TrialPruned:
         study.tell(trial, state=states.PRUNED)
-        say(f"trial {trial.number}: cut short")
+        log(f"trial {trial.number}: cut short")
     except (WildtypeError, ArithmeticError, ValueError, RuntimeError, MemoryError) as error:
         why = " ".join(str(error).split()) if isinstance(error, WildtypeError) else repr(error)
         trial.set_user_attr("why", why)
         study.tell(trial, state=states.FAIL)
-        say(f"trial {trial.number}: failed: {why}")
+        log(f"trial {trial.number}: failed: {why}")
     else:
         if not resumed:
             trial.set_user_attr("seconds", time.monotonic() - begin)
         study.tell(trial, score)
-        say(f"trial {trial.number}: validation score {score:.4f}")
+        log(f"trial {trial.number}: validation score {score:.4f}")
 
 
-def _reached(config: TrainConfig, dataset: Dataset, watch: _Watch, say: Say) -> float:
+def _reached(config: TrainConfig, dataset: Dataset, watch: _Watch, log: Log) -> float:
     """Return the validation score of a finished model; its test rows are not looked at."""
     config.training.check()
     data = prepare(config, dataset)
@@ -322,7 +322,7 @@ def _reached(config: TrainConfig, dataset: Dataset, watch: _Watch, say: Say) -> 
     folder = claim(config, fingerprint)
     write_json(folder / "record.json", environment() | of_data(data))
     members, reports = fit_members(config, data, model, tensors, folder, fingerprint, [watch])
-    grow(config, data, tensors, members, say)
+    post_fit(config, data, tensors, members, log)
     whole = members[0] if len(members) == 1 else Ensemble(members).eval()
     metrics = make_checkpoint(config, data, whole, tensors, reports).metrics
     write_json(folder / "metrics.json", metrics)
@@ -356,7 +356,7 @@ def _write(found: Search) -> None:
 
 def _test(
     plan: Tuning, best: Trial, folder: Path, split: SplitConfig, seeds: Sequence[int], replicates: int,
-    dataset: Dataset, say: Say,
+    dataset: Dataset, log: Log,
 ) -> AblationReport:  # fmt: skip
     """Train the base and the best trial on several seeds, and compare them on the test rows."""
     words, name = plan.words(best.params), f"trial-{best.number}"
@@ -365,4 +365,4 @@ def _test(
         ("tuned", name, "pinned"): replace(plan.with_params(best.params), split=split),
     }
     both = Ablation(plan.name, plan.base, {"pinned": ()}, {"tuned": {name: words}}, configs)
-    return ablate(both, seeds, folder=folder / TEST, replicates=replicates, dataset=dataset, say=say)
+    return ablate(both, seeds, folder=folder / TEST, replicates=replicates, dataset=dataset, log=log)

@@ -41,7 +41,7 @@ from wildtype.files import content_hash, sha256_of_file, write_json, write_tenso
 from wildtype.models.cell_transformer.head import MAX_ORDER
 from wildtype.models.ensemble import Ensemble
 from wildtype.models.interface import Members, Model, OrganismTensors, Output, WildType
-from wildtype.models.known import Known, evidence_index
+from wildtype.models.known import ReferenceMeasurements, evidence_index
 from wildtype.models.model_card import FILE as CARD
 from wildtype.models.model_card import model_card
 from wildtype.models.organism_storage import from_tensors, to_tensors
@@ -88,7 +88,7 @@ class Checkpoint:
         Of the training labels; predictions are ``mean + sd · output``.
     relations : list of str
         Relations with edges that the model was built with, in order.
-    known : Known
+    known : ReferenceMeasurements
         Measured mutants.
     origin : dict
         Dataset, organism, split, seed: where the model comes from.
@@ -110,7 +110,7 @@ class Checkpoint:
     mean: NDArray[np.float64]
     sd: NDArray[np.float64]
     relations: list[str]
-    known: Known
+    known: ReferenceMeasurements
     origin: dict[str, Any] = field(default_factory=dict)
     metrics: dict[str, Any] = field(default_factory=dict)
     validation: ValidationRows | None = None
@@ -350,7 +350,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
         table, beside = read_table(folder / "known.npz")
         places = {key.removeprefix(PLACES): x for key, x in beside.items() if key.startswith(PLACES)}
-        known = Known(
+        known = ReferenceMeasurements(
             phenotypes=tuple(record["known_phenotypes"]),
             table=table,
             **{name: beside[name] for name in BESIDE},

@@ -1,4 +1,4 @@
-"""`Keeper`: keeps the best weights, stops when validation no longer improves, and saves where the run is.
+"""`BestCheckpoint`: keeps the best weights, stops when validation no longer improves, saves where a run is.
 
 The state is one folder, replaced whole after every epoch: `state.safetensors` (weights, best weights,
 optimiser) and `state.json` (epoch, step, best score). No pickle.
@@ -21,7 +21,7 @@ from wildtype.files import sha256_of_file, write_json, write_tensors, writing_fo
 from wildtype.training.task import FitTask
 
 
-class Keeper(Callback):
+class BestCheckpoint(Callback):
     """Best weights, early stopping and resume state.
 
     Parameters
@@ -103,7 +103,7 @@ class Keeper(Callback):
         if self.patience and self.epoch - self.best_epoch >= self.patience:
             self.stopped = True
             trainer.should_stop = True
-        if pl_module.world.leads:
+        if pl_module.world.is_rank_zero:
             self._save(pl_module, trainer.optimizers[0])
 
     def _save(self, task: FitTask, optimizer: torch.optim.Optimizer) -> None:
@@ -128,7 +128,7 @@ class Keeper(Callback):
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
-    """Put the tensors that ``Keeper.resume`` returned back into an optimiser over the same parameters."""
+    """Put the tensors of ``BestCheckpoint.resume`` back into an optimiser over the same parameters."""
     state: dict[int, dict[str, Tensor]] = {}
     for key, value in tensors.items():
         index, name = key.split("/", 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import (
     Compound,
     Environment,
@@ -27,8 +27,8 @@ PHENOTYPES = (
     PhenotypeDefinition(name="size", level="trait"),
 )
 READINGS = (
-    Reading("scores.tsv.gz", "scores", 120, 100, {"unknown gene": 15, "no value": 5}, 3),
-    Reading("strains.tsv", "strains", 7, 7),
+    ReadReport("scores.tsv.gz", "scores", 120, 100, {"unknown gene": 15, "no value": 5}, 3),
+    ReadReport("strains.tsv", "strains", 7, 7),
 )
 
 

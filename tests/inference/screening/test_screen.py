@@ -218,18 +218,20 @@ def test_a_killed_screen_goes_on(
     whole = predictor.screen(3, top=7)
     state, pieces = tmp_path / "state", []
 
-    def ask(asker: stream.Asker, piece: int) -> stream.Outcome:
+    def ask(asker: stream.ScreenWorker, piece: int) -> stream.Outcome:
         if len(pieces) == 6:
             raise KeyboardInterrupt
         pieces.append(piece)
         return kept(asker, piece)
 
-    kept = stream.Asker.__call__
-    monkeypatch.setattr(stream.Asker, "__call__", ask)
+    kept = stream.ScreenWorker.__call__
+    monkeypatch.setattr(stream.ScreenWorker, "__call__", ask)
     with pytest.raises(KeyboardInterrupt):
         predictor.screen(3, top=7, state=state)
     assert pieces == list(range(6))
-    monkeypatch.setattr(stream.Asker, "__call__", lambda *words: pieces.append(words[1]) or kept(*words))
+    monkeypatch.setattr(
+        stream.ScreenWorker, "__call__", lambda *words: pieces.append(words[1]) or kept(*words)
+    )
     again = predictor.screen(3, top=7, state=state)
     assert pieces == list(range(21))
     pd.testing.assert_frame_equal(again, whole)

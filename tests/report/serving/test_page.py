@@ -17,7 +17,7 @@ import wildtype as wt
 from tests.browser import Browser
 from tests.report.serving.test_server import serving
 from wildtype.inference.predictor import Predictor
-from wildtype.models.known import Known
+from wildtype.models.known import ReferenceMeasurements
 from wildtype.organism import GeneIndex
 from wildtype.report.serving.answers import Answers
 from wildtype.report.serving.server import Server
@@ -272,7 +272,7 @@ def test_names_are_text(browser: Browser, predictor: Predictor) -> None:
     genes = GeneIndex(names, standard, {HOSTILE: [f"alias{HOSTILE}"]}, HOSTILE)
     known = checkpoint.known
     outputs = [{**checkpoint.phenotypes[0], "name": HOSTILE, "unit": HOSTILE}]
-    other = Known(("fitness", HOSTILE), known.table, known.part, known.single_fitness,
+    other = ReferenceMeasurements(("fitness", HOSTILE), known.table, known.part, known.single_fitness,
                   known.single_fitness_sd, known.essential)  # fmt: skip
     similarity = checkpoint.organism.similarity
     assert similarity is not None

@@ -12,7 +12,7 @@ import pytest
 from tests.sources.user_tables.tables import write, yeast
 from wildtype.datasets import Dataset
 from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Publication, Study
 from wildtype.datasets.storage import read_dataset, save_dataset
 from wildtype.datasets.store import Store, store_path
@@ -42,8 +42,8 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WILDTYPE_CACHE", str(tmp_path / "cache"))
 
 
-def read(folder: Path, text: str = TEXT, **options: str) -> tuple[Measurements, Reading]:
-    readings: list[Reading] = []
+def read(folder: Path, text: str = TEXT, **options: str) -> tuple[Measurements, ReadReport]:
+    readings: list[ReadReport] = []
     path = write(folder, text)
     m = read_table(path, yeast(), phenotype="fitness", collect=readings.append, **options)  # type: ignore[arg-type]
     return m, readings[0]

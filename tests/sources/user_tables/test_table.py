@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.sources.user_tables.tables import GENES, write, yeast
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Environment, Genotype, Perturbation, PerturbationKind
 from wildtype.errors import SourceError
 from wildtype.sources.user_tables.problems import SHOWN, TableProblems
@@ -40,10 +40,10 @@ def problems(path: Path, **options: str) -> list[str]:
 
 
 def test_a_full_table_becomes_measurements(tmp_path: Path) -> None:
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     path = write(tmp_path, FULL, "My Screen.csv")
     m = read_table(path, yeast(), unit="mg/l", collect=readings.append)
-    assert readings == [Reading("My Screen.csv", "own data", 4, 4, renamed=1)]
+    assert readings == [ReadReport("My Screen.csv", "own data", 4, 4, renamed=1)]
     (study,) = m.studies
     assert (study.name, study.organism, study.licence) == ("my-screen", "yeast", "own data")
     assert study.publication.citation == "own data: My Screen.csv"

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.errors import ConfigError, SourceError
 from wildtype.organism import Organism
 from wildtype.organism.storage import read_organism, save_organism
@@ -68,7 +68,7 @@ MODEL = """
 
 
 def test_graphs_features_and_essential_genes(small) -> None:
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     organism = build_organism(small.path, collect=readings.append)
     assert list(organism.graphs) == RELATIONS
     assert list(organism.features) == BLOCKS
@@ -131,7 +131,7 @@ def test_metabolism_is_read_where_its_file_is(small) -> None:
 
 def test_further_relations_come_on_request(small) -> None:
     small.write("ppi_dip_2017.csv", "YAL001C,YAL002W\n")
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     organism = build_organism(small.path, relations=("ppi_dip",), collect=readings.append)
     assert list(organism.graphs) == [*RELATIONS, "ppi_dip"]
     assert "ppi_dip" in organism.features["degrees"].columns
@@ -164,7 +164,7 @@ def test_publishers_own_files_take_the_place_of_prepared_ones(small) -> None:
         ["YAL001C", "TFC3", "YAL002W", "VPS8", "Two-hybrid", "physical interactions", "", "", "", "", "", ""]
     ) + "\n")  # fmt: skip
     small.write("RegulationTwoColumnTable_Documented_2013927.tsv", "Gcn4p;YAL001C\n")
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     organism = build_organism(small.path, collect=readings.append)
     assert list(organism.graphs) == [name for name in RELATIONS if name != "regulatory"]
     assert organism.graphs["physical"].source == "SGD"
@@ -197,7 +197,7 @@ def test_blocks_made_from_a_target_are_refused(small) -> None:
 
 
 @pytest.mark.real
-def test_real_organism(real_build: tuple[Organism, list[Reading]]) -> None:
+def test_real_organism(real_build: tuple[Organism, list[ReadReport]]) -> None:
     organism, readings = real_build
     assert list(organism.graphs) == RELATIONS
     assert set(BLOCKS) < set(organism.features)

@@ -9,7 +9,7 @@ import numpy as np
 
 from wildtype.datasets.codes import ragged
 from wildtype.datasets.measurements import Measurements, coded
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import (
     Compound,
     Environment,
@@ -57,7 +57,7 @@ def import_graph(folder: str | Path, path: str | Path) -> dict[str, int]:
     return rows
 
 
-def read_graph(folder: str | Path) -> tuple[Measurements, dict[str, tuple[Reading, ...]]]:
+def read_graph(folder: str | Path) -> tuple[Measurements, dict[str, tuple[ReadReport, ...]]]:
     """Return all measurements of a folder of node and relation tables, and the readings of every study.
 
     Raises
@@ -124,14 +124,14 @@ def _environments(graph: GraphFiles) -> tuple[Environment, ...]:
     )  # fmt: skip
 
 
-def _readings(graph: GraphFiles, studies: tuple[Study, ...]) -> dict[str, tuple[Reading, ...]]:
+def _readings(graph: GraphFiles, studies: tuple[Study, ...]) -> dict[str, tuple[ReadReport, ...]]:
     start, end = graph.links("reading_reason")
     reasons = graph.texts("reason", "text:ID(Reason)")
     dropped: list[dict[str, int]] = [{} for _ in range(graph.size("reading"))]
     rows = graph.counts("reading_reason", "rows")
     for i in np.lexsort((graph.counts("reading_reason", "position"), start)).tolist():
         dropped[start[i]][reasons[end[i]]] = int(rows[i])
-    readings = graph.make("reading", lambda row, i: Reading(**row, dropped=dropped[i]))
+    readings = graph.make("reading", lambda row, i: ReadReport(**row, dropped=dropped[i]))
     return {
         study.name: tuple(readings[i] for i in group)
         for study, group in zip(studies, graph.grouped("study_reading"), strict=True)

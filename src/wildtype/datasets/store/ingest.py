@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from wildtype.datasets.codes import ragged
 from wildtype.datasets.measurements import Ints, Measurements
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Environment, Publication, Record
 from wildtype.datasets.store.canonical import canonical, genotypes
 from wildtype.datasets.store.connection import query_rows
@@ -31,7 +31,7 @@ _STAGED = "staged"  # name under which columns are handed to the database
 
 
 def insert_study(
-    connection: DuckDBPyConnection, measurements: Measurements, readings: Sequence[Reading]
+    connection: DuckDBPyConnection, measurements: Measurements, readings: Sequence[ReadReport]
 ) -> None:
     """Insert the rows of one study, and what became of the rows of its files.
 
@@ -85,7 +85,7 @@ def _insert_many(connection: DuckDBPyConnection, table: str, rows: Sequence[tupl
         connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
 
 
-def _insert_readings(connection: DuckDBPyConnection, study: int, readings: Sequence[Reading]) -> None:
+def _insert_readings(connection: DuckDBPyConnection, study: int, readings: Sequence[ReadReport]) -> None:
     _insert_many(
         connection, "reading",
         [(study, i, r.file, r.use, r.rows, r.kept, r.renamed) for i, r in enumerate(readings)],

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from wildtype.datasets.codes import ragged
 from wildtype.datasets.measurements import Floats, Ints, Measurements
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import (
     Compound,
     Environment,
@@ -166,18 +166,18 @@ def read_studies(connection: DuckDBPyConnection) -> dict[int, Study]:
     }  # fmt: skip
 
 
-def read_readings(connection: DuckDBPyConnection) -> dict[int, tuple[Reading, ...]]:
+def read_readings(connection: DuckDBPyConnection) -> dict[int, tuple[ReadReport, ...]]:
     """Return what became of the rows of every study's files, by the number of the study."""
     dropped: dict[tuple[int, int], dict[str, int]] = {}
     for study, reading, reason, rows in query_rows(
         connection, "SELECT study, reading, reason, rows FROM dropped ORDER BY study, reading, position"
     ):
         dropped.setdefault((study, reading), {})[reason] = rows
-    readings: dict[int, tuple[Reading, ...]] = {}
+    readings: dict[int, tuple[ReadReport, ...]] = {}
     for study, position, file, use, rows, kept, renamed in query_rows(
         connection, "SELECT * FROM reading ORDER BY study, position"
     ):
-        reading = Reading(file, use, rows, kept, dropped.get((study, position), {}), renamed)
+        reading = ReadReport(file, use, rows, kept, dropped.get((study, position), {}), renamed)
         readings[study] = (*readings.get(study, ()), reading)
     return readings
 

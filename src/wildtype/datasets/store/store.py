@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Study
 from wildtype.datasets.store import canonical, ingest, sandbox, schema, selection
 from wildtype.datasets.store.connection import connect, plainly, query_rows
@@ -46,7 +46,7 @@ class StoredStudy:
 
     study: Study
     rows: int
-    readings: tuple[Reading, ...]
+    readings: tuple[ReadReport, ...]
 
     @property
     def name(self) -> str:
@@ -144,7 +144,7 @@ class Store:
                 raise
 
     def ingest(
-        self, measurements: Measurements, readings: Sequence[Reading] = (), *, replace: bool = False
+        self, measurements: Measurements, readings: Sequence[ReadReport] = (), *, replace: bool = False
     ) -> None:
         """Add all rows of one or more studies, each study in one transaction.
 

@@ -101,7 +101,7 @@ def smallest_part(tokens: EvidenceTokens, phenotypes: int) -> Tensor:
 
 
 @dataclass(slots=True)
-class Genome:
+class GeneKeyValues:
     """What mutants read from: keys, values in the wild type, and what values are made of, [n, d] each."""
 
     keys: Tensor
@@ -330,13 +330,13 @@ class PerturbationHead(nn.Module):
         scale: Tensor = self.log_scale.exp() * split.shape[-1] ** -0.5
         return split * scale
 
-    def genome(self, h: Tensor) -> Genome:
+    def genome(self, h: Tensor) -> GeneKeyValues:
         """Return what genes h [n, d] offer to be read."""
         inner = self.value_in(h)
         values = self.value_out(nn.functional.gelu(inner + self.kind.weight[Kind.PRESENT]))
-        return Genome(self.key(h), inner, values)
+        return GeneKeyValues(self.key(h), inner, values)
 
-    def difference(self, cell: Genome, gene: Tensor, state: Tensor) -> Tensor:
+    def difference(self, cell: GeneKeyValues, gene: Tensor, state: Tensor) -> Tensor:
         """Return the values [m, d] of genes [m] to which was done ``state`` [m, d], less those in the wild
         type.
         """

@@ -108,7 +108,7 @@ class CellTransformer(Model):
         """Take note that no mutant has a dose: what reads doses is not trained."""
         self.head.dose.requires_grad_(False)
 
-    def reads_backwards(self, relation: str) -> bool:
+    def transposed(self, relation: str) -> bool:
         """Whether the prior of a relation leads from targets to sources."""
         return relation in self.config.prior.reverse
 

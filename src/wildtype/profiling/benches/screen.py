@@ -69,7 +69,7 @@ def bench_screen(
     """
     from wildtype.inference.screening.constraints import Constraints
     from wildtype.inference.screening.designs import Combinations
-    from wildtype.inference.screening.stream import Asker, Screen
+    from wildtype.inference.screening.stream import Screen, ScreenWorker
     from wildtype.models.cell_transformer.config import HeadConfig
     from wildtype.seeds import generator
 
@@ -87,7 +87,7 @@ def bench_screen(
         predictor = _predictor(organism, head, width, seed)
         predictor.predict([[organism.genes.names[0]] * 1])  # the wild type is encoded now
         start = time.perf_counter()
-        asker = Asker(predictor, screen)
+        asker = ScreenWorker(predictor, screen)
         tables = time.perf_counter() - start
         seconds, first, asked = [], 0.0, 0
         for piece in chosen.tolist():
@@ -152,7 +152,7 @@ def _predictor(organism: Organism, head: HeadConfig, width: int, seed: int) -> P
     from wildtype.models.cell_transformer.model import CellTransformer
     from wildtype.models.checkpoint import Checkpoint
     from wildtype.models.interface import organism_tensors
-    from wildtype.models.known import Known
+    from wildtype.models.known import ReferenceMeasurements
     from wildtype.mutants import MutantTable
     from wildtype.seeds import derive, generator
 
@@ -186,7 +186,7 @@ def _predictor(organism: Organism, head: HeadConfig, width: int, seed: int) -> P
             mean=np.zeros(1),
             sd=np.ones(1),
             relations=list(organism.graphs),
-            known=Known(
+            known=ReferenceMeasurements(
                 ("tau",),
                 measured,
                 np.zeros(len(measured), np.uint8),

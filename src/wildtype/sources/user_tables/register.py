@@ -5,7 +5,7 @@ from __future__ import annotations
 from wildtype.datasets import Dataset
 from wildtype.datasets.ceilings import noise_ceilings
 from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Study
 from wildtype.datasets.stages.build import build_dataset
 from wildtype.datasets.storage import save_dataset
@@ -54,7 +54,7 @@ def _stored() -> dict[str, str]:
 
 
 def register(
-    measurements: Measurements, reading: Reading, organism: Organism, *, replace: bool = False
+    measurements: Measurements, reading: ReadReport, organism: Organism, *, replace: bool = False
 ) -> Dataset:
     """Ingest a user's measurements into the store, and keep the dataset made from them in the cache.
 
@@ -62,7 +62,7 @@ def register(
     ----------
     measurements : Measurements
         Of one study, whose name becomes that of the dataset.
-    reading : Reading
+    reading : ReadReport
         What became of the rows of its file.
     organism : Organism
         The wild type.

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import PerturbationKind
 from wildtype.organism import Organism
 
 
-def summarise(measurements: Measurements, organism: Organism, reading: Reading) -> dict[str, Any]:
+def summarise(measurements: Measurements, organism: Organism, reading: ReadReport) -> dict[str, Any]:
     """Return counts of rows, genes, kinds, phenotypes, conditions and replicates, and what to look at twice.
 
     ``mutants`` are different combinations of genes, kinds, doses and alleles; a mutant is ``measured again``
@@ -59,7 +59,9 @@ def summarise(measurements: Measurements, organism: Organism, reading: Reading) 
     }  # fmt: skip
 
 
-def _remarks(m: Measurements, organism: Organism, reading: Reading, question: NDArray[np.int64]) -> list[str]:
+def _remarks(
+    m: Measurements, organism: Organism, reading: ReadReport, question: NDArray[np.int64]
+) -> list[str]:
     same = _groups([question, m.value.view(np.int64), m.replicate])
     native = m.gene < len(organism.genes)
     lethal = native & (m.kind == PerturbationKind.DELETION)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Environment, Publication, Study
 from wildtype.errors import SourceError, shown
 from wildtype.files import sha256_of_file
@@ -83,7 +83,7 @@ def read_table(
     gene_separator : str
         Between the members of a set; found out cell by cell if not given, see `members`.
     collect : callable
-        Called with the `Reading` of the file.
+        Called with the `ReadReport` of the file.
 
     Returns
     -------
@@ -118,7 +118,7 @@ def read_table(
         notes=(f"columns of the table that are not used: {' '.join(unused.split())}",) if unused else (),
     )  # fmt: skip
     measurements = reader.measurements(study, unit)
-    collect(Reading(file, USE, grid.rows, len(measurements), renamed=reader.renamed))
+    collect(ReadReport(file, USE, grid.rows, len(measurements), renamed=reader.renamed))
     return measurements
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Publication
 from wildtype.errors import ConfigError
 from wildtype.organism import GeneIndex
@@ -83,7 +83,7 @@ def find_model(folder: str | Path, name: str = "yeast-gem") -> Path | None:
 
 def read_model(
     folder: str | Path, genes: GeneIndex, name: str = "yeast-gem", *, cache: bool = True
-) -> tuple[Metabolism, Reading]:
+) -> tuple[Metabolism, ReadReport]:
     """Return a model by name; see `read_model_file`.
 
     Raises
@@ -99,7 +99,9 @@ def read_model(
     )
 
 
-def read_model_file(path: str | Path, genes: GeneIndex, *, cache: bool = True) -> tuple[Metabolism, Reading]:
+def read_model_file(
+    path: str | Path, genes: GeneIndex, *, cache: bool = True
+) -> tuple[Metabolism, ReadReport]:
     """Return any metabolic model (SBML, YAML or JSON, plain or gzipped) with genes by systematic name.
 
     A gene that the model calls by another name, or with ``_`` for the hyphen, gets its systematic name in
@@ -124,7 +126,7 @@ def read_model_file(path: str | Path, genes: GeneIndex, *, cache: bool = True) -
     }
     kept = int((position >= 0).sum())
     dropped = {UNKNOWN: int((position == -1).sum()), "ambiguous gene name": int((position == -2).sum())}
-    reading = Reading(
+    reading = ReadReport(
         path.name, "metabolism", len(names), kept, {r: c for r, c in dropped.items() if c}, len(spelled)
     )
     return (_spelled(metabolism, spelled) if spelled else metabolism), reading

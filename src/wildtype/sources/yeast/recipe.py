@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from wildtype.datasets import Dataset
 from wildtype.datasets.background import Background, add_background
 from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.stages.build import DEFAULT, build_dataset
 from wildtype.datasets.stages.cache import dataset_key, materialise
 from wildtype.datasets.stages.policies import Policies
@@ -66,8 +66,8 @@ class Recipe:
     targets : tuple of str
         Phenotypes that models predict; none: all there are.
     uses : tuple of str
-        The readings of the studies' files (``Reading.use``) that the measurements are among, so that rows are
-        counted from the file on; none: all of them.
+        The readings of the studies' files (``ReadReport.use``) that the measurements are among, so that rows
+        are counted from the file on; none: all of them.
     policies : Policies
         How rows are converted and merged; the alleles are for the caller to choose.
     step : callable, optional
@@ -155,7 +155,7 @@ class Recipe:
         store: Store,
         organism: Organism,
         policies: Policies,
-        readings: Sequence[Reading],
+        readings: Sequence[ReadReport],
         compared: Query | None,
     ) -> Dataset:
         chosen = store.select(self.query)
@@ -203,7 +203,7 @@ def _has(store: Store, query: Query) -> bool:
         return bool(batches.read_all()["rows"][0].as_py())
 
 
-def _from_files(readings: Sequence[Reading], query: Query, chosen: int) -> list[StageReport]:
+def _from_files(readings: Sequence[ReadReport], query: Query, chosen: int) -> list[StageReport]:
     """Return what became of the rows of the files, and of the measurements read from them."""
     if not readings:
         return []

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from tests.sources.yeast.graphs.mutations import mutations
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.errors import SourceError
 from wildtype.sources.yeast.graphs import (
     biogrid,
@@ -33,7 +33,7 @@ def _annotated(folder, genes, accessions):
     return [reading]
 
 
-def _relations(*reads) -> list[Reading]:
+def _relations(*reads) -> list[ReadReport]:
     return [reading for _, reading in reads]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.errors import ConfigError, SourceError
 from wildtype.organism import GeneIndex
 from wildtype.sources.text import ignore
@@ -22,7 +22,7 @@ RAW_PAIRS = "RegulationTwoColumnTable_Documented_2013927.tsv"
 
 
 def test_genetic_interactions_are_never_there_unasked(raw, genes: GeneIndex) -> None:
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     graphs, absent = read_graphs(raw.path, genes, collect=readings.append)
     assert list(graphs) == [*USUAL, *CHANNELS, "tflink"]
     assert absent == []
@@ -39,7 +39,7 @@ def test_another_publisher_takes_the_place_of_physical(
 ) -> None:
     for file in removed:
         raw.remove(file)
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     graphs, _ = read_graphs(raw.path, genes, collect=readings.append)
     assert graphs["physical"].source == source
     assert next(r for r in readings if r.use == "physical").kept == graphs["physical"].edges
@@ -78,7 +78,7 @@ def test_further_relations_come_by_name_and_in_order(raw, genes: GeneIndex) -> N
         ">sp|P34111|TFC3_YEAST x OS=S OX=559292 GN=TFC3 PE=1 SV=2\nMV\n"
         ">sp|P39702|VPS8_YEAST x OS=S OX=559292 GN=VPS8 PE=1 SV=2\nMV\n",
     )
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     wanted = ("sgd_genetic", "same_complex", "biogrid_genetic", "biogrid_physical", "ppi_dip", "ppi_dip")
     graphs, _ = read_graphs(raw.path, genes, further=wanted, collect=readings.append)
     assert list(graphs) == [*USUAL, *CHANNELS, "tflink", *dict.fromkeys(wanted)]

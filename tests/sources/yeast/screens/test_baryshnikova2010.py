@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.sources.spreadsheets import Cell, xls
 from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
 from wildtype.sources.yeast.screens.baryshnikova2010 import COMPILED, PUBLISHER, SHEET, WORKBOOK, read
@@ -72,8 +72,8 @@ def write_workbook(folder: Path, rows: Sequence[Sequence[Cell]] = STRAINS, sheet
     return path
 
 
-def collected(folder: Path, genes: GeneIndex) -> tuple[Measurements, Reading]:
-    readings: list[Reading] = []
+def collected(folder: Path, genes: GeneIndex) -> tuple[Measurements, ReadReport]:
+    readings: list[ReadReport] = []
     measurements = read(folder, genes, collect=readings.append)
     assert len(readings) == 1
     return measurements, readings[0]

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
 from wildtype.sources.yeast.screens.celaj2020 import (
@@ -75,7 +75,7 @@ def xga(small):
 
 
 def test_genotypes_of_every_order_in_every_drug(xga, transporters: GeneIndex) -> None:
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = read(xga.path, transporters, collect=readings.append)
     rows = {
         (r.phenotype.name, r.replicate, str(r.environment)): (
@@ -111,7 +111,7 @@ def test_a_mutant_never_loses_a_gene_that_the_list_does_not_have(xga) -> None:
     known = [orf for orf in TRANSPORTERS if orf != "YGR281W"]
     xga.write(f"{GROWTH_ALPHA.name}.gz", table("alpha", ["CTRL", "tamoxifen"], ["B1", "A1"]))
     genes = GeneIndex(known, {orf: TRANSPORTERS[orf] for orf in known}, {}, "yeast")
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = read(xga.path, genes, collect=readings.append)
     assert not any(r.replicate.endswith(("B1", "B2")) for r in found.records() if r.value < 10)
     assert readings[1].dropped == {"strain without a genotype": 2, "deletes an unknown gene": 4}
@@ -119,7 +119,7 @@ def test_a_mutant_never_loses_a_gene_that_the_list_does_not_have(xga) -> None:
 
 def test_missing_values_are_counted(xga, transporters: GeneIndex) -> None:
     xga.replace(f"{RESISTANCE.name}.gz", "\t2.1\n", "\tNA\n")
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     read(xga.path, transporters, collect=readings.append)
     assert readings[1].dropped["no value"] == 1
 
@@ -163,7 +163,7 @@ def test_a_missing_or_truncated_file_is_named(xga, transporters: GeneIndex, file
 
 @pytest.mark.real
 def test_real_files(mirror: Path, real_genes: GeneIndex) -> None:
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = read(mirror, real_genes, collect=readings.append)
     assert [(r.rows, r.kept) for r in readings] == [
         (11_520, 7195), (4498 * 16, 4498 * 16), (2013 * 17, 2013 * 17), (2485 * 17, 2485 * 17),

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import PerturbationKind
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
@@ -45,8 +45,8 @@ def write_raw(folder: Path, rows: Sequence[str] = RAW) -> Path:
     return path
 
 
-def collected(folder: Path, genes: GeneIndex) -> tuple[Measurements, list[Reading]]:
-    readings: list[Reading] = []
+def collected(folder: Path, genes: GeneIndex) -> tuple[Measurements, list[ReadReport]]:
+    readings: list[ReadReport] = []
     return read(folder, genes, collect=readings.append), readings
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.sources.spreadsheets import xlsx
 from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import PerturbationKind
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
@@ -65,8 +65,8 @@ def write_crosses(folder: Path, rows: Sequence[str] = CROSSES, name: str = "SGA_
     return path
 
 
-def collected(folder: Path, genes: GeneIndex) -> tuple[Measurements, list[Reading]]:
-    readings: list[Reading] = []
+def collected(folder: Path, genes: GeneIndex) -> tuple[Measurements, list[ReadReport]]:
+    readings: list[ReadReport] = []
     return read(folder, genes, collect=readings.append), readings
 
 
@@ -233,7 +233,7 @@ def kinds_of(measurements: Measurements) -> dict[str, str]:
 
 
 def test_dcell_pairs_name_genes_and_essential_ones_are_reduced(small, genes: GeneIndex) -> None:
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     measurements = read_dcell(small.path, genes, collect=readings.append)
     assert [(r.rows, r.kept, r.dropped) for r in readings] == [
         (4, 3, {"unknown gene": 1}),
@@ -260,7 +260,7 @@ def test_dcell_pairs_name_genes_and_essential_ones_are_reduced(small, genes: Gen
 
 @pytest.mark.real
 def test_real_dcell_measurements(mirror: Path, real_genes: GeneIndex) -> None:
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     measurements = read_dcell(mirror, real_genes, collect=readings.append)
     assert [(r.rows, r.kept, r.dropped) for r in readings] == [(6731, 6731, {}), (3967, 3967, {})]
     assert (len(measurements), set(measurements.order.tolist())) == (10698, {2})

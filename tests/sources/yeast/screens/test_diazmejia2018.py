@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
 from wildtype.sources.yeast.screens.diazmejia2018 import CONDITIONS, TABLE, read
@@ -42,7 +42,7 @@ def table() -> str:
 
 def test_score_and_fitness_of_every_pair_in_every_condition(small, genes: GeneIndex) -> None:
     small.write(FILE, table())
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = read(small.path, genes, collect=readings.append)
     rows = {
         (frozenset(p.gene for p in r.genotype.perturbations), r.phenotype.name, str(r.environment)): r
@@ -105,7 +105,7 @@ def test_a_missing_or_truncated_file_is_named(small, genes: GeneIndex) -> None:
 
 @pytest.mark.real
 def test_real_table(mirror: Path, real_genes: GeneIndex) -> None:
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = read(mirror, real_genes, collect=readings.append)
     (reading,) = readings
     assert (reading.rows, reading.kept) == (757 * 18, 686 * 18)

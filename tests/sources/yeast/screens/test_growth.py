@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import PerturbationKind
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
@@ -33,7 +33,7 @@ def rows(found: Measurements) -> set[tuple[str, int, str, float]]:
 
 def test_ploidy_and_medium_come_from_the_headings(small, genes: GeneIndex) -> None:
     small.write(DEUTSCHBAUER.file, TWO_PLOIDIES)
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = READERS["deutschbauer2005"](small.path, genes, collect=readings.append)
     deletion, reduced = int(PerturbationKind.DELETION), int(PerturbationKind.REDUCED_EXPRESSION)
     assert rows(found) == {
@@ -100,7 +100,7 @@ def test_every_screen_says_what_its_numbers_mean() -> None:
 def test_real_counts(
     mirror: Path, real_genes: GeneIndex, name: str, strains: int, columns: int, kept: int, environments: int
 ) -> None:
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = READERS[name](mirror, real_genes, collect=readings.append)
     assert (readings[0].rows, readings[0].kept, len(found)) == (strains * columns, kept, kept)
     assert set(readings[0].dropped) <= {"no value"}

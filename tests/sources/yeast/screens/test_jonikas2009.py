@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.io import savemat
 
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import PerturbationKind
 from wildtype.errors import SourceError
 from wildtype.files import sha256_of_file
@@ -50,7 +50,7 @@ def essential(small, genes: GeneIndex) -> GeneIndex:
 
 
 def test_every_unordered_pair_is_read_once(small, essential: GeneIndex) -> None:
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = read(small.path, essential, collect=readings.append)
     rows = {
         frozenset((p.gene, p.kind, p.allele) for p in r.genotype.perturbations): r for r in found.records()
@@ -75,7 +75,7 @@ def test_values_that_are_not_there_are_counted(small, essential: GeneIndex) -> N
     content = variables()
     content["DM_array_merged"][0, 1] = content["DM_array_merged"][1, 0] = np.nan
     write(small.path, content)
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     read(small.path, essential, collect=readings.append)
     assert readings[-1].dropped["no value"] == 1
 
@@ -170,7 +170,7 @@ def test_real_file(mirror: Path, real_genes: GeneIndex) -> None:
     assert len(names) == PUBLISHER.published["strains"] == 444
     assert np.isnan(np.diag(value)).all()
     assert (np.isfinite(value).sum(), counts.max()) == (84_480, 28)
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = read(mirror, real_genes, collect=readings.append)
     reading = readings[-1]
     assert (reading.rows, reading.kept) == (444 * 445 // 2, 39_431)

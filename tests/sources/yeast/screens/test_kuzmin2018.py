@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tests.sources.yeast import trigenic_files as files
 from wildtype.datasets.interactions import tau
 from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Measurement
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
@@ -48,8 +48,8 @@ def changed(row: Sequence[str], **cells: str) -> list[str]:
     return out
 
 
-def load(folder: Path, genes: GeneIndex = GENES) -> tuple[Measurements, dict[str, Reading]]:
-    readings: list[Reading] = []
+def load(folder: Path, genes: GeneIndex = GENES) -> tuple[Measurements, dict[str, ReadReport]]:
+    readings: list[ReadReport] = []
     measured = read(folder, genes, collect=readings.append)
     for reading in readings:
         assert reading.rows == reading.kept + sum(reading.dropped.values())

@@ -16,7 +16,7 @@ import pytest
 
 from tests.sources.yeast import trigenic_files as files
 from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Measurement, PerturbationKind
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
@@ -65,7 +65,7 @@ S2_ROWS = (
 def test_calls_with_scores(tmp_path: Path, name: str, encoding: str) -> None:
     text = files.text(S2_ROWS, S2_HEADER)
     (tmp_path / name).write_bytes(text.encode(encoding))
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     measured = read_calls(tmp_path, GENES, collect=readings.append)
     trigenic = records(measured, "score of significant trigenic interaction")
     assert sorted((r.value, r.p, r.replicate) for r in trigenic) == [
@@ -97,7 +97,7 @@ def write_calls(folder: Path, rows: Sequence[Sequence[str]] = CALLS) -> None:
 
 def test_calls_reduced_to_signs(tmp_path: Path) -> None:
     write_calls(tmp_path)
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     measured = read_calls(tmp_path, GENES, collect=readings.append)
     digenic = records(measured, "sign of significant digenic interaction")
     assert sorted((min(set(g for g, *_ in spelled(r)) - {HO, "YAL048C"}), r.value) for r in digenic) == [
@@ -131,7 +131,7 @@ def test_without_calls_the_publishers_file_is_asked_for(tmp_path: Path) -> None:
 
 @pytest.mark.real
 def test_real_calls(mirror: Path, real_genes: GeneIndex) -> None:
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     measured = read_calls(mirror, real_genes, collect=readings.append)
     assert [(r.rows, r.kept, r.dropped) for r in readings] == [(11562, 11562, {}), (2382, 2382, {})]
     assert len(measured) == 13944 + 2  # two calls are listed with both signs
@@ -157,7 +157,7 @@ ASSIGNMENT = (
 def test_query_assignment(tmp_path: Path) -> None:
     path = tmp_path / kuzmin2018.ASSIGNMENT.name
     path.write_text(files.text(ASSIGNMENT, ASSIGNMENT_HEADER))
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = read_query_assignment(tmp_path, GENES, collect=readings.append)
     assert [(r.rows, r.kept, r.dropped) for r in readings] == [(3, 2, {"unknown gene": 1})]
     assert len(found) == 2
@@ -173,7 +173,7 @@ def test_query_assignment(tmp_path: Path) -> None:
 
 @pytest.mark.real
 def test_real_query_assignment(mirror: Path, real_genes: GeneIndex) -> None:
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = read_query_assignment(mirror, real_genes, collect=readings.append)
     assert [(r.rows, r.kept) for r in readings] == [(146, 146)]
     assert Counter(found.annotation) == {"Tspace": 130, "PPI controls": 7, "POMBE": 6, "Duplicate PPI": 3}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.sources.spreadsheets import xlsx
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Publication, Study
 from wildtype.errors import SourceError
 from wildtype.mutants import Kind
@@ -109,7 +109,7 @@ def test_damage_of_the_workbook_names_sheet_and_row(small, genes: GeneIndex) -> 
 
 
 def test_measurements_keep_every_strain_and_temperature(small, genes: GeneIndex) -> None:
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     parts = measure_strains(STRAIN_TABLE.require(small.path), genes, STUDY, readings.append)
     records = [record for part in parts for record in part.records()]
     assert [(r.use, r.rows, r.kept, r.dropped) for r in readings] == [

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Measurement, PerturbationKind
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
@@ -72,8 +72,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def load(folder: Path, genes: GeneIndex = GENES) -> tuple[Measurements, dict[tuple[str, str], Reading]]:
-    readings: list[Reading] = []
+def load(folder: Path, genes: GeneIndex = GENES) -> tuple[Measurements, dict[tuple[str, str], ReadReport]]:
+    readings: list[ReadReport] = []
     measured = read(folder, genes, collect=readings.append)
     for reading in readings:
         assert reading.rows == reading.kept + sum(reading.dropped.values())

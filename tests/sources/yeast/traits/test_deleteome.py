@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
 from wildtype.sources.yeast.traits.deleteome import DELETEOME, read
@@ -41,7 +41,7 @@ def older() -> GeneIndex:
 
 def test_every_expression_value_names_mutant_and_gene(small, older: GeneIndex) -> None:
     small.write(FILE, table())
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = read(small.path, older, collect=readings.append)
     rows = {
         (r.genotype.perturbations[0].gene if r.genotype.perturbations else "", r.trait, r.replicate): r
@@ -63,7 +63,7 @@ def test_every_expression_value_names_mutant_and_gene(small, older: GeneIndex) -
 
 def test_a_name_that_only_an_alias_knows_is_resolved_and_counted(small, older: GeneIndex) -> None:
     small.write(FILE, table(experiments=["hsn1-del vs. wt", "lug1-del vs. wt"]))
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = read(small.path, older, collect=readings.append)
     assert {r.genotype.perturbations[0].gene for r in found.records()} == {"YHR127W"}
     assert readings[0].renamed == 3
@@ -73,7 +73,7 @@ def test_a_name_that_only_an_alias_knows_is_resolved_and_counted(small, older: G
 def test_values_that_are_not_there_and_foreign_bytes_in_symbols(small, older: GeneIndex) -> None:
     text = table().replace("sym\t0\t", "sym\tNA\t", 1)
     small.write(FILE, text.encode().replace(b"sym", b"s\xe9m", 1))
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = read(small.path, older, collect=readings.append)
     assert len(found) == 14
     assert readings[0].dropped["no value"] == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
 from wildtype.sources.yeast.traits.messner2023 import MATRIX, METADATA, read
@@ -51,7 +51,7 @@ def messner(small):
 
 
 def test_every_intensity_names_mutant_and_gene(messner, genes: GeneIndex) -> None:
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = read(messner.path, genes, collect=readings.append)
     rows = {
         (r.genotype.perturbations[0].gene if r.genotype.perturbations else "", r.trait, r.replicate): r.value

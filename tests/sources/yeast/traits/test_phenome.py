@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import PerturbationKind
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
@@ -31,7 +31,7 @@ def values(found: Measurements) -> set[tuple[str, str, str, float]]:
 
 def test_every_trait_of_every_strain_is_read_and_the_others_are_counted(small, genes: GeneIndex) -> None:
     small.write(VIZEACOUMAR.file, MORPHOLOGY)
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = READERS["vizeacoumar2010"](small.path, genes, collect=readings.append)
     assert values(found) == {
         ("YAL001C", "cell area", "", 1.5), ("YAL002W", "cell area", "", 2.5), ("YAL002W", "buds", "", 3.5),
@@ -53,7 +53,7 @@ def test_the_order_of_rows_does_not_matter(small, genes: GeneIndex) -> None:
 
 
 def test_amino_acids_have_their_own_layout(small, genes: GeneIndex) -> None:
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = READERS["mulleder2016"](small.path, genes, collect=readings.append)
     assert ("YAL002W", "alanine", "", 3.4) in values(found)
     assert len(found) == 4
@@ -133,7 +133,7 @@ def by_gene(found: Measurements, trait: str) -> dict[str, float]:
 def test_real_counts(
     mirror: Path, real_genes: GeneIndex, study, entries: int, kept: int, traits: int
 ) -> None:
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = READERS[study.name](mirror, real_genes, collect=readings.append)
     assert (readings[0].rows, readings[0].kept, len(found)) == (entries, kept, kept)
     assert set(readings[0].dropped) <= {"no value"}  # all row names are current ORFs

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Publication
 from wildtype.errors import SourceError
 from wildtype.organism import FeatureBlock, GeneIndex
@@ -44,7 +44,7 @@ PUBLISHER = Publisher(
 )
 
 
-def read_abundance(folder: str | Path, genes: GeneIndex) -> tuple[FeatureBlock, Reading]:
+def read_abundance(folder: str | Path, genes: GeneIndex) -> tuple[FeatureBlock, ReadReport]:
     """Return the block ``abundance`` [n, 1]: log10 of parts per million; NaN where the protein was not seen.
 
     Columns are found by the last comment line, since their order differs between releases.
@@ -75,7 +75,7 @@ def read_abundance(folder: str | Path, genes: GeneIndex) -> tuple[FeatureBlock, 
         "abundance", spread(np.log10(ppm[first])[:, None], positions, len(genes)), ("log10_ppm",),
         source=f"PaxDb, {_dataset(rows)}", note="spectral counts: rare proteins are missing, not zero",
     )  # fmt: skip
-    return block, Reading(
+    return block, ReadReport(
         rows.path.name, block.name, len(rows), int(positions.size), dropped, int(matched.renamed[first].sum())
     )
 

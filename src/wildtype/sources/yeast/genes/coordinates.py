@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Publication
 from wildtype.errors import SourceError
 from wildtype.organism import Coordinates, GeneIndex
@@ -64,7 +64,7 @@ PUBLISHER = Publisher(
 )
 
 
-def read_gff_coordinates(folder: str | Path, genes: GeneIndex) -> tuple[Coordinates, Reading]:
+def read_gff_coordinates(folder: str | Path, genes: GeneIndex) -> tuple[Coordinates, ReadReport]:
     """Return the span of the coding rows of every ORF of the annotated genome (GFF3 of SGD).
 
     Raises
@@ -80,7 +80,7 @@ def read_gff_coordinates(folder: str | Path, genes: GeneIndex) -> tuple[Coordina
     )  # fmt: skip
 
 
-def read_feature_coordinates(folder: str | Path, genes: GeneIndex) -> tuple[Coordinates, Reading]:
+def read_feature_coordinates(folder: str | Path, genes: GeneIndex) -> tuple[Coordinates, ReadReport]:
     """Return the places of the ORF rows of `SGD_features.tab`.
 
     Raises
@@ -102,7 +102,7 @@ def read_feature_coordinates(folder: str | Path, genes: GeneIndex) -> tuple[Coor
     )  # fmt: skip
 
 
-def read_sga_coordinates(folder: str | Path, genes: GeneIndex) -> tuple[Coordinates, Reading]:
+def read_sga_coordinates(folder: str | Path, genes: GeneIndex) -> tuple[Coordinates, ReadReport]:
     """Return the places by which the SGA pipeline masks linked pairs: ORF, chromosome, start, end.
 
     Raises
@@ -139,7 +139,7 @@ def _placed(
     genes: GeneIndex,
     source: str,
     others: int = 0,
-) -> tuple[Coordinates, Reading]:
+) -> tuple[Coordinates, ReadReport]:
     """Lay the rows of ORFs out over all n genes; ``others`` rows of the file are no ORFs."""
     n = len(genes)
     matched = match_genes(names, genes)
@@ -160,7 +160,7 @@ def _placed(
     out.strand[at] = strand[first]
     if others:
         dropped["not an ORF"] = others
-    return out, Reading(
+    return out, ReadReport(
         path.name, "coordinates", len(names) + others, int(at.size), dropped,
         int(matched.renamed[first].sum()),
     )  # fmt: skip

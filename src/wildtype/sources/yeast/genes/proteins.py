@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.errors import SourceError
 from wildtype.organism import FeatureBlock, GeneIndex
 from wildtype.organism.sequence_features import AMINO_ACIDS, STOP, UNSURE, protein_blocks
@@ -57,7 +57,7 @@ def has_proteins(folder: str | Path) -> bool:
     return PROTEIN_SEQUENCES.find(folder) is not None or PROTEOME.find(folder) is not None
 
 
-def read_proteins(folder: str | Path, genes: GeneIndex) -> tuple[Proteins, Reading]:
+def read_proteins(folder: str | Path, genes: GeneIndex) -> tuple[Proteins, ReadReport]:
     """Return the translations of SGD, else the sequences of UniProt's proteome.
 
     Sequences with a stop inside (a pseudogene, a blocked frame) are left out and counted.
@@ -95,7 +95,7 @@ def read_proteins(folder: str | Path, genes: GeneIndex) -> tuple[Proteins, Readi
             out[gene] = sequence
     if not kept.any():
         raise SourceError(f"{path} has no sequence of a gene of the organism, expected thousands: {REMEDY}")
-    return Proteins(tuple(out), source), Reading(
+    return Proteins(tuple(out), source), ReadReport(
         path.name, "proteins", len(records), int(kept.sum()), dict(sorted(dropped.items())),
         int((kept & older).sum()),
     )  # fmt: skip

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Publication
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
@@ -111,7 +111,7 @@ DELETION_PROJECT = Publisher(
 """The list of essential genes, which SGD does not make itself."""
 
 
-def read_genes(folder: str | Path) -> tuple[GeneIndex, Reading, str]:
+def read_genes(folder: str | Path) -> tuple[GeneIndex, ReadReport, str]:
     """Return the index of all ORFs (verified, uncharacterized, dubious), the row counts and a summary.
 
     The order is the file's: along the chromosomes. An alias that is the own name of another feature (a
@@ -149,7 +149,7 @@ def read_genes(folder: str | Path) -> tuple[GeneIndex, Reading, str]:
         f"{len(genes):,} ORFs of SGD ({what}); aliases left out since they name another feature: {withheld}"
     )
     dropped = {"not an ORF": len(rows) - orf.size} if len(rows) > orf.size else {}
-    return genes, Reading(rows.path.name, "genes", len(rows), int(orf.size), dropped), about
+    return genes, ReadReport(rows.path.name, "genes", len(rows), int(orf.size), dropped), about
 
 
 def _unique_names(rows: Rows, systematic: list[str], orf: NDArray[np.int64]) -> list[str]:
@@ -161,7 +161,7 @@ def _unique_names(rows: Rows, systematic: list[str], orf: NDArray[np.int64]) -> 
     return [systematic[i] for i in orf]
 
 
-def read_essential(folder: str | Path, genes: GeneIndex) -> tuple[NDArray[np.bool_], Reading]:
+def read_essential(folder: str | Path, genes: GeneIndex) -> tuple[NDArray[np.bool_], ReadReport]:
     """Return which genes the Saccharomyces Genome Deletion Project found essential [n], and the row counts.
 
     The list is of 2002-04-19 (Giaever et al. 2002, Nature 418:387); a few dozen of its genes have since been
@@ -186,6 +186,6 @@ def read_essential(folder: str | Path, genes: GeneIndex) -> tuple[NDArray[np.boo
     if rows.blank:
         dropped["blank line"] = rows.blank
     renamed = int(matched.renamed[first].sum())
-    return essential, Reading(
+    return essential, ReadReport(
         rows.path.name, "essential", len(rows) + rows.blank, int(found.size), dropped, renamed
     )

@@ -10,7 +10,7 @@ from collections import Counter
 from itertools import combinations
 from pathlib import Path
 
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Publication
 from wildtype.organism import GeneIndex, Relation
 from wildtype.sources.publisher import Publisher, RemoteFile
@@ -58,7 +58,7 @@ NO_GENE = {
 """What other identifiers than accessions stand for, by their beginning."""
 
 
-def read_complexes(folder: str | Path, genes: GeneIndex, uniprot: Accessions) -> tuple[Relation, Reading]:
+def read_complexes(folder: str | Path, genes: GeneIndex, uniprot: Accessions) -> tuple[Relation, ReadReport]:
     """Return the undirected, weighted relation ``same_complex``.
 
     Two genes are joined if they take different places of one complex, members of nested complexes included;
@@ -112,7 +112,7 @@ def read_complexes(folder: str | Path, genes: GeneIndex, uniprot: Accessions) ->
         dropped=counts,
     )  # fmt: skip
     kept = len(rows) - sum(counts.values())
-    return relation, Reading(path.name, relation.name, len(rows), kept, counts)
+    return relation, ReadReport(path.name, relation.name, len(rows), kept, counts)
 
 
 class _Complexes:

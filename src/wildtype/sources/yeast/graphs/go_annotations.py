@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Publication
 from wildtype.errors import ConfigError, SourceError
 from wildtype.organism import FeatureBlock, GeneIndex, annotation_features
@@ -96,7 +96,7 @@ def read_annotations(
     *,
     namespace: str = PROCESS,
     without: Collection[str] = WITHOUT,
-) -> tuple[Annotations, Reading]:
+) -> tuple[Annotations, ReadReport]:
     """Return the propagated annotations of one namespace.
 
     A gene is found by its ORF name, the first of the synonyms, else by its symbol. Alternative and replaced
@@ -153,7 +153,7 @@ def read_annotations(
     if not kept.any():
         raise SourceError(f"{path} has no usable annotation in {namespace}, expected thousands: {REMEDY}")
     renamed = int((kept & ((how != "") | matched.renamed)).sum())
-    reading = Reading(path.name, namespace, len(rows), int(kept.sum()), count_reasons(reasons), renamed)
+    reading = ReadReport(path.name, namespace, len(rows), int(kept.sum()), count_reasons(reasons), renamed)
     return _propagated(path, ontology, matched.position[kept], term[kept], tuple(sorted(without))), reading
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Publication
 from wildtype.organism import GeneIndex, Relation
 from wildtype.sources.publisher import Publisher, RemoteFile
@@ -35,7 +35,7 @@ PUBLISHER = Publisher(
 )
 
 
-def read_physical(folder: str | Path, genes: GeneIndex) -> tuple[Relation, Reading]:
+def read_physical(folder: str | Path, genes: GeneIndex) -> tuple[Relation, ReadReport]:
     """Return the undirected, unweighted relation ``physical``; one row of the file per pair and publication.
 
     Raises
@@ -52,6 +52,6 @@ def read_physical(folder: str | Path, genes: GeneIndex) -> tuple[Relation, Readi
         note="a pair that several publications report is one edge; complexes are listed as pairs",
         dropped=dropped,
     )  # fmt: skip
-    return relation, Reading(
+    return relation, ReadReport(
         rows.path.name, relation.name, len(rows), relation.edges, relation.dropped, renamed
     )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Publication
 from wildtype.errors import SourceError
 from wildtype.organism import FeatureBlock, GeneIndex
@@ -71,7 +71,7 @@ class GoTable:
     file: str
 
 
-def read_go_process(folder: str | Path, genes: GeneIndex, count: int = 64) -> tuple[FeatureBlock, Reading]:
+def read_go_process(folder: str | Path, genes: GeneIndex, count: int = 64) -> tuple[FeatureBlock, ReadReport]:
     """Return the block ``go_process`` [n, 64]: components of annotations weighted by information.
 
     Terms are weighted as in ``annotation_block``. Genes that the table lacks are NaN; errors as in
@@ -86,7 +86,7 @@ def read_go_process(folder: str | Path, genes: GeneIndex, count: int = 64) -> tu
         count=count,
         what=found.file,
     )  # fmt: skip
-    return block, Reading(
+    return block, ReadReport(
         found.file, block.name, found.names, int(found.genes.size), found.dropped, found.renamed
     )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Publication
 from wildtype.errors import DatasetError
 from wildtype.organism import GeneIndex, Relation
@@ -157,7 +157,7 @@ LISTS = (
 PUBLISHERS = tuple(item.publisher for item in LISTS)
 
 
-def read_pair_list(folder: str | Path, genes: GeneIndex, relation: str) -> tuple[Relation, Reading]:
+def read_pair_list(folder: str | Path, genes: GeneIndex, relation: str) -> tuple[Relation, ReadReport]:
     """Return one undirected relation of ``LISTS``; a pair in both orders is one edge, with its larger weight.
 
     Raises
@@ -184,4 +184,4 @@ def read_pair_list(folder: str | Path, genes: GeneIndex, relation: str) -> tuple
         None if weights is None else weights[kept], directed=False,
         source=item.publisher.title, note=item.note, dropped=dropped,
     )  # fmt: skip
-    return out, Reading(path.name, relation, len(rows), out.edges, out.dropped, renamed)
+    return out, ReadReport(path.name, relation, len(rows), out.edges, out.dropped, renamed)

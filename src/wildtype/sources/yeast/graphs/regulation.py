@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Publication
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex, Relation
@@ -71,7 +71,7 @@ def has_documented(folder: str | Path) -> bool:
     return (Path(folder) / DOCUMENTED).is_file() or raw is not None
 
 
-def read_regulatory(folder: str | Path, genes: GeneIndex) -> tuple[Relation, Reading]:
+def read_regulatory(folder: str | Path, genes: GeneIndex) -> tuple[Relation, ReadReport]:
     """Return ``regulatory``: edges with DNA-binding and expression evidence, from a 0/1 table.
 
     Rows of the reading are the entries that are 1.
@@ -93,7 +93,7 @@ def read_regulatory(folder: str | Path, genes: GeneIndex) -> tuple[Relation, Rea
     )  # fmt: skip
 
 
-def read_documented(folder: str | Path, genes: GeneIndex) -> tuple[Relation, Reading]:
+def read_documented(folder: str | Path, genes: GeneIndex) -> tuple[Relation, ReadReport]:
     """Return ``regulatory_documented``: every regulation, from lines ``target ORF,regulator protein``.
 
     Without that export, the portal's two-column table (``regulator;target``) or matrix is read.
@@ -122,7 +122,7 @@ def read_documented(folder: str | Path, genes: GeneIndex) -> tuple[Relation, Rea
 
 def read_regulation_matrix(
     path: str | Path, genes: GeneIndex, name: str, *, version: str = "", note: str = ""
-) -> tuple[Relation, Reading]:
+) -> tuple[Relation, ReadReport]:
     """Return the directed relation of any matrix of the portal: rows regulators, columns targets.
 
     Rows of the reading are the entries that are 1.
@@ -177,7 +177,7 @@ Ends = tuple[list[str], NDArray[np.int64] | None]
 
 def _relation(
     name: str, regulators: Ends, targets: Ends, genes: GeneIndex, *, version: str, note: str, file: str
-) -> tuple[Relation, Reading]:
+) -> tuple[Relation, ReadReport]:
     proteins = gene_of_protein(regulators[0])
     by_regulator = match_genes(proteins, genes)
     lost = {given for given, at in zip(regulators[0], by_regulator.position, strict=True) if at < 0}
@@ -190,7 +190,7 @@ def _relation(
         name, regulator.position[kept], target.position[kept], len(genes), directed=True,
         source="YEASTRACT", version=version, note=note, dropped=dropped,
     )  # fmt: skip
-    return relation, Reading(file, name, len(kept), relation.edges, relation.dropped, renamed)
+    return relation, ReadReport(file, name, len(kept), relation.edges, relation.dropped, renamed)
 
 
 def _take(names: GeneNames, at: NDArray[np.int64] | None) -> GeneNames:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Publication
 from wildtype.organism import GeneIndex, Relation
 from wildtype.sources.publisher import Publisher, RemoteFile
@@ -64,7 +64,7 @@ _WHOLE = re.compile(r"-?[0-9]{1,6}")
 RESPONSE_HEADER = ("tf", "target", "value", "pvalue", "study")
 
 
-def read_gold_standard(folder: str | Path, genes: GeneIndex) -> tuple[Relation, Reading]:
+def read_gold_standard(folder: str | Path, genes: GeneIndex) -> tuple[Relation, ReadReport]:
     """Return ``regulatory_gold_standard``: directed, without sign. Rows of the reading are non-zero entries.
 
     Raises
@@ -81,7 +81,7 @@ def read_gold_standard(folder: str | Path, genes: GeneIndex) -> tuple[Relation, 
     )  # fmt: skip
 
 
-def read_motifs(folder: str | Path, genes: GeneIndex) -> tuple[Relation, Reading]:
+def read_motifs(folder: str | Path, genes: GeneIndex) -> tuple[Relation, ReadReport]:
     """Return ``regulatory_motifs``: directed; the weight is the number of motifs of the regulator in the
     promoter of the target, without the sign that the file gives repressors. Rows of the reading are non-zero
     entries.
@@ -100,7 +100,7 @@ def read_motifs(folder: str | Path, genes: GeneIndex) -> tuple[Relation, Reading
     )  # fmt: skip
 
 
-def read_responses(folder: str | Path, genes: GeneIndex) -> tuple[Relation, Reading]:
+def read_responses(folder: str | Path, genes: GeneIndex) -> tuple[Relation, ReadReport]:
     """Return ``regulatory_responses``: directed, from a deleted factor to a target that it binds; the weight
     is the absolute z-score of the target's expression, the largest over the studies.
 
@@ -122,7 +122,7 @@ def read_responses(folder: str | Path, genes: GeneIndex) -> tuple[Relation, Read
         note="weight: absolute z-score of expression in the deletion; a measurement of deletions",
         dropped=dropped,
     )  # fmt: skip
-    return relation, Reading(
+    return relation, ReadReport(
         rows.path.name, relation.name, len(rows), relation.edges, relation.dropped, renamed
     )
 
@@ -160,7 +160,7 @@ def _relation(
     *,
     weighted: bool,
     note: str,
-) -> tuple[Relation, Reading]:
+) -> tuple[Relation, ReadReport]:
     at, column = np.nonzero(values)
     regulator = _take(match_genes(regulators, genes), column)
     target = _take(match_genes(rows.text(0)[1:], genes), at)
@@ -170,7 +170,7 @@ def _relation(
         np.abs(values[at, column][kept]) if weighted else None, directed=True, source="inferelator",
         note=note, dropped=dropped,
     )  # fmt: skip
-    return relation, Reading(rows.path.name, name, len(kept), relation.edges, relation.dropped, renamed)
+    return relation, ReadReport(rows.path.name, name, len(kept), relation.edges, relation.dropped, renamed)
 
 
 def _take(names: GeneNames, at: NDArray[np.int64]) -> GeneNames:

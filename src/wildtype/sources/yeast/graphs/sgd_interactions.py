@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Publication
 from wildtype.organism import GeneIndex, Relation
 from wildtype.sources.columns import read_columns
@@ -37,7 +37,7 @@ BAIT, HIT, TYPE = 0, 2, 5
 FIELDS = 12
 
 
-def read_sgd_interactions(folder: str | Path, genes: GeneIndex) -> list[tuple[Relation, Reading]]:
+def read_sgd_interactions(folder: str | Path, genes: GeneIndex) -> list[tuple[Relation, ReadReport]]:
     """Return the undirected, unweighted relations ``sgd_physical`` and ``sgd_genetic``.
 
     Raises

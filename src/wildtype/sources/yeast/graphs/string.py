@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Publication
 from wildtype.errors import ConfigError
 from wildtype.organism import GeneIndex, Relation
@@ -104,7 +104,7 @@ PUBLISHERS = (PUBLISHER, DERIVED)
 
 def read_string(
     folder: str | Path, genes: GeneIndex, version: str = "11.5", *, textmining: bool = False
-) -> list[tuple[Relation, Reading]]:
+) -> list[tuple[Relation, ReadReport]]:
     """Return the undirected, weighted relations ``string_<channel>`` of one version (Szklarczyk et al. 2021).
 
     Weights are scores / 1000, in (0, 1). Of a pair that stands in both orders the larger score counts.
@@ -166,7 +166,7 @@ def _relation(
     weights: NDArray[np.floating],
     genes: GeneIndex,
     labels: Mapping[str, str],
-) -> tuple[Relation, Reading]:
+) -> tuple[Relation, ReadReport]:
     """Build one channel; rows without evidence in it are counted before names are looked at."""
     weights = weights.astype(np.float32)
     some = weights > 0
@@ -178,14 +178,14 @@ def _relation(
         directed=False, source="STRING", version=labels["version"], note=_note(channel, labels["cut"]),
         dropped=add_counts(none, dropped),
     )  # fmt: skip
-    return relation, Reading(
+    return relation, ReadReport(
         labels["file"], relation.name, len(weights), relation.edges, relation.dropped, renamed
     )
 
 
 def _read_detailed(
     path: Path, folder: str | Path, genes: GeneIndex, version: str, textmining: bool
-) -> list[tuple[Relation, Reading]]:
+) -> list[tuple[Relation, ReadReport]]:
     channels = (*CHANNELS, TEXTMINING) if textmining else CHANNELS
     kinds = [float if name in channels else None for name in DETAILED_HEADER[2:]]
     table = read_columns(path, types=(str, str, *kinds), separator=" ", header=DETAILED_HEADER)
@@ -222,7 +222,7 @@ def _proteins(column: TextColumn, genes: GeneIndex, aliases: Path | None) -> Gen
     return GeneNames(matched.position[column.code], matched.renamed[column.code])
 
 
-def _read_115(folder: str | Path, genes: GeneIndex) -> list[tuple[Relation, Reading]]:
+def _read_115(folder: str | Path, genes: GeneIndex) -> list[tuple[Relation, ReadReport]]:
     rows = read_rows(require(folder, PAIRS), header=("protein1", "protein2", *CHANNELS))
     ends = match_genes(rows.text(0), genes), match_genes(rows.text(1), genes)
     labels = {
@@ -240,7 +240,7 @@ def _read_115(folder: str | Path, genes: GeneIndex) -> list[tuple[Relation, Read
     return out
 
 
-def _read_91(folder: str | Path, genes: GeneIndex) -> list[tuple[Relation, Reading]]:
+def _read_91(folder: str | Path, genes: GeneIndex) -> list[tuple[Relation, ReadReport]]:
     listed = read_rows(require(folder, NODES_91), fields=1)
     names = listed.text(0)
     again = np.ones(len(names), bool)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Publication
 from wildtype.organism import GeneIndex, Relation
 from wildtype.sources.columns import TextColumn, read_columns
@@ -53,7 +53,7 @@ PUBLISHER = Publisher(
 
 def read_tflink(
     folder: str | Path, genes: GeneIndex, uniprot: Accessions | None = None
-) -> tuple[Relation, Reading]:
+) -> tuple[Relation, ReadReport]:
     """Return the directed, unweighted relation ``tflink``.
 
     Parameters
@@ -90,7 +90,7 @@ def read_tflink(
         source="TFLink", version="1.0", note=f"binding or expression evidence; genes found by {how}",
         dropped=add_counts(foreign, dropped),
     )  # fmt: skip
-    return relation, Reading(path.name, relation.name, len(own), relation.edges, relation.dropped, renamed)
+    return relation, ReadReport(path.name, relation.name, len(own), relation.edges, relation.dropped, renamed)
 
 
 def _genes(accession: TextColumn, name: TextColumn, genes: GeneIndex, uniprot: Accessions) -> GeneNames:

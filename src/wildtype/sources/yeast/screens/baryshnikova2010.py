@@ -17,7 +17,7 @@ from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.sheets import read_sheet
 from wildtype.sources.text import Collector, Rows, ignore, read_rows
 from wildtype.sources.yeast.screens.costanzo2010 import EXPECTED, parse_strain
-from wildtype.sources.yeast.screens.parts import Sieve, study_of, together
+from wildtype.sources.yeast.screens.parts import RowFilter, study_of, together
 from wildtype.sources.yeast.screens.sga_strains import Strains
 from wildtype.sources.yeast.screens.single_fitness import sga_environment
 from wildtype.sources.yeast.screens.trigenic_table import FITNESS, NO_FITNESS
@@ -97,7 +97,7 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
         [strain for strain, _, _ in found], [[(kind, allele)] for _, kind, allele in found], genes, 1
     )
     side = (strains, np.arange(len(rows)))
-    sieve = Sieve(np.ones(len(rows), bool))
+    sieve = RowFilter(np.ones(len(rows), bool))
     sieve.drop_genes([side])
     sieve.drop(NO_FITNESS, np.isnan(value))
     collect(sieve.reading(path.name, FITNESS.name, [side]))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Compound, Environment, PhenotypeDefinition, Publication
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
@@ -137,7 +137,7 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
     return Measurements.concatenate(parts)
 
 
-def read_genotypes(path: Path, genes: GeneIndex) -> tuple[Strains, Reading]:
+def read_genotypes(path: Path, genes: GeneIndex) -> tuple[Strains, ReadReport]:
     """Read which of the 16 genes every strain lacks (1: deleted, 0: present).
 
     Raises
@@ -169,7 +169,7 @@ def read_genotypes(path: Path, genes: GeneIndex) -> tuple[Strains, Reading]:
         raise SourceError(f"{path} has no strain with a genotype, expected thousands: {REMEDY}")
     strains = Strains(row, states[known] == 1, tuple(mating), match_genes(names, genes))
     dropped = count_reasons({NO_GENOTYPE: ~known})
-    return strains, Reading(path.name, "genotypes", len(rows), int(known.sum()), dropped)
+    return strains, ReadReport(path.name, "genotypes", len(rows), int(known.sum()), dropped)
 
 
 def _environment(drug: str) -> Environment:

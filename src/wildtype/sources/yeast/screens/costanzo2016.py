@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import PerturbationKind, Publication, Study
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
@@ -36,7 +36,7 @@ from wildtype.sources.text import (
 )
 from wildtype.sources.yeast.genes.sgd import read_essential
 from wildtype.sources.yeast.names import SAME_GENE, match_pairs
-from wildtype.sources.yeast.screens.parts import Sieve, study_of, together
+from wildtype.sources.yeast.screens.parts import RowFilter, study_of, together
 from wildtype.sources.yeast.screens.sga_strains import parse_strain
 from wildtype.sources.yeast.screens.single_fitness import (
     STRAIN_TABLE,
@@ -171,7 +171,7 @@ def _measure_crosses(path: Path, genes: GeneIndex, study: Study, collect: Collec
     columns.refuse(P_VALUE, (p < 0) | (p > 1), "a p-value of 0 to 1")
     columns.refuse(DOUBLE_SD, sd < 0, "a standard deviation of at least 0")
     first = [(strains.first, code) for strains, code in sides]
-    usable = Sieve(np.ones(len(columns), bool))
+    usable = RowFilter(np.ones(len(columns), bool))
     usable.drop_genes(first)
     parts = []
     for phenotype, use, value, why, given in (
@@ -273,7 +273,9 @@ def read_dcell(folder: str | Path, genes: GeneIndex, *, collect: Collector = ign
     study = study_of(DCELL, [file.path for file in files])
     parts = []
     for file in files:
-        collect(Reading(file.path.name, EPSILON.name, file.rows, len(file.gene), file.dropped, file.renamed))
+        collect(
+            ReadReport(file.path.name, EPSILON.name, file.rows, len(file.gene), file.dropped, file.renamed)
+        )
         parts.append(
             Measurements.build(
                 study, genes=genes.names, gene=file.gene, kind=kinds[file.gene], value=file.value,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import PerturbationKind, PhenotypeDefinition, Publication
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
@@ -22,7 +22,7 @@ from wildtype.sources.text import LARGEST, REMEDY, Collector, GeneNames, ignore,
 from wildtype.sources.yeast.genes.sgd import read_essential
 from wildtype.sources.yeast.names import SAME_GENE
 from wildtype.sources.yeast.screens.mat5 import Variable, read_mat5
-from wildtype.sources.yeast.screens.parts import Sieve, study_of
+from wildtype.sources.yeast.screens.parts import RowFilter, study_of
 from wildtype.sources.yeast.traits.matrix import NO_VALUE, without_gene
 
 MATRIX = RemoteFile(
@@ -79,7 +79,7 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
     first, second = np.triu_indices(len(names))
     matched, kind, allele = _perturbations(names, genes, essential)
     control = np.array([name == WILD_TYPE for name in names])
-    sieve = Sieve(np.ones(len(first), bool))
+    sieve = RowFilter(np.ones(len(first), bool))
     for reason, mask in without_gene(matched, control).items():
         sieve.drop(reason, mask[first] | mask[second])
     same = matched.position[first] == matched.position[second]
@@ -92,7 +92,7 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
     mutant = ~control[sides]
     renamed = matched.renamed[sides].any(1)
     collect(
-        Reading(path.name, "measurements", len(first), len(sides), dict(sieve.dropped), int(renamed.sum()))
+        ReadReport(path.name, "measurements", len(first), len(sides), dict(sieve.dropped), int(renamed.sum()))
     )
     perturbed = sides[mutant]
     return Measurements.build(

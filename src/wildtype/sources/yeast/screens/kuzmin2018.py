@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import PhenotypeDefinition, Publication, Study
 from wildtype.organism import GeneIndex
 from wildtype.sources.columns import read_columns
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import Collector, ignore, match_genes, read_bytes, read_rows
 from wildtype.sources.yeast.names import match_pairs
-from wildtype.sources.yeast.screens.parts import Sieve, require_copy, study_of, together
+from wildtype.sources.yeast.screens.parts import RowFilter, require_copy, study_of, together
 from wildtype.sources.yeast.screens.sga_strains import StrainId
 from wildtype.sources.yeast.screens.suppressors import measured_apart, split_allele
 from wildtype.sources.yeast.screens.trigenic_table import (
@@ -177,7 +177,7 @@ def _read_significant(path: Path, genes: GeneIndex, collect: Collector) -> Measu
     study, both, parts = _study_of_calls(path), first_mutations(sides), []
     for mutant, rows in (("digenic", ~trigenic), ("trigenic", trigenic)):
         phenotype = SCORE_OF_CALL[mutant]
-        sieve = Sieve(rows)
+        sieve = RowFilter(rows)
         sieve.drop_genes(both)
         sieve.drop(NO_SCORE, np.isnan(score))
         collect(sieve.reading(path.name, phenotype.name, both))
@@ -206,7 +206,7 @@ def _read_signs(path: Path, genes: GeneIndex, collect: Collector) -> Measurement
     side = (strains, np.arange(len(rows)))
     study, first, parts = _study_of_calls(path), first_mutations([side]), []
     for mutant in MUTANT_TYPES:
-        sieve = Sieve(mutants == mutant)
+        sieve = RowFilter(mutants == mutant)
         sieve.drop_genes(first)
         sieve.drop(NO_SCORE, counts.sum(1) == 0)
         collect(sieve.reading(path.name, SIGN_OF_CALL[mutant].name, first))
@@ -260,7 +260,7 @@ def read_query_assignment(folder: str | Path, genes: GeneIndex, *, collect: Coll
     firsts = {name: row for row, name in reversed(list(enumerate(names)))}
     rows.refuse(4, np.array([firsts[name] != row for row, name in enumerate(names)]), "every query once")
     kept, dropped, renamed = match_pairs(first, second)
-    collect(Reading(rows.path.name, "strains of queries", len(rows), int(kept.sum()), dropped, renamed))
+    collect(ReadReport(rows.path.name, "strains of queries", len(rows), int(kept.sum()), dropped, renamed))
     at = np.flatnonzero(kept).tolist()
     text = [rows.text(position) for position in range(8)]
     return Assignment(

@@ -18,7 +18,7 @@ from wildtype.sources.columns import MISSING, Columns, TextColumn, read_columns
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.sheets import read_sheet
 from wildtype.sources.text import Collector, ignore
-from wildtype.sources.yeast.screens.parts import Seen, Sieve, require_copy, study_of, together
+from wildtype.sources.yeast.screens.parts import RowFilter, Seen, require_copy, study_of, together
 from wildtype.sources.yeast.screens.sga_strains import HO, StrainId
 from wildtype.sources.yeast.screens.suppressors import measured_apart, split_allele
 from wildtype.sources.yeast.screens.trigenic_table import (
@@ -176,7 +176,7 @@ def _read_queries(
         )  # fmt: skip
         side = (strains, np.arange(mine.size))
         first = first_mutations([side])
-        sieve = Sieve(np.ones(mine.size, bool))
+        sieve = RowFilter(np.ones(mine.size, bool))
         sieve.drop_genes(first)
         sieve.drop(NO_FITNESS, np.isnan(value[mine]))
         collect(sieve.reading(path.name, f"fitness of query strains listed with {k} ORF(s)", first))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Environment, PhenotypeDefinition, Study
 from wildtype.errors import SourceError
 from wildtype.files import sha256_of_file
@@ -43,7 +43,7 @@ def require_copy(folder: str | Path, copies: Sequence[RemoteFile]) -> Path:
     return next(found, None) or copies[0].require(folder)
 
 
-class Sieve:
+class RowFilter:
     """Which rows are left; every other one is counted under the first reason that it was dropped for.
 
     Parameters
@@ -82,11 +82,11 @@ class Sieve:
         genes = np.sort(np.concatenate([strains.gene[code] for strains, code in sides], axis=1), axis=1)
         self.drop(ONE_GENE_TWICE, (np.diff(genes, axis=1) == 0).any(1))
 
-    def reading(self, file: str, use: str, sides: Sequence[tuple[Strains, Ints]]) -> Reading:
+    def reading(self, file: str, use: str, sides: Sequence[tuple[Strains, Ints]]) -> ReadReport:
         """Return what became of the rows that the sieve began with."""
         renamed = np.logical_or.reduce([strains.renamed[code] for strains, code in sides]) & self.left
         kept = int(self.left.sum())
-        return Reading(file, use, self.rows, kept, dict(self.dropped), int(renamed.sum()))
+        return ReadReport(file, use, self.rows, kept, dict(self.dropped), int(renamed.sum()))
 
 
 class Seen:

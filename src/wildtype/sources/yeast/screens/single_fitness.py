@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Environment, PerturbationKind, Study
 from wildtype.datasets.stages.aggregate import average
 from wildtype.errors import SourceError, shown
@@ -22,7 +22,7 @@ from wildtype.organism import FeatureBlock, GeneIndex
 from wildtype.sources.publisher import RemoteFile
 from wildtype.sources.sheets import read_sheet
 from wildtype.sources.text import REMEDY, Collector, GeneNames, Rows, count_reasons, read_rows
-from wildtype.sources.yeast.screens.parts import Sieve
+from wildtype.sources.yeast.screens.parts import RowFilter
 from wildtype.sources.yeast.screens.sga_strains import StrainId, parse_strain
 from wildtype.sources.yeast.screens.suppressors import SuppressedStrains, measured_apart
 from wildtype.sources.yeast.screens.trigenic_table import FITNESS as FITNESS_PHENOTYPE
@@ -180,7 +180,7 @@ def measure_strains(path: Path, genes: GeneIndex, study: Study, collect: Collect
     for column, name in enumerate(TEMPERATURES):
         temperature = float(name.removesuffix("C"))
         value, sd = table.value[:, column], table.sd[:, column]
-        sieve = Sieve(np.ones(len(table.rows), bool))
+        sieve = RowFilter(np.ones(len(table.rows), bool))
         sieve.drop_genes([(side[0].first, side[1])])
         sieve.drop(NO_FITNESS, np.isnan(value))
         collect(sieve.reading(path.name, f"fitness at {temperature:g} °C", [(side[0].first, side[1])]))
@@ -233,7 +233,7 @@ def by_gene(strains: Strains, n: int) -> tuple[NDArray[np.float32], NDArray[np.f
     return value, sd
 
 
-def fitness_block(strains: Strains, n: int) -> tuple[FeatureBlock, Reading]:
+def fitness_block(strains: Strains, n: int) -> tuple[FeatureBlock, ReadReport]:
     """Return the block ``fitness`` [n, 2], fitness at 30 and 26 °C, and the counts of strains."""
     value, _ = by_gene(strains, n)
     block = FeatureBlock(
@@ -253,4 +253,4 @@ def fitness_block(strains: Strains, n: int) -> tuple[FeatureBlock, Reading]:
     if int(usable.sum()) > kept:
         dropped["merged: strains of one gene"] = int(usable.sum()) - kept
     renamed = int(strains.gene.renamed[usable].sum())
-    return block, Reading(FITNESS, block.name, len(strains), kept, dropped, renamed)
+    return block, ReadReport(FITNESS, block.name, len(strains), kept, dropped, renamed)

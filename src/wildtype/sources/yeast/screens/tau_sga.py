@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Environment, PerturbationKind, Study
 from wildtype.organism import GeneIndex
 from wildtype.sources.columns import Columns, read_columns
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import Collector, ignore, read_rows
 from wildtype.sources.yeast.screens import kuzmin2018
-from wildtype.sources.yeast.screens.parts import REPEATED, Seen, Sieve, study_of, together
+from wildtype.sources.yeast.screens.parts import REPEATED, RowFilter, Seen, study_of, together
 from wildtype.sources.yeast.screens.sga_strains import HO, StrainId, parse_strain
 from wildtype.sources.yeast.screens.suppressors import measured_apart, split_allele
 from wildtype.sources.yeast.screens.trigenic_table import (
@@ -181,7 +181,7 @@ class Alleles:
 def read_alleles(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -> Alleles:
     """Read the strain table and the assignment of queries; raises ``SourceError``."""
     rows = read_rows(STRAINS.require(folder), header=_STRAINS_HEADER)
-    collect(Reading(rows.path.name, "alleles of strains", len(rows), len(rows)))
+    collect(ReadReport(rows.path.name, "alleles of strains", len(rows), len(rows)))
     strains, orfs = rows.text(0), rows.text(1)
     parsed = [parse_strain(name) for name in strains]
     wrong = np.array([found is None or found.orfs != (orf,) for found, orf in zip(parsed, orfs, strict=True)])
@@ -232,7 +232,7 @@ class _Reader:
     ) -> list[Measurements]:
         """Return the fitness of strains, every distinct number of a strain once."""
         first = first_mutations([side])
-        sieve = Sieve(rows)
+        sieve = RowFilter(rows)
         sieve.drop_genes(first)
         sieve.drop(NO_FITNESS, np.isnan(value))
         sieve.drop(REPEATED, seen.again(*first[0], value, sieve.left))
@@ -262,7 +262,7 @@ class _Reader:
             (TRIGENIC_EPSILON, TRIGENIC_EPSILON.name, ~control, given.score, None, given.p),
             (FITNESS, "fitness of crosses", control | True, given.fitness, given.sd, None),
         ):
-            sieve = Sieve(rows)
+            sieve = RowFilter(rows)
             sieve.drop_genes(both)
             sieve.drop(LISTED, listed)
             sieve.drop(NO_FITNESS, np.isnan(value))

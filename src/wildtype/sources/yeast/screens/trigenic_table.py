@@ -22,7 +22,7 @@ from wildtype.datasets.records import Environment, PerturbationKind, PhenotypeDe
 from wildtype.organism import GeneIndex
 from wildtype.sources.columns import Columns
 from wildtype.sources.text import Collector
-from wildtype.sources.yeast.screens.parts import REPEATED, Seen, Sieve
+from wildtype.sources.yeast.screens.parts import REPEATED, RowFilter, Seen
 from wildtype.sources.yeast.screens.sga_strains import HO, StrainId, Strains, parse_strain
 from wildtype.sources.yeast.screens.suppressors import SuppressedStrains, measured_apart, split_allele
 
@@ -240,7 +240,7 @@ def measurements(
         (EPSILON, EPSILON.name, ~crosses.trigenic, crosses.raw, NO_SCORE, None, crosses.p),
         (FITNESS, "fitness of crosses", every, crosses.fitness, NO_FITNESS, crosses.sd, None),
     ):
-        sieve = Sieve(rows)
+        sieve = RowFilter(rows)
         sieve.drop(CONTRADICTION, contradicts)
         sieve.drop_genes(both)
         sieve.drop(why, np.isnan(value))
@@ -255,7 +255,7 @@ def measurements(
         (crosses.array, crosses.array_fitness, "array"),
     ):
         strains = first_mutations([side])
-        sieve = Sieve(every)
+        sieve = RowFilter(every)
         sieve.drop_genes(strains)
         sieve.drop(NO_FITNESS, np.isnan(value))
         if label == "query":

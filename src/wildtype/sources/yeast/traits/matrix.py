@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.datasets.measurements import Measurements, coded
-from wildtype.datasets.reading import Reading
+from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Environment, PhenotypeDefinition, Record, Study
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
@@ -164,7 +164,7 @@ def sift(
     rows: Mapping[str, Flags],
     columns: Mapping[str, Flags] | None = None,
     renamed: Flags | None = None,
-) -> tuple[Floats, Reading]:
+) -> tuple[Floats, ReadReport]:
     """Return ``value`` [m, c] with NaN in place of what is dropped, and what became of its entries.
 
     Parameters
@@ -198,4 +198,4 @@ def sift(
     if not kept:
         raise SourceError(f"{path} has no value of a gene of the organism, expected thousands: {REMEDY}")
     old = 0 if renamed is None else int(left[renamed].sum())
-    return np.where(left, value, np.nan), Reading(path.name, use, value.size, kept, dropped, old)
+    return np.where(left, value, np.nan), ReadReport(path.name, use, value.size, kept, dropped, old)
