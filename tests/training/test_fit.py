@@ -48,16 +48,16 @@ class Killed(Exception):
 
 
 def kill_after(monkeypatch: pytest.MonkeyPatch, epochs: int) -> None:
-    from wildtype.training import keeper
+    from wildtype.training import best_checkpoint
 
-    save = keeper.BestCheckpoint._save
+    save = best_checkpoint.BestCheckpoint._save
 
-    def save_and_die(self: keeper.BestCheckpoint, *arguments: object) -> None:
+    def save_and_die(self: best_checkpoint.BestCheckpoint, *arguments: object) -> None:
         save(self, *arguments)  # type: ignore[arg-type]
         if self.epoch == epochs:
             raise Killed
 
-    monkeypatch.setattr(keeper.BestCheckpoint, "_save", save_and_die)
+    monkeypatch.setattr(best_checkpoint.BestCheckpoint, "_save", save_and_die)
 
 
 def test_resumed_run_is_bit_identical(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
