@@ -64,8 +64,11 @@ def test_publishers_are_listed(run: Run) -> None:
     (one,) = json.loads(run("fetch", "--json").out)
     assert (one["name"], one["licence"], one["citation"]) == ("lab", "CC0", "Nobody 2024")
     assert one["files"][0] == {
-        "name": "sure[1].tsv", "urls": [], "sha256": SURE.sha256, "by hand": "open example.org by hand"
-    }  # fmt: skip
+        "name": "sure[1].tsv",
+        "urls": [],
+        "sha256": SURE.sha256,
+        "by hand": "open example.org by hand",
+    }
 
 
 def test_files_fetched_by_hand_are_checked_copied_and_verified(run: Run, tmp_path: Path) -> None:

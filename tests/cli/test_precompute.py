@@ -86,9 +86,15 @@ def test_bad_requests_are_one_sentence(tiny_in_cache: str, words: list[str], nee
 
 @pytest.mark.parametrize(
     ("count", "text"),
-    [(0, "0 B"), (999, "999 B"), (1000, "1 kB"), (999_600, "1 MB"), (840_751_890_000, "841 GB"),
-     (2.5e15, "2.5e+03 TB")],
-)  # fmt: skip
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1 kB"),
+        (999_600, "1 MB"),
+        (840_751_890_000, "841 GB"),
+        (2.5e15, "2.5e+03 TB"),
+    ],
+)
 def test_bytes_for_people(count: float, text: str) -> None:
     assert human_bytes(count) == text
 

@@ -64,8 +64,9 @@ def test_pins_and_takes_again(call: Call, dataset: Dataset, tmp_path: Path) -> N
     assert again["splits"][0]["rows"] == result["splits"][0]["rows"]
     assert again["splits"][0]["shared"] == result["splits"][0]["shared"]
     assert again["reused"] == {
-        "unknown": 0, "missing": {"train": 0, "validation": 0, "test": 0, "dropped": 0}
-    }  # fmt: skip
+        "unknown": 0,
+        "missing": {"train": 0, "validation": 0, "test": 0, "dropped": 0},
+    }
     code, out, err = call("--pinned", path, "--phenotype", "epsilon", "--phenotype", "fitness")
     assert code == 0
     assert "300 are not and were left out" in out.replace("\n", " ")

@@ -16,13 +16,7 @@ from hypothesis import strategies as st
 from wildtype.datasets import replicates
 from wildtype.datasets.ceilings import LIMITS, Ceiling, noise_ceilings
 from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.records import (
-    Environment,
-    PerturbationKind,
-    PhenotypeDefinition,
-    Publication,
-    Study,
-)
+from wildtype.datasets.records import Environment, PerturbationKind, PhenotypeDefinition, Publication, Study
 from wildtype.errors import DatasetError
 from wildtype.organism import GeneIndex
 from wildtype.sources.yeast.screens import celaj2020
@@ -134,9 +128,11 @@ def test_resamples_are_of_genotypes_and_jointly_over_environments() -> None:
     values = truth[gene] + rng.normal(size=(80, 2))
     environments = [Environment(medium="A"), Environment(medium="B")]
     m = measured(
-        np.concatenate([gene, gene]), values.T.reshape(-1), environments=environments,
+        np.concatenate([gene, gene]),
+        values.T.reshape(-1),
+        environments=environments,
         environment=np.repeat([0, 1], 80),
-    )  # fmt: skip
+    )
     found = ceiling(m, resamples=400, seed=5)
     assert [part.environment for part in found.parts] == ["A", "B"]
     assert (found.environment, found.genotypes, found.measurements) == ("2 environments", 40, 160)
@@ -250,11 +246,13 @@ def test_a_number_that_stands_twice_is_no_replicate() -> None:
         {"dose": np.tile([1.0, 2.0], 10)},
         {"environments": [Environment(), Environment(temperature=30)], "environment": np.tile([0, 1], 10)},
         {"phenotypes": [FITNESS, PhenotypeDefinition(name="size")], "phenotype": np.tile([0, 1], 10)},
-        {"phenotypes": [FITNESS, PhenotypeDefinition(name="fitness", unit="h")],
-         "phenotype": np.tile([0, 1], 10)},
+        {
+            "phenotypes": [FITNESS, PhenotypeDefinition(name="fitness", unit="h")],
+            "phenotype": np.tile([0, 1], 10),
+        },
         {"phenotypes": [PhenotypeDefinition(name="size", level="trait")], "trait": np.tile(["x", "y"], 10)},
     ],
-)  # fmt: skip
+)
 def test_other_genotypes_environments_and_traits_are_no_replicates(columns: dict[str, object]) -> None:
     m = measured(np.repeat(np.arange(10), 2), np.random.default_rng(0).normal(size=20), **columns)
     assert all(found.genotypes == 0 and found.reason for found in noise_ceilings(m, resamples=5).values())

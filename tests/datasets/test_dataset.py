@@ -61,7 +61,7 @@ def test_p_values_stay_with_their_rows() -> None:
 def test_hash_of_rows_that_differ_in_kind_only() -> None:
     organism = tiny_dataset().organism
     kinds = [Kind.ABSENT, Kind.REDUCED, Kind.REDUCED, Kind.ABSENT]
-    rows = MutantTable.build([0, 1, 0, 1], [0, 2, 4], kind=kinds, value=[1.0, 1.0])  # fmt: skip
+    rows = MutantTable.build([0, 1, 0, 1], [0, 2, 4], kind=kinds, value=[1.0, 1.0])
     a, b = (Dataset("x", organism, rows.take(order), (Phenotype("f"),)) for order in ([0, 1], [1, 0]))
     assert a.sha256 == b.sha256
 

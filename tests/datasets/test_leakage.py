@@ -145,8 +145,9 @@ def test_features_of_the_target_and_of_its_study(make_dataset: Factory) -> None:
     report = leakage_report(dataset.split("R"), dataset)
     assert report.refused_features == {"own": ("screen:tau",)}
     assert report.same_study_features == {
-        "sister": ("screen:fitness",), "single_fitness": ("screen:single-fitness",)
-    }  # fmt: skip
+        "sister": ("screen:fitness",),
+        "single_fitness": ("screen:single-fitness",),
+    }
     lines = report.lines()
     assert lines[-2].endswith("models are not given: own (screen:tau)")
     assert report.lines(features=False) == lines[:-2]

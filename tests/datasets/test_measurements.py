@@ -58,13 +58,19 @@ environments = st.builds(
 def measurements(draw: st.DrawFn) -> Measurement:
     phenotype = draw(st.sampled_from([EPSILON, SIZE]))
     return Measurement(
-        study=draw(st.sampled_from(["tiny2024", "other2025"])), genotype=draw(genotypes),
-        environment=draw(environments), phenotype=phenotype,
+        study=draw(st.sampled_from(["tiny2024", "other2025"])),
+        genotype=draw(genotypes),
+        environment=draw(environments),
+        phenotype=phenotype,
         trait=draw(st.sampled_from(["area", "length"])) if phenotype is SIZE else "",
-        value=draw(st.floats(-1e6, 1e6)), sd=draw(maybe), se=draw(maybe),
-        p=draw(st.just(math.nan) | st.floats(0, 1)), n=draw(st.integers(0, 9)),
-        replicate=draw(st.sampled_from(["", "MATa"])), reference=draw(st.sampled_from(["", "BY4741"])),
-    )  # fmt: skip
+        value=draw(st.floats(-1e6, 1e6)),
+        sd=draw(maybe),
+        se=draw(maybe),
+        p=draw(st.just(math.nan) | st.floats(0, 1)),
+        n=draw(st.integers(0, 9)),
+        replicate=draw(st.sampled_from(["", "MATa"])),
+        reference=draw(st.sampled_from(["", "BY4741"])),
+    )
 
 
 def plain(records: list[Measurement]) -> list[str]:
@@ -177,10 +183,16 @@ def test_records_refuse_the_same(change: dict[str, object]) -> None:
 
 def test_flat_rows_of_different_order() -> None:
     built = Measurements.build(
-        STUDY, genes=["g1", "g2", "g3"], gene=[0, 1, 2, 0], offsets=[0, 0, 1, 4], value=[1, 2, 3],
-        kind=np.array([0, 2, 1, 0]), allele=["", "ts-1", "", ""], phenotypes=[EPSILON],
+        STUDY,
+        genes=["g1", "g2", "g3"],
+        gene=[0, 1, 2, 0],
+        offsets=[0, 0, 1, 4],
+        value=[1, 2, 3],
+        kind=np.array([0, 2, 1, 0]),
+        allele=["", "ts-1", "", ""],
+        phenotypes=[EPSILON],
         replicate=["", "a", "b"],
-    )  # fmt: skip
+    )
     assert built.order.tolist() == [0, 1, 3]
     assert [p.gene for p in built.genotype(2).perturbations] == ["g1", "g2", "g3"]
     assert built.genotype(0).id == "0" * 32

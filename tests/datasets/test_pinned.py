@@ -36,7 +36,7 @@ def genotypes(dataset: Dataset, rows: np.ndarray) -> set[Genotype]:
             dataset.phenotypes[t.phenotype[i]].name,
         )
         for i in rows
-    }  # fmt: skip
+    }
 
 
 def sides(dataset: Dataset, split: Split) -> dict[str, set[Genotype]]:
@@ -164,9 +164,11 @@ def test_a_one_unseen_row_whose_other_gene_is_taught_no_more_is_dropped(
 
 def test_the_file_says_what_is_where(make_dataset: Factory, tmp_path: Path) -> None:
     dataset = make_dataset(
-        [(0,), (1,), (0, 1), (1, 2), (2, 3), (3, 4), ()], 5, kind=np.array([0, 1, 0, 1, 0, 0, 0, 0, 2, 3]),
+        [(0,), (1,), (0, 1), (1, 2), (2, 3), (3, 4), ()],
+        5,
+        kind=np.array([0, 1, 0, 1, 0, 0, 0, 0, 2, 3]),
         dose=np.array([np.nan] * 8 + [0.1, 2.5]),
-    )  # fmt: skip
+    )
     names = ["a b", "c:d", "é%", "x", "Y(z)-1,A"]
     dataset = replace(
         dataset,
@@ -181,9 +183,16 @@ def test_the_file_says_what_is_where(make_dataset: Factory, tmp_path: Path) -> N
         m for side in record["sides"].values() for by in side.values() for ms in by.values() for m in ms
     ]
     assert sorted(listed) == sorted(
-        ["", "a%20b", "c%3Ad:reduced", "a%20b c%3Ad:reduced", "%C3%A9%25 c%3Ad", "%C3%A9%25 x",
-         "Y(z)-1,A:added:2.5 x:present:0.10000000149011612"]
-    )  # fmt: skip
+        [
+            "",
+            "a%20b",
+            "c%3Ad:reduced",
+            "a%20b c%3Ad:reduced",
+            "%C3%A9%25 c%3Ad",
+            "%C3%A9%25 x",
+            "Y(z)-1,A:added:2.5 x:present:0.10000000149011612",
+        ]
+    )
     assert record["sides"]["train"].keys() == {"epsilon"}
     assert record["sides"]["train"]["epsilon"].keys() == {"YPD, 30 °C"}
     assert record["leakage"]["shared"]["test"]["gene_set"] == 0

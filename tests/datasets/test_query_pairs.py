@@ -86,18 +86,7 @@ def test_strains_in_their_order_give_the_screens_of_the_cover(sets: list[list[in
 
 
 def test_the_strain_of_more_sets_comes_first() -> None:
-    sets = [
-        (1, 6),
-        (1, 7),
-        (0, 1),
-        (0, 2),
-        (0, 3),
-        (0, 4),
-        (2, 3, 5),
-        (2, 3, 4),
-        (1, 2, 3),
-        (1, 3, 6),
-    ]
+    sets = [(1, 6), (1, 7), (0, 1), (0, 2), (0, 3), (0, 4), (2, 3, 5), (2, 3, 4), (1, 2, 3), (1, 3, 6)]
     table = MutantTable.from_sets(sets)
     assert query_strains(table) == [(0,), (1,), (2, 3), (1, 3)]
     assert strain_of_rows(table, query_strains(table), 8).tolist() == [1, 1, 0, 0, 0, 0, 2, 2, 2, 3]

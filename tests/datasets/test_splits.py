@@ -282,8 +282,10 @@ def test_whole_conditions_and_studies_are_held_out(make_dataset: Factory, by: st
     split = make_split(dataset, "screen", 0, by=by)
     values = getattr(dataset.table, column)
     assert {part: np.unique(values[rows]).size for part, rows in parts(split).items()} == {
-        "train": 4, "validation": 1, "test": 1
-    }  # fmt: skip
+        "train": 4,
+        "validation": 1,
+        "test": 1,
+    }
     assert split.test.size == 10
     held = [*split.held_out_screens["validation"], *split.held_out_screens["test"]]
     assert held == [

@@ -23,9 +23,13 @@ from wildtype.mutants.storage import save_table
 def small() -> Dataset:
     organism = tiny_dataset().organism
     table = MutantTable.from_sets(
-        [[0], [2, 1], []], kind=np.array([3, 0, 1]), phenotype=[0, 1, 0], value=[0.5, -0.25, 1],
-        sd=[0.1, np.nan, 0.2], dose=[2, np.nan, np.nan],
-    )  # fmt: skip
+        [[0], [2, 1], []],
+        kind=np.array([3, 0, 1]),
+        phenotype=[0, 1, 0],
+        value=[0.5, -0.25, 1],
+        sd=[0.1, np.nan, 0.2],
+        dose=[2, np.nan, np.nan],
+    )
     stage = StageReport("convert", "genes", "known", 5, 3, dropped={"unknown": 2})
     phenotypes = (Phenotype("fitness", source="a:fitness + b:fitness"), Phenotype("epsilon"))
     return Dataset("small", organism, table, phenotypes, stages=(stage,))
@@ -35,10 +39,13 @@ def test_the_table_for_people(tmp_path: Path) -> None:
     save_dataset(small(), tmp_path / "d")
     frame = pd.read_parquet(tmp_path / "d" / "table.parquet")
     assert frame.drop(columns=["value", "sd"]).to_dict("list") == {
-        "genes": ["G000", "G001,G002", ""], "kinds": ["added", "reduced,absent", ""], "order": [1, 2, 0],
-        "phenotype": ["fitness", "epsilon", "fitness"], "condition": ["reference"] * 3,
+        "genes": ["G000", "G001,G002", ""],
+        "kinds": ["added", "reduced,absent", ""],
+        "order": [1, 2, 0],
+        "phenotype": ["fitness", "epsilon", "fitness"],
+        "condition": ["reference"] * 3,
         "doses": ["2", ",", ""],
-    }  # fmt: skip
+    }
     assert frame["value"].tolist() == [0.5, -0.25, 1]
     assert frame["sd"].isna().tolist() == [False, True, False]
     pd.testing.assert_frame_equal(frame, small().to_pandas())

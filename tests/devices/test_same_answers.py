@@ -42,9 +42,14 @@ def test_attention_in_halves(device: str, width: int, trained: bool) -> None:
 
 def step(device: str, bf16: bool) -> SyntheticStep:
     config = CellTransformerConfig(
-        width=32, layers=2, heads=4, features=False, dropout=0.0,
-        head=HeadConfig(heads=2, additive=False), evidence=EvidenceConfig(tokens=0),
-    )  # fmt: skip
+        width=32,
+        layers=2,
+        heads=4,
+        features=False,
+        dropout=0.0,
+        head=HeadConfig(heads=2, additive=False),
+        evidence=EvidenceConfig(tokens=0),
+    )
     found = synthetic_step(config, SIZES, device=device, bf16=bf16)
     for module in found.model.modules():
         if isinstance(module, torch.nn.Dropout):

@@ -45,9 +45,14 @@ def called(blocks: list[Block], folder: Path) -> list[tuple[Block, list[str]]]:
     record = folder / ".called"
     record.write_bytes(b"")
     said = subprocess.run(
-        [shutil.which("bash") or "bash", "-s"], input="\n".join(script), cwd=folder, capture_output=True,
-        text=True, check=False, env={"PATH": "/nowhere", "RECORD": str(record), "HOME": str(folder)},
-    )  # fmt: skip
+        [shutil.which("bash") or "bash", "-s"],
+        input="\n".join(script),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": "/nowhere", "RECORD": str(record), "HOME": str(folder)},
+    )
     assert not said.returncode, f"{blocks[0].page}: {said.stderr}"
     found = []
     words = record.read_bytes().decode().split("\0")[:-1]

@@ -62,9 +62,13 @@ def little_yeast() -> Organism:
 def measured() -> Measurements:
     """Return one triple mutant of a study that the documents ask for."""
     return Measurements.build(
-        study("kuzmin2018"), genes=NAMES, gene=[[0, 1, 2]], value=[-0.2], p=[0.01],
+        study("kuzmin2018"),
+        genes=NAMES,
+        gene=[[0, 1, 2]],
+        value=[-0.2],
+        p=[0.01],
         phenotypes=[PhenotypeDefinition(name="tau", min_order=3)],
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture(scope="module")

@@ -24,10 +24,16 @@ from wildtype.organism.flux_coupling import coupled_reactions
 # and 3, 5 makes reaction 4. Reactions 3 and 4 are one chain. No rule names genes 6 and 7.
 COMPLEXES = sparse.csr_array(
     np.array(
-        [[1, 1, 0, 0, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0, 0, 0], [0, 0, 0, 1, 0, 0, 0, 0],
-         [0, 0, 0, 0, 1, 0, 0, 0], [0, 0, 0, 0, 0, 1, 0, 0]], float
+        [
+            [1, 1, 0, 0, 0, 0, 0, 0],
+            [0, 0, 1, 0, 0, 0, 0, 0],
+            [0, 0, 0, 1, 0, 0, 0, 0],
+            [0, 0, 0, 0, 1, 0, 0, 0],
+            [0, 0, 0, 0, 0, 1, 0, 0],
+        ],
+        float,
     )
-)  # fmt: skip
+)
 ISOZYMES = sparse.csr_array(
     np.array([[1, 0, 0, 0, 0], [0, 1, 1, 0, 0], [0, 0, 0, 1, 0], [0, 0, 0, 1, 0], [0, 0, 0, 0, 1]], float)
 )
@@ -138,9 +144,11 @@ def test_nothing_grows_faster_than_what_loses_less() -> None:
     rng = np.random.default_rng(0)
     sets = [rng.choice(8, rng.integers(1, 4), replace=False).tolist() for _ in range(60)]
     table = MutantTable.from_sets(
-        sets, value=rng.normal(size=60), condition=rng.integers(0, 2, 60),
+        sets,
+        value=rng.normal(size=60),
+        condition=rng.integers(0, 2, 60),
         kind=rng.choice([Kind.ABSENT] * 4 + [Kind.REDUCED], sum(map(len, sets))),
-    )  # fmt: skip
+    )
     index = EvidenceIndex(
         similar_genes(8), table, 1, EvidenceSizes(8, 4, 2, 4), effects=EFFECTS, interactions=[False]
     )

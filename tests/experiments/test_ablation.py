@@ -89,14 +89,24 @@ def standing(tiny_run: Path) -> Standing:
 @pytest.mark.slow
 def test_every_level_is_run_once_and_compared(plan: Ablation, standing: Standing, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    report = ablate(plan, [0, 1], folder=out, replicates=20, dataset=tiny_dataset(), trainer=standing,
-                    clock=standing.clock)  # fmt: skip
+    report = ablate(
+        plan,
+        [0, 1],
+        folder=out,
+        replicates=20,
+        dataset=tiny_dataset(),
+        trainer=standing,
+        clock=standing.clock,
+    )
     assert standing.done == ORDER
     assert set(report.states.values()) == {"finished"}
     (table,) = report.tables
     assert (table.dataset, table.phenotype, table.split, table.clusters) == (
-        "tiny-growth", "epsilon", "R", "genes",
-    )  # fmt: skip
+        "tiny-growth",
+        "epsilon",
+        "R",
+        "genes",
+    )
     rows = {(row.factor, row.level): row for row in table.rows}
     base, none, same = rows["base", ""], rows["layers", "none"], rows["layers", "one"]
     assert list(rows) == plan.levels
@@ -124,9 +134,17 @@ def test_what_does_not_fit_the_budget_is_listed(plan: Ablation, standing: Standi
         return 25.0 if config.model.prior.weight == 1 else 10.0
 
     def go(budget: float) -> dict[str, str]:
-        report = ablate(plan, [0, 1], folder=tmp_path / "out", budget=budget, replicates=20,
-                        dataset=tiny_dataset(), trainer=standing, estimator=estimator,
-                        clock=standing.clock)  # fmt: skip
+        report = ablate(
+            plan,
+            [0, 1],
+            folder=tmp_path / "out",
+            budget=budget,
+            replicates=20,
+            dataset=tiny_dataset(),
+            trainer=standing,
+            estimator=estimator,
+            clock=standing.clock,
+        )
         notes.extend(report.notes)
         remarks.update({(r.factor, r.level): r.remarks for r in report.tables[0].rows})
         return report.states
@@ -163,8 +181,9 @@ def test_one_run_that_fails_does_not_stop_the_others(
             raise RuntimeError("CUDA error: device-side assert\nat line 3")
 
     standing.fails = fails
-    report = ablate(plan, [0, 1], folder=tmp_path / "out", replicates=20, dataset=tiny_dataset(),
-                    trainer=standing)  # fmt: skip
+    report = ablate(
+        plan, [0, 1], folder=tmp_path / "out", replicates=20, dataset=tiny_dataset(), trainer=standing
+    )
     assert standing.done == ORDER
     assert report.failed == ["layers/none/R/seed-0", "layers/none/R/seed-1", "lambda/strong/R/seed-1"]
     rows = {(row.factor, row.level): row for row in report.tables[0].rows}
@@ -177,11 +196,10 @@ def test_one_run_that_fails_does_not_stop_the_others(
     assert "device-side" in record["lambda/strong/R/seed-1"]["trace"]
     standing.fails = lambda config: None
     standing.done.clear()
-    report = ablate(plan, [0, 1], folder=tmp_path / "out", replicates=20, dataset=tiny_dataset(),
-                    trainer=standing)  # fmt: skip
-    assert standing.done == [
-        "layers/none/R/seed-0", "layers/none/R/seed-1", "lambda/strong/R/seed-1",
-    ]  # fmt: skip
+    report = ablate(
+        plan, [0, 1], folder=tmp_path / "out", replicates=20, dataset=tiny_dataset(), trainer=standing
+    )
+    assert standing.done == ["layers/none/R/seed-0", "layers/none/R/seed-1", "lambda/strong/R/seed-1"]
     assert not report.failed
 
 

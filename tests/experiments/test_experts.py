@@ -23,12 +23,25 @@ from wildtype.mutants.batch import MutantBatch
 
 
 def settings(folder: Path, *more: str) -> TrainConfig:
-    return compose([
-        "model.width=16", "model.heads=4", "model.layers=0", "model.head.heads=0", "model.evidence.tokens=6",
-        "data.name=tiny-growth", "split.name=one-unseen", "split.genes=4", "training.epochs=1",
-        "training.batch_size=64", "baselines=[mean]", "run.progress=false", "run.replicates=10",
-        f"run.folder={folder}", *more,
-    ])  # fmt: skip
+    return compose(
+        [
+            "model.width=16",
+            "model.heads=4",
+            "model.layers=0",
+            "model.head.heads=0",
+            "model.evidence.tokens=6",
+            "data.name=tiny-growth",
+            "split.name=one-unseen",
+            "split.genes=4",
+            "training.epochs=1",
+            "training.batch_size=64",
+            "baselines=[mean]",
+            "run.progress=false",
+            "run.replicates=10",
+            f"run.folder={folder}",
+            *more,
+        ]
+    )
 
 
 EXPERTS = ("model.evidence.experts=[seen,seen,one,none]", "training.members=4")

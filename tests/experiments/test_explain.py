@@ -213,8 +213,13 @@ def test_priors_that_were_trained_are_recovered(tmp_path: Path) -> None:
     train(compose(words))
     found = explain_runs([tmp_path / "run"], Asked(sets=[["b0116", "b3731"]], mutants=100, top=3))
     assert [head.relation for head in found.heads] == [
-        "reaction", "complex", "isozyme", "backup", "metabolite", "consecutive"
-    ]  # fmt: skip
+        "reaction",
+        "complex",
+        "isozyme",
+        "backup",
+        "metabolite",
+        "consecutive",
+    ]
     for head in found.heads:
         measure = head.average_precision
         assert measure.found.mean > measure.random_mean + 5 * measure.random_sd, head.relation

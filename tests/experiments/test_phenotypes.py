@@ -49,11 +49,14 @@ def mixed_dataset(n: int = 24) -> Dataset:
         organism=tiny_organism(n),
         table=MutantTable.concatenate(rows),
         phenotypes=(
-            Phenotype("fitness"), Phenotype("call", form="class"), Phenotype("size", group="shape"),
-            Phenotype("round", group="shape"), Phenotype("mRNA", form="gene", unit="log2 ratio"),
+            Phenotype("fitness"),
+            Phenotype("call", form="class"),
+            Phenotype("size", group="shape"),
+            Phenotype("round", group="shape"),
+            Phenotype("mRNA", form="gene", unit="log2 ratio"),
         ),
         targets=("fitness", "call", "size", "round", "mRNA"),
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture(scope="module")

@@ -103,10 +103,21 @@ def submitit(monkeypatch: pytest.MonkeyPatch) -> type[Executor]:
 
 def test_the_whole_script(cluster: Path) -> None:
     preset = Preset(
-        partition="gpu long", account="yeast", qos="high", constraint="a&b", nodes=2, gpus=3, gpu_type="a100",
-        cpus=6, memory_gib=48, time="1-02:30:01", mail="me@lab.org", extra=("--exclusive", "--comment=a b"),
-        setup=("module load cuda",), prefix="apptainer exec 'my image.sif'",
-    )  # fmt: skip
+        partition="gpu long",
+        account="yeast",
+        qos="high",
+        constraint="a&b",
+        nodes=2,
+        gpus=3,
+        gpu_type="a100",
+        cpus=6,
+        memory_gib=48,
+        time="1-02:30:01",
+        mail="me@lab.org",
+        extra=("--exclusive", "--comment=a b"),
+        setup=("module load cuda",),
+        prefix="apptainer exec 'my image.sif'",
+    )
     work = cluster / "my work"
     text = script(["profile", "step", "seed=1"], preset, directory=work, folder=Path("logs"))
     assert text.splitlines() == [
@@ -253,9 +264,13 @@ def test_a_job_whose_time_is_up_goes_back_into_the_queue(cluster: Path) -> None:
     def job(code: int, **environment: str) -> tuple[int, list[str]]:
         (cluster / "bin" / "wildtype").write_text(f"{WILDTYPE}exit {code}\n")
         done = subprocess.run(
-            ["bash"], input=text, text=True, check=False, cwd=cluster,
+            ["bash"],
+            input=text,
+            text=True,
+            check=False,
+            cwd=cluster,
             env={**os.environ, "SLURM_JOB_ID": "4711", **environment},
-        )  # fmt: skip
+        )
         return done.returncode, called(cluster)[1]
 
     assert job(1) == (1, RUN)
@@ -300,9 +315,13 @@ def test_runs_of_one_line_are_the_tasks_of_an_array(cluster: Path) -> None:
     assert "%A_%a_0_log.out" in text
     assert "%j" not in text
     done = subprocess.run(
-        ["bash"], input=text, text=True, check=False, cwd=cluster,
+        ["bash"],
+        input=text,
+        text=True,
+        check=False,
+        cwd=cluster,
         env={**os.environ, "SLURM_ARRAY_TASK_ID": "1", "SLURM_RESTART_COUNT": "1"},
-    )  # fmt: skip
+    )
     assert done.returncode == 0
     assert called(cluster)[1] == ["train", "--only", "1", *MANY[1:]]  # and goes on by itself
     assert "--array=0-2\n" in submit(MANY, Preset(), folder=Path("logs"), dry_run=True, tasks=3)

@@ -49,12 +49,25 @@ def test_every_field_is_a_key_and_what_is_left_out_keeps_its_default(tmp_path: P
     )
     preset = read_preset(path)
     assert dataclasses.asdict(preset) == {
-        "partition": "gpu", "account": "on", "qos": "1", "constraint": "", "nodes": 2, "gpus": 0,
-        "gpu_type": "a100", "cpus": 4, "memory_gib": 0, "time": "1:30:00", "requeue": 90,
-        "at_once": 7, "mail": "",
-        "mail_events": ("FAIL",), "extra": ("--exclusive",), "setup": ("module load a\nmodule load b\n",),
-        "prefix": "apptainer exec i.sif", "program": "wildtype",
-    }  # fmt: skip
+        "partition": "gpu",
+        "account": "on",
+        "qos": "1",
+        "constraint": "",
+        "nodes": 2,
+        "gpus": 0,
+        "gpu_type": "a100",
+        "cpus": 4,
+        "memory_gib": 0,
+        "time": "1:30:00",
+        "requeue": 90,
+        "at_once": 7,
+        "mail": "",
+        "mail_events": ("FAIL",),
+        "extra": ("--exclusive",),
+        "setup": ("module load a\nmodule load b\n",),
+        "prefix": "apptainer exec i.sif",
+        "program": "wildtype",
+    }
     for text in ("", "# nothing\n", "{}"):
         path.write_text(text)
         assert read_preset(path) == Preset()

@@ -59,10 +59,19 @@ def test_the_trigenic_experiment_runs_end_to_end(
 
     folder = tmp_path / "run"
     wildtype(
-        "train", "experiment=yeast-trigenic", "model.width=16", "model.heads=4", "model.layers=1",
-        "model.head.heads=2", "training.epochs=2", "training.batch_size=64",
-        "baselines=[mean,additive_ridge]", f"run.folder={folder}", "run.progress=false", "run.replicates=50",
-    )  # fmt: skip
+        "train",
+        "experiment=yeast-trigenic",
+        "model.width=16",
+        "model.heads=4",
+        "model.layers=1",
+        "model.head.heads=2",
+        "training.epochs=2",
+        "training.batch_size=64",
+        "baselines=[mean,additive_ridge]",
+        f"run.folder={folder}",
+        "run.progress=false",
+        "run.replicates=50",
+    )
     record = json.loads((folder / "split.json").read_text(encoding="utf-8"))
     assert "query-pair" in json.dumps(record)
     predictions = pd.read_parquet(folder / "predictions.parquet")

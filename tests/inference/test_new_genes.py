@@ -154,9 +154,11 @@ def test_names_of_columns_are_kept_with_the_checkpoint(
     for checkpoint in (load_checkpoint(run), load_checkpoint(tmp_path / "again")):
         assert checkpoint.features is not None
         features = GeneFeatures(
-            [*tiny_organism().features.values(),
-             FeatureBlock("single_fitness", tiny_dataset().single_fitness[:, None], ("fitness",))]  # type: ignore[index]
-        )  # fmt: skip
+            [
+                *tiny_organism().features.values(),
+                FeatureBlock("single_fitness", tiny_dataset().single_fitness[:, None], ("fitness",)),
+            ]  # type: ignore[index]
+        )
         np.testing.assert_array_equal(
             checkpoint.features.transform(features, 24), checkpoint.organism.features
         )

@@ -44,10 +44,20 @@ def build(
     config = CellTransformerConfig(
         width=8, layers=1, heads=2, head=settings, evidence=EvidenceConfig(tokens=0)
     )
-    model = CellTransformer(
-        config, genes=N, features=0, phenotypes=outputs, conditions=3, relations=["physical"],
-        channels=len(SIMILARITY.channels), traits=len(SIMILARITY.trait_names),
-    ).double().eval()  # fmt: skip
+    model = (
+        CellTransformer(
+            config,
+            genes=N,
+            features=0,
+            phenotypes=outputs,
+            conditions=3,
+            relations=["physical"],
+            channels=len(SIMILARITY.channels),
+            traits=len(SIMILARITY.trait_names),
+        )
+        .double()
+        .eval()
+    )
     model.head.largest_order.fill_(3)
     return model, organism_tensors(model, tiny_organism(N), torch.zeros(N, 0), SIMILARITY).without_priors()
 

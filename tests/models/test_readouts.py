@@ -36,9 +36,14 @@ INDEX = EvidenceIndex(SIMILARITY, MEASURED, 1)
 def model(config: CellTransformerConfig) -> tuple[CellTransformer, OrganismTensors]:
     torch.manual_seed(0)
     made = CellTransformer(
-        config, genes=N, features=0, phenotypes=1, relations=["physical", "regulatory"],
-        channels=len(SIMILARITY.channels), traits=len(SIMILARITY.trait_names),
-    ).eval()  # fmt: skip
+        config,
+        genes=N,
+        features=0,
+        phenotypes=1,
+        relations=["physical", "regulatory"],
+        channels=len(SIMILARITY.channels),
+        traits=len(SIMILARITY.trait_names),
+    ).eval()
     return made, organism_tensors(made, tiny_organism(N), torch.zeros(N, 0), SIMILARITY)
 
 

@@ -35,9 +35,12 @@ def fit(
     organism = tiny_dataset().organism
     torch.manual_seed(0)
     model = CellTransformer(
-        CellTransformerConfig(width=16, layers=1, heads=4), genes=24, features=0, phenotypes=1,
+        CellTransformerConfig(width=16, layers=1, heads=4),
+        genes=24,
+        features=0,
+        phenotypes=1,
         relations=list(organism.graphs),
-    )  # fmt: skip
+    )
     tensors = OrganismTensors(torch.zeros(24, 0), model.priors(organism.graphs))
     report = fit_model(model, tensors, *tables(), config, folder=folder, show=False, **arguments)  # type: ignore[arg-type]
     return model, report

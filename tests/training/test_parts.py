@@ -36,10 +36,18 @@ STILL = {
 
 def words(name: str, *more: str) -> list[str]:
     return [
-        f"model={name}", *SMALL[name], *STILL[name], "data.name=tiny-growth", "baselines=[]",
-        "training.epochs=2", "training.batch_size=50", "training.deterministic=true",
-        "run.progress=false", "run.replicates=10", *more,
-    ]  # fmt: skip
+        f"model={name}",
+        *SMALL[name],
+        *STILL[name],
+        "data.name=tiny-growth",
+        "baselines=[]",
+        "training.epochs=2",
+        "training.batch_size=50",
+        "training.deterministic=true",
+        "run.progress=false",
+        "run.replicates=10",
+        *more,
+    ]
 
 
 def step(name: str, count: int, *more: str) -> tuple[FitTask, MutantBatch]:

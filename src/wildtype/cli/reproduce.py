@@ -32,10 +32,7 @@ def command(
 
     with TemporaryDirectory(prefix="wildtype-") if folder is None else nullcontext(folder) as target:
         found = reproduce(
-            run,
-            Path(target) / "run" if folder is None else folder,
-            tolerance=tolerance,
-            log=notes().print,
+            run, Path(target) / "run" if folder is None else folder, tolerance=tolerance, log=notes().print
         )
     if json:
         print_json(found.to_json())

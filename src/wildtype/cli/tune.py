@@ -55,9 +55,15 @@ def command(
     from wildtype.report.tuning import print_trials, trials_to_markdown
 
     found = tune(
-        plan, folder=folder, trials=trials, grid=grid, seeds=chosen, budget=seconds, replicates=replicates,
+        plan,
+        folder=folder,
+        trials=trials,
+        grid=grid,
+        seeds=chosen,
+        budget=seconds,
+        replicates=replicates,
         log=notes().print,
-    )  # fmt: skip
+    )
     if json:
         print_json(found.to_json())
     elif markdown:

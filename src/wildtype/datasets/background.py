@@ -126,9 +126,13 @@ def add_background(dataset: Dataset, background: Background) -> Dataset:
     everything = MutantTable.concatenate(parts)
     size = {order: len(sets) for order, sets in held.items()}
     report = StageReport(
-        "background", "sampled", f"seed {background.seed}", len(table), len(everything),
+        "background",
+        "sampled",
+        f"seed {background.seed}",
+        len(table),
+        len(everything),
         added={ASSUMED: added},
-    )  # fmt: skip
+    )
     note = (
         f"{added:,} rows are background, drawn with seed {background.seed} from the sets of a query and an "
         f"array that are not listed ({size[2]:,} pairs and {size[3]:,} triples in the grid): assumed to be "

@@ -224,16 +224,24 @@ def _of_phenotype(name: str, m: Measurements, between: str, resamples: int, seed
     replicated, measured, single, paired = count(used), count(used, n), count(~used), count(found)
     parts = tuple(
         Ceiling(
-            phenotype=name, trait=trait, environment=environment, between=between,
-            genotypes=replicated[s], measurements=measured[s], once=single[s], copies=int(values.copies[s]),
-            pearson=_interval(r[s], drawn[:, s]), one=_interval(one[s], one_drawn[:, s]),
+            phenotype=name,
+            trait=trait,
+            environment=environment,
+            between=between,
+            genotypes=replicated[s],
+            measurements=measured[s],
+            once=single[s],
+            copies=int(values.copies[s]),
+            pearson=_interval(r[s], drawn[:, s]),
+            one=_interval(one[s], one_drawn[:, s]),
             means=_interval(means[s], means_drawn[:, s]),
             genotype_variance=float(covariance[s] * values.sd[s] ** 2),
-            noise_variance=float(noise[s] * values.sd[s] ** 2), one_of_all=float(of_all[s]),
+            noise_variance=float(noise[s] * values.sd[s] ** 2),
+            one_of_all=float(of_all[s]),
             reason="" if np.isfinite(r[s]) else _reason(paired[s], between),
         )
         for s, (trait, environment) in enumerate(values.names)
-    )  # fmt: skip
+    )
     if len(parts) == 1:
         return parts[0]
     known = [s for s, part in enumerate(parts) if not part.reason]
@@ -250,15 +258,20 @@ def _of_phenotype(name: str, m: Measurements, between: str, resamples: int, seed
         phenotype=name,
         trait=min(traits) if len(traits) == 1 else f"{len(traits)} traits",
         environment=min(environments) if len(environments) == 1 else f"{len(environments)} environments",
-        between=between, genotypes=with_replicates, measurements=sum(measured),
-        once=np.unique(values.genotype).size - with_replicates, copies=int(values.copies.sum()),
-        pearson=average(r, drawn), one=average(one, one_drawn), means=average(means, means_drawn),
+        between=between,
+        genotypes=with_replicates,
+        measurements=sum(measured),
+        once=np.unique(values.genotype).size - with_replicates,
+        copies=int(values.copies.sum()),
+        pearson=average(r, drawn),
+        one=average(one, one_drawn),
+        means=average(means, means_drawn),
         genotype_variance=mean_of([parts[s].genotype_variance for s in known]),
         noise_variance=mean_of([parts[s].noise_variance for s in known]),
         one_of_all=mean_of([parts[s].one_of_all for s in known]),
         reason="" if known else f"none of {len(parts)} traits and environments has one: {parts[0].reason}",
         parts=parts,
-    )  # fmt: skip
+    )
 
 
 def _reason(found: int, between: str) -> str:

@@ -226,10 +226,20 @@ class Dataset:
         dose = np.zeros(0, np.float32) if t.dose is None else t.dose
         names = [p.name for p in self.phenotypes]
         return content_hash(
-            self.organism.genes.sha256, names, list(self.conditions),
-            t.gene, t.offsets, t.kind, t.condition, t.phenotype, t.value, t.sd, dose,
-            *(column[order] for column in p), *(() if t.profiles is None else (t.profile, t.profiles)),
-        )  # fmt: skip
+            self.organism.genes.sha256,
+            names,
+            list(self.conditions),
+            t.gene,
+            t.offsets,
+            t.kind,
+            t.condition,
+            t.phenotype,
+            t.value,
+            t.sd,
+            dose,
+            *(column[order] for column in p),
+            *(() if t.profiles is None else (t.profile, t.profiles)),
+        )
 
     def select(self, phenotypes: Sequence[str]) -> Dataset:
         """Return the dataset with the rows of these phenotypes only, renumbered in the order given."""

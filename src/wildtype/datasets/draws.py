@@ -269,8 +269,10 @@ def _order(dataset: Dataset, rng: np.random.Generator, plan: Plan) -> Draft:
     of_set = table.order[first]
     side = np.zeros(first.size, np.int8)
     side[of_set >= tested] = DROPPED
-    for order, drawn in ((tested, Plan(0.0, plan.test, plan.fold, plan.folds)),
-                         (int(orders[orders < tested][-1]), Plan(plan.validation, 0.0))):  # fmt: skip
+    for order, drawn in (
+        (tested, Plan(0.0, plan.test, plan.fold, plan.folds)),
+        (int(orders[orders < tested][-1]), Plan(plan.validation, 0.0)),
+    ):
         at = np.flatnonzero(of_set == order)
         part = _sides(np.zeros(at.size, np.int64), rng, drawn)
         side[at[part > 0]] = part[part > 0]

@@ -234,9 +234,7 @@ def _query_pairs(table: MutantTable) -> Ints:
     return out
 
 
-def _measured_features(
-    dataset: Dataset,
-) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]]:
+def _measured_features(dataset: Dataset) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]]:
     """Return the blocks that models of these phenotypes are not given, and those they are given that were
     made from the same studies; each with its sources in them.
     """

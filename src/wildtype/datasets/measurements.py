@@ -108,8 +108,19 @@ class Measurements:
                 raise DatasetError(
                     f"{name} has shape {getattr(self, name).shape}, expected ({total},): one per perturbation"
                 )
-        for name in ("study", "environment", "phenotype", "trait", "value", "sd", "se", "p", "n", "replicate",
-                     "reference"):  # fmt: skip
+        for name in (
+            "study",
+            "environment",
+            "phenotype",
+            "trait",
+            "value",
+            "sd",
+            "se",
+            "p",
+            "n",
+            "replicate",
+            "reference",
+        ):
             if getattr(self, name).shape != (len(self),):
                 raise DatasetError(
                     f"{name} has shape {getattr(self, name).shape}, expected ({len(self)},): one per row"
@@ -146,11 +157,16 @@ class Measurements:
 
     def _sizes(self) -> dict[str, int]:
         return {
-            "gene": len(self.genes), "kind": len(PerturbationKind), "allele": len(self.alleles),
-            "study": len(self.studies), "environment": len(self.environments),
-            "phenotype": len(self.phenotypes), "trait": len(self.traits),
-            "replicate": len(self.replicates), "reference": len(self.references),
-        }  # fmt: skip
+            "gene": len(self.genes),
+            "kind": len(PerturbationKind),
+            "allele": len(self.alleles),
+            "study": len(self.studies),
+            "environment": len(self.environments),
+            "phenotype": len(self.phenotypes),
+            "trait": len(self.traits),
+            "replicate": len(self.replicates),
+            "reference": len(self.references),
+        }
 
     def _refuse(self, wrong: NDArray[np.bool_], what: str) -> None:
         if wrong.any():
@@ -232,16 +248,31 @@ class Measurements:
         replicates, replicate_code = texts(replicate, (rows,))
         references, reference_code = texts(reference, (rows,))
         return cls(
-            studies=(study,), genes=tuple(genes), alleles=alleles, environments=tuple(environments),
-            phenotypes=tuple(phenotypes), traits=traits, replicates=replicates, references=references,
-            gene=genes_of.reshape(-1), kind=each(kind, np.uint8, flat), allele=allele_code,
-            dose=each(np.nan if dose is None else dose, np.float64, flat), offsets=starts,
-            study=np.zeros(rows, np.int64), environment=each(environment, np.int64, (rows,)),
-            phenotype=each(phenotype, np.int64, (rows,)), trait=trait_code, value=values,
-            sd=each(sd, np.float64, (rows,)), se=each(se, np.float64, (rows,)),
-            p=each(p, np.float64, (rows,)), n=each(n, np.int64, (rows,)),
-            replicate=replicate_code, reference=reference_code,
-        )  # fmt: skip
+            studies=(study,),
+            genes=tuple(genes),
+            alleles=alleles,
+            environments=tuple(environments),
+            phenotypes=tuple(phenotypes),
+            traits=traits,
+            replicates=replicates,
+            references=references,
+            gene=genes_of.reshape(-1),
+            kind=each(kind, np.uint8, flat),
+            allele=allele_code,
+            dose=each(np.nan if dose is None else dose, np.float64, flat),
+            offsets=starts,
+            study=np.zeros(rows, np.int64),
+            environment=each(environment, np.int64, (rows,)),
+            phenotype=each(phenotype, np.int64, (rows,)),
+            trait=trait_code,
+            value=values,
+            sd=each(sd, np.float64, (rows,)),
+            se=each(se, np.float64, (rows,)),
+            p=each(p, np.float64, (rows,)),
+            n=each(n, np.int64, (rows,)),
+            replicate=replicate_code,
+            reference=reference_code,
+        )
 
     @classmethod
     def from_records(cls, studies: Sequence[Study], records: Iterable[Measurement]) -> Measurements:
@@ -258,16 +289,26 @@ class Measurements:
         environment_code = {environment.id: code for code, environment in enumerate(environments)}
         phenotype_code = {phenotype.id: code for code, phenotype in enumerate(phenotypes)}
         built = cls.build(
-            studies[0], genes=genes, gene=gene,
+            studies[0],
+            genes=genes,
+            gene=gene,
             offsets=np.cumsum([0] + [len(record.genotype.perturbations) for record in given]),
-            kind=np.array([p.kind for p in flat], dtype=np.uint8), allele=[p.allele for p in flat],
+            kind=np.array([p.kind for p in flat], dtype=np.uint8),
+            allele=[p.allele for p in flat],
             dose=np.array([p.dose for p in flat], dtype=np.float64),
-            environments=environments, environment=[environment_code[r.environment.id] for r in given],
-            phenotypes=phenotypes, phenotype=[phenotype_code[r.phenotype.id] for r in given],
-            trait=[r.trait for r in given], value=[r.value for r in given], sd=[r.sd for r in given],
-            se=[r.se for r in given], p=[r.p for r in given], n=[r.n for r in given],
-            replicate=[r.replicate for r in given], reference=[r.reference for r in given],
-        )  # fmt: skip
+            environments=environments,
+            environment=[environment_code[r.environment.id] for r in given],
+            phenotypes=phenotypes,
+            phenotype=[phenotype_code[r.phenotype.id] for r in given],
+            trait=[r.trait for r in given],
+            value=[r.value for r in given],
+            sd=[r.sd for r in given],
+            se=[r.se for r in given],
+            p=[r.p for r in given],
+            n=[r.n for r in given],
+            replicate=[r.replicate for r in given],
+            reference=[r.reference for r in given],
+        )
         study = np.array([named[record.study] for record in given], dtype=np.int64)
         return replace(built, studies=tuple(studies), study=study)
 
@@ -284,9 +325,10 @@ class Measurements:
                 entries = getattr(part, names)
                 keys = [entry if isinstance(entry, str) else entry.id for entry in entries]
                 merged.setdefault(names, []).extend(
-                    entry for key, entry in zip(keys, entries, strict=True)
+                    entry
+                    for key, entry in zip(keys, entries, strict=True)
                     if key not in known and known.setdefault(key, len(known)) >= 0
-                )  # fmt: skip
+                )
                 table = np.array([known[key] for key in keys], dtype=np.int64)
                 columns.append(table[getattr(part, code)] if len(table) else getattr(part, code))
             merged[code] = np.concatenate(columns)
@@ -317,10 +359,12 @@ class Measurements:
         sizes = self._sizes()
         return joint(
             [
-                (self.gene, sizes["gene"]), (self.kind, sizes["kind"]), (self.allele, sizes["allele"]),
+                (self.gene, sizes["gene"]),
+                (self.kind, sizes["kind"]),
+                (self.allele, sizes["allele"]),
                 (dose, len(doses)),
             ]
-        )  # fmt: skip
+        )
 
     @cached_property
     def distinct_perturbations(self) -> tuple[list[Perturbation], Ints]:
@@ -328,11 +372,13 @@ class Measurements:
         _, first, code = np.unique(self._perturbation_code, return_index=True, return_inverse=True)
         distinct = [
             Perturbation(
-                gene=self.genes[self.gene[i]], kind=PerturbationKind(int(self.kind[i])),
-                allele=self.alleles[self.allele[i]], dose=float(self.dose[i]),
+                gene=self.genes[self.gene[i]],
+                kind=PerturbationKind(int(self.kind[i])),
+                allele=self.alleles[self.allele[i]],
+                dose=float(self.dose[i]),
             )
             for i in first
-        ]  # fmt: skip
+        ]
         return distinct, code.reshape(-1)
 
     @property
@@ -373,13 +419,19 @@ class Measurements:
         """Yield every row as a checked record."""
         for row in range(len(self)):
             yield Measurement(
-                study=self.studies[self.study[row]].name, genotype=self.genotype(row),
+                study=self.studies[self.study[row]].name,
+                genotype=self.genotype(row),
                 environment=self.environments[self.environment[row]],
-                phenotype=self.phenotypes[self.phenotype[row]], trait=self.traits[self.trait[row]],
-                value=float(self.value[row]), sd=float(self.sd[row]), se=float(self.se[row]),
-                p=float(self.p[row]), n=int(self.n[row]), replicate=self.replicates[self.replicate[row]],
+                phenotype=self.phenotypes[self.phenotype[row]],
+                trait=self.traits[self.trait[row]],
+                value=float(self.value[row]),
+                sd=float(self.sd[row]),
+                se=float(self.se[row]),
+                p=float(self.p[row]),
+                n=int(self.n[row]),
+                replicate=self.replicates[self.replicate[row]],
                 reference=self.references[self.reference[row]],
-            )  # fmt: skip
+            )
 
 
 # Column of codes -> what it refers to.

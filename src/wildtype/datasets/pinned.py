@@ -180,9 +180,12 @@ def _list_sides(split: Split, dataset: Dataset) -> Sides:
         of_side = out[SIDES[s]].setdefault(phenotypes[p], {})
         of_side.setdefault(dataset.conditions[c], []).append(spelled[m])
     return {
-        name: {p: {c: sorted(of_phenotype[c]) for c in sorted(of_phenotype)} for p, of_phenotype in
-               sorted(of_side.items())} for name, of_side in out.items()
-    }  # fmt: skip
+        name: {
+            p: {c: sorted(of_phenotype[c]) for c in sorted(of_phenotype)}
+            for p, of_phenotype in sorted(of_side.items())
+        }
+        for name, of_side in out.items()
+    }
 
 
 def _positions(names: Sequence[str]) -> Ints:

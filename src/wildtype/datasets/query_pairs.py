@@ -119,9 +119,11 @@ def strain_of_rows(table: MutantTable, strains: Sequence[Sequence[int]], n: int)
         by_code = np.argsort(codes, kind="stable")
         rows = np.flatnonzero(table.order == size + 1)
         sets = table.take(rows).matrix(size + 1)
-        columns = [sets[:, a] for a in range(2)] if size == 1 else [
-            sets[:, a] * n + sets[:, b] for a, b in ((0, 1), (0, 2), (1, 2))
-        ]  # fmt: skip
+        columns = (
+            [sets[:, a] for a in range(2)]
+            if size == 1
+            else [sets[:, a] * n + sets[:, b] for a, b in ((0, 1), (0, 2), (1, 2))]
+        )
         best = np.full(len(rows), len(strains), np.int64)
         for column in columns:
             at = np.minimum(np.searchsorted(codes[by_code], column), mine.size - 1)

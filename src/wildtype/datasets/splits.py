@@ -26,14 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.datasets.draws import (
-    DROPPED,
-    MAKERS,
-    PARTS,
-    RULES,
-    count_genes,
-    screens,
-)
+from wildtype.datasets.draws import DROPPED, MAKERS, PARTS, RULES, count_genes, screens
 from wildtype.datasets.plans import canonical_name, make_plan
 from wildtype.datasets.query_pairs import contains_pair
 from wildtype.errors import SplitError

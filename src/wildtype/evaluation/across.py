@@ -99,10 +99,20 @@ def evaluate_across(
     if left_out:
         notes.append(f"left out, since labels allow no correlation: {', '.join(left_out)}")
     return compare_bound(
-        dataset, at, bound, phenotype=f"mean over {len(members)} phenotypes", baselines=baselines,
-        seconds=seconds, peak_mib=peak_mib, clusters=clusters, split=split, replicates=replicates, seed=seed,
-        noise=dataset.noise, notes=notes,
-    )  # fmt: skip
+        dataset,
+        at,
+        bound,
+        phenotype=f"mean over {len(members)} phenotypes",
+        baselines=baselines,
+        seconds=seconds,
+        peak_mib=peak_mib,
+        clusters=clusters,
+        split=split,
+        replicates=replicates,
+        seed=seed,
+        noise=dataset.noise,
+        notes=notes,
+    )
 
 
 def _bind(dataset: Dataset, at: Ints, predicted: NDArray[np.float64], p: int) -> Bound:

@@ -104,9 +104,17 @@ class PredictedRows:
         table, genes = gene_sets(own["genes"])
         values = {name: own[name].to_numpy(np.float64) for name in ("value", "sd", *models)}
         return cls(
-            phenotype, unit, table, genes, tuple(own["condition"]), values["value"], values["sd"],
-            {model: values[model] for model in models}, calls, standard or {},
-        )  # fmt: skip
+            phenotype,
+            unit,
+            table,
+            genes,
+            tuple(own["condition"]),
+            values["value"],
+            values["sd"],
+            {model: values[model] for model in models},
+            calls,
+            standard or {},
+        )
 
     def __len__(self) -> int:
         return len(self.measured)

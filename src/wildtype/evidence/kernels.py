@@ -106,12 +106,37 @@ def _keep(score: Any, best: Any, used: Any) -> Any:
 
 
 def _one_edit(
-    first: int, last: int, words: Any, gene: Any, offsets: Any, condition: Any,
-    less_keys: Any, less_slots: Any, less_start: Any, entry_row: Any, entry_gene: Any,
-    whole_keys: Any, whole_slots: Any, whole_start: Any, whole_row: Any, row_condition: Any,
-    k_indptr: Any, k_indices: Any, k_data: Any, p_indptr: Any, p_indices: Any, p_data: Any, product: Any,
-    spread: Any, best: Any, ranked: int, row: Any, edit: Any, old: Any, new: Any,
-) -> None:  # fmt: skip
+    first: int,
+    last: int,
+    words: Any,
+    gene: Any,
+    offsets: Any,
+    condition: Any,
+    less_keys: Any,
+    less_slots: Any,
+    less_start: Any,
+    entry_row: Any,
+    entry_gene: Any,
+    whole_keys: Any,
+    whole_slots: Any,
+    whole_start: Any,
+    whole_row: Any,
+    row_condition: Any,
+    k_indptr: Any,
+    k_indices: Any,
+    k_data: Any,
+    p_indptr: Any,
+    p_indices: Any,
+    p_data: Any,
+    product: Any,
+    spread: Any,
+    best: Any,
+    ranked: int,
+    row: Any,
+    edit: Any,
+    old: Any,
+    new: Any,
+) -> None:
     """Write the best measured mutants one edit away from queries ``first`` … ``last``-1, best first.
 
     Their row, edit and genes: ``row``, ``edit``, ``old`` and ``new`` [q, t] are -1 on entry. ``best`` [t] and
@@ -195,11 +220,32 @@ def _one_edit(
 
 
 def _two_edits(
-    first: int, last: int, words: Any, gene: Any, offsets: Any, condition: Any,
-    whole_keys: Any, whole_slots: Any, whole_start: Any, whole_row: Any, row_condition: Any,
-    marks: Any, orders: Any, neighbour: Any, near: Any, pairs: int, value: Any, known: Any,
-    best: Any, ranked: int, row: Any, old: Any, new: Any, total: Any, weight: Any,
-) -> None:  # fmt: skip
+    first: int,
+    last: int,
+    words: Any,
+    gene: Any,
+    offsets: Any,
+    condition: Any,
+    whole_keys: Any,
+    whole_slots: Any,
+    whole_start: Any,
+    whole_row: Any,
+    row_condition: Any,
+    marks: Any,
+    orders: Any,
+    neighbour: Any,
+    near: Any,
+    pairs: int,
+    value: Any,
+    known: Any,
+    best: Any,
+    ranked: int,
+    row: Any,
+    old: Any,
+    new: Any,
+    total: Any,
+    weight: Any,
+) -> None:
     """Write the best measured mutants with two genes replaced by neighbours, best first if they are more than
     ``ranked``, and what all of them say together.
 
@@ -268,10 +314,22 @@ def _two_edits(
 
 
 def _similar(
-    first: int, last: int, left: Any, right: Any, unit: Any, cuts: Any,
-    r_indptr: Any, r_indices: Any, r_data: Any,
-    p_indptr: Any, p_indices: Any, p_data: Any, product: Any, scale: Any, out: Any,
-) -> None:  # fmt: skip
+    first: int,
+    last: int,
+    left: Any,
+    right: Any,
+    unit: Any,
+    cuts: Any,
+    r_indptr: Any,
+    r_indices: Any,
+    r_data: Any,
+    p_indptr: Any,
+    p_indices: Any,
+    p_data: Any,
+    product: Any,
+    scale: Any,
+    out: Any,
+) -> None:
     """Write the similarity of genes ``left`` and ``right`` [q] in every channel; 0 where one of them is -1.
 
     Channels: weight in every relation, cosine in every part of the embedding, in all of it, and of profiles.
@@ -302,10 +360,23 @@ def _similar(
 
 
 def _neighbours(
-    first: int, last: int, known: Any, k_indptr: Any, k_indices: Any, k_data: Any,
-    p_indptr: Any, p_indices: Any, p_data: Any, t_indptr: Any, t_indices: Any, t_data: Any,
-    score: Any, best: Any, neighbour: Any, near: Any,
-) -> None:  # fmt: skip
+    first: int,
+    last: int,
+    known: Any,
+    k_indptr: Any,
+    k_indices: Any,
+    k_data: Any,
+    p_indptr: Any,
+    p_indices: Any,
+    p_data: Any,
+    t_indptr: Any,
+    t_indices: Any,
+    t_data: Any,
+    score: Any,
+    best: Any,
+    neighbour: Any,
+    near: Any,
+) -> None:
     """Write the measured genes most like genes ``first`` … ``last``-1, best first: ``neighbour`` [n, r] and
     ``near``.
 

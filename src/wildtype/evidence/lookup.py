@@ -246,10 +246,23 @@ class EvidencePart:
             score = np.zeros(n, np.float32)
             best = np.zeros(index.sizes.replacements, np.float32)
             kernels.neighbours(
-                i * CHUNK, min((i + 1) * CHUNK, n), known, near.indptr, near.indices, near.data,
-                profiles.indptr, profiles.indices, profiles.data,
-                transpose.indptr, transpose.indices, transpose.data, score, best, self.neighbour, self.near,
-            )  # fmt: skip
+                i * CHUNK,
+                min((i + 1) * CHUNK, n),
+                known,
+                near.indptr,
+                near.indices,
+                near.data,
+                profiles.indptr,
+                profiles.indices,
+                profiles.data,
+                transpose.indptr,
+                transpose.indices,
+                transpose.data,
+                score,
+                best,
+                self.neighbour,
+                self.near,
+            )
 
         index.run(pieces, work)
         self.known = np.isfinite(measured.value).astype(np.float32)
@@ -270,9 +283,22 @@ class EvidencePart:
 
         def work(at: int) -> None:
             kernels.similar(
-                at * piece, min((at + 1) * piece, size), i, j, s.unit, s.cuts, s.indptr, s.indices, s.data,
-                profiles.indptr, profiles.indices, profiles.data, self.products, s.scale, out,
-            )  # fmt: skip
+                at * piece,
+                min((at + 1) * piece, size),
+                i,
+                j,
+                s.unit,
+                s.cuts,
+                s.indptr,
+                s.indices,
+                s.data,
+                profiles.indptr,
+                profiles.indices,
+                profiles.data,
+                self.products,
+                s.scale,
+                out,
+            )
 
         self.index.run(-(-size // piece), work)
         return out.reshape(*shape, len(s.channels))
@@ -290,13 +316,37 @@ class EvidencePart:
 
         def work(i: int) -> None:
             kernels.one_edit(
-                i * CHUNK, min((i + 1) * CHUNK, q), index.words, gene, offsets, condition,
-                less.keys, less.slots, less.start, self.measured.entry_row, self.measured.entry_gene,
-                whole.keys, whole.slots, whole.start, whole.order, self.measured.condition,
-                near.indptr, near.indices, near.data,
-                profiles.indptr, profiles.indices, profiles.data, self.products,
-                np.zeros(profiles.shape[1], np.float32), np.zeros(t, np.float32), ranked, row, edit, old, new,
-            )  # fmt: skip
+                i * CHUNK,
+                min((i + 1) * CHUNK, q),
+                index.words,
+                gene,
+                offsets,
+                condition,
+                less.keys,
+                less.slots,
+                less.start,
+                self.measured.entry_row,
+                self.measured.entry_gene,
+                whole.keys,
+                whole.slots,
+                whole.start,
+                whole.order,
+                self.measured.condition,
+                near.indptr,
+                near.indices,
+                near.data,
+                profiles.indptr,
+                profiles.indices,
+                profiles.data,
+                self.products,
+                np.zeros(profiles.shape[1], np.float32),
+                np.zeros(t, np.float32),
+                ranked,
+                row,
+                edit,
+                old,
+                new,
+            )
 
         index.run(-(-q // CHUNK) if t else 0, work)
         return Found(row, edit, old, new)
@@ -315,11 +365,32 @@ class EvidencePart:
 
         def work(i: int) -> None:
             kernels.two_edits(
-                i * CHUNK, min((i + 1) * CHUNK, q), index.words, gene, offsets, condition,
-                whole.keys, whole.slots, whole.start, whole.order, self.measured.condition,
-                marks, orders, self.neighbour, self.near, PAIRS, self.filled, self.known,
-                np.zeros(u, np.float32), ranked, row, old, new, total, weight,
-            )  # fmt: skip
+                i * CHUNK,
+                min((i + 1) * CHUNK, q),
+                index.words,
+                gene,
+                offsets,
+                condition,
+                whole.keys,
+                whole.slots,
+                whole.start,
+                whole.order,
+                self.measured.condition,
+                marks,
+                orders,
+                self.neighbour,
+                self.near,
+                PAIRS,
+                self.filled,
+                self.known,
+                np.zeros(u, np.float32),
+                ranked,
+                row,
+                old,
+                new,
+                total,
+                weight,
+            )
 
         index.run(-(-q // CHUNK) if u else 0, work)
         return FoundPairs(row, old, new, total, weight)

@@ -106,9 +106,20 @@ class GeneSimilarity:
         empty = np.zeros(self.genes + 1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32)
         out = np.zeros((len(left), len(self.channels)), np.float32)
         kernels.similar(
-            0, len(left), left, right, self.unit, self.cuts, self.indptr, self.indices, self.data, *empty,
-            np.zeros((0, 0), np.float32), np.ones(len(self.channels), np.float32), out,
-        )  # fmt: skip
+            0,
+            len(left),
+            left,
+            right,
+            self.unit,
+            self.cuts,
+            self.indptr,
+            self.indices,
+            self.data,
+            *empty,
+            np.zeros((0, 0), np.float32),
+            np.ones(len(self.channels), np.float32),
+            out,
+        )
         size = np.sqrt(np.mean(out**2, axis=0)) if len(left) else np.ones(len(self.channels))
         factor = 1 / np.maximum(size, 0.01)
         factor[-1] = PROFILE_SCALE

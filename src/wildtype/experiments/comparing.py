@@ -32,9 +32,12 @@ def compare(
 
     def options(i: int) -> dict[str, Any]:
         return {
-            "split": data.split.name, "seconds": shown(seconds, i), "peak_mib": shown(peak, i),
-            "replicates": config.run.replicates, "seed": config.seed,
-        }  # fmt: skip
+            "split": data.split.name,
+            "seconds": shown(seconds, i),
+            "peak_mib": shown(peak, i),
+            "replicates": config.run.replicates,
+            "seed": config.seed,
+        }
 
     def shown(values: dict[str, Any], i: int) -> dict[str, Any]:
         return {name: value for name, value in values.items() if i in closed or name not in CLOSED_FORMS}
@@ -50,16 +53,21 @@ def compare(
             members = [j for j, other in enumerate(data.dataset.phenotypes) if other.group == p.group]
             rows = np.isin(phenotype, members)
             found[p.group] = compare_vector(
-                data.dataset, data.split.test[rows],
+                data.dataset,
+                data.split.test[rows],
                 {name: v[rows] for name, v in shown(predicted, i).items()},
-                data.scaler, p.group, **options(i),
-            )  # fmt: skip
+                data.scaler,
+                p.group,
+                **options(i),
+            )
             continue
         found[p.name] = evaluate_predictions(
-            data.dataset, data.split.test[rows],
+            data.dataset,
+            data.split.test[rows],
             {name: values[rows] for name, values in shown(predicted, i).items()},
-            phenotype=p.name, **options(i),
-        )  # fmt: skip
+            phenotype=p.name,
+            **options(i),
+        )
     return found
 
 
@@ -79,11 +87,16 @@ def compare_profiles_of(
         mean = np.where(known, seen, 0).sum(0) / np.maximum(known.sum(0), 1)
         model = checkpoint.predict_profiles(test.take(rows), i)
         found[p.name] = compare_profiles(
-            data.dataset, data.split.test[rows],
-            {config.model.name: model, "mean": np.broadcast_to(mean, model.shape)}, data.scaler, p.name,
-            split=data.split.name, seconds={config.model.name: seconds[config.model.name]},
-            replicates=config.run.replicates, seed=config.seed,
-        )  # fmt: skip
+            data.dataset,
+            data.split.test[rows],
+            {config.model.name: model, "mean": np.broadcast_to(mean, model.shape)},
+            data.scaler,
+            p.name,
+            split=data.split.name,
+            seconds={config.model.name: seconds[config.model.name]},
+            replicates=config.run.replicates,
+            seed=config.seed,
+        )
     return found
 
 

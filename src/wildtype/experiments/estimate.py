@@ -70,10 +70,19 @@ def estimate_run(
     batches_of = loaders(config, data, tensors, config.seed)
     with TemporaryDirectory() as room, PeakMemory() as memory:
         fit_model(
-            model, tensors, train, validation, training, folder=Path(room), seed=config.seed, show=False,
-            recorder=recorder, loader=batches_of.train, validation_loader=batches_of.validation,
+            model,
+            tensors,
+            train,
+            validation,
+            training,
+            folder=Path(room),
+            seed=config.seed,
+            show=False,
+            recorder=recorder,
+            loader=batches_of.train,
+            validation_loader=batches_of.validation,
             outputs=Output.of([asdict(p) for p in data.dataset.phenotypes]),
-        )  # fmt: skip
+        )
         scalars = _logged(Path(room) / "logs" / "metrics.csv")
     with PeakMemory() as after:
         pass

@@ -100,11 +100,7 @@ def profile_run(
 
 
 def profile_step(
-    config: TrainConfig,
-    *,
-    steps: int = 50,
-    folder: Path | None = None,
-    dataset: Dataset | None = None,
+    config: TrainConfig, *, steps: int = 50, folder: Path | None = None, dataset: Dataset | None = None
 ) -> dict[str, Any]:
     """Time whole training steps on one batch that stays the same; returns its profile record.
 

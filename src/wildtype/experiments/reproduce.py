@@ -149,9 +149,13 @@ def reproduce(
     else:
         verdict = "close" if all(m.apart <= tolerance for m in models) else "different"
     return Reproduction(
-        now.path, verdict, tuple(models), same_weights, changed,
+        now.path,
+        verdict,
+        tuple(models),
+        same_weights,
+        changed,
         promised=config.training.deterministic and not changed,
-    )  # fmt: skip
+    )
 
 
 def _predictions(run: Run) -> pd.DataFrame:

@@ -153,10 +153,15 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, log: Log = lam
     comparisons = compare(config, data, predicted, seconds, peak)
     comparisons |= compare_profiles_of(config, data, checkpoint, seconds)
     comparisons |= implied_tau(
-        data, predicted, {config.model.name: partial(_fitness, checkpoint)},
-        split=data.split.name, seconds=seconds, peak_mib=peak,
-        replicates=config.run.replicates, seed=config.seed,
-    )  # fmt: skip
+        data,
+        predicted,
+        {config.model.name: partial(_fitness, checkpoint)},
+        split=data.split.name,
+        seconds=seconds,
+        peak_mib=peak,
+        replicates=config.run.replicates,
+        seed=config.seed,
+    )
     checkpoint.metrics["test"] = {
         name: asdict(comparison[config.model.name]) for name, comparison in comparisons.items()
     }

@@ -187,8 +187,16 @@ class Run:
             if best in frame and best != self.model:
                 models.append(best)
             calls = entry.get("form") == "class"
-            found.append(PredictedRows.of(frame, name, models, unit=entry.get("unit") or "", calls=calls,
-                                       standard=self.genes.standard))  # fmt: skip
+            found.append(
+                PredictedRows.of(
+                    frame,
+                    name,
+                    models,
+                    unit=entry.get("unit") or "",
+                    calls=calls,
+                    standard=self.genes.standard,
+                )
+            )
         if not found:
             self.missing["predictions"] = "no phenotype of this run is one number per mutant"
         return found

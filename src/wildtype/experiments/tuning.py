@@ -339,10 +339,17 @@ def _search(optuna: Any, study: Any, plan: Tuning, folder: Path) -> Search:
         score = trial.value if trial.value is not None else max(scores, default=None)
         if trial.state == optuna.trial.TrialState.PRUNED:
             score = max(scores, default=None)
-        found.append(Trial(
-            trial.number, STATES[trial.state.name], dict(trial.params), score, len(trial.intermediate_values),
-            trial.user_attrs.get("seconds"), trial.user_attrs.get("why", ""),
-        ))  # fmt: skip
+        found.append(
+            Trial(
+                trial.number,
+                STATES[trial.state.name],
+                dict(trial.params),
+                score,
+                len(trial.intermediate_values),
+                trial.user_attrs.get("seconds"),
+                trial.user_attrs.get("why", ""),
+            )
+        )
     ended = [trial for trial in found if trial.state == "finished" and trial.score is not None]
     best = max(ended, key=lambda trial: (trial.score or -math.inf, -trial.number), default=None)
     first = next((trial for trial in found if base is not None and trial.params == base), None)
@@ -355,9 +362,15 @@ def _write(found: Search) -> None:
 
 
 def _test(
-    plan: Tuning, best: Trial, folder: Path, split: SplitConfig, seeds: Sequence[int], replicates: int,
-    dataset: Dataset, log: Log,
-) -> AblationReport:  # fmt: skip
+    plan: Tuning,
+    best: Trial,
+    folder: Path,
+    split: SplitConfig,
+    seeds: Sequence[int],
+    replicates: int,
+    dataset: Dataset,
+    log: Log,
+) -> AblationReport:
     """Train the base and the best trial on several seeds, and compare them on the test rows."""
     words, name = plan.words(best.params), f"trial-{best.number}"
     configs = {

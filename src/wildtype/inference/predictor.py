@@ -341,9 +341,21 @@ class Predictor:
         if interval is not None:
             check_level(interval)
         wish = ScreenRequest(
-            order, among, queries, top, direction, phenotypes, condition, exclude, viable, require,
-            unmeasured, no_lethal, linked, at_most,
-        )  # fmt: skip
+            order,
+            among,
+            queries,
+            top,
+            direction,
+            phenotypes,
+            condition,
+            exclude,
+            viable,
+            require,
+            unmeasured,
+            no_lethal,
+            linked,
+            at_most,
+        )
         screen, exempt = make_screen(self, wish)
         count = screen.design.count
 

@@ -375,9 +375,18 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
             f"checkpoint {str(folder)!r} is incomplete ({Path(error.filename).name} is missing): {remedy}"
         ) from error
     except (
-        KeyError, ValueError, TypeError, RuntimeError, EOFError, OSError,
-        zipfile.BadZipFile, SafetensorError, OmegaConfBaseException, GeneSetError, ConfigError,
-    ) as error:  # fmt: skip
+        KeyError,
+        ValueError,
+        TypeError,
+        RuntimeError,
+        EOFError,
+        OSError,
+        zipfile.BadZipFile,
+        SafetensorError,
+        OmegaConfBaseException,
+        GeneSetError,
+        ConfigError,
+    ) as error:
         raise CheckpointError(
             f"checkpoint {str(folder)!r} is damaged ({reason_of(error)}): {remedy}"
         ) from error

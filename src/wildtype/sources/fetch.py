@@ -209,9 +209,14 @@ class _Fetcher:
                 if remote.member:
                     return self._keep(remote, self._archive(remote, url), target, "fetched", url)
                 found = download(
-                    url, target, sha256=remote.sha256, agent=remote.agent, staging=self.staging,
-                    progress=self.bars(remote.name), transport=self.transport,
-                )  # fmt: skip
+                    url,
+                    target,
+                    sha256=remote.sha256,
+                    agent=remote.agent,
+                    staging=self.staging,
+                    progress=self.bars(remote.name),
+                    transport=self.transport,
+                )
                 return self._done(remote, target, "fetched", url, found, bool(remote.sha256))
             except SourceError as error:
                 reasons.append(str(error))

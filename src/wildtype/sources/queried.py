@@ -57,9 +57,13 @@ def dataset_from_query(
         measurements = store.select(query)
         noise = "; ".join(ceiling.text for ceiling in noise_ceilings(measurements).values())
         return build_dataset(
-            measurements, organism, name=name, policies=policies, notes=(note,),
+            measurements,
+            organism,
+            name=name,
+            policies=policies,
+            notes=(note,),
             noise=noise or "no replicate measurements: no noise guide",
-        )  # fmt: skip
+        )
 
     key = dataset_key(sql, store.content_hash(query), policies, organism, name=name)
     dataset, known = materialise(key, build, organism)

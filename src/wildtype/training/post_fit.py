@@ -56,9 +56,15 @@ def fit_trees(
         if not len(y) or not len(held_y):
             continue
         fitted = BoostedTrees(
-            x, y, held_x, held_y, {"iterations": settings.iterations} if settings.iterations else {},
-            bags=settings.bags, seed=derive(seed, "trees", i), leaves=settings.leaves or LEAVES,
-        )  # fmt: skip
+            x,
+            y,
+            held_x,
+            held_y,
+            {"iterations": settings.iterations} if settings.iterations else {},
+            bags=settings.bags,
+            seed=derive(seed, "trees", i),
+            leaves=settings.leaves or LEAVES,
+        )
         forest = fitted.forest()
         trees.forests[str(i)] = forest
         there = forest(torch.from_numpy(held_x)).float()

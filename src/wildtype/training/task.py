@@ -154,9 +154,13 @@ class FitTask(LightningModule):
             prediction = self.model(wild_type, batch)
         with phase("loss"):
             return objective(
-                prediction, wild_type, batch,
-                loss=self.config.loss, weights=self.weights, processes=self.world.size,
-            )  # fmt: skip
+                prediction,
+                wild_type,
+                batch,
+                loss=self.config.loss,
+                weights=self.weights,
+                processes=self.world.size,
+            )
 
     def _in_parts(self, batch: MutantBatch) -> Objective:
         """Return the objective of a batch after the backward passes of all its parts but the last."""

@@ -44,12 +44,20 @@ perturbations = st.builds(
     Perturbation,
     gene=st.sampled_from([*NAMES, "X9"]),
     kind=st.sampled_from(
-        [DELETION, DELETION, DELETION, SENSITIVE, PerturbationKind.REDUCED_EXPRESSION,
-         PerturbationKind.SUPPRESSOR, PerturbationKind.OVEREXPRESSION, PerturbationKind.ADDITION]
+        [
+            DELETION,
+            DELETION,
+            DELETION,
+            SENSITIVE,
+            PerturbationKind.REDUCED_EXPRESSION,
+            PerturbationKind.SUPPRESSOR,
+            PerturbationKind.OVEREXPRESSION,
+            PerturbationKind.ADDITION,
+        ]
     ),
     allele=st.sampled_from(["", "", "a-1", "b-2"]),
     dose=st.sampled_from([math.nan, math.nan, 2.0]),
-)  # fmt: skip
+)
 genotypes = st.lists(perturbations, max_size=3, unique_by=lambda p: p.id).map(
     lambda ps: Genotype(perturbations=tuple(ps))
 )
@@ -63,13 +71,18 @@ p_values = st.sampled_from([math.nan, math.nan, 0.0, 0.01, 0.04])
 def measurements(draw: st.DrawFn) -> Measurement:
     phenotype = draw(st.sampled_from([FITNESS, FITNESS, EPSILON, SIZE]))
     return Measurement(
-        study=draw(st.sampled_from(STUDIES)).name, genotype=draw(genotypes),
-        environment=draw(st.sampled_from([YPD, YPD, WARM, SALT])), phenotype=phenotype,
+        study=draw(st.sampled_from(STUDIES)).name,
+        genotype=draw(genotypes),
+        environment=draw(st.sampled_from([YPD, YPD, WARM, SALT])),
+        phenotype=phenotype,
         trait=draw(st.sampled_from(["area", "length"])) if phenotype is SIZE else "",
-        value=draw(values), sd=draw(errors), se=draw(errors), n=draw(st.integers(0, 4)),
+        value=draw(values),
+        sd=draw(errors),
+        se=draw(errors),
+        n=draw(st.integers(0, 4)),
         p=draw(p_values),
         replicate=draw(st.sampled_from(["", "a"])),
-    )  # fmt: skip
+    )
 
 
 @st.composite

@@ -145,8 +145,9 @@ def summary(numbers: list[tuple[str, tuple[object, ...], float, float, str]]) ->
 def test_the_stages_do_what_the_policies_say(records: list[Measurement], chosen: Policies) -> None:
     expected = [
         (str(key[0]), key[2], value, sd, p)
-        for key, numbers in account(records, chosen).items() for value, sd, p in numbers
-    ]  # fmt: skip
+        for key, numbers in account(records, chosen).items()
+        for value, sd, p in numbers
+    ]
     dataset = build(measured(*records), chosen)
     if dataset is None:
         assert not expected
@@ -210,9 +211,13 @@ def _turned(m: Measurements) -> Measurements:
     at = np.concatenate([np.zeros(0, np.int64), *spans])
     turned = replace(m, gene=m.gene[at], kind=m.kind[at], allele=m.allele[at], dose=m.dose[at])
     for code, names in (
-        ("gene", "genes"), ("allele", "alleles"), ("trait", "traits"), ("study", "studies"),
-        ("environment", "environments"), ("phenotype", "phenotypes"),
-    ):  # fmt: skip
+        ("gene", "genes"),
+        ("allele", "alleles"),
+        ("trait", "traits"),
+        ("study", "studies"),
+        ("environment", "environments"),
+        ("phenotype", "phenotypes"),
+    ):
         listed = getattr(turned, names)
         codes = {code: len(listed) - 1 - getattr(turned, code), names: listed[::-1]}
         turned = replace(turned, **codes)
@@ -231,13 +236,21 @@ def test_alleles_stand_in_the_order_of_their_names() -> None:
 def test_a_dataset_and_its_card() -> None:
     dataset = build_dataset(
         measured(
-            one("G1", "HO", value=0.9), one("G1", value=0.9), one("G2", environment=WARM), one("X9"),
+            one("G1", "HO", value=0.9),
+            one("G1", value=0.9),
+            one("G2", environment=WARM),
+            one("X9"),
             one("G1", "G2", phenotype=EPSILON, value=-0.2, sd=0.1, study="second2020"),
         ),
-        ORGANISM, name="toy", policies=Policies(neutral=("HO",)), targets=["epsilon"],
-        single_fitness=np.ones(5, np.float32), single_fitness_source="other:fitness",
-        notes=("made up",), noise="none is known",
-    )  # fmt: skip
+        ORGANISM,
+        name="toy",
+        policies=Policies(neutral=("HO",)),
+        targets=["epsilon"],
+        single_fitness=np.ones(5, np.float32),
+        single_fitness_source="other:fitness",
+        notes=("made up",),
+        noise="none is known",
+    )
     assert [p.name for p in dataset.phenotypes] == ["fitness", "epsilon"]
     assert dataset.phenotypes[1].source == "second2020:epsilon"
     assert dataset.conditions == (str(YPD), str(WARM))
@@ -245,8 +258,9 @@ def test_a_dataset_and_its_card() -> None:
     assert dataset.citation == "First et al. 2018; Second et al. 2020"
     assert dataset.notes == ("made up", "in 1 rows a perturbation of a neutral locus (HO) is not represented")
     assert dataset.excluded == {
-        "gene that the organism does not have": 1, "merged: a number that stands twice": 1
-    }  # fmt: skip
+        "gene that the organism does not have": 1,
+        "merged: a number that stands twice": 1,
+    }
     assert dataset.to_pandas()["genes"].tolist() == ["G1", "G2", "G1,G2"]
     assert dataset.policies["neutral loci"] == "HO"
     stages = dataset.card()["stages"]

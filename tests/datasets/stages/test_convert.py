@@ -5,16 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.datasets.stages.made import (
-    EPSILON,
-    ORGANISM,
-    SALT,
-    WARM,
-    YPD,
-    measured,
-    one,
-    sensitive,
-)
+from tests.datasets.stages.made import EPSILON, ORGANISM, SALT, WARM, YPD, measured, one, sensitive
 from wildtype.datasets.records import Measurement, Perturbation, PerturbationKind
 from wildtype.datasets.stages.convert import Conversion
 from wildtype.datasets.stages.policies import Policies
@@ -43,9 +34,13 @@ def test_kinds_by_effect() -> None:
         for r, k in zip(conversion.rows.recorded, conversion.rows.kind, strict=True)
     }
     assert seen == {
-        "DELETION": "ABSENT", "REDUCED_EXPRESSION": "REDUCED", "TEMPERATURE_SENSITIVE": "REDUCED",
-        "OTHER_ALLELE": "REDUCED", "OVEREXPRESSION": "OVEREXPRESSED", "ADDITION": "ADDED",
-    }  # fmt: skip
+        "DELETION": "ABSENT",
+        "REDUCED_EXPRESSION": "REDUCED",
+        "TEMPERATURE_SENSITIVE": "REDUCED",
+        "OTHER_ALLELE": "REDUCED",
+        "OVEREXPRESSION": "OVEREXPRESSED",
+        "ADDITION": "ADDED",
+    }
 
 
 def test_strains_with_a_suppressor_are_left_out_or_it_is_not_represented() -> None:
@@ -126,10 +121,13 @@ def test_sd_from_the_standard_error() -> None:
 
 def test_doses_and_alleles_tell_mutants_apart() -> None:
     conversion = convert(
-        one(Perturbation(gene="G1", dose=2)), one("G1"), one(Perturbation(gene="G1", dose=1)),
-        one(sensitive("G1", "b")), one(sensitive("G1", "a")),
+        one(Perturbation(gene="G1", dose=2)),
+        one("G1"),
+        one(Perturbation(gene="G1", dose=1)),
+        one(sensitive("G1", "b")),
+        one(sensitive("G1", "a")),
         one(Perturbation(gene="G1", kind=PerturbationKind.REDUCED_EXPRESSION, allele="a")),
-    )  # fmt: skip
+    )
     np.testing.assert_array_equal(conversion.doses, [1, 2, math.nan])
     assert conversion.rows.dose.tolist() == [1, 2, 0, 2, 2, 2]
     assert conversion.rows.mutant.tolist() == [1, 2, 0, 3, 3, 3]

@@ -11,14 +11,23 @@ from wildtype.errors import ConfigError, DatasetError
 
 def test_traits_and_studies_name_phenotypes() -> None:
     rows = measured(
-        one("G1", phenotype=SIZE, trait="length"), one("G1", "G2", phenotype=EPSILON), one("G1"),
-        one("G1", phenotype=SIZE, trait="area"), one("G2", study="second2020"), one("G1"),
-    )  # fmt: skip
+        one("G1", phenotype=SIZE, trait="length"),
+        one("G1", "G2", phenotype=EPSILON),
+        one("G1"),
+        one("G1", phenotype=SIZE, trait="area"),
+        one("G2", study="second2020"),
+        one("G1"),
+    )
     phenotypes, code = name_phenotypes(rows, "pooled")
     assert [p.name for p in phenotypes] == ["fitness", "size:area", "size:length", "epsilon"]
     assert [phenotypes[c].name for c in code] == [
-        "size:length", "epsilon", "fitness", "size:area", "fitness", "fitness"
-    ]  # fmt: skip
+        "size:length",
+        "epsilon",
+        "fitness",
+        "size:area",
+        "fitness",
+        "fitness",
+    ]
     assert phenotypes[0].sources == ("first2018:fitness", "second2020:fitness")
     assert phenotypes[1].sources == ("first2018:size",)
     assert (phenotypes[1].unit, phenotypes[3].min_order) == ("µm²", 2)

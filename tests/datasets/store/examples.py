@@ -35,10 +35,13 @@ READINGS = (
 def study(name: str = "tiny2024") -> Study:
     """Return a study with everything that a study can have."""
     return Study(
-        name=name, publication=Publication(citation=f"{name}, \"Tiny\" et al.; J. Tiny", doi="10.1/tiny"),
-        organism="yeast", licence="CC-BY 4.0", files={"scores.tsv.gz": "ab" * 32, "strains.tsv": "cd" * 32},
-        notes=("one; two", "only \"significant\" pairs, τ < -0.08"),
-    )  # fmt: skip
+        name=name,
+        publication=Publication(citation=f'{name}, "Tiny" et al.; J. Tiny', doi="10.1/tiny"),
+        organism="yeast",
+        licence="CC-BY 4.0",
+        files={"scores.tsv.gz": "ab" * 32, "strains.tsv": "cd" * 32},
+        notes=("one; two", 'only "significant" pairs, τ < -0.08'),
+    )
 
 
 def drawn(rows: int, seed: int = 0, name: str = "tiny2024", genes: int = 8) -> Measurements:
@@ -52,17 +55,26 @@ def drawn(rows: int, seed: int = 0, name: str = "tiny2024", genes: int = 8) -> M
     kind = draw.choice([0, 0, 0, 1, 2, 5], len(gene)).astype(np.uint8)
     phenotype = draw.integers(0, 3, rows)
     return Measurements.build(
-        study(name), genes=[f"YAL{i:03d}W" for i in range(genes)], gene=gene, offsets=offsets, kind=kind,
+        study(name),
+        genes=[f"YAL{i:03d}W" for i in range(genes)],
+        gene=gene,
+        offsets=offsets,
+        kind=kind,
         allele=np.where(kind == int(PerturbationKind.TEMPERATURE_SENSITIVE), "ts-1", ""),
         dose=np.where(kind == int(PerturbationKind.OVEREXPRESSION), 2.5, np.nan),
-        environments=ENVIRONMENTS, environment=draw.integers(0, 3, rows),
-        phenotypes=PHENOTYPES, phenotype=phenotype,
+        environments=ENVIRONMENTS,
+        environment=draw.integers(0, 3, rows),
+        phenotypes=PHENOTYPES,
+        phenotype=phenotype,
         trait=np.where(phenotype == 2, draw.choice(["area", "length"], rows), ""),
-        value=draw.choice([0.1, -0.25, 0.0, -0.0, 1 / 3], rows), sd=draw.choice([np.nan, 0.02], rows),
-        se=draw.choice([np.nan, 0.01], rows), p=draw.choice([np.nan, 0.04, 0.2], rows),
-        n=draw.integers(0, 3, rows), replicate=draw.choice(["", "MATa"], rows).astype(object),
+        value=draw.choice([0.1, -0.25, 0.0, -0.0, 1 / 3], rows),
+        sd=draw.choice([np.nan, 0.02], rows),
+        se=draw.choice([np.nan, 0.01], rows),
+        p=draw.choice([np.nan, 0.04, 0.2], rows),
+        n=draw.integers(0, 3, rows),
+        replicate=draw.choice(["", "MATa"], rows).astype(object),
         reference=draw.choice(["", "BY4741"], rows).astype(object),
-    )  # fmt: skip
+    )
 
 
 def assert_same_columns(first: Measurements, second: Measurements) -> None:

@@ -32,10 +32,13 @@ def test_order_of_perturbations_and_lists_of_names_is_not_seen() -> None:
         turned[a:b] = turned[a:b][::-1]
     genes = np.arange(len(base.genes))[::-1]
     other = replace(
-        base, **{name: getattr(base, name)[turned] for name in ("kind", "allele", "dose")},
-        genes=(*(base.genes[g] for g in genes), "YZZ999W"), gene=genes[base.gene[turned]],
-        environments=base.environments * 2, environment=base.environment + 3 * (base.n % 2),
-    )  # fmt: skip
+        base,
+        **{name: getattr(base, name)[turned] for name in ("kind", "allele", "dose")},
+        genes=(*(base.genes[g] for g in genes), "YZZ999W"),
+        gene=genes[base.gene[turned]],
+        environments=base.environments * 2,
+        environment=base.environment + 3 * (base.n % 2),
+    )
     assert not np.array_equal(other.gene, base.gene)
     assert_same_columns(canonical(other), canonical(base))
     assert sha256(other) == sha256(base)

@@ -143,8 +143,10 @@ def later_version(folder: Path) -> None:
         (replaced("gene.csv", "name:ID(Gene)", "gene:ID(Gene)"), "gene.csv, line 1: received 'gene:ID"),
         (replaced("measurement.csv", '"",-0.25', '"",much'), r"measurement.csv is damaged .*Row #\d+.*much"),
         (replaced("measurement.csv", '"Measurement"', '"Measurement",3'), "measurement.csv is damaged"),
-        (lambda folder: (folder / "gene.csv").write_bytes(b"name:ID(Gene),:LABEL\n\xff\xfe,Gene\n"),
-         "gene.csv is damaged"),
+        (
+            lambda folder: (folder / "gene.csv").write_bytes(b"name:ID(Gene),:LABEL\n\xff\xfe,Gene\n"),
+            "gene.csv is damaged",
+        ),
         (without_line("gene.csv", 3), r"perturbation_gene.csv, line \d+: 'YAL001W' is not in gene.csv"),
         (doubled_line("genotype.csv", 2), "genotype.csv has a key that stands twice"),
         (without_line("measurement_genotype.csv", 2), "measurement_genotype.csv: measurement '.*' does not"),
@@ -155,7 +157,7 @@ def later_version(folder: Path) -> None:
         (doubled_line("genotype_perturbation.csv", 2), "what cannot be: .*one perturbation twice"),
         (replaced("reading_reason.csv", "15,", ","), "reading_reason.csv has a row without rows"),
     ],
-)  # fmt: skip
+)
 def test_damage_is_named_and_nothing_is_written(
     copy: Path, tmp_path: Path, damage: Callable[[Path], None], message: str
 ) -> None:

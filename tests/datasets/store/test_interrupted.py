@@ -140,8 +140,15 @@ def test_an_error_on_the_way_leaves_the_store_as_before(
         store.ingest(drawn(50), READINGS)
         before, studies = store.content_hash(), store.studies()
         reached = set()
-        for fails_at in ("publication", "environment", "compound", "phenotype", "perturbation", "genotype",
-                         "measurement"):  # fmt: skip
+        for fails_at in (
+            "publication",
+            "environment",
+            "compound",
+            "phenotype",
+            "perturbation",
+            "genotype",
+            "measurement",
+        ):
 
             def failing(connection: object, table: str, columns: object, at: str = fails_at) -> None:
                 if table == at:

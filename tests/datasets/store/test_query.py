@@ -76,9 +76,7 @@ conditions: st.SearchStrategy[Condition] = st.one_of(
         lambda v: (lambda q: q.kind(*v), lambda r: kinds(r) <= {k.name.lower() for k in v})
     ),
     some(*KINDS).map(lambda v: (lambda q: q.kind(*v), lambda r: kinds(r) <= set(v))),
-    some("YPD", "SC").map(
-        lambda v: (lambda q: q.environment(medium=v), lambda r: r.environment.medium in v)
-    ),
+    some("YPD", "SC").map(lambda v: (lambda q: q.environment(medium=v), lambda r: r.environment.medium in v)),
     some(26, 30.5, 37.0, math.nan).map(
         lambda v: (
             lambda q: q.environment(temperature=v),
@@ -94,7 +92,7 @@ conditions: st.SearchStrategy[Condition] = st.one_of(
     numbers.map(lambda v: (lambda q: q.value(min=v), lambda r: r.value >= v)),
     numbers.map(lambda v: (lambda q: q.value(max=v), lambda r: r.value <= v)),
     numbers.map(lambda v: (lambda q: q.p_below(v), lambda r: r.p < v)),
-)  # fmt: skip
+)
 
 
 @given(chosen=st.lists(conditions, min_size=1, max_size=3))

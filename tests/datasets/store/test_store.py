@@ -127,12 +127,23 @@ def test_what_studies_share_stands_once_and_goes_with_the_last(store: Store) -> 
     store.ingest(drawn(60), READINGS)
     alone = counts(store)
     same = drawn(60)
-    store.ingest(Measurements.build(
-        study("twin"), genes=same.genes, gene=same.gene, offsets=same.offsets, kind=same.kind,
-        allele=np.array(same.alleles, object)[same.allele], dose=same.dose, value=same.value,
-        environments=same.environments, environment=same.environment, phenotypes=same.phenotypes,
-        phenotype=same.phenotype, trait=np.array(same.traits, object)[same.trait],
-    ))  # fmt: skip
+    store.ingest(
+        Measurements.build(
+            study("twin"),
+            genes=same.genes,
+            gene=same.gene,
+            offsets=same.offsets,
+            kind=same.kind,
+            allele=np.array(same.alleles, object)[same.allele],
+            dose=same.dose,
+            value=same.value,
+            environments=same.environments,
+            environment=same.environment,
+            phenotypes=same.phenotypes,
+            phenotype=same.phenotype,
+            trait=np.array(same.traits, object)[same.trait],
+        )
+    )
     shared = ("environment", "compound", "phenotype", "perturbation", "genotype", "environment_compound")
     assert {t: counts(store)[t] for t in shared} == {t: alone[t] for t in shared}
     store.drop("twin")
@@ -150,8 +161,10 @@ def test_view_says_what_the_records_say_after_numbers_fell_out_of_use(store: Sto
     given = drawn(60, seed=3, name="second", genes=8)
     store.ingest(given)
     store.drop("first")
-    sql = ("SELECT genes, kinds, alleles, doses, n_genes, environment, medium, compounds, phenotype, trait, "
-           "value, n FROM measurements ORDER BY id")  # fmt: skip
+    sql = (
+        "SELECT genes, kinds, alleles, doses, n_genes, environment, medium, compounds, phenotype, trait, "
+        "value, n FROM measurements ORDER BY id"
+    )
     found = query_rows(store._connection, sql)
     expected = [
         (
@@ -159,19 +172,29 @@ def test_view_says_what_the_records_say_after_numbers_fell_out_of_use(store: Sto
             [p.kind.name.lower() for p in r.genotype.perturbations],
             [p.allele for p in r.genotype.perturbations],
             [None if p.dose != p.dose else p.dose for p in r.genotype.perturbations],
-            len({p.gene for p in r.genotype.perturbations}), str(r.environment), r.environment.medium,
-            [c.name for c in r.environment.compounds], r.phenotype.name, r.trait, r.value, r.n,
+            len({p.gene for p in r.genotype.perturbations}),
+            str(r.environment),
+            r.environment.medium,
+            [c.name for c in r.environment.compounds],
+            r.phenotype.name,
+            r.trait,
+            r.value,
+            r.n,
         )
         for r in canonical(given).records()
-    ]  # fmt: skip
+    ]
     assert found == expected
 
 
 def test_two_alleles_of_a_gene_are_one_gene(store: Store) -> None:
     given = Measurements.build(
-        study(), genes=["YAL001C"], gene=[[0, 0]], allele=["a-1", "a-2"], value=[1.0],
+        study(),
+        genes=["YAL001C"],
+        gene=[[0, 0]],
+        allele=["a-1", "a-2"],
+        value=[1.0],
         phenotypes=drawn(1).phenotypes[:1],
-    )  # fmt: skip
+    )
     store.ingest(given)
     assert query_rows(store._connection, "SELECT n_genes, len(genes) FROM measurements") == [(1, 2)]
 
@@ -183,9 +206,12 @@ def test_readings_and_studies_that_do_not_fit(store: Store) -> None:
     with pytest.raises(DatasetError, match="at least one row"):
         store.ingest(drawn(5).take([]))
     other = Measurements.build(
-        study("a").model_copy(update={"licence": "none"}), genes=["g"], gene=[0], value=[1.0],
+        study("a").model_copy(update={"licence": "none"}),
+        genes=["g"],
+        gene=[0],
+        value=[1.0],
         phenotypes=drawn(1).phenotypes[:1],
-    )  # fmt: skip
+    )
     with pytest.raises(DatasetError, match="two studies share a name"):
         store.ingest(Measurements.concatenate([both, other]))
     assert store.studies() == ()

@@ -73,10 +73,7 @@ def test_a_level_that_changes_nothing_is_not_run(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("factors: {a: {b: [model.layer=0]}}", "factor 'a', level 'b': 'model.layer' is not a setting; did"),
-        (
-            "base: [model.width=x]\nfactors: {a: {b: [seed=1]}}",
-            "factor 'a', 'b': 'seed=1' is set run by run",
-        ),
+        ("base: [model.width=x]\nfactors: {a: {b: [seed=1]}}", "factor 'a', 'b': 'seed=1' is set run by run"),
         ("base: [run.folder=x]\nfactors: {a: {b: []}}", "base: 'run.folder=x' is set run by run"),
         ("factors: {a: {b: [model.heads=3]}}", "level 'b': model.heads=3 does not divide"),
         ("factors: {a: {b: [split.name=unseen]}}", "changes the rows that are compared; make it a split"),

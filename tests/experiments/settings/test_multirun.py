@@ -15,8 +15,11 @@ def test_every_choice_of_values_is_a_run() -> None:
     ]
     found = runs_of([*words, "run.folder=runs/all"])
     assert [(one.config.model.name, one.config.seed) for one in found] == [
-        ("cell_transformer", 1), ("cell_transformer", 2), ("dango", 1), ("dango", 2),
-    ]  # fmt: skip
+        ("cell_transformer", 1),
+        ("cell_transformer", 2),
+        ("dango", 1),
+        ("dango", 2),
+    ]
     assert found[1].name == "model=cell_transformer,seed=2"
     assert found[1].config.run.folder == "runs/all/model=cell_transformer,seed=2"
     assert all(one.config.baselines == ["mean", "boosting"] for one in found)

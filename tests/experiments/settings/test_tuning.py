@@ -72,5 +72,10 @@ def test_searches_that_come_along_are_right_and_begin_with_their_base() -> None:
 
 def test_values_are_written_as_words() -> None:
     assert [written(x) for x in (True, None, 3, 1e-5, "a", [1, "b"])] == [
-        "true", "null", "3", "1e-05", "a", "[1,b]",
-    ]  # fmt: skip
+        "true",
+        "null",
+        "3",
+        "1e-05",
+        "a",
+        "[1,b]",
+    ]

@@ -112,8 +112,9 @@ def test_curves_that_were_not_logged_have_no_panel() -> None:
     nothing = np.full(2, np.nan)
     bare = LearningCurves(np.array([1.0, 2.0]), nothing, {}, {}, nothing, nothing)
     assert learning_panels(bare) == []
-    data = LearningCurves(np.array([1.0]), np.ones(1), {"data": np.ones(1)}, {"data": np.ones(1)},
-                          np.array([0.5]), np.ones(1))  # fmt: skip
+    data = LearningCurves(
+        np.array([1.0]), np.ones(1), {"data": np.ones(1)}, {"data": np.ones(1)}, np.array([0.5]), np.ones(1)
+    )
     titles = [panel.title for panel in learning_panels(data)]
     assert titles == ["terms of the loss", "shares of the objective", "score on validation rows"]
     for i, panel in enumerate(learning_panels(data)):

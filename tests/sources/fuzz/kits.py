@@ -50,8 +50,9 @@ Build = Callable[[Path], Any]
 SCREEN_GENES = GeneIndex(
     ["YAL001C", "YAL002W", "YAL043C-A", "YAR042W", "YBR126C", "YDL164C", "YDL227C", "YFL039C", "Q0045"],
     {"YAL001C": "TFC3", "YAL002W": "VPS8", "YBR126C": "TPS1", "YDL164C": "CDC9", "YDL227C": "HO"},
-    {"YAR042W": ["YAR044W", "DOUBLE"], "YFL039C": ["ABY1", "DOUBLE"]}, "yeast",
-)  # fmt: skip
+    {"YAR042W": ["YAR044W", "DOUBLE"], "YFL039C": ["ABY1", "DOUBLE"]},
+    "yeast",
+)
 HEAD = 60
 """Lines of every real file."""
 LINES = {"fasta": 1_500, "yeast_genes": 10_000}

@@ -18,9 +18,11 @@ GENES = {
 def yeast() -> Organism:
     names = tuple(GENES)
     index = GeneIndex(
-        names, {name: standard for name, (standard, _) in GENES.items()},
-        {name: aliases for name, (_, aliases) in GENES.items()}, organism="yeast",
-    )  # fmt: skip
+        names,
+        {name: standard for name, (standard, _) in GENES.items()},
+        {name: aliases for name, (_, aliases) in GENES.items()},
+        organism="yeast",
+    )
     return Organism("yeast", index, essential=np.array([name == "YBR160W" for name in names]))
 
 

@@ -53,8 +53,9 @@ def test_lines_are_those_of_the_file(tmp_path: Path) -> None:
 def test_rows_of_another_width_are_problems(tmp_path: Path) -> None:
     grid = read_grid(write(tmp_path, "genes,value\nSGS1\nHO,1\nHO,1,2\n"))
     assert [str(problem) for problem in grid.problems] == [
-        "row 1 (line 2): received 1 cells, expected 2", "row 3 (line 4): received 3 cells, expected 2"
-    ]  # fmt: skip
+        "row 1 (line 2): received 1 cells, expected 2",
+        "row 3 (line 4): received 3 cells, expected 2",
+    ]
     assert (grid.cells, grid.rows) == ([["HO", "1"]], 3)
 
 
@@ -81,8 +82,10 @@ def test_a_separator_can_be_given(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "is empty: give a header line"), (b"# only a comment\n", "is empty: give a header line"),
-        (b"genes,value\n", "has a header but no rows"), (b"genes,value\n,\n\n", "has a header but no rows"),
+        (b"", "is empty: give a header line"),
+        (b"# only a comment\n", "is empty: give a header line"),
+        (b"genes,value\n", "has a header but no rows"),
+        (b"genes,value\n,\n\n", "has a header but no rows"),
         (b"genes,value,genes\nA,1,B\n", "has the column 'genes' twice"),
         (b"genes,value\nA,1\n\xe9,2\n", "line 3 is not UTF-8 text: save the table as UTF-8"),
         (b"genes,value\nA\0,1\n", "holds NUL characters"),
@@ -93,7 +96,7 @@ def test_a_separator_can_be_given(tmp_path: Path) -> None:
         (gzip.compress(b"genes,value\nA,1\n", mtime=0)[:-6], "is cut short: .*; export the table again"),
         (b"\xff\xfeg", "is not UTF-8 text"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_read_is_said(tmp_path: Path, data: bytes, message: str) -> None:
     (tmp_path / "my.csv").write_bytes(data)
     with pytest.raises(SourceError, match=message) as error:

@@ -178,11 +178,25 @@ def test_a_dataset_made_by_a_query_is_not_replaced(tmp_path: Path) -> None:
 def test_the_summary_counts_everything(tmp_path: Path) -> None:
     m, reading = read(tmp_path, TEXT.replace("HPR5,0.9,,YPD,a,", "CDK1,0.9,,YPD,,", 1))
     assert summarise(m, yeast(), reading) == {
-        "name": "my", "organism": "yeast", "file": "my.csv", "rows": 8, "mutants": 5,
-        "rows_by_order": {"1": 4, "2": 4}, "genes": 5, "foreign_genes": ["crtE"],
+        "name": "my",
+        "organism": "yeast",
+        "file": "my.csv",
+        "rows": 8,
+        "mutants": 5,
+        "rows_by_order": {"1": 4, "2": 4},
+        "genes": 5,
+        "foreign_genes": ["crtE"],
         "perturbations_by_kind": {"deletion": 10, "reduced expression": 1, "addition": 1},
-        "phenotypes": [{"name": "fitness", "unit": "relative to wild type = 1", "rows": 8, "lowest": 0.0,
-                        "highest": 1.2, "with_sd": 3}],
+        "phenotypes": [
+            {
+                "name": "fitness",
+                "unit": "relative to wild type = 1",
+                "rows": 8,
+                "lowest": 0.0,
+                "highest": 1.2,
+                "with_sd": 3,
+            }
+        ],
         "rows_by_condition": {"YPD": 7, "heat": 1},
         "rows_by_replicate": {"not stated": 1, "a": 6, "b": 1},
         "measured_again": 2,
@@ -192,7 +206,7 @@ def test_the_summary_counts_everything(tmp_path: Path) -> None:
             "of datasets: 1",
             "rows that delete a gene that is listed as essential (is its kind really absent?): 2",
         ],
-    }  # fmt: skip
+    }
     m, reading = read(tmp_path)
     remark = "rows that repeat another row, value and replicate alike, and count once: 1"
     assert remark in summarise(m, yeast(), reading)["remarks"]

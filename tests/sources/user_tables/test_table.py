@@ -52,13 +52,16 @@ def test_a_full_table_becomes_measurements(tmp_path: Path) -> None:
     records = list(m.records())
     pair = Genotype(perturbations=(Perturbation(gene="YMR190C"), Perturbation(gene="YJL092W")))
     assert [r.genotype.id for r in records[:2]] == [pair.id, pair.id]
-    assert [(r.value, r.sd, r.replicate) for r in records[:2]] == [(0.41, 0.05, "1"), (0.43, pytest.approx(
-        math.nan, nan_ok=True), "2")]  # fmt: skip
+    assert [(r.value, r.sd, r.replicate) for r in records[:2]] == [
+        (0.41, 0.05, "1"),
+        (0.43, pytest.approx(math.nan, nan_ok=True), "2"),
+    ]
     assert records[0].phenotype == PHENOTYPES["fitness"]
     assert records[0].environment == Environment(medium="YPD")
     assert {p.gene: p.kind for p in records[2].genotype.perturbations} == {
-        "YBR160W": PerturbationKind.TEMPERATURE_SENSITIVE, "YPL256C": PerturbationKind.DELETION
-    }  # fmt: skip
+        "YBR160W": PerturbationKind.TEMPERATURE_SENSITIVE,
+        "YPL256C": PerturbationKind.DELETION,
+    }
     assert records[3].phenotype.name == "titre"
     assert records[3].phenotype.unit == "mg/l"
     assert records[3].environment == Environment()
@@ -84,18 +87,24 @@ HO,1
     assert problems(write(tmp_path, text)) == [
         f"row {place}: {message}"
         for place, message in (
-            ("1 (line 2), column 'genes'",
-             "names 'YMR190C' more than once ('SGS1', 'SGS1'): a gene counts once in a mutant"),
+            (
+                "1 (line 2), column 'genes'",
+                "names 'YMR190C' more than once ('SGS1', 'SGS1'): a gene counts once in a mutant",
+            ),
             ("2 (line 3), column 'kind'", f"'gone' {NO_KIND}"),
-            ("2 (line 3), column 'genes'",
-             "'YMR19OC' is not in organism 'yeast' (8 genes); did you mean YMR190C?"),
+            (
+                "2 (line 3), column 'genes'",
+                "'YMR19OC' is not in organism 'yeast' (8 genes); did you mean YMR190C?",
+            ),
             ("2 (line 3), column 'dose'", "received 'lots', expected a number of at least 0"),
             ("2 (line 3), column 'value'", "received 'half', expected a number"),
             ("2 (line 3), column 'sd'", "received -1, expected a number of at least 0"),
             ("3 (line 4), column 'kind'", "names 2 kinds for 1 gene, expected one for all or one each"),
-            ("3 (line 4), column 'genes'",
-             "'STS1' is ambiguous in organism 'yeast' (8 genes): it may mean YOR153W, YIR026C; use one of "
-             "these"),
+            (
+                "3 (line 4), column 'genes'",
+                "'STS1' is ambiguous in organism 'yeast' (8 genes): it may mean YOR153W, YIR026C; use one of "
+                "these",
+            ),
             ("3 (line 4), column 'dose'", "gives 2 doses for 1 gene, expected one each"),
             ("3 (line 4), column 'value'", "received 'inf', expected a number"),
             ("3 (line 4), column 'sd'", "received 'x', expected a number"),
@@ -108,12 +117,12 @@ HO,1
             ("5 (line 7), column 'value'", "received '0,5', expected a number, with a decimal point"),
             ("6 (line 8), column 'value'", "received '', expected a number: give it, or leave the row out"),
             ("6 (line 8), column 'sd'", "received '1e999', expected a number"),
-            ("6 (line 8), column 'condition'",
-             "received 'a\\nb', expected a name on one line, without tabs"),
-            ("6 (line 8), column 'replicate'",
-             "received 'c\\td', expected a name on one line, without tabs"),
-            ("6 (line 8), column 'phenotype'",
-             "'a:b' cannot name a phenotype: write it without ':', '+' and ','"),
+            ("6 (line 8), column 'condition'", "received 'a\\nb', expected a name on one line, without tabs"),
+            ("6 (line 8), column 'replicate'", "received 'c\\td', expected a name on one line, without tabs"),
+            (
+                "6 (line 8), column 'phenotype'",
+                "'a:b' cannot name a phenotype: write it without ':', '+' and ','",
+            ),
             ("7 (line 10), column 'genes'", "names 2 of the at least 3 genes that tau is about"),
             ("8 (line 11), column 'kind'", f"'present' {NO_KIND}"),
             ("8 (line 11), column 'dose'", "received '0x1', expected a number of at least 0"),
@@ -121,7 +130,7 @@ HO,1
             ("8 (line 11), column 'genes'", "names 1 of the at least 2 genes that epsilon is about"),
             ("9 (line 12)", "received 2 cells, expected 8"),
         )
-    ]  # fmt: skip
+    ]
 
 
 def test_an_empty_set_of_genes_is_a_problem(tmp_path: Path) -> None:
@@ -153,10 +162,18 @@ def test_a_long_list_of_problems_is_capped_and_counted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("cell", "separator"),
-    [("SGS1;SRS2;HO", ""), ("SGS1,SRS2,HO", ""), ("SGS1+SRS2+HO", ""), ("SGS1|SRS2|HO", ""),
-     ("SGS1 SRS2  HO", ""), ("SGS1 ; SRS2;HO", ""), ("SGS1,SRS2, HO", ","), ("SGS1/SRS2/HO", "/"),
-     ("SGS1 SRS2 HO", " ")],
-)  # fmt: skip
+    [
+        ("SGS1;SRS2;HO", ""),
+        ("SGS1,SRS2,HO", ""),
+        ("SGS1+SRS2+HO", ""),
+        ("SGS1|SRS2|HO", ""),
+        ("SGS1 SRS2  HO", ""),
+        ("SGS1 ; SRS2;HO", ""),
+        ("SGS1,SRS2, HO", ","),
+        ("SGS1/SRS2/HO", "/"),
+        ("SGS1 SRS2 HO", " "),
+    ],
+)
 def test_sets_are_written_in_many_ways(tmp_path: Path, cell: str, separator: str) -> None:
     m = read_table(write(tmp_path, f"genes\tvalue\n{cell}\t1\n"), yeast(), gene_separator=separator)
     assert {p.gene for p in m.genotype(0).perturbations} == {"YMR190C", "YJL092W", "YDL227C"}
@@ -264,11 +281,13 @@ def test_names_of_studies() -> None:
             st.lists(st.sampled_from(["absent", "ts", "added", "gone", ""]), max_size=3),
             st.sampled_from(["", "0.1", "-0.1", "NA"]),
         ),
-        min_size=1, max_size=6,
+        min_size=1,
+        max_size=6,
     )
-)  # fmt: skip
-def test_a_table_is_read_whole_or_not_at_all(tmp_path: Path, rows: list[tuple[list[str], str, list[str], str]]
-                                             ) -> None:  # fmt: skip
+)
+def test_a_table_is_read_whole_or_not_at_all(
+    tmp_path: Path, rows: list[tuple[list[str], str, list[str], str]]
+) -> None:
     lines = [f"{'+'.join(genes)},{value},{'+'.join(kinds)},{sd},x" for genes, value, kinds, sd in rows]
     path = write(tmp_path, "genes,value,kind,sd,filler\n" + "\n".join(lines) + "\n")
     wrong, found = set(), None
@@ -291,9 +310,16 @@ def test_a_table_is_read_whole_or_not_at_all(tmp_path: Path, rows: list[tuple[li
 
 @pytest.mark.parametrize(
     "row",
-    ["{long},0.1", "SGS1,{long}", "SGS1,-{digits}", "{long};{long},0.1", "{long};{long},0.1,added",
-     "SGS1;SRS2,0.1,{long}", "SGS1,0.1,added,{long}"],
-)  # fmt: skip
+    [
+        "{long},0.1",
+        "SGS1,{long}",
+        "SGS1,-{digits}",
+        "{long};{long},0.1",
+        "{long};{long},0.1,added",
+        "SGS1;SRS2,0.1,{long}",
+        "SGS1,0.1,added,{long}",
+    ],
+)
 def test_a_long_cell_is_shown_cut(row: str, tmp_path: Path) -> None:
     row = row.format(long="x" * 10_000, digits="9" * 10_000)
     path = write(tmp_path, f"genes,value,kind,dose\n{row}\n")

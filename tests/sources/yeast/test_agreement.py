@@ -44,10 +44,11 @@ def test_three_rows_of_one_gene_pair_are_three_comparisons() -> None:
 @given(
     st.lists(
         st.tuples(st.integers(0, 2), st.integers(3, 4), st.integers(-8, 8).map(lambda i: i / 8)),
-        min_size=1, max_size=20,
+        min_size=1,
+        max_size=20,
     ),
     st.randoms(use_true_random=False),
-)  # fmt: skip
+)
 def test_the_order_of_rows_does_not_matter(rows: Rows, random) -> None:
     shuffled = rows.copy()
     random.shuffle(shuffled)

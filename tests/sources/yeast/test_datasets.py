@@ -235,9 +235,13 @@ def test_what_can_be_built_is_built_and_loaded_without_a_network(
     left_out = {one.name: one.why for one in built if isinstance(one, catalogue.LeftOut)}
     assert [one.name for one in built] == ["yeast", *RECIPES]
     assert list(left_out) == [
-        DIGENIC_2016, "yeast-trigenic-kuzmin2018", "yeast-trigenic-kuzmin", "yeast-calls-kuzmin2018",
-        "yeast-xga-celaj2020", "yeast-cellsize-jorgensen2002",
-    ]  # fmt: skip
+        DIGENIC_2016,
+        "yeast-trigenic-kuzmin2018",
+        "yeast-trigenic-kuzmin",
+        "yeast-calls-kuzmin2018",
+        "yeast-xga-celaj2020",
+        "yeast-cellsize-jorgensen2002",
+    ]
     assert FILES[1].removesuffix(".gz") in left_out[DIGENIC_2016]
     assert "TableS1.tsv is not in" in left_out["yeast-trigenic-kuzmin"]
 

@@ -149,10 +149,29 @@ def test_publishers_own_files_take_the_place_of_prepared_ones(small) -> None:
     """The publishers' files are written by hand in their layouts: no mirror holds them."""
     annotated = [("YAL001C", 1), ("YAL002W", 1), ("YAL003W", 1), ("YAL005C", 2), ("YEL009C", 2), ("HO", 2)]
     rows = [
-        "\t".join(["SGD", "S1", gene, "", f"GO:{term}", "PMID:1", "IDA", "", "P", "", gene, "protein",
-                   "taxon:559292", "20240101", "SGD", "", ""])
+        "\t".join(
+            [
+                "SGD",
+                "S1",
+                gene,
+                "",
+                f"GO:{term}",
+                "PMID:1",
+                "IDA",
+                "",
+                "P",
+                "",
+                gene,
+                "protein",
+                "taxon:559292",
+                "20240101",
+                "SGD",
+                "",
+                "",
+            ]
+        )
         for gene, term in annotated
-    ]  # fmt: skip
+    ]
     for file in (GO, CODING, BOTH, DOCUMENTED, IREFINDEX, FEATURES):
         if file == FEATURES:
             small.write("SGD_features.tab", small.text(file))
@@ -160,9 +179,26 @@ def test_publishers_own_files_take_the_place_of_prepared_ones(small) -> None:
     small.write("go-basic.obo", OBO)
     small.write("gene_association.sgd.gaf", "!gaf-version: 2.2\n" + "\n".join(rows) + "\n")
     small.write("orf_trans_all.fasta", ">YAL001C TFC3\nMVLT*\n>YAL002W VPS8\nMKK*\n")
-    small.write("interaction_data.tab", "\t".join(
-        ["YAL001C", "TFC3", "YAL002W", "VPS8", "Two-hybrid", "physical interactions", "", "", "", "", "", ""]
-    ) + "\n")  # fmt: skip
+    small.write(
+        "interaction_data.tab",
+        "\t".join(
+            [
+                "YAL001C",
+                "TFC3",
+                "YAL002W",
+                "VPS8",
+                "Two-hybrid",
+                "physical interactions",
+                "",
+                "",
+                "",
+                "",
+                "",
+                "",
+            ]
+        )
+        + "\n",
+    )
     small.write("RegulationTwoColumnTable_Documented_2013927.tsv", "Gcn4p;YAL001C\n")
     readings: list[ReadReport] = []
     organism = build_organism(small.path, collect=readings.append)

@@ -37,11 +37,17 @@ def measured(environments: list[Environment]) -> Measurements:
     count = len(environments)
     sets = [[], [0], [0, 1], [0, 1]] * count
     return Measurements.build(
-        STUDY, genes=("A", "B"), gene=[g for s in sets for g in s],
-        offsets=np.cumsum([0, *map(len, sets)]), environments=environments, phenotypes=[GROWTH],
-        environment=np.repeat(np.arange(count), 4), phenotype=np.zeros(4 * count, np.int64),
-        value=np.arange(4.0 * count), replicate=["", "", "a", "b"] * count,
-    )  # fmt: skip
+        STUDY,
+        genes=("A", "B"),
+        gene=[g for s in sets for g in s],
+        offsets=np.cumsum([0, *map(len, sets)]),
+        environments=environments,
+        phenotypes=[GROWTH],
+        environment=np.repeat(np.arange(count), 4),
+        phenotype=np.zeros(4 * count, np.int64),
+        value=np.arange(4.0 * count),
+        replicate=["", "", "a", "b"] * count,
+    )
 
 
 def drug(name: str, dose: float = np.nan, unit: str = "", medium: str = "YPD") -> Environment:

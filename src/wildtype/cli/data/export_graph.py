@@ -12,9 +12,7 @@ from wildtype.cli.output import Json, console, print_json
 
 
 def export_graph(
-    folder: Annotated[Path, typer.Argument(help="A new folder.")],
-    store: StoreFile = None,
-    json: Json = False,
+    folder: Annotated[Path, typer.Argument(help="A new folder.")], store: StoreFile = None, json: Json = False
 ) -> None:
     """Write nodes and relations of the whole store as CSV files with typed headers."""
     from rich.table import Table

@@ -56,9 +56,17 @@ def import_(
     readings: list[Any] = []
     try:
         measurements = read_table(
-            table, wild_type, columns, name=name, phenotype=phenotype, unit=unit, separator=separator,
-            gene_separator=gene_separator, sheet=sheet, collect=readings.append,
-        )  # fmt: skip
+            table,
+            wild_type,
+            columns,
+            name=name,
+            phenotype=phenotype,
+            unit=unit,
+            separator=separator,
+            gene_separator=gene_separator,
+            sheet=sheet,
+            collect=readings.append,
+        )
     except TableProblems as error:
         _print_problems(error, json)
         raise SourceError(error.headline) from error
@@ -75,8 +83,9 @@ def import_(
         return
     notes().print(
         f"imported: dataset {dataset.name}, {len(dataset):,} rows; see `wildtype data show {dataset.name}`",
-        markup=False, soft_wrap=True,
-    )  # fmt: skip
+        markup=False,
+        soft_wrap=True,
+    )
 
 
 def _agreed() -> bool:

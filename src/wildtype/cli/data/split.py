@@ -34,8 +34,7 @@ def split(
     fold: Annotated[int | None, typer.Option(help="Make this fold only, from 0.")] = None,
     order: Annotated[int | None, typer.Option(help="Tested order (split order).")] = None,
     up_to: Annotated[
-        int | None,
-        typer.Option(help="Highest training order; --order and above are tested (split order)."),
+        int | None, typer.Option(help="Highest training order; --order and above are tested (split order).")
     ] = None,
     by: Annotated[
         str | None, typer.Option(help="What a screen is: query, condition or study (split screen).")

@@ -145,9 +145,14 @@ def deduplicate(rows: Rows, policies: Policies) -> tuple[Rows, StageReport]:
         rows = replace(rows.take(~same), p=p)
     counts = {AGAIN: int(same.sum())}
     return rows, StageReport(
-        "deduplicate", "listed again", policies.listed_again, before, len(rows), merged=counts,
+        "deduplicate",
+        "listed again",
+        policies.listed_again,
+        before,
+        len(rows),
+        merged=counts,
         noted={SEVERAL_P: lost},
-    )  # fmt: skip
+    )
 
 
 def merge_replicates(rows: Rows, policies: Policies) -> tuple[Rows, StageReport]:
@@ -167,9 +172,15 @@ def merge_replicates(rows: Rows, policies: Policies) -> tuple[Rows, StageReport]
         rows = replace(rows.take(_first(group)), value=value, sd=sd, p=p)
     merged = {REPLICATES: before - len(rows) - left_out}
     return rows, StageReport(
-        "aggregate", "replicates", policies.replicates, before, len(rows), {NO_SD: left_out}, merged,
+        "aggregate",
+        "replicates",
+        policies.replicates,
+        before,
+        len(rows),
+        {NO_SD: left_out},
+        merged,
         noted={SEVERAL_P: lost},
-    )  # fmt: skip
+    )
 
 
 def merge_alleles(rows: Rows, policies: Policies) -> tuple[Rows, StageReport]:
@@ -240,12 +251,18 @@ def _append(rows: Rows, genes: Ints, phenotype: int, undosed: int) -> Rows:
         return np.concatenate([column, np.full(len(genes), number, column.dtype)])
 
     return Rows(
-        gene=np.concatenate([rows.gene, genes]), recorded=more(rows.recorded, PerturbationKind.DELETION),
-        kind=more(rows.kind, Kind.ABSENT), allele=more(rows.allele, 0), dose=more(rows.dose, undosed),
+        gene=np.concatenate([rows.gene, genes]),
+        recorded=more(rows.recorded, PerturbationKind.DELETION),
+        kind=more(rows.kind, Kind.ABSENT),
+        allele=more(rows.allele, 0),
+        dose=more(rows.dose, undosed),
         offsets=np.concatenate([rows.offsets, rows.offsets[-1] + np.arange(1, len(genes) + 1)]),
-        phenotype=more(rows.phenotype, phenotype), condition=more(rows.condition, rows.condition.min()),
-        value=more(rows.value, 0.0), sd=more(rows.sd, np.nan), p=more(rows.p, np.nan),
-    )  # fmt: skip
+        phenotype=more(rows.phenotype, phenotype),
+        condition=more(rows.condition, rows.condition.min()),
+        value=more(rows.value, 0.0),
+        sd=more(rows.sd, np.nan),
+        p=more(rows.p, np.nan),
+    )
 
 
 def _first(group: Ints) -> Ints:

@@ -37,8 +37,8 @@ def dataset_key(query: str, store_sha256: str, policies: Policies, organism: Org
     """
     essential = None if organism.essential is None else organism.essential
     return content_hash(
-        VERSION, FORMAT, query, store_sha256, policies.to_json(), organism.genes.sha256, essential, further,
-    )  # fmt: skip
+        VERSION, FORMAT, query, store_sha256, policies.to_json(), organism.genes.sha256, essential, further
+    )
 
 
 def materialised_folder(key: str) -> Path:

@@ -157,9 +157,11 @@ class Conversion:
         lacking = self.rows.gene < 0
         foreign = lacking & (self.rows.recorded == PerturbationKind.ADDITION)
         self._drop(
-            "genes", policies.genes,
-            (UNKNOWN_GENE, self.rows.holding(lacking & ~foreign)), (FOREIGN_GENE, self.rows.holding(foreign)),
-        )  # fmt: skip
+            "genes",
+            policies.genes,
+            (UNKNOWN_GENE, self.rows.holding(lacking & ~foreign)),
+            (FOREIGN_GENE, self.rows.holding(foreign)),
+        )
 
     def _repeated(self, policies: Policies) -> None:
         gene, row = self.rows.gene, self.rows.row
@@ -191,8 +193,15 @@ def _rows(
     key = m.row * (len(genes) + 1) + gene + 1
     within = np.argsort(key, kind="stable") if (np.diff(key) < 0).any() else slice(None)
     return Rows(
-        gene=gene[within], recorded=recorded[within], kind=effect[recorded][within], allele=allele[within],
-        dose=dose[within], offsets=m.offsets, phenotype=phenotype,
-        condition=condition, value=m.value + 0.0,  # -0.0 becomes 0.0
-        sd=np.where(np.isnan(m.sd), np.nan, m.sd + 0.0), p=np.where(np.isnan(m.p), np.nan, m.p + 0.0),
-    )  # fmt: skip
+        gene=gene[within],
+        recorded=recorded[within],
+        kind=effect[recorded][within],
+        allele=allele[within],
+        dose=dose[within],
+        offsets=m.offsets,
+        phenotype=phenotype,
+        condition=condition,
+        value=m.value + 0.0,  # -0.0 becomes 0.0
+        sd=np.where(np.isnan(m.sd), np.nan, m.sd + 0.0),
+        p=np.where(np.isnan(m.p), np.nan, m.p + 0.0),
+    )

@@ -28,21 +28,19 @@ POLICIES: Mapping[str, Mapping[str, str]] = {
     },
     "kinds": {
         "by effect": "deletion is absent; reduced expression, temperature-sensitive and other alleles are "
-        "reduced; overexpression is overexpressed; addition is added",
+        "reduced; overexpression is overexpressed; addition is added"
     },
-    "genes": {
-        "known": "rows with a gene outside the organism are left out, foreign genes included",
-    },
+    "genes": {"known": "rows with a gene outside the organism are left out, foreign genes included"},
     "repeated genes": {
         "drop": "rows in which one gene is perturbed twice (two alleles, both strains of one gene) are left "
-        "out",
+        "out"
     },
     "fewest genes": {
-        "drop": "rows of fewer perturbed genes than their phenotype is defined for are left out",
+        "drop": "rows of fewer perturbed genes than their phenotype is defined for are left out"
     },
     "listed again": {
         "once": "a number that stands twice for one mutant in one condition (value and sd alike) is one row, "
-        "whatever its replicate label",
+        "whatever its replicate label"
     },
     "replicates": {
         "mean": "different numbers for one mutant in one condition become their mean; sd is the root of the "

@@ -80,20 +80,32 @@ class Rows:
         offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         at = np.arange(offsets[-1]) + np.repeat(self.offsets[index] - offsets[:-1], counts)
         return Rows(
-            gene=self.gene[at], recorded=self.recorded[at], kind=self.kind[at], allele=self.allele[at],
-            dose=self.dose[at], offsets=offsets, phenotype=self.phenotype[index],
-            condition=self.condition[index], value=self.value[index], sd=self.sd[index],
+            gene=self.gene[at],
+            recorded=self.recorded[at],
+            kind=self.kind[at],
+            allele=self.allele[at],
+            dose=self.dose[at],
+            offsets=offsets,
+            phenotype=self.phenotype[index],
+            condition=self.condition[index],
+            value=self.value[index],
+            sd=self.sd[index],
             p=self.p[index],
-        )  # fmt: skip
+        )
 
     def without(self, marked: Marks) -> Rows:
         """Return all rows, without their marked perturbations [Σk]."""
         left = np.bincount(self.row[~marked], minlength=len(self))
         offsets = np.concatenate([[0], np.cumsum(left)]).astype(np.int64)
         return replace(
-            self, gene=self.gene[~marked], recorded=self.recorded[~marked], kind=self.kind[~marked],
-            allele=self.allele[~marked], dose=self.dose[~marked], offsets=offsets,
-        )  # fmt: skip
+            self,
+            gene=self.gene[~marked],
+            recorded=self.recorded[~marked],
+            kind=self.kind[~marked],
+            allele=self.allele[~marked],
+            dose=self.dose[~marked],
+            offsets=offsets,
+        )
 
     @cached_property
     def mutant(self) -> Ints:

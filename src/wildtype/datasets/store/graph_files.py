@@ -198,9 +198,11 @@ def _read(path: Path, table: GraphTable) -> pa.Table:
             csv.ParseOptions(newlines_in_values=False),
             csv.ConvertOptions(
                 column_types={h: types.get(h.rpartition(":")[2], pa.string()) for h in table.header},
-                null_values=[""], strings_can_be_null=False, quoted_strings_can_be_null=False,
+                null_values=[""],
+                strings_can_be_null=False,
+                quoted_strings_can_be_null=False,
             ),
-        )  # fmt: skip
+        )
     except FileNotFoundError:
         raise SourceError(f"{path.name} is not in {str(path.parent)!r}: {_REMEDY}") from None
     except (OSError, UnicodeDecodeError, pa.ArrowException) as error:

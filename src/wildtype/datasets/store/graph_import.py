@@ -76,19 +76,28 @@ def read_graph(folder: str | Path) -> tuple[Measurements, dict[str, tuple[ReadRe
     texts = {name: coded(graph.texts("measurement", name)) for name in ("trait", "replicate", "reference")}
     studies = _studies(graph)
     columns: dict[str, Any] = dict(
-        studies=studies, study=graph.one("measurement_study"),
-        environments=_environments(graph), environment=graph.one("measurement_environment"),
+        studies=studies,
+        study=graph.one("measurement_study"),
+        environments=_environments(graph),
+        environment=graph.one("measurement_environment"),
         phenotypes=graph.make("phenotype", lambda row, _: PhenotypeDefinition(**row)),
         phenotype=graph.one("measurement_phenotype"),
-        genes=tuple(graph.texts("gene", "name:ID(Gene)")), gene=graph.one("perturbation_gene")[flat],
-        alleles=alleles, allele=allele[flat], kind=np.array(kinds, np.uint8)[flat],
-        dose=graph.numbers("perturbation", "dose")[flat], offsets=offsets,
-        traits=texts["trait"][0], trait=texts["trait"][1],
-        replicates=texts["replicate"][0], replicate=texts["replicate"][1],
-        references=texts["reference"][0], reference=texts["reference"][1],
+        genes=tuple(graph.texts("gene", "name:ID(Gene)")),
+        gene=graph.one("perturbation_gene")[flat],
+        alleles=alleles,
+        allele=allele[flat],
+        kind=np.array(kinds, np.uint8)[flat],
+        dose=graph.numbers("perturbation", "dose")[flat],
+        offsets=offsets,
+        traits=texts["trait"][0],
+        trait=texts["trait"][1],
+        replicates=texts["replicate"][0],
+        replicate=texts["replicate"][1],
+        references=texts["reference"][0],
+        reference=texts["reference"][1],
         n=graph.counts("measurement", "n"),
         **{name: graph.numbers("measurement", name) for name in ("value", "sd", "se", "p")},
-    )  # fmt: skip
+    )
     try:
         measurements = Measurements(**columns)
     except DatasetError as error:
@@ -104,10 +113,13 @@ def _studies(graph: GraphFiles) -> tuple[Study, ...]:
 
     def study(row: dict[str, str], i: int) -> Study:
         return Study(
-            name=names[i], publication=publications[publication[i]], organism=row["organism"],
-            licence=row["licence"], notes=tuple(note[n] for n in notes[i]),
+            name=names[i],
+            publication=publications[publication[i]],
+            organism=row["organism"],
+            licence=row["licence"],
+            notes=tuple(note[n] for n in notes[i]),
             files=dict(file[f] for f in files[i]),
-        )  # fmt: skip
+        )
 
     return graph.make("study", study)
 
@@ -118,10 +130,11 @@ def _environments(graph: GraphFiles) -> tuple[Environment, ...]:
     return graph.make(
         "environment",
         lambda row, i: Environment(
-            medium=row["medium"], temperature=row["temperature"],
+            medium=row["medium"],
+            temperature=row["temperature"],
             compounds=tuple(compounds[c] for c in contained[i]),
         ),
-    )  # fmt: skip
+    )
 
 
 def _readings(graph: GraphFiles, studies: tuple[Study, ...]) -> dict[str, tuple[ReadReport, ...]]:

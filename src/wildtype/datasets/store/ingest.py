@@ -48,24 +48,38 @@ def insert_study(
     (publication,) = _publications(connection, [study.publication])
     connection.execute(
         "INSERT INTO study VALUES (?, ?, ?, ?, ?, ?, ?)",
-        [number, uuid.UUID(study.id), study.name, int(publication), study.organism, study.licence,
-         list(study.notes)],
-    )  # fmt: skip
+        [
+            number,
+            uuid.UUID(study.id),
+            study.name,
+            int(publication),
+            study.organism,
+            study.licence,
+            list(study.notes),
+        ],
+    )
     _insert_many(connection, "file", [(number, name, sha256) for name, sha256 in study.files.items()])
     _insert_readings(connection, number, readings)
     _insert_measurements(
-        connection, number, rows,
+        connection,
+        number,
+        rows,
         genotype=_genotypes(connection, rows),
         environment=_environments(connection, rows.environments)[rows.environment],
         phenotype=_phenotypes(connection, rows)[rows.phenotype],
-    )  # fmt: skip
+    )
 
 
 def delete_study(connection: DuckDBPyConnection, name: str) -> None:
     """Delete a study, its measurements, and everything that only they referred to."""
     number = study_number(name)
-    for table, column in (("measurement", "study"), ("dropped", "study"), ("reading", "study"),
-                          ("file", "study"), ("study", "number")):  # fmt: skip
+    for table, column in (
+        ("measurement", "study"),
+        ("dropped", "study"),
+        ("reading", "study"),
+        ("file", "study"),
+        ("study", "number"),
+    ):
         connection.execute(f"DELETE FROM {table} WHERE {column} = ?", [number])
     for table, column, used in (
         ("genotype", "number", "SELECT genotype FROM measurement"),
@@ -87,16 +101,19 @@ def _insert_many(connection: DuckDBPyConnection, table: str, rows: Sequence[tupl
 
 def _insert_readings(connection: DuckDBPyConnection, study: int, readings: Sequence[ReadReport]) -> None:
     _insert_many(
-        connection, "reading",
+        connection,
+        "reading",
         [(study, i, r.file, r.use, r.rows, r.kept, r.renamed) for i, r in enumerate(readings)],
-    )  # fmt: skip
+    )
     _insert_many(
-        connection, "dropped",
+        connection,
+        "dropped",
         [
             (study, i, j, reason, count)
-            for i, reading in enumerate(readings) for j, (reason, count) in enumerate(reading.dropped.items())
+            for i, reading in enumerate(readings)
+            for j, (reason, count) in enumerate(reading.dropped.items())
         ],
-    )  # fmt: skip
+    )
 
 
 def _insert_staged(connection: DuckDBPyConnection, table: str, columns: pa.Table) -> None:
@@ -118,9 +135,7 @@ def _numbers(connection: DuckDBPyConnection, table: str, ids: pa.Array, columns:
     import pyarrow as pa
 
     connection.register(_STAGED, pa.table({"position": np.arange(len(ids)), "id": ids}))
-    known = connection.sql(
-        f"SELECT position, number FROM {_STAGED} JOIN {table} USING (id)"
-    ).to_arrow_table()  # fmt: skip
+    known = connection.sql(f"SELECT position, number FROM {_STAGED} JOIN {table} USING (id)").to_arrow_table()
     connection.unregister(_STAGED)
     numbers = np.zeros(len(ids), np.int64)
     numbers[known["position"].to_numpy()] = known["number"].to_numpy()
@@ -173,13 +188,15 @@ def _phenotypes(connection: DuckDBPyConnection, rows: Measurements) -> Ints:
 def _environments(connection: DuckDBPyConnection, environments: Sequence[Environment]) -> Ints:
     before = _last(connection, "environment")
     numbers = _numbers(
-        connection, "environment", _ids(environments),
+        connection,
+        "environment",
+        _ids(environments),
         {
             "medium": [e.medium for e in environments],
             "temperature": _floats([e.temperature for e in environments]),
             "label": [str(e) for e in environments],
         },
-    )  # fmt: skip
+    )
     compounds = {c.id: c for environment in environments for c in environment.compounds}
     columns = {
         "name": [c.name for c in compounds.values()],
@@ -189,13 +206,15 @@ def _environments(connection: DuckDBPyConnection, environments: Sequence[Environ
     compound = _numbers(connection, "compound", _ids(compounds.values()), columns) if compounds else ()
     number = dict(zip(compounds, compound, strict=True))
     _insert_many(
-        connection, "environment_compound",
+        connection,
+        "environment_compound",
         [
             (int(at), int(number[c.id]))
-            for environment, at in zip(environments, numbers, strict=True) if at > before
+            for environment, at in zip(environments, numbers, strict=True)
+            if at > before
             for c in environment.compounds
         ],
-    )  # fmt: skip
+    )
     return numbers
 
 
@@ -205,12 +224,16 @@ def _genotypes(connection: DuckDBPyConnection, rows: Measurements) -> Ints:
 
     distinct, code = rows.distinct_perturbations
     perturbation = _numbers(
-        connection, "perturbation", _ids(distinct),
+        connection,
+        "perturbation",
+        _ids(distinct),
         {
-            "gene": [p.gene for p in distinct], "kind": [p.kind.name.lower() for p in distinct],
-            "allele": [p.allele for p in distinct], "dose": _floats([p.dose for p in distinct]),
+            "gene": [p.gene for p in distinct],
+            "kind": [p.kind.name.lower() for p in distinct],
+            "allele": [p.allele for p in distinct],
+            "dose": _floats([p.dose for p in distinct]),
         },
-    )  # fmt: skip
+    )
     first, genotype = genotypes(rows)
     at, offsets = ragged(rows.offsets[first], rows.order[first])
     lists = pa.ListArray.from_arrays(

@@ -64,9 +64,12 @@ class Query:
         return self._and(_among("n_genes", counts))
 
     def genes(
-        self, *, any: Iterable[str] | None = None, all: Iterable[str] | None = None,
+        self,
+        *,
+        any: Iterable[str] | None = None,
+        all: Iterable[str] | None = None,
         none: Iterable[str] | None = None,
-    ) -> Query:  # fmt: skip
+    ) -> Query:
         """Keep mutants in which any, all or none of these genes (systematic names) are perturbed."""
         conditions = []
         if any is not None:
@@ -92,9 +95,12 @@ class Query:
         return self._and(f"list_has_all({_list('kind', names)}, kinds)")
 
     def environment(
-        self, *, medium: str | Sequence[str] | None = None,
-        temperature: float | Sequence[float] | None = None, compound: str | Sequence[str] | None = None,
-    ) -> Query:  # fmt: skip
+        self,
+        *,
+        medium: str | Sequence[str] | None = None,
+        temperature: float | Sequence[float] | None = None,
+        compound: str | Sequence[str] | None = None,
+    ) -> Query:
         """Keep environments by medium (any of them), temperature in °C (any of them; NaN: not stated) and
         compound (all of them; ``()``: none at all).
         """

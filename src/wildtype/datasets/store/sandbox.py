@@ -44,8 +44,13 @@ def _relation(connection: DuckDBPyConnection, sql: str, path: Path) -> Iterator[
             raise DatasetError(
                 f"the SQL may read the tables of the store and nothing else: {first_line(str(error))}"
             ) from error
-        except (duckdb.ProgrammingError, duckdb.DataError, duckdb.NotSupportedError,
-                duckdb.TransactionException, pa.ArrowException) as error:  # fmt: skip
+        except (
+            duckdb.ProgrammingError,
+            duckdb.DataError,
+            duckdb.NotSupportedError,
+            duckdb.TransactionException,
+            pa.ArrowException,
+        ) as error:
             if "read-only mode" in str(error):
                 raise DatasetError("the SQL would change the store, and a query only reads") from error
             raise DatasetError(f"the SQL cannot be answered: {first_line(str(error))}") from error

@@ -102,16 +102,28 @@ def _measurements(connection: DuckDBPyConnection, found: pa.Table) -> Measuremen
         return at
 
     rows = Measurements(
-        studies=tuple(studies[number] for number in named), study=coded("study", named),
-        environments=tuple(environments.values()), environment=coded("environment", environments),
-        phenotypes=tuple(phenotypes.values()), phenotype=coded("phenotype", phenotypes),
-        genes=genes, gene=gene[at], alleles=alleles, allele=allele[at], kind=kind[at],
-        dose=_floats(perturbations["dose"])[at], offsets=offsets,
-        traits=texts["trait"][0], trait=texts["trait"][1],
-        replicates=texts["replicate"][0], replicate=texts["replicate"][1],
-        references=texts["reference"][0], reference=texts["reference"][1],
-        n=found["n"].to_numpy(), **{name: _floats(found[name]) for name in ("value", "sd", "se", "p")},
-    )  # fmt: skip
+        studies=tuple(studies[number] for number in named),
+        study=coded("study", named),
+        environments=tuple(environments.values()),
+        environment=coded("environment", environments),
+        phenotypes=tuple(phenotypes.values()),
+        phenotype=coded("phenotype", phenotypes),
+        genes=genes,
+        gene=gene[at],
+        alleles=alleles,
+        allele=allele[at],
+        kind=kind[at],
+        dose=_floats(perturbations["dose"])[at],
+        offsets=offsets,
+        traits=texts["trait"][0],
+        trait=texts["trait"][1],
+        replicates=texts["replicate"][0],
+        replicate=texts["replicate"][1],
+        references=texts["reference"][0],
+        reference=texts["reference"][1],
+        n=found["n"].to_numpy(),
+        **{name: _floats(found[name]) for name in ("value", "sd", "se", "p")},
+    )
     rows = with_ordered_names(rows)
     if (np.diff(rows.study) >= 0).all():
         return rows
@@ -157,13 +169,17 @@ def read_studies(connection: DuckDBPyConnection) -> dict[int, Study]:
     }
     return {
         number: Study(
-            name=name, publication=publications[publication], organism=organism, licence=licence,
-            files=files.get(number, {}), notes=tuple(notes),
+            name=name,
+            publication=publications[publication],
+            organism=organism,
+            licence=licence,
+            files=files.get(number, {}),
+            notes=tuple(notes),
         )
         for number, name, publication, organism, licence, notes in query_rows(
             connection, "SELECT number, name, publication, organism, licence, notes FROM study ORDER BY name"
         )
-    }  # fmt: skip
+    }
 
 
 def read_readings(connection: DuckDBPyConnection) -> dict[int, tuple[ReadReport, ...]]:

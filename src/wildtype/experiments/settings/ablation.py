@@ -108,13 +108,16 @@ class Ablation:
         wanted += [(factor, level, seed) for seed in seeds for factor, level in self.levels if factor != BASE]
         return [
             PlannedRun(
-                factor, level, split, seed,
+                factor,
+                level,
+                split,
+                seed,
                 replace(self.configs[factor, level, split], seed=seed, baselines=[]),
             )
             for factor, level, seed in wanted
             for split in self.splits
             if not self.is_base(factor, level, split)
-        ]  # fmt: skip
+        ]
 
 
 def read_ablation(what: str, words: Sequence[str] = ()) -> Ablation:

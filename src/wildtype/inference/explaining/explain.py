@@ -188,12 +188,7 @@ def explain(
             remarks["free"].append("the gene graphs are not at hand")
         else:
             free, layers = free_heads(
-                members,
-                known,
-                attended=asked.attended,
-                count=asked.exchanges,
-                seed=asked.seed,
-                top=asked.top,
+                members, known, attended=asked.attended, count=asked.exchanges, seed=asked.seed, top=asked.top
             )
     found: Latents | str | None = None
     if "latents" in wanted:

@@ -101,12 +101,23 @@ class Screen:
         weights = [x.numpy() for x in predictor.checkpoint.model.state_dict().values()]
         places = c.coordinates.to_arrays() if c.linked and c.coordinates is not None else {}
         return content_hash(
-            self.design.describe(), self.gene, self.kind, list(self.outputs), list(self.directions),
-            self.keep, self.condition, self.piece,
-            c.linked, [places[k].tolist() for k in sorted(places)], c.measured is not None,
+            self.design.describe(),
+            self.gene,
+            self.kind,
+            list(self.outputs),
+            list(self.directions),
+            self.keep,
+            self.condition,
+            self.piece,
+            c.linked,
+            [places[k].tolist() for k in sorted(places)],
+            c.measured is not None,
             *(np.zeros(0) if x is None else x for x in (c.required, c.lethal)),
-            *weights, known.part, known.table.gene, known.table.value,
-        )  # fmt: skip
+            *weights,
+            known.part,
+            known.table.gene,
+            known.table.value,
+        )
 
 
 @dataclass

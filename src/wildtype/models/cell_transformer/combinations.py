@@ -175,9 +175,13 @@ class SetTables:
         split = self.head.by_head
         asked = self.head.scaled(self.head.query(self.asked(sets)))
         z = perturbation_attention(
-            asked, split(self.cell.keys), split(self.cell.values),
-            gene.reshape(-1), torch.arange(0, m * k + 1, k), split(embedding(sets.reshape(-1), self.delta)),
-        )  # fmt: skip
+            asked,
+            split(self.cell.keys),
+            split(self.cell.values),
+            gene.reshape(-1),
+            torch.arange(0, m * k + 1, k),
+            split(embedding(sets.reshape(-1), self.delta)),
+        )
         return z.transpose(0, 1).flatten(1)
 
     def _pairs(self, sets: Tensor) -> Tensor:

@@ -77,9 +77,14 @@ def bench_screen(
     organism = _organism(nodes, relations, edges, draw)
     gene = np.sort(draw.choice(nodes, candidates, replace=False)).astype(np.int64)
     screen = Screen(
-        Combinations(candidates, order), gene, np.zeros(candidates, np.uint8), Constraints(),
-        outputs=(0,), directions=("low", "high"), keep=100,
-    )  # fmt: skip
+        Combinations(candidates, order),
+        gene,
+        np.zeros(candidates, np.uint8),
+        Constraints(),
+        outputs=(0,),
+        directions=("low", "high"),
+        keep=100,
+    )
     chosen = np.sort(draw.choice(screen.pieces, min(pieces, screen.pieces), replace=False))
     found: dict[str, dict[str, float]] = {}
     for name, summary in ASKS.items():
@@ -104,12 +109,20 @@ def bench_screen(
     return {
         "machine": machine(),
         "problem": {
-            "nodes": nodes, "relations": relations, "edges": edges, "candidates": candidates, "order": order,
-            "width": width, "heads": heads, "direct": direct, "pieces": len(chosen), "seed": seed,
+            "nodes": nodes,
+            "relations": relations,
+            "edges": edges,
+            "candidates": candidates,
+            "order": order,
+            "width": width,
+            "heads": heads,
+            "direct": direct,
+            "pieces": len(chosen),
+            "seed": seed,
             "mutants in all": screen.design.count,
         },
         **found,
-    }  # fmt: skip
+    }
 
 
 def _seconds(work: Callable[[], object]) -> float:
@@ -160,16 +173,17 @@ def _predictor(organism: Organism, head: HeadConfig, width: int, seed: int) -> P
     similarity = GeneSimilarity.of(organism)
     torch.manual_seed(derive(seed, "bench screen"))
     config = CellTransformerConfig(
-        width=width,
-        layers=1,
-        features=False,
-        head=head,
-        evidence=EvidenceConfig(tokens=0),
+        width=width, layers=1, features=False, head=head, evidence=EvidenceConfig(tokens=0)
     )
     model = CellTransformer(
-        config, genes=n, features=0, phenotypes=1, relations=list(organism.graphs)[:7],
-        channels=len(similarity.channels), traits=len(similarity.trait_names),
-    )  # fmt: skip
+        config,
+        genes=n,
+        features=0,
+        phenotypes=1,
+        relations=list(organism.graphs)[:7],
+        channels=len(similarity.channels),
+        traits=len(similarity.trait_names),
+    )
     model.head.largest_order.fill_(3)
     draw = generator(seed, "measured pairs")
     measured = MutantTable.from_matrix(
@@ -187,12 +201,7 @@ def _predictor(organism: Organism, head: HeadConfig, width: int, seed: int) -> P
             sd=np.ones(1),
             relations=list(organism.graphs),
             known=ReferenceMeasurements(
-                ("tau",),
-                measured,
-                np.zeros(len(measured), np.uint8),
-                unknown,
-                unknown,
-                np.zeros(n, bool),
+                ("tau",), measured, np.zeros(len(measured), np.uint8), unknown, unknown, np.zeros(n, bool)
             ),
         )
     )

@@ -103,9 +103,13 @@ class States:
 
 
 def draw_state_pairs(
-    sizes: DoseSizes, states: States, organism: Organism, viable: NDArray[np.bool_],
-    with_flux: NDArray[np.bool_], seed: int,
-) -> Ints:  # fmt: skip
+    sizes: DoseSizes,
+    states: States,
+    organism: Organism,
+    viable: NDArray[np.bool_],
+    with_flux: NDArray[np.bool_],
+    seed: int,
+) -> Ints:
     """Return the pairs of states to simulate, int64 [P, 2], ascending.
 
     Enriched ones are of genes in ``enriched_pool``, or of a foreign gene and one with flux in the wild type

@@ -45,8 +45,11 @@ def summarise(measurements: Measurements, organism: Organism, reading: ReadRepor
         },
         "phenotypes": [
             {
-                "name": definition.name, "unit": definition.unit, "rows": int(rows.sum()),
-                "lowest": float(m.value[rows].min()), "highest": float(m.value[rows].max()),
+                "name": definition.name,
+                "unit": definition.unit,
+                "rows": int(rows.sum()),
+                "lowest": float(m.value[rows].min()),
+                "highest": float(m.value[rows].max()),
                 "with_sd": int(np.isfinite(m.sd[rows]).sum()),
             }
             for p, definition in enumerate(m.phenotypes)
@@ -56,7 +59,7 @@ def summarise(measurements: Measurements, organism: Organism, reading: ReadRepor
         "rows_by_replicate": _counted([name or "not stated" for name in m.replicates], m.replicate),
         "measured_again": len(m) - _number(question),
         "remarks": _remarks(m, organism, reading, question),
-    }  # fmt: skip
+    }
 
 
 def _remarks(

@@ -113,10 +113,13 @@ def read_table(
     unused = ", ".join(known for i, known in enumerate(grid.header) if i not in at.values() and known)
     file = " ".join(grid.path.name.split())
     study = Study(
-        name=name, publication=Publication(citation=f"own data: {file}"), organism=organism.name, licence=USE,
+        name=name,
+        publication=Publication(citation=f"own data: {file}"),
+        organism=organism.name,
+        licence=USE,
         files={file: sha256_of_file(grid.path)},
         notes=(f"columns of the table that are not used: {' '.join(unused.split())}",) if unused else (),
-    )  # fmt: skip
+    )
     measurements = reader.measurements(study, unit)
     collect(ReadReport(file, USE, grid.rows, len(measurements), renamed=reader.renamed))
     return measurements
@@ -229,14 +232,20 @@ class _RowReader:
                 f"another unit by another name, with --phenotype"
             )
         return Measurements.build(
-            study, genes=self.mutants.genes, gene=self.gene,
+            study,
+            genes=self.mutants.genes,
+            gene=self.gene,
             offsets=np.concatenate([[0], np.cumsum(self.count, dtype=np.int64)]),
-            kind=self.kind, dose=self.dose, value=self.value, sd=self.sd,
+            kind=self.kind,
+            dose=self.dose,
+            value=self.value,
+            sd=self.sd,
             environments=[Environment(medium=name) if name else Environment() for name in conditions],
             environment=condition,
-            phenotypes=[define(name, unit) for name in phenotypes], phenotype=phenotype,
+            phenotypes=[define(name, unit) for name in phenotypes],
+            phenotype=phenotype,
             replicate=self.replicate,
-        )  # fmt: skip
+        )
 
 
 def _coded(names: Sequence[str]) -> tuple[list[str], list[int]]:

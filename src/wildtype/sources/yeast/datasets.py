@@ -202,12 +202,7 @@ _ALL = (
         # the scores are those of the screen, and features made from it give them away
         phenotype={"strong": costanzo2016.STRONG, "source": f"{SCREEN_2016}:{EPSILON.name}"},
         singles=_SINGLES_2016,
-        notes=(
-            "not thresholded: pairs stand here whether or not they interact",
-            _genes,
-            _no_strains,
-            _rows,
-        ),
+        notes=("not thresholded: pairs stand here whether or not they interact", _genes, _no_strains, _rows),
         noise=_noise_2016,
         compared=_LISTED,
     ),

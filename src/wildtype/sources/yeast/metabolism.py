@@ -40,14 +40,18 @@ YEAST_GEM = Publisher(
         ),
     ),
     published={
-        "9.0.2 reactions": 4_131, "9.0.2 metabolites": 2_806, "9.0.2 genes": 1_161,
-        "9.1.0 reactions": 4_102, "9.1.0 metabolites": 2_748, "9.1.0 genes": 1_143,
+        "9.0.2 reactions": 4_131,
+        "9.0.2 metabolites": 2_806,
+        "9.0.2 genes": 1_161,
+        "9.1.0 reactions": 4_102,
+        "9.1.0 metabolites": 2_748,
+        "9.1.0 genes": 1_143,
     },
     notes=(
         "stored with a minimal glucose medium, aerobic",
         "the checksum is that of yeast-GEM.xml of v9.1.0; the file has the same name in every release",
     ),
-)  # fmt: skip
+)
 BIGG = Publisher(
     name="bigg-imm904",
     title="iMM904: a metabolic model of yeast, as BiGG gives it out",

@@ -135,8 +135,14 @@ class Recipe:
         compared = self.compared if self.compared and _has(store, self.compared) else None
         further = [query for query in (self.singles and self.singles.query, compared) if query]
         key = dataset_key(
-            self.query.sql, store.content_hash(self.query), policies, organism,
-            recipe=VERSION, name=self.name, targets=self.targets, phenotype=dict(self.phenotype),
+            self.query.sql,
+            store.content_hash(self.query),
+            policies,
+            organism,
+            recipe=VERSION,
+            name=self.name,
+            targets=self.targets,
+            phenotype=dict(self.phenotype),
             further=[[query.sql, store.content_hash(query)] for query in further],
             readings=[asdict(reading) for reading in readings],
             citations=[held[study].citation for study in self.studies],
@@ -144,7 +150,7 @@ class Recipe:
             singles=self.singles.about if self.singles else "",
             step=self.step.__name__ if self.step else "",
             background=asdict(self.background) if self.background else None,
-        )  # fmt: skip
+        )
         dataset, _ = materialise(
             key, lambda: self._make(store, organism, policies, readings, compared), organism
         )
@@ -166,9 +172,13 @@ class Recipe:
 
         def made(policies: Policies) -> Dataset:
             return build_dataset(
-                chosen, organism, name=self.name, policies=policies, targets=self.targets or None,
+                chosen,
+                organism,
+                name=self.name,
+                policies=policies,
+                targets=self.targets or None,
                 before=before,
-            )  # fmt: skip
+            )
 
         dataset = made(policies)
         if self.background is not None:
@@ -181,9 +191,12 @@ class Recipe:
             measured = store.select(self.singles.query)
             value, sd, source = single_fitness(measured, organism, self.policies)
             dataset = replace(
-                dataset, single_fitness=value, single_fitness_sd=sd, single_fitness_source=source,
+                dataset,
+                single_fitness=value,
+                single_fitness_sd=sd,
+                single_fitness_source=source,
                 policies=dict(dataset.policies) | {"single fitness": self.singles.about},
-            )  # fmt: skip
+            )
         noise = self.noise
         if callable(noise):
             other = None
@@ -220,10 +233,15 @@ def _from_files(readings: Sequence[ReadReport], query: Query, chosen: int) -> li
     return [
         StageReport("files", "read", files, rows, kept, dropped=dropped, noted=noted),
         StageReport(
-            "raw", "query", asked, kept, chosen,
-            dropped={UNCHOSEN: max(kept - chosen, 0)}, added={FURTHER: max(chosen - kept, 0)},
+            "raw",
+            "query",
+            asked,
+            kept,
+            chosen,
+            dropped={UNCHOSEN: max(kept - chosen, 0)},
+            added={FURTHER: max(chosen - kept, 0)},
         ),
-    ]  # fmt: skip
+    ]
 
 
 def single_fitness(

@@ -41,10 +41,13 @@ METABOLOME_2016 = "yeast-metabolome-mulleder2016"
 CELL_SIZE_2002 = "yeast-cellsize-jorgensen2002"
 
 CALL = PhenotypeDefinition(
-    name="call", unit="1 called, 0 background", min_order=2, strong=0.5,
+    name="call",
+    unit="1 called, 0 background",
+    min_order=2,
+    strong=0.5,
     description="whether the study called the combination an interaction: a pair by epsilon of either sign, "
     "a triple by negative tau",
-)  # fmt: skip
+)
 """The phenotype of calls."""
 _ONE_PHENOTYPE = (
     "pairs and triples are one phenotype, so that every model may learn of a triple from the pairs in it; "

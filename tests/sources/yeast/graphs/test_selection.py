@@ -14,9 +14,10 @@ from wildtype.sources.yeast.graphs.selection import FURTHER, read_graphs
 from wildtype.sources.yeast.graphs.string import PAIRS
 
 USUAL = ["physical", "regulatory", "regulatory_documented"]
-CHANNELS = [f"string_{c}" for c in (
-    "neighborhood", "fusion", "cooccurence", "coexpression", "experimental", "database",
-)]  # fmt: skip
+CHANNELS = [
+    f"string_{c}"
+    for c in ("neighborhood", "fusion", "cooccurence", "coexpression", "experimental", "database")
+]
 RAW_MATRIX = "DNABinding_AND_Expr_TF_act_OR_inh_RegulationMatrix_Documented_2020511.csv"
 RAW_PAIRS = "RegulationTwoColumnTable_Documented_2013927.tsv"
 
@@ -31,8 +32,7 @@ def test_genetic_interactions_are_never_there_unasked(raw, genes: GeneIndex) -> 
 
 
 @pytest.mark.parametrize(
-    ("removed", "source"),
-    [((IREFINDEX,), "BioGRID"), ((IREFINDEX, biogrid.PUBLISHER.files[0].name), "SGD")],
+    ("removed", "source"), [((IREFINDEX,), "BioGRID"), ((IREFINDEX, biogrid.PUBLISHER.files[0].name), "SGD")]
 )
 def test_another_publisher_takes_the_place_of_physical(
     raw, genes: GeneIndex, removed: tuple[str, ...], source: str

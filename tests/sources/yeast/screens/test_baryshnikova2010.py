@@ -82,12 +82,14 @@ def collected(folder: Path, genes: GeneIndex) -> tuple[Measurements, ReadReport]
 def facts(measurements: Measurements) -> list[tuple[object, ...]]:
     return sorted(
         (
-            record.replicate, record.value, -1.0 if np.isnan(record.se) else record.se,
+            record.replicate,
+            record.value,
+            -1.0 if np.isnan(record.se) else record.se,
             record.environment.temperature,
             *((p.gene, p.kind.name.lower(), p.allele) for p in record.genotype.perturbations),
         )
         for record in measurements.records()
-    )  # fmt: skip
+    )
 
 
 def test_the_workbook_in_the_published_layout(tmp_path: Path, screen_genes: GeneIndex) -> None:

@@ -86,8 +86,9 @@ def test_genotypes_of_every_order_in_every_drug(xga, transporters: GeneIndex) ->
     }
     assert rows["drug resistance", "MATa A3", "not stated, benomyl"] == (set(), 2.1)
     assert rows["drug resistance", "MATalpha B1", "not stated, tamoxifen"] == (
-        {"YOR153W", "YOL075C", "YGR281W"}, 3.0,
-    )  # fmt: skip
+        {"YOR153W", "YOL075C", "YGR281W"},
+        3.0,
+    )
     assert rows["drug resistance", "MATalpha B2", "not stated, tamoxifen"][0] == set(TRANSPORTERS)
     assert rows["growth", "MATa A2", "not stated"] == ({"YOR153W"}, 1.0)
     assert rows["growth", "MATalpha B1", "not stated, tamoxifen"][1] == 0.1
@@ -166,8 +167,11 @@ def test_real_files(mirror: Path, real_genes: GeneIndex) -> None:
     readings: list[ReadReport] = []
     found = read(mirror, real_genes, collect=readings.append)
     assert [(r.rows, r.kept) for r in readings] == [
-        (11_520, 7195), (4498 * 16, 4498 * 16), (2013 * 17, 2013 * 17), (2485 * 17, 2485 * 17),
-    ]  # fmt: skip
+        (11_520, 7195),
+        (4498 * 16, 4498 * 16),
+        (2013 * 17, 2013 * 17),
+        (2485 * 17, 2485 * 17),
+    ]
     resistance = found.take(found.phenotype == 0)
     per_strain = resistance.take(resistance.environment == 0)
     keys, counts = np.unique(per_strain.genotype_key, axis=0, return_counts=True)
@@ -181,9 +185,13 @@ def test_real_files(mirror: Path, real_genes: GeneIndex) -> None:
         environment.compounds[0].name: code for code, environment in enumerate(resistance.environments[:16])
     }
     for gene, drug, cost in [
-        ("PDR5", "tamoxifen", 0.94), ("PDR5", "miconazole", 0.74), ("PDR5", "ketoconazole", 0.60),
-        ("SNQ2", "bisantrene", 0.74), ("SNQ2", "benomyl", 0.29), ("YOR1", "beauvericin", 0.88),
-    ]:  # fmt: skip
+        ("PDR5", "tamoxifen", 0.94),
+        ("PDR5", "miconazole", 0.74),
+        ("PDR5", "ketoconazole", 0.60),
+        ("SNQ2", "bisantrene", 0.74),
+        ("SNQ2", "benomyl", 0.29),
+        ("YOR1", "beauvericin", 0.88),
+    ]:
         rows = resistance.take(resistance.environment == drugs[drug])
         lacks = np.zeros(len(rows), bool)
         lacks[rows.row[rows.gene == real_genes.find(gene)]] = True

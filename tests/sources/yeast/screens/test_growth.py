@@ -37,9 +37,11 @@ def test_ploidy_and_medium_come_from_the_headings(small, genes: GeneIndex) -> No
     found = READERS["deutschbauer2005"](small.path, genes, collect=readings.append)
     deletion, reduced = int(PerturbationKind.DELETION), int(PerturbationKind.REDUCED_EXPRESSION)
     assert rows(found) == {
-        ("YAL001C", reduced, "YPD", 0.9), ("YAL002W", reduced, "YPD", 1.01),
-        ("YAL002W", deletion, "YPD", 0.7), ("YAL002W", deletion, "minimal complete", 0.6),
-    }  # fmt: skip
+        ("YAL001C", reduced, "YPD", 0.9),
+        ("YAL002W", reduced, "YPD", 1.01),
+        ("YAL002W", deletion, "YPD", 0.7),
+        ("YAL002W", deletion, "minimal complete", 0.6),
+    }
     assert len({found.genotype(i).id for i in range(len(found))}) == 3
     (reading,) = readings
     assert (reading.rows, reading.kept) == (12, 4)

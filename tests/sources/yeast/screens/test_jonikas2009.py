@@ -30,10 +30,15 @@ def variables(names: list[str] = NAMES) -> dict[str, Any]:
     cells = np.empty((1, n), dtype=object)
     cells[0] = [np.array([name]) for name in names]
     return {
-        "DM_array_merged": value, "DM_Hill_merged": np.ones((n, n)), "DM_corr": np.ones((n, n)),
-        "num_measurements": np.full((n, n), 3, np.uint8), "qnames_out": cells, "anames_out": cells,
-        "qindex_out": np.ones((n, 2)), "aindex_out": np.ones((n, 2)),
-    }  # fmt: skip
+        "DM_array_merged": value,
+        "DM_Hill_merged": np.ones((n, n)),
+        "DM_corr": np.ones((n, n)),
+        "num_measurements": np.full((n, n), 3, np.uint8),
+        "qnames_out": cells,
+        "anames_out": cells,
+        "qindex_out": np.ones((n, 2)),
+        "aindex_out": np.ones((n, 2)),
+    }
 
 
 def write(folder: Path, content: dict[str, Any]) -> None:

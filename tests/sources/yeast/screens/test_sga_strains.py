@@ -36,9 +36,19 @@ def test_identifiers(text: str, orfs: tuple[str, ...], kind: str, short: str) ->
 
 @pytest.mark.parametrize(
     "text",
-    ["", "YAR002W", "YAR002W+YML107C", "+YML107C_tm1", "YAR002W+_tm1", "YAR002W_tm1+YML107C_tm1",
-     "YAR002W_tm", "YAR002W_xyz1", "YAR002W+YML107C+YDL227C_tm1", "YAR002W_tm1 "],
-)  # fmt: skip
+    [
+        "",
+        "YAR002W",
+        "YAR002W+YML107C",
+        "+YML107C_tm1",
+        "YAR002W+_tm1",
+        "YAR002W_tm1+YML107C_tm1",
+        "YAR002W_tm",
+        "YAR002W_xyz1",
+        "YAR002W+YML107C+YDL227C_tm1",
+        "YAR002W_tm1 ",
+    ],
+)
 def test_what_is_no_strain(text: str) -> None:
     assert parse_strain(text) is None
 

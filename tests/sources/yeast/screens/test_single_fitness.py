@@ -119,10 +119,12 @@ def test_measurements_keep_every_strain_and_temperature(small, genes: GeneIndex)
     assert len(records) == 17
     found = {
         (record.replicate, record.environment.temperature): (
-            record.value, record.sd, [(p.kind.name.lower(), p.allele) for p in record.genotype.perturbations],
+            record.value,
+            record.sd,
+            [(p.kind.name.lower(), p.allele) for p in record.genotype.perturbations],
         )
         for record in records
-    }  # fmt: skip
+    }
     # Query and array strain, and both temperatures, repeat one number: nothing is merged here.
     for strain in ("YAL002W_sn1", "YAL002W_dma1"):
         for degrees in (26, 30):

@@ -46,9 +46,15 @@ def test_a_suppressed_strain_has_a_perturbation_more(screen_genes: GeneIndex) ->
     study = Study(name="x", publication=Publication(citation="nobody"), organism="yeast")
     side, value = (strains, np.array([0, 1, 2, 0])), np.array([1.0, 0.7, 0.5, 0.9])
     parts = measured_apart(
-        study, screen_genes, FITNESS, sga_environment(26), [side], value,
-        np.array([True, True, True, False]), label="strain",
-    )  # fmt: skip
+        study,
+        screen_genes,
+        FITNESS,
+        sga_environment(26),
+        [side],
+        value,
+        np.array([True, True, True, False]),
+        label="strain",
+    )
     found = {
         record.replicate: [(p.gene, p.kind, p.allele) for p in record.genotype.perturbations]
         for part in parts

@@ -34,9 +34,11 @@ def older() -> GeneIndex:
     """A gene list that has the names of the experiments, CMS1 with its meaning of today."""
     standard = {"YAL001C": "TFC3", "YAL002W": "VPS8", "YLR003C": "CMS1"}
     return GeneIndex(
-        ["YAL001C", "YAL002W", "YAL004W", "YLR003C", "YHR127W"], standard,
-        {"YAL004W": ["DOUBLE"], "YHR127W": ["HSN1", "DOUBLE"]}, "yeast",
-    )  # fmt: skip
+        ["YAL001C", "YAL002W", "YAL004W", "YLR003C", "YHR127W"],
+        standard,
+        {"YAL004W": ["DOUBLE"], "YHR127W": ["HSN1", "DOUBLE"]},
+        "yeast",
+    )
 
 
 def test_every_expression_value_names_mutant_and_gene(small, older: GeneIndex) -> None:
@@ -56,9 +58,12 @@ def test_every_expression_value_names_mutant_and_gene(small, older: GeneIndex) -
     (reading,) = readings
     assert (reading.rows, reading.kept) == (9 * 4, 15)
     assert reading.dropped == {
-        "experiment that is no deletion": 4, "gene name that has changed its meaning": 4,
-        "unknown gene": 4, "ambiguous gene name": 4, "reporter of no known gene": 5,
-    }  # fmt: skip
+        "experiment that is no deletion": 4,
+        "gene name that has changed its meaning": 4,
+        "unknown gene": 4,
+        "ambiguous gene name": 4,
+        "reporter of no known gene": 5,
+    }
 
 
 def test_a_name_that_only_an_alias_knows_is_resolved_and_counted(small, older: GeneIndex) -> None:

@@ -24,9 +24,7 @@ MORPHOLOGY = (
 
 
 def values(found: Measurements) -> set[tuple[str, str, str, float]]:
-    return {
-        (r.genotype.perturbations[0].gene, r.trait, r.replicate, r.value) for r in found.records()
-    }  # fmt: skip
+    return {(r.genotype.perturbations[0].gene, r.trait, r.replicate, r.value) for r in found.records()}
 
 
 def test_every_trait_of_every_strain_is_read_and_the_others_are_counted(small, genes: GeneIndex) -> None:
@@ -34,9 +32,12 @@ def test_every_trait_of_every_strain_is_read_and_the_others_are_counted(small, g
     readings: list[ReadReport] = []
     found = READERS["vizeacoumar2010"](small.path, genes, collect=readings.append)
     assert values(found) == {
-        ("YAL001C", "cell area", "", 1.5), ("YAL002W", "cell area", "", 2.5), ("YAL002W", "buds", "", 3.5),
-        ("YAR042W", "buds", "YAR044W", 4.5), ("YAR042W", "cell area", "YAR042W", 5.5),
-    }  # fmt: skip
+        ("YAL001C", "cell area", "", 1.5),
+        ("YAL002W", "cell area", "", 2.5),
+        ("YAL002W", "buds", "", 3.5),
+        ("YAR042W", "buds", "YAR044W", 4.5),
+        ("YAR042W", "cell area", "YAR042W", 5.5),
+    }
     (reading,) = readings
     assert (reading.rows, reading.kept, reading.renamed) == (12, 5, 1)
     assert reading.dropped == {"unknown gene": 2, "ambiguous gene name": 2, "no value": 3}

@@ -72,9 +72,12 @@ def read_abundance(folder: str | Path, genes: GeneIndex) -> tuple[FeatureBlock, 
     positions, first, dropped = one_row_per_gene(matched, rows.path, ppm > 0)
     dropped |= count_reasons({"abundance 0": matched.found & (ppm == 0)})
     block = FeatureBlock(
-        "abundance", spread(np.log10(ppm[first])[:, None], positions, len(genes)), ("log10_ppm",),
-        source=f"PaxDb, {_dataset(rows)}", note="spectral counts: rare proteins are missing, not zero",
-    )  # fmt: skip
+        "abundance",
+        spread(np.log10(ppm[first])[:, None], positions, len(genes)),
+        ("log10_ppm",),
+        source=f"PaxDb, {_dataset(rows)}",
+        note="spectral counts: rare proteins are missing, not zero",
+    )
     return block, ReadReport(
         rows.path.name, block.name, len(rows), int(positions.size), dropped, int(matched.renamed[first].sum())
     )

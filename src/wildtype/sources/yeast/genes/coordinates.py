@@ -75,9 +75,15 @@ def read_gff_coordinates(folder: str | Path, genes: GeneIndex) -> tuple[Coordina
     path = ANNOTATED_GENOME.require(folder)
     spans = coding_spans(path)
     return _placed(
-        path, spans.names, chromosome_numbers(spans.sequence), spans.start, spans.end, spans.strand, genes,
+        path,
+        spans.names,
+        chromosome_numbers(spans.sequence),
+        spans.start,
+        spans.end,
+        spans.strand,
+        genes,
         "SGD annotated genome",
-    )  # fmt: skip
+    )
 
 
 def read_feature_coordinates(folder: str | Path, genes: GeneIndex) -> tuple[Coordinates, ReadReport]:
@@ -97,9 +103,16 @@ def read_feature_coordinates(folder: str | Path, genes: GeneIndex) -> tuple[Coor
     at = np.flatnonzero(orf)
     names = rows.text(SYSTEMATIC)
     return _placed(
-        rows.path, [names[i] for i in at], chromosome[at], ends[0][at], ends[1][at], sign[at], genes,
-        "SGD features", others=len(rows) - at.size,
-    )  # fmt: skip
+        rows.path,
+        [names[i] for i in at],
+        chromosome[at],
+        ends[0][at],
+        ends[1][at],
+        sign[at],
+        genes,
+        "SGD features",
+        others=len(rows) - at.size,
+    )
 
 
 def read_sga_coordinates(folder: str | Path, genes: GeneIndex) -> tuple[Coordinates, ReadReport]:
@@ -161,6 +174,10 @@ def _placed(
     if others:
         dropped["not an ORF"] = others
     return out, ReadReport(
-        path.name, "coordinates", len(names) + others, int(at.size), dropped,
+        path.name,
+        "coordinates",
+        len(names) + others,
+        int(at.size),
+        dropped,
         int(matched.renamed[first].sum()),
-    )  # fmt: skip
+    )

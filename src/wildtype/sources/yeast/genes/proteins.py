@@ -96,9 +96,13 @@ def read_proteins(folder: str | Path, genes: GeneIndex) -> tuple[Proteins, ReadR
     if not kept.any():
         raise SourceError(f"{path} has no sequence of a gene of the organism, expected thousands: {REMEDY}")
     return Proteins(tuple(out), source), ReadReport(
-        path.name, "proteins", len(records), int(kept.sum()), dict(sorted(dropped.items())),
+        path.name,
+        "proteins",
+        len(records),
+        int(kept.sum()),
+        dict(sorted(dropped.items())),
         int((kept & older).sum()),
-    )  # fmt: skip
+    )
 
 
 def _sequence(record: FastaRecord, path: Path) -> tuple[str, str]:

@@ -76,7 +76,11 @@ PUBLISHER = Publisher(
     ),
     licence="CC BY 4.0, not confirmed",
     files=(
-        FEATURE_TABLE, ANNOTATED_GENOME, CODING_SEQUENCES, PROTEIN_SEQUENCES, SYSTEMATIC_NAMES,
+        FEATURE_TABLE,
+        ANNOTATED_GENOME,
+        CODING_SEQUENCES,
+        PROTEIN_SEQUENCES,
+        SYSTEMATIC_NAMES,
         STANDARD_NAMES,
     ),
     published={"features of type gene in R64": 6_607},
@@ -87,7 +91,7 @@ PUBLISHER = Publisher(
         "an alias may belong to several genes; names of genes that left the reference (YAR037W, YCL006C and "
         "others of older studies) are unknown or aliases of the gene they were merged into",
     ),
-)  # fmt: skip
+)
 DELETION_PROJECT = Publisher(
     name="sgdp-essential",
     title="Saccharomyces Genome Deletion Project: essential ORFs, strain table of 2002-04-19",

@@ -170,6 +170,5 @@ def _from_mapping(path: Path, genes: GeneIndex) -> tuple[Accessions, ReadReport]
         }
     )
     return out, ReadReport(
-        path.name, "UniProt accessions", len(rows), int(kept.sum()), dropped,
-        int(matched.renamed[kept].sum()),
-    )  # fmt: skip
+        path.name, "UniProt accessions", len(rows), int(kept.sum()), dropped, int(matched.renamed[kept].sum())
+    )

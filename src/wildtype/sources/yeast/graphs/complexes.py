@@ -107,10 +107,16 @@ def read_complexes(folder: str | Path, genes: GeneIndex, uniprot: Accessions) ->
     counts = {reason: count for reason, count in sorted(dropped.items()) if count}
     lost = ", ".join(f"{count:,} {reason}" for reason, count in sorted(members.items())) or "none"
     relation = Relation.from_edges(
-        "same_complex", first, second, len(genes), weights, directed=False, source="Complex Portal",
+        "same_complex",
+        first,
+        second,
+        len(genes),
+        weights,
+        directed=False,
+        source="Complex Portal",
         note=f"weight 1 / (places - 1) of the smallest common complex; members without a gene: {lost}",
         dropped=counts,
-    )  # fmt: skip
+    )
     kept = len(rows) - sum(counts.values())
     return relation, ReadReport(path.name, relation.name, len(rows), kept, counts)
 

@@ -91,11 +91,7 @@ def present(folder: str | Path) -> bool:
 
 
 def read_annotations(
-    folder: str | Path,
-    genes: GeneIndex,
-    *,
-    namespace: str = PROCESS,
-    without: Collection[str] = WITHOUT,
+    folder: str | Path, genes: GeneIndex, *, namespace: str = PROCESS, without: Collection[str] = WITHOUT
 ) -> tuple[Annotations, ReadReport]:
     """Return the propagated annotations of one namespace.
 
@@ -167,11 +163,7 @@ def _genes(symbols: list[str], synonyms: list[str], genes: GeneIndex) -> GeneNam
 
 
 def _propagated(
-    path: Path,
-    ontology: Ontology,
-    gene: NDArray[np.int64],
-    term: NDArray[np.int64],
-    without: tuple[str, ...],
+    path: Path, ontology: Ontology, gene: NDArray[np.int64], term: NDArray[np.int64], without: tuple[str, ...]
 ) -> Annotations:
     found, row = np.unique(gene, return_inverse=True)
     direct = sparse.csr_array(

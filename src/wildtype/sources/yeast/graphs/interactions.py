@@ -60,11 +60,16 @@ class Interactions:
         first, second = (GeneNames(e.position[left], e.renamed[left]) for e in (self.first, self.second))
         kept, dropped, renamed = match_pairs(first, second)
         relation = Relation.from_edges(
-            name, first.position[kept], second.position[kept], len(genes), directed=False,
-            source=self.source, version=self.version,
+            name,
+            first.position[kept],
+            second.position[kept],
+            len(genes),
+            directed=False,
+            source=self.source,
+            version=self.version,
             note=LEAKS if kind == GENETIC else "a pair that several publications report is one edge",
             dropped=add_counts(count_reasons(masks), dropped),
-        )  # fmt: skip
+        )
         return relation, ReadReport(self.file, name, len(left), relation.edges, relation.dropped, renamed)
 
     def both(self, prefix: str, genes: GeneIndex) -> list[tuple[Relation, ReadReport]]:

@@ -47,11 +47,16 @@ def read_physical(folder: str | Path, genes: GeneIndex) -> tuple[Relation, ReadR
     first, second = match_genes(rows.text(0), genes), match_genes(rows.text(1), genes)
     kept, dropped, renamed = match_pairs(first, second)
     relation = Relation.from_edges(
-        "physical", first.position[kept], second.position[kept], len(genes), directed=False,
-        source="iRefIndex", version="with PubMed ids",
+        "physical",
+        first.position[kept],
+        second.position[kept],
+        len(genes),
+        directed=False,
+        source="iRefIndex",
+        version="with PubMed ids",
         note="a pair that several publications report is one edge; complexes are listed as pairs",
         dropped=dropped,
-    )  # fmt: skip
+    )
     return relation, ReadReport(
         rows.path.name, relation.name, len(rows), relation.edges, relation.dropped, renamed
     )

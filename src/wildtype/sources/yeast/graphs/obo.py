@@ -24,9 +24,12 @@ from wildtype.sources.text import REMEDY, read_text
 
 FILE = RemoteFile(
     "go-basic.obo",
-    ("https://current.geneontology.org/ontology/go-basic.obo", "https://purl.obolibrary.org/obo/go/go-basic.obo"),
+    (
+        "https://current.geneontology.org/ontology/go-basic.obo",
+        "https://purl.obolibrary.org/obo/go/go-basic.obo",
+    ),
     aliases=("go.obo",),
-)  # fmt: skip
+)
 PUBLISHER = Publisher(
     name="gene-ontology",
     title="Gene Ontology: terms and their relations",

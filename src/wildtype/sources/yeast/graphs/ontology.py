@@ -79,13 +79,16 @@ def read_go_process(folder: str | Path, genes: GeneIndex, count: int = 64) -> tu
     """
     found = read_go_table(folder, genes)
     block = annotation_block(
-        found.table, found.genes, len(genes), "go_process",
+        found.table,
+        found.genes,
+        len(genes),
+        "go_process",
         source="Gene Ontology biological process, 2014-08-19",
         note="evidence codes are lost: annotations inferred from genetic interactions known before August "
         "2014 may leak",
         count=count,
         what=found.file,
-    )  # fmt: skip
+    )
     return block, ReadReport(
         found.file, block.name, found.names, int(found.genes.size), found.dropped, found.renamed
     )

@@ -69,9 +69,14 @@ def _list(
         gated="" if url else f"take {path} of the repository {repository}",
     )
     publisher = Publisher(
-        relation.replace("_", "-"), title, publication, licence, (remote,), {"rows": rows},
+        relation.replace("_", "-"),
+        title,
+        publication,
+        licence,
+        (remote,),
+        {"rows": rows},
         (f"prepared by others: {place}", *((f"weight: {weight}",) if weight else ())),
-    )  # fmt: skip
+    )
     return PairList(relation, file, separator, bool(weight), publisher, f"weight: {weight}" if weight else "")
 
 
@@ -180,8 +185,14 @@ def read_pair_list(folder: str | Path, genes: GeneIndex, relation: str) -> tuple
     first, second = match_genes(rows.text(0), genes), match_genes(rows.text(1), genes)
     kept, dropped, renamed = match_pairs(first, second)
     out = Relation.from_edges(
-        relation, first.position[kept], second.position[kept], len(genes),
-        None if weights is None else weights[kept], directed=False,
-        source=item.publisher.title, note=item.note, dropped=dropped,
-    )  # fmt: skip
+        relation,
+        first.position[kept],
+        second.position[kept],
+        len(genes),
+        None if weights is None else weights[kept],
+        directed=False,
+        source=item.publisher.title,
+        note=item.note,
+        dropped=dropped,
+    )
     return out, ReadReport(path.name, relation, len(rows), out.edges, out.dropped, renamed)

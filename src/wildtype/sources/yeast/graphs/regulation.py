@@ -88,9 +88,14 @@ def read_regulatory(folder: str | Path, genes: GeneIndex) -> tuple[Relation, Rea
     rows = read_rows(PUBLISHER.files[0].require(folder), header=("SystematicName", ...))
     target, regulator = _ones(rows)
     return _relation(
-        "regulatory", (list(rows.header[1:]), regulator), (rows.text(0), target), genes,
-        version="2019-07-13", note=note, file=BOTH,
-    )  # fmt: skip
+        "regulatory",
+        (list(rows.header[1:]), regulator),
+        (rows.text(0), target),
+        genes,
+        version="2019-07-13",
+        note=note,
+        file=BOTH,
+    )
 
 
 def read_documented(folder: str | Path, genes: GeneIndex) -> tuple[Relation, ReadReport]:
@@ -108,16 +113,26 @@ def read_documented(folder: str | Path, genes: GeneIndex) -> tuple[Relation, Rea
         if raw := find_release(folder, RAW_PAIRS, ".tsv"):
             rows = read_rows(raw[0], separator=";", fields=2)
             return _relation(
-                name, (rows.text(0), None), (rows.text(1), None), genes,
-                version=raw[1], note=STAND_IN, file=raw[0].name,
-            )  # fmt: skip
+                name,
+                (rows.text(0), None),
+                (rows.text(1), None),
+                genes,
+                version=raw[1],
+                note=STAND_IN,
+                file=raw[0].name,
+            )
         if raw := find_release(folder, RAW_MATRIX, ".csv"):
             return read_regulation_matrix(raw[0], genes, name, version=raw[1], note=STAND_IN)
     rows = read_rows(PUBLISHER.files[1].require(folder), separator=",", fields=2)
     return _relation(
-        name, (rows.text(1), None), (rows.text(0), None), genes,
-        version="2020 export", note=STAND_IN, file=DOCUMENTED,
-    )  # fmt: skip
+        name,
+        (rows.text(1), None),
+        (rows.text(0), None),
+        genes,
+        version="2020 export",
+        note=STAND_IN,
+        file=DOCUMENTED,
+    )
 
 
 def read_regulation_matrix(
@@ -144,9 +159,14 @@ def read_regulation_matrix(
         )
     regulator, target = _ones(rows)
     return _relation(
-        name, (regulators, regulator), (list(rows.header[1:]), target), genes,
-        version=version, note=note, file=path.name,
-    )  # fmt: skip
+        name,
+        (regulators, regulator),
+        (list(rows.header[1:]), target),
+        genes,
+        version=version,
+        note=note,
+        file=path.name,
+    )
 
 
 def gene_of_protein(names: Iterable[str]) -> list[str]:
@@ -187,9 +207,16 @@ def _relation(
     regulator, target = _take(by_regulator, regulators[1]), _take(match_genes(targets[0], genes), targets[1])
     kept, dropped, renamed = match_pairs(regulator, target)
     relation = Relation.from_edges(
-        name, regulator.position[kept], target.position[kept], len(genes), directed=True,
-        source="YEASTRACT", version=version, note=note, dropped=dropped,
-    )  # fmt: skip
+        name,
+        regulator.position[kept],
+        target.position[kept],
+        len(genes),
+        directed=True,
+        source="YEASTRACT",
+        version=version,
+        note=note,
+        dropped=dropped,
+    )
     return relation, ReadReport(file, name, len(kept), relation.edges, relation.dropped, renamed)
 
 

@@ -76,9 +76,14 @@ def read_gold_standard(folder: str | Path, genes: GeneIndex) -> tuple[Relation, 
     _refuse(rows, ~np.isin(values, (-1, 0, 1)), "entries that are -1, 0 or 1")
     repressed = int((values < 0).sum())
     return _relation(
-        "regulatory_gold_standard", rows, regulators, values, genes, weighted=False,
+        "regulatory_gold_standard",
+        rows,
+        regulators,
+        values,
+        genes,
+        weighted=False,
         note=f"{repressed:,} of the edges repress; the sign is not kept",
-    )  # fmt: skip
+    )
 
 
 def read_motifs(folder: str | Path, genes: GeneIndex) -> tuple[Relation, ReadReport]:
@@ -94,10 +99,15 @@ def read_motifs(folder: str | Path, genes: GeneIndex) -> tuple[Relation, ReadRep
     rows, regulators, values = _matrix(MOTIFS.require(folder))
     negative = int((values < 0).sum())
     return _relation(
-        "regulatory_motifs", rows, regulators, values, genes, weighted=True,
+        "regulatory_motifs",
+        rows,
+        regulators,
+        values,
+        genes,
+        weighted=True,
         note=f"weight: motifs in the promoter, most of which are not bound; {negative:,} counts are negative "
         "in the file (repressors); the sign is not kept",
-    )  # fmt: skip
+    )
 
 
 def read_responses(folder: str | Path, genes: GeneIndex) -> tuple[Relation, ReadReport]:
@@ -117,11 +127,16 @@ def read_responses(folder: str | Path, genes: GeneIndex) -> tuple[Relation, Read
     if not some.all():
         dropped["score 0"] = int((~some).sum())
     relation = Relation.from_edges(
-        "regulatory_responses", regulator.position[kept], target.position[kept], len(genes),
-        score[some][kept], directed=True, source="saezlab/yeast_phospho",
+        "regulatory_responses",
+        regulator.position[kept],
+        target.position[kept],
+        len(genes),
+        score[some][kept],
+        directed=True,
+        source="saezlab/yeast_phospho",
         note="weight: absolute z-score of expression in the deletion; a measurement of deletions",
         dropped=dropped,
-    )  # fmt: skip
+    )
     return relation, ReadReport(
         rows.path.name, relation.name, len(rows), relation.edges, relation.dropped, renamed
     )
@@ -166,10 +181,16 @@ def _relation(
     target = _take(match_genes(rows.text(0)[1:], genes), at)
     kept, dropped, renamed = match_pairs(regulator, target)
     relation = Relation.from_edges(
-        name, regulator.position[kept], target.position[kept], len(genes),
-        np.abs(values[at, column][kept]) if weighted else None, directed=True, source="inferelator",
-        note=note, dropped=dropped,
-    )  # fmt: skip
+        name,
+        regulator.position[kept],
+        target.position[kept],
+        len(genes),
+        np.abs(values[at, column][kept]) if weighted else None,
+        directed=True,
+        source="inferelator",
+        note=note,
+        dropped=dropped,
+    )
     return relation, ReadReport(rows.path.name, name, len(kept), relation.edges, relation.dropped, renamed)
 
 

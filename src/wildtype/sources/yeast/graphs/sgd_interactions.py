@@ -28,10 +28,7 @@ PUBLISHER = Publisher(
     ),
     licence="CC BY 4.0, not confirmed",
     files=(FILE,),
-    notes=(
-        "12 columns without header; changes weekly, so that no checksum can be given",
-        LEAKS,
-    ),
+    notes=("12 columns without header; changes weekly, so that no checksum can be given", LEAKS),
 )
 BAIT, HIT, TYPE = 0, 2, 5
 FIELDS = 12
@@ -52,9 +49,14 @@ def read_sgd_interactions(folder: str | Path, genes: GeneIndex) -> list[tuple[Re
     kind = column.map(_kind, "U8")
     table.refuse(TYPE, kind == "", "a genetic or physical interaction")
     return Interactions(
-        table.path.name, "SGD", "curated", table.text(BAIT).match(genes), table.text(HIT).match(genes),
-        kind, {},
-    ).both("sgd", genes)  # fmt: skip
+        table.path.name,
+        "SGD",
+        "curated",
+        table.text(BAIT).match(genes),
+        table.text(HIT).match(genes),
+        kind,
+        {},
+    ).both("sgd", genes)
 
 
 def _kind(text: str) -> str:

@@ -70,10 +70,17 @@ PUBLISHER = Publisher(
     licence="CC BY 4.0 (v11.0 and later); v9.1 an academic Creative Commons licence, not confirmed",
     files=(*DETAILED.values(), *ALIASES.values()),
     published={
-        "9.1 neighborhood pairs": 45_610, "9.1 fusion pairs": 1_361, "9.1 cooccurence pairs": 2_664,
-        "9.1 coexpression pairs": 314_013, "9.1 experimental pairs": 219_995, "9.1 database pairs": 33_486,
-        "12.0 neighborhood pairs": 147_874, "12.0 fusion pairs": 11_810, "12.0 cooccurence pairs": 11_115,
-        "12.0 coexpression pairs": 1_002_538, "12.0 experimental pairs": 825_101,
+        "9.1 neighborhood pairs": 45_610,
+        "9.1 fusion pairs": 1_361,
+        "9.1 cooccurence pairs": 2_664,
+        "9.1 coexpression pairs": 314_013,
+        "9.1 experimental pairs": 219_995,
+        "9.1 database pairs": 33_486,
+        "12.0 neighborhood pairs": 147_874,
+        "12.0 fusion pairs": 11_810,
+        "12.0 cooccurence pairs": 11_115,
+        "12.0 coexpression pairs": 1_002_538,
+        "12.0 experimental pairs": 825_101,
         "12.0 database pairs": 73_818,
     },
     notes=(
@@ -82,7 +89,7 @@ PUBLISHER = Publisher(
         "the experimental, database and textmining channels may contain genetic interactions",
         "edge counts of v11.0 and v11.5 and checksums of all files are not confirmed",
     ),
-)  # fmt: skip
+)
 DERIVED = Publisher(
     name="string-derived",
     title="STRING v11.5 cut at combined score 900, and four channels of v9.1, as other studies prepared them",
@@ -174,10 +181,17 @@ def _relation(
     kept, dropped, renamed = match_pairs(first, second)
     none = {NO_EVIDENCE: int((~some).sum())} if not some.all() else {}
     relation = Relation.from_edges(
-        f"string_{channel}", first.position[kept], second.position[kept], len(genes), weights[some][kept],
-        directed=False, source="STRING", version=labels["version"], note=_note(channel, labels["cut"]),
+        f"string_{channel}",
+        first.position[kept],
+        second.position[kept],
+        len(genes),
+        weights[some][kept],
+        directed=False,
+        source="STRING",
+        version=labels["version"],
+        note=_note(channel, labels["cut"]),
         dropped=add_counts(none, dropped),
-    )  # fmt: skip
+    )
     return relation, ReadReport(
         labels["file"], relation.name, len(weights), relation.edges, relation.dropped, renamed
     )

@@ -86,10 +86,16 @@ def read_tflink(
     foreign = {FOREIGN: int((~own).sum())} if not own.all() else {}
     how = "UniProt accession, else name" if uniprot else "name"
     relation = Relation.from_edges(
-        "tflink", regulator.position[kept], target.position[kept], len(genes), directed=True,
-        source="TFLink", version="1.0", note=f"binding or expression evidence; genes found by {how}",
+        "tflink",
+        regulator.position[kept],
+        target.position[kept],
+        len(genes),
+        directed=True,
+        source="TFLink",
+        version="1.0",
+        note=f"binding or expression evidence; genes found by {how}",
         dropped=add_counts(foreign, dropped),
-    )  # fmt: skip
+    )
     return relation, ReadReport(path.name, relation.name, len(own), relation.edges, relation.dropped, renamed)
 
 

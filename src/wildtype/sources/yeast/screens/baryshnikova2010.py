@@ -104,9 +104,16 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
     at = np.flatnonzero(sieve.left)
     kind = strains.kind[at]
     measurements = Measurements.build(
-        study_of(PUBLISHER, [path]), genes=genes.names, gene=strains.gene[at], kind=kind,
-        allele=strains.allele[at], environments=(sga_environment(STANDARD), sga_environment(PERMISSIVE)),
-        environment=kind[:, 0] == PerturbationKind.TEMPERATURE_SENSITIVE, phenotypes=(FITNESS,),
-        value=value[at], se=se[at], replicate=[f"strain {names[i]}" for i in at.tolist()],
-    )  # fmt: skip
+        study_of(PUBLISHER, [path]),
+        genes=genes.names,
+        gene=strains.gene[at],
+        kind=kind,
+        allele=strains.allele[at],
+        environments=(sga_environment(STANDARD), sga_environment(PERMISSIVE)),
+        environment=kind[:, 0] == PerturbationKind.TEMPERATURE_SENSITIVE,
+        phenotypes=(FITNESS,),
+        value=value[at],
+        se=se[at],
+        replicate=[f"strain {names[i]}" for i in at.tolist()],
+    )
     return together([measurements], genes, [path])

@@ -120,9 +120,14 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
     crosses.drop_genes([query, array])
 
     def measure(
-        sides: list[Side], phenotype: PhenotypeDefinition, use: str, position: int, sieve: RowFilter,
-        label: str, p: NDArray[np.float64] | None = None,
-    ) -> None:  # fmt: skip
+        sides: list[Side],
+        phenotype: PhenotypeDefinition,
+        use: str,
+        position: int,
+        sieve: RowFilter,
+        label: str,
+        p: NDArray[np.float64] | None = None,
+    ) -> None:
         value, sd = columns.numbers(position), columns.numbers(position + 1)
         sieve.drop(NO_SCORE if phenotype is EPSILON else NO_FITNESS, np.isnan(value))
         if len(sides) == 1:

@@ -25,15 +25,7 @@ from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
 from wildtype.sources.columns import Columns, read_columns
 from wildtype.sources.publisher import Publisher, RemoteFile
-from wildtype.sources.text import (
-    REMEDY,
-    Collector,
-    add_counts,
-    count_reasons,
-    ignore,
-    match_genes,
-    read_rows,
-)
+from wildtype.sources.text import REMEDY, Collector, add_counts, count_reasons, ignore, match_genes, read_rows
 from wildtype.sources.yeast.genes.sgd import read_essential
 from wildtype.sources.yeast.names import SAME_GENE, match_pairs
 from wildtype.sources.yeast.screens.parts import RowFilter, study_of, together
@@ -69,9 +61,11 @@ _DCELL = "https://raw.githubusercontent.com/idekerlab/DCell/567054dcb81c391c9460
 def _dcell_file(name: str, term: str) -> RemoteFile:
     url = f"{_DCELL}/training/TrainData/{term.replace(':', '%3A')}_training_data_2016_0"
     return RemoteFile(
-        name.removesuffix(".gz"), (url,), aliases=(f"{term}_training_data_2016_0",),
+        name.removesuffix(".gz"),
+        (url,),
+        aliases=(f"{term}_training_data_2016_0",),
         gated=f"fetch it from {url} (compressed, {name}, it is read too)",
-    )  # fmt: skip
+    )
 
 
 ALL = tuple(archived(name) for name in TABLES)
@@ -183,9 +177,16 @@ def _measure_crosses(path: Path, genes: GeneIndex, study: Study, collect: Collec
         collect(sieve.reading(path.name, use, first))
         for degrees in np.unique(temperature):
             parts += measured_apart(
-                study, genes, phenotype, sga_environment(float(degrees)), sides, value,
-                sieve.left & (temperature == degrees), label="query", **given,
-            )  # fmt: skip
+                study,
+                genes,
+                phenotype,
+                sga_environment(float(degrees)),
+                sides,
+                value,
+                sieve.left & (temperature == degrees),
+                label="query",
+                **given,
+            )
     return parts
 
 
@@ -278,8 +279,13 @@ def read_dcell(folder: str | Path, genes: GeneIndex, *, collect: Collector = ign
         )
         parts.append(
             Measurements.build(
-                study, genes=genes.names, gene=file.gene, kind=kinds[file.gene], value=file.value,
-                environments=(sga_environment(),), phenotypes=(EPSILON,),
+                study,
+                genes=genes.names,
+                gene=file.gene,
+                kind=kinds[file.gene],
+                value=file.value,
+                environments=(sga_environment(),),
+                phenotypes=(EPSILON,),
             )
-        )  # fmt: skip
+        )
     return Measurements.concatenate(parts)

@@ -60,9 +60,11 @@ GROWTH = {
     ),
 }  # fmt: skip
 SHAPE = PhenotypeDefinition(
-    name="cell shape score", unit="score as published", level="trait",
+    name="cell shape score",
+    unit="score as published",
+    level="trait",
     description="whole numbers; 0 for most strains",
-)  # fmt: skip
+)
 
 
 def read(folder: str | Path, genes: GeneIndex, *, screen: Study, collect: Collector = ignore) -> Measurements:

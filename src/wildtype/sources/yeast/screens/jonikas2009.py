@@ -55,9 +55,11 @@ PUBLISHER = Publisher(
     ),
 )
 UPR = PhenotypeDefinition(
-    name="UPR reporter", unit="as in DM_array_merged, not stated", min_order=1,
+    name="UPR reporter",
+    unit="as in DM_array_merged, not stated",
+    min_order=1,
     description="fluorescence of a reporter of the unfolded-protein response; higher is more response",
-)  # fmt: skip
+)
 WILD_TYPE = "WT_DHIS3::KAN"
 _NAMES, _VALUES, _COUNTS = ("qnames_out", "anames_out"), "DM_array_merged", "num_measurements"
 _ALLELE = re.compile(r"(?P<gene>[A-Z]{3}\d+)-(?P<number>\d+)")
@@ -96,11 +98,16 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
     )
     perturbed = sides[mutant]
     return Measurements.build(
-        study_of(PUBLISHER, [path]), genes=genes.names, gene=matched.position[perturbed],
-        offsets=np.concatenate([[0], np.cumsum(mutant.sum(1))]), kind=kind[perturbed],
-        allele=allele[perturbed], phenotypes=(UPR,), value=value[sides[:, 0], sides[:, 1]],
+        study_of(PUBLISHER, [path]),
+        genes=genes.names,
+        gene=matched.position[perturbed],
+        offsets=np.concatenate([[0], np.cumsum(mutant.sum(1))]),
+        kind=kind[perturbed],
+        allele=allele[perturbed],
+        phenotypes=(UPR,),
+        value=value[sides[:, 0], sides[:, 1]],
         n=counts[sides[:, 0], sides[:, 1]],
-    )  # fmt: skip
+    )
 
 
 def _perturbations(

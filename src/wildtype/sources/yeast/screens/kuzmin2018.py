@@ -109,13 +109,15 @@ PUBLISHER = Publisher(
 SCORE_OF_CALL, SIGN_OF_CALL = (
     {
         mutant: PhenotypeDefinition(
-            name=f"{what} of significant {mutant} interaction", unit=unit, min_order=fewest,
+            name=f"{what} of significant {mutant} interaction",
+            unit=unit,
+            min_order=fewest,
             description="thresholded calls only: a combination that is not listed is not known to be zero",
         )
         for mutant, fewest in (("digenic", 2), ("trigenic", 3))
     }
     for what, unit in (("score", "fitness units"), ("sign", "-1 or 1"))
-)  # fmt: skip
+)
 """Phenotypes of the calls, by type of combined mutant."""
 STUDY_OF_CALLS = f"{PUBLISHER.name}-calls"
 """Under which the calls stand in a store, beside the scores of S1."""
@@ -183,9 +185,16 @@ def _read_significant(path: Path, genes: GeneIndex, collect: Collector) -> Measu
         collect(sieve.reading(path.name, phenotype.name, both))
         for code, name in enumerate(kind.names):
             parts += measured_apart(
-                study, genes, phenotype, ENVIRONMENT, sides, score, sieve.left & (kind.code == code),
-                label=f"{name} query".lstrip(), p=p,
-            )  # fmt: skip
+                study,
+                genes,
+                phenotype,
+                ENVIRONMENT,
+                sides,
+                score,
+                sieve.left & (kind.code == code),
+                label=f"{name} query".lstrip(),
+                p=p,
+            )
     return together(parts, genes, [path])
 
 
@@ -197,8 +206,9 @@ def _read_signs(path: Path, genes: GeneIndex, collect: Collector) -> Measurement
     strains = build_strains(
         [StrainId("", triple, "") for triple in orfs],
         [[split_allele(name, "") for name in triple] for triple in alleles],
-        genes, 3,
-    )  # fmt: skip
+        genes,
+        3,
+    )
     counts = np.stack([rows.numbers(position) for position in (7, 8)], axis=1)
     for column, position in enumerate((7, 8)):
         wrong = (counts[:, column] < 0) | (counts[:, column] % 1 != 0)
@@ -212,9 +222,15 @@ def _read_signs(path: Path, genes: GeneIndex, collect: Collector) -> Measurement
         collect(sieve.reading(path.name, SIGN_OF_CALL[mutant].name, first))
         for column, sign in ((0, 1.0), (1, -1.0)):
             parts += measured_apart(
-                study, genes, SIGN_OF_CALL[mutant], ENVIRONMENT, [side], np.full(len(rows), sign),
-                sieve.left & (counts[:, column] > 0), label="",
-            )  # fmt: skip
+                study,
+                genes,
+                SIGN_OF_CALL[mutant],
+                ENVIRONMENT,
+                [side],
+                np.full(len(rows), sign),
+                sieve.left & (counts[:, column] > 0),
+                label="",
+            )
     return together(parts, genes, [path])
 
 

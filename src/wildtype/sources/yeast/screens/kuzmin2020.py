@@ -172,8 +172,9 @@ def _read_queries(
         strains = build_strains(
             [_query(names[i], tuple(orf for orf, _ in mutations[i])) for i in mine.tolist()],
             [[split_allele(allele, "tm") for _, allele in mutations[i]] for i in mine.tolist()],
-            genes, k,
-        )  # fmt: skip
+            genes,
+            k,
+        )
         side = (strains, np.arange(mine.size))
         first = first_mutations([side])
         sieve = RowFilter(np.ones(mine.size, bool))

@@ -32,9 +32,13 @@ REPEATED = "the number of another row again"
 def study_of(publisher: Publisher, paths: Iterable[Path]) -> Study:
     """Return the study of a publisher, with the checksums of the files that were read."""
     return Study(
-        name=publisher.name, publication=publisher.publication, organism="yeast", licence=publisher.licence,
-        files={path.name: sha256_of_file(path) for path in paths}, notes=publisher.notes,
-    )  # fmt: skip
+        name=publisher.name,
+        publication=publisher.publication,
+        organism="yeast",
+        licence=publisher.licence,
+        files={path.name: sha256_of_file(path) for path in paths},
+        notes=publisher.notes,
+    )
 
 
 def require_copy(folder: str | Path, copies: Sequence[RemoteFile]) -> Path:
@@ -137,14 +141,18 @@ def measured(
     first, code = sides[0]
     replicates = np.array([f"{label} {strain.name}".strip() for strain in first.ids], dtype=object)
     return Measurements.build(
-        study, genes=genes.names,
+        study,
+        genes=genes.names,
         gene=np.concatenate([strains.gene[code[at]] for strains, code in sides], axis=1),
         kind=np.concatenate([strains.kind[code[at]] for strains, code in sides], axis=1),
         allele=np.concatenate([strains.allele[code[at]] for strains, code in sides], axis=1),
-        environments=(environment,), phenotypes=(phenotype,), value=value[at],
-        sd=np.nan if sd is None else sd[at], p=np.nan if p is None else p[at],
+        environments=(environment,),
+        phenotypes=(phenotype,),
+        value=value[at],
+        sd=np.nan if sd is None else sd[at],
+        p=np.nan if p is None else p[at],
         replicate=replicates[code[at]],
-    )  # fmt: skip
+    )
 
 
 def together(parts: Sequence[Measurements], genes: GeneIndex, files: Iterable[Path]) -> Measurements:

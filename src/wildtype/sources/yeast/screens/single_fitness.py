@@ -40,16 +40,21 @@ def archived(name: str, *aliases: str, gated: str = "") -> RemoteFile:
     """Return one file of the publisher's archive, which may also lie unpacked in its folder."""
     folders = dict.fromkeys((ARCHIVE, ARCHIVE.replace(":", "_"), ARCHIVE.replace(":", "")))
     return RemoteFile(
-        name, (_URL,), _SHA256, (*aliases, *(f"{folder}/{name}" for folder in folders)), f"{ARCHIVE}/{name}",
+        name,
+        (_URL,),
+        _SHA256,
+        (*aliases, *(f"{folder}/{name}" for folder in folders)),
+        f"{ARCHIVE}/{name}",
         gated,
-    )  # fmt: skip
+    )
 
 
 FITNESS = "costanzo2016_single_mutant_fitness.tsv.gz"
 STRAIN_TABLE = archived(
-    "strain_ids_and_single_mutant_fitness.xlsx", FITNESS.removesuffix(".gz"),
+    "strain_ids_and_single_mutant_fitness.xlsx",
+    FITNESS.removesuffix(".gz"),
     gated=f"take it out of the archive at {_URL} (or its first sheet as text, {FITNESS})",
-)  # fmt: skip
+)
 """The table as the publisher's workbook, or its first sheet as text."""
 FITNESS_SOURCE = "costanzo2016:fitness"
 MEDIUM = "SGA double-mutant selection medium"
@@ -185,9 +190,16 @@ def measure_strains(path: Path, genes: GeneIndex, study: Study, collect: Collect
         sieve.drop(NO_FITNESS, np.isnan(value))
         collect(sieve.reading(path.name, f"fitness at {temperature:g} °C", [(side[0].first, side[1])]))
         parts += measured_apart(
-            study, genes, FITNESS_PHENOTYPE, sga_environment(temperature), [side], value, sieve.left,
-            label="strain", sd=sd,
-        )  # fmt: skip
+            study,
+            genes,
+            FITNESS_PHENOTYPE,
+            sga_environment(temperature),
+            [side],
+            value,
+            sieve.left,
+            label="strain",
+            sd=sd,
+        )
     return parts
 
 

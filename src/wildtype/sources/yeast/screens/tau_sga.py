@@ -115,10 +115,7 @@ QUERY_TYPES = ("tm", "y")
 DELETION_TYPES = ("sn", "dma")
 LISTED = "the same cross as in the other file"
 """The 12-column output and the published layout list the same crosses."""
-SINGLE_STANDARDS = (
-    (SINGLES_26, Environment(temperature=26)),
-    (SINGLES_30, Environment(temperature=30)),
-)
+SINGLE_STANDARDS = ((SINGLES_26, Environment(temperature=26)), (SINGLES_30, Environment(temperature=30)))
 
 
 def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -> Measurements:
@@ -268,9 +265,17 @@ class _Reader:
             sieve.drop(NO_FITNESS, np.isnan(value))
             self.collect(sieve.reading(given.file, use, both))
             parts += measured_apart(
-                self.study, self.genes, phenotype, ENVIRONMENT, given.sides, value, sieve.left,
-                label="query", sd=sd, p=p,
-            )  # fmt: skip
+                self.study,
+                self.genes,
+                phenotype,
+                ENVIRONMENT,
+                given.sides,
+                value,
+                sieve.left,
+                label="query",
+                sd=sd,
+                p=p,
+            )
         return parts
 
     def sides(self, columns: Columns) -> list[Side]:
@@ -289,9 +294,13 @@ class _Reader:
         """Return the crosses of the published layout."""
         columns = read_columns(path, types=_RESCORED_TYPES, header=_RESCORED_HEADER)
         given = _Crosses(
-            path.name, self.sides(columns), score=columns.numbers(2), p=read_p_values(columns, 3),
-            fitness=columns.numbers(4), sd=read_sd(columns, 5),
-        )  # fmt: skip
+            path.name,
+            self.sides(columns),
+            score=columns.numbers(2),
+            p=read_p_values(columns, 3),
+            fitness=columns.numbers(4),
+            sd=read_sd(columns, 5),
+        )
         return given, self.crosses(given, np.zeros(len(columns), bool))
 
     def scored(self, path: Path, rescored: _Crosses, seen: Seen) -> list[Measurements]:
@@ -302,9 +311,13 @@ class _Reader:
         columns = read_columns(path, types=_SCORED_TYPES)
         observed, expected = columns.numbers(10), columns.numbers(9)
         given = _Crosses(
-            path.name, self.sides(columns), score=observed - expected, p=read_p_values(columns, 4),
-            fitness=observed, sd=read_sd(columns, 11),
-        )  # fmt: skip
+            path.name,
+            self.sides(columns),
+            score=observed - expected,
+            p=read_p_values(columns, 4),
+            fitness=observed,
+            sd=read_sd(columns, 11),
+        )
         known = set(rescored.names())
         parts = self.crosses(given, np.array([name in known for name in given.names()]))
         every = np.ones(len(columns), bool)

@@ -123,11 +123,18 @@ def read_crosses(columns: Columns, genes: GeneIndex) -> Crosses:
         )
     query, array = read_strains(columns, genes)
     return Crosses(
-        columns.path, query, array, trigenic=read_mutant_types(columns),
-        raw=columns.numbers(5), adjusted=columns.numbers(6), p=read_p_values(columns, 7),
-        query_fitness=columns.numbers(8), array_fitness=columns.numbers(9),
-        fitness=columns.numbers(10), sd=read_sd(columns, 11),
-    )  # fmt: skip
+        columns.path,
+        query,
+        array,
+        trigenic=read_mutant_types(columns),
+        raw=columns.numbers(5),
+        adjusted=columns.numbers(6),
+        p=read_p_values(columns, 7),
+        query_fitness=columns.numbers(8),
+        array_fitness=columns.numbers(9),
+        fitness=columns.numbers(10),
+        sd=read_sd(columns, 11),
+    )
 
 
 def read_mutant_types(columns: Columns) -> Flags:
@@ -198,10 +205,11 @@ def build_strains(
         Strains.build(
             [replace(strain, orfs=(strain.orfs[i],)) for strain, i in zip(strains, at, strict=True)],
             [[(suppressor, name)] for name in names],
-            genes, 1,
+            genes,
+            1,
         ),
         np.array([bool(name) for name in names], bool),
-    )  # fmt: skip
+    )
 
 
 def measurements(

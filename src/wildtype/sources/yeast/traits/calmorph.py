@@ -56,9 +56,11 @@ PUBLISHER = Publisher(
     ),
 )
 PHENOTYPE = PhenotypeDefinition(
-    name="CalMorph", unit="as in SCMD, by trait", level="trait",
+    name="CalMorph",
+    unit="as in SCMD, by trait",
+    level="trait",
     description="mean or coefficient of variation over the cells of a class; the trait is SCMD's name of it",
-)  # fmt: skip
+)
 
 
 def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -> Measurements:

@@ -52,9 +52,11 @@ PUBLISHER = Publisher(
     ),
 )
 PHENOTYPE = PhenotypeDefinition(
-    name="mRNA", unit="log2(mutant / wild type)", level="gene",
+    name="mRNA",
+    unit="log2(mutant / wild type)",
+    level="gene",
     description="expression of the gene that the trait names; p is limma's, adjusted by Benjamini-Hochberg",
-)  # fmt: skip
+)
 KEYS = ("reporterId", "systematicName", "geneSymbol")
 TRIPLE = ("M", "A", "p_value")
 CHANGED_NAMES = ("CMS1", "LUG1")
@@ -102,10 +104,13 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
         CHANGED: np.isin(deleted, CHANGED_NAMES),
     }
     value, reading = sift(
-        path, "measurements", value,
-        rows=reasons | without_gene(matched, wild_type), columns={REPORTER: ~measured.found},
+        path,
+        "measurements",
+        value,
+        rows=reasons | without_gene(matched, wild_type),
+        columns={REPORTER: ~measured.found},
         renamed=matched.renamed,
-    )  # fmt: skip
+    )
     collect(reading)
     strain = Strain("wild type")
     again = told_apart(measured.position, [reporters[row] for row in range(len(reporters))])

@@ -119,17 +119,31 @@ def measure(
     doses = np.array([c.strain.dose for c in columns], np.float64)
     unknown = np.full(len(row), np.nan)
     return Measurements(
-        studies=(study,), genes=genes.names, alleles=alleles, environments=environments,
-        phenotypes=phenotypes, traits=traits, references=references,
+        studies=(study,),
+        genes=genes.names,
+        alleles=alleles,
+        environments=environments,
+        phenotypes=phenotypes,
+        traits=traits,
+        references=references,
         replicates=tuple(" / ".join(filter(None, (a, b))) for a in row_names for b in column_names),
-        gene=mutants.gene[perturbed], kind=kinds[of_column], allele=allele[of_column],
-        dose=doses[of_column], offsets=offsets,
-        study=np.zeros(len(row), np.int64), environment=environment[column], phenotype=phenotype[column],
-        trait=trait[column], value=value[row, column],
-        sd=unknown, se=unknown.copy() if se is None else se[row, column],
-        p=unknown.copy() if p is None else p[row, column], n=np.zeros(len(row), np.int64),
-        replicate=row_name[row] * len(column_names) + column_name[column], reference=reference[column],
-    )  # fmt: skip
+        gene=mutants.gene[perturbed],
+        kind=kinds[of_column],
+        allele=allele[of_column],
+        dose=doses[of_column],
+        offsets=offsets,
+        study=np.zeros(len(row), np.int64),
+        environment=environment[column],
+        phenotype=phenotype[column],
+        trait=trait[column],
+        value=value[row, column],
+        sd=unknown,
+        se=unknown.copy() if se is None else se[row, column],
+        p=unknown.copy() if p is None else p[row, column],
+        n=np.zeros(len(row), np.int64),
+        replicate=row_name[row] * len(column_names) + column_name[column],
+        reference=reference[column],
+    )
 
 
 def _distinct(records: Sequence[R]) -> tuple[tuple[R, ...], Ints]:
@@ -150,10 +164,7 @@ def readable(path: Path, texts: Iterable[str]) -> None:
 def without_gene(names: GeneNames, wild_type: Flags | None = None) -> dict[str, Flags]:
     """Return which rows [m] name no gene, by reason; rows of wild types need none."""
     unknown = names.position == -1
-    return {
-        UNKNOWN: unknown if wild_type is None else unknown & ~wild_type,
-        AMBIGUOUS: names.position == -2,
-    }
+    return {UNKNOWN: unknown if wild_type is None else unknown & ~wild_type, AMBIGUOUS: names.position == -2}
 
 
 def sift(
