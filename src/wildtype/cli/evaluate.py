@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from wildtype.cli.output import Json, console, print_json
+from wildtype.cli.output import Json, Plugins, console, print_json
 
 
 def command(
@@ -34,6 +34,7 @@ def command(
     agreement: Annotated[
         bool, typer.Option("--agreement", help="Print how far several runs agree on test rows they share.")
     ] = False,
+    plugin: Plugins = None,
     json: Json = False,
 ) -> None:
     """Print the comparison of one run, or mean and SD over several runs of the same data and split.

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from wildtype.cli.output import Json, console, notes, print_json
+from wildtype.cli.output import Json, Plugins, console, notes, print_json
 from wildtype.cli.slurm import DryRun, Prefix, PresetFile, Slurm, submitted
+from wildtype.models.registry import MODELS
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 Settings = Annotated[
@@ -31,6 +32,7 @@ def run(
     reference: Annotated[bool, typer.Option("--reference", help="The model as its users had it.")] = False,
     folder: Folder = "",
     html: Html = "",
+    plugin: Plugins = None,
     json: Json = False,
     slurm: Slurm = False,
     preset: PresetFile = "",
@@ -68,6 +70,7 @@ def step(
     steps: Annotated[int, typer.Option(help="Timed steps, after five that warm up.")] = 50,
     folder: Folder = "",
     html: Html = "",
+    plugin: Plugins = None,
     json: Json = False,
     slurm: Slurm = False,
     preset: PresetFile = "",
@@ -123,6 +126,7 @@ def trace(
     python_lines: Annotated[
         bool, typer.Option("--python-lines", help="Time the lines of the data pipeline instead.")
     ] = False,
+    plugin: Plugins = None,
     json: Json = False,
     slurm: Slurm = False,
     preset: PresetFile = "",
@@ -150,12 +154,11 @@ def trace(
 @app.command()
 def pipelines(
     settings: Settings = None,
-    models: Annotated[
-        str, typer.Option(help="Models, with commas.")
-    ] = "cell_transformer,dango,difference_gnn",
+    models: Annotated[str, typer.Option(help="Models, with commas.")] = ",".join(MODELS),
     batches: Annotated[int, typer.Option(help="Timed steps of each model.")] = 20,
     seconds: Annotated[float, typer.Option(help="Time limit of each pipeline.")] = 1.0,
     reference: Annotated[bool, typer.Option(help="Also as its users had it, with torch_geometric.")] = True,
+    plugin: Plugins = None,
     json: Json = False,
     slurm: Slurm = False,
     preset: PresetFile = "",
@@ -190,6 +193,7 @@ def scaling(
     factors: Annotated[str, typer.Option(help="Multiples of each size, with commas.")] = "1,2,4,8",
     repeats: int = 3,
     memory: Annotated[bool, typer.Option(help="Also measure peak memory.")] = False,
+    plugin: Plugins = None,
     json: Json = False,
     slurm: Slurm = False,
     preset: PresetFile = "",
@@ -232,6 +236,7 @@ def scaling(
 @app.command()
 def estimate(
     settings: Settings = None,
+    plugin: Plugins = None,
     json: Json = False,
     slurm: Slurm = False,
     preset: PresetFile = "",

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from wildtype.cli.output import Json, console, notes, print_json
+from wildtype.cli.output import Json, Plugins, console, notes, print_json
 
 
 def command(
@@ -16,6 +16,7 @@ def command(
         Path | None, typer.Option(help="Where the new run goes; by default one that is removed again.")
     ] = None,
     tolerance: Annotated[float, typer.Option(help="By which headline metrics may differ.")] = 0.01,
+    plugin: Plugins = None,
     json: Json = False,
 ) -> None:
     """Train a run again from its settings, and say what came out differently.

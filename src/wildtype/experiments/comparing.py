@@ -32,6 +32,7 @@ def compare(
 
     def options(i: int) -> dict[str, Any]:
         return {
+            "baselines": [name for name in shown(predicted, i) if name != config.model.name],
             "split": data.split.name,
             "seconds": shown(seconds, i),
             "peak_mib": shown(peak, i),
@@ -92,6 +93,7 @@ def compare_profiles_of(
             {config.model.name: model, "mean": np.broadcast_to(mean, model.shape)},
             data.scaler,
             p.name,
+            baselines=["mean"],
             split=data.split.name,
             seconds={config.model.name: seconds[config.model.name]},
             replicates=config.run.replicates,
@@ -114,6 +116,7 @@ def compare_across(
             data.dataset,
             data.split.test,
             predicted,
+            baselines=[name for name in predicted if name != config.model.name],
             split=data.split.name,
             seconds=seconds,
             peak_mib=peak,

@@ -8,10 +8,15 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from wildtype.datasets.closed_forms import CLOSED_FORMS
 from wildtype.errors import CheckpointError, ConfigError, OutputError, reason_of, shown
 from wildtype.experiments.estimate import FILE as ESTIMATE
 from wildtype.experiments.settings.schema import TrainConfig
+from wildtype.experiments.settings.stored import read_record
 from wildtype.files import finite, write_json
+from wildtype.models.baselines import BASELINES
+from wildtype.models.registry import MODELS
+from wildtype.plugins import recorded
 from wildtype.profiling.record import FILE
 from wildtype.training.snapshots import FOLDER as SNAPSHOTS
 
@@ -84,8 +89,18 @@ def going_on(config: TrainConfig, folder: Path) -> TrainConfig:
     return replace(config, run=own)
 
 
+def recorded_plugins(config: TrainConfig) -> list[dict[str, str]]:
+    """Return what ``settings.json`` records of the plug-ins behind a run's model and baselines."""
+    baselines = BASELINES if config.baselines == ["all"] else config.baselines
+    used = [(BASELINES, name) for name in baselines if name not in CLOSED_FORMS]
+    return recorded((MODELS, config.model.name), *used)
+
+
 def claim(config: TrainConfig, fingerprint: str) -> Path:
-    """Make the run folder, or find it again to resume; raises when it is taken."""
+    """Make the run folder, or find it again to resume; raises when it is taken.
+
+    A run is resumed with the plug-ins that it began with.
+    """
     wanted = config.run.folder
     if wanted:
         folder = Path(wanted)
@@ -99,6 +114,7 @@ def claim(config: TrainConfig, fingerprint: str) -> Path:
     if config.run.resume:
         if not (folder / MARK).is_file():
             raise CheckpointError(f"there is no run to resume in {str(folder)!r}: check run.folder")
+        read_record(folder / MARK)
         sweep(folder)
         return folder
     if folder.exists() and not folder.is_dir():
@@ -115,7 +131,10 @@ def claim(config: TrainConfig, fingerprint: str) -> Path:
             )
         clear(folder)
         sweep(folder)
-    write_json(folder / MARK, {"fingerprint": fingerprint, "settings": settings_of(config)})
+    write_json(
+        folder / MARK,
+        {"fingerprint": fingerprint, "plugins": recorded_plugins(config), "settings": settings_of(config)},
+    )
     return folder
 
 

@@ -308,7 +308,7 @@ def state_bytes(model: Model) -> tuple[int, int]:
 
 def data_bytes(organism: OrganismTensors, known: ReferenceMeasurements) -> int:
     """Return what a checkpoint holds besides weights: the organism as a model sees it, the known mutants."""
-    from wildtype.models.organism_storage import to_tensors
+    from wildtype.models.organism_tensors import to_tensors
     from wildtype.mutants.storage import COLUMNS, OPTIONAL
 
     tensors, _ = to_tensors(organism.without_priors())

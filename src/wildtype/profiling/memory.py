@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any, Self
 
+from wildtype.plugins import plugin_paths
+
 STATUS = Path("/proc/self/status")
 CLEAR = Path("/proc/self/clear_refs")
 
@@ -68,11 +70,11 @@ def peak_in_fresh_process(module: str, *arguments: Any) -> float:
         If the process fails.
     """
     code = (
-        f"import json, sys; from {module} import peak_above_import; "
-        "print(peak_above_import(*json.loads(sys.argv[1])))"
+        f"import json, sys; from wildtype.plugins import load_plugins; load_plugins(sys.argv[2:]); "
+        f"from {module} import peak_above_import; print(peak_above_import(*json.loads(sys.argv[1])))"
     )
     result = subprocess.run(
-        [sys.executable, "-c", code, json.dumps(arguments)],
+        [sys.executable, "-c", code, json.dumps(arguments), *plugin_paths()],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         capture_output=True,
         text=True,

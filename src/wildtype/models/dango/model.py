@@ -49,7 +49,8 @@ class Dango(Model):
     """
 
     needs = ("relations",)
-    check = staticmethod(check)
+    # The head compares a gene among its partners with the gene alone: one gene has no partner.
+    least_perturbed = 2
 
     def __init__(
         self,
@@ -78,6 +79,11 @@ class Dango(Model):
             config.width, config.heads, layers=config.layers_head, outputs=phenotypes, dropout=config.dropout
         )
         self.set_epoch(0)
+
+    @classmethod
+    def named_relations(cls, config: DangoConfig) -> list[str]:
+        """Return the relations that these settings name, each once."""
+        return list(dict.fromkeys([*config.relations, *config.zeros]))
 
     def set_epoch(self, epoch: int) -> None:
         """Take note that an epoch (from 0) begins: the schedule sets the weights of the losses."""

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import get_ident
+from typing import Self
 
 import torch
 from torch import Tensor, nn
@@ -29,7 +30,7 @@ from wildtype.models.difference_gnn.gradients import scalars
 from wildtype.models.difference_gnn.heads import Gate, GlobalHead, LocalHead
 from wildtype.models.difference_gnn.layers import AttentionalPooling, Preprocessor, RelationLayer, initialise
 from wildtype.models.difference_gnn.metabolism import MetabolicNetwork, MetabolicPass, Wiring
-from wildtype.models.interface import Model, OrganismTensors, Prediction, WildType
+from wildtype.models.interface import Model, ModelInputs, OrganismTensors, Prediction, WildType
 from wildtype.mutants.batch import MutantBatch
 from wildtype.nn.ragged import segment_ids, take_rows
 from wildtype.nn.sparse import SparseOperator
@@ -105,7 +106,7 @@ class DifferenceGNN(Model):
         check(config)
         self.config = config
         self.relations = chosen_relations(config, tuple(relations))
-        self.needs = ("relations", "metabolism") if config.metabolism else ("relations",)
+        self.needs = self.needed(config)
         self.encode_per_epoch = config.wild_type == "epoch"
         self.genes = genes
         self.phenotypes = phenotypes
@@ -128,6 +129,27 @@ class DifferenceGNN(Model):
         self.register_buffer("removes", removes, persistent=False)
         initialise(self)
         nn.init.normal_(self.table, std=0.02)
+
+    @classmethod
+    def needed(cls, config: DifferenceGNNConfig) -> tuple[str, ...]:
+        """Return what a model of these settings needs of the organism."""
+        return ("relations", "metabolism") if config.metabolism else ("relations",)
+
+    @classmethod
+    def named_relations(cls, config: DifferenceGNNConfig) -> list[str]:
+        """Return the relations that these settings name."""
+        return config.relations
+
+    @classmethod
+    def build(cls, config: DifferenceGNNConfig, inputs: ModelInputs) -> Self:
+        """Return a model with initial weights drawn from torch's stream, its metabolism counted."""
+        if config.metabolism:
+            config = replace(
+                config,
+                reactions=config.reactions or inputs.reactions,
+                metabolites=config.metabolites or inputs.metabolites,
+            )
+        return super().build(config, inputs)
 
     def encode(self, organism: OrganismTensors, stream: torch.Generator | None = None) -> DifferenceWildType:
         """Encode the wild type; nothing is drawn from ``stream``.
