@@ -21,7 +21,7 @@ from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.setup import build, loaders
 from wildtype.files import write_json
 from wildtype.models.interface import Output
-from wildtype.models.registry import reference_form
+from wildtype.models.registry import reference_implementation
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.cell_graph import CellGraph
 from wildtype.mutants.loader import Batches
@@ -67,7 +67,7 @@ def profile_run(
     modes
         Which.
     reference
-        Run the model as its users had it; see `reference_form`.
+        Run the model as its users had it; see `reference_implementation`.
     folder
         Where the profiles go, one file per mode, and ``profile.json``, that of the last; nothing is kept
         otherwise.
@@ -306,7 +306,7 @@ def _steps(
 ) -> dict[str, Any]:
     model, tensors = build(config, data, config.seed)
     if reference:
-        model = reference_form(model)
+        model = reference_implementation(model)
     warm_up = 5
     per_epoch = -(-data.mutants("train") // config.training.batch_size)
     training = replace(

@@ -48,6 +48,7 @@ def model_card(checkpoint: TrainedModel, format_version: int) -> str:
     """
     known, genes, origin = checkpoint.known, checkpoint.genes, checkpoint.origin
     config, metrics = checkpoint.model.config, checkpoint.metrics
+    plugins = recorded((MODELS, config.name))
     dataset, sha256 = origin.get("dataset", "–"), str(origin.get("dataset_sha256", "–"))[:12]
     evidence, members = class_of(checkpoint.model).evidence_line(config), len(members_of(checkpoint.model))
     used = [i for i, name in enumerate(known.phenotypes) if name in checkpoint.names]
@@ -109,7 +110,7 @@ def model_card(checkpoint: TrainedModel, format_version: int) -> str:
             ("", ""),
             [
                 ("checkpoint format", format_version),
-                *(("plug-in", f"{p['file']} (sha256 {p['sha256'][:12]})") for p in recorded((MODELS, config.name))),
+                *(("plug-in", f"{p['file']} (sha256 {p['sha256'][:12]})") for p in plugins),
                 ("wildtype", metadata.version("wildtype")),
                 ("torch", torch.__version__),
                 ("numpy", np.__version__),

@@ -46,7 +46,7 @@ class ModelDescription:
         Refuses settings that do not fit each other; raises ``ConfigError`` naming the setting and the remedy.
     training : mapping of str to object
         Training settings that suit it, where they differ from the defaults.
-    reference_form : callable or None
+    reference_implementation : callable or None
         Returns, for a model of this kind, one in torch_geometric that computes the same with its weights.
     """
 
@@ -54,7 +54,7 @@ class ModelDescription:
     model: Callable[[], type[Model]]
     check: Callable[[Any], None] = _nothing
     training: Mapping[str, Any] = field(default_factory=dict)
-    reference_form: Callable[[Any], Model] | None = None
+    reference_implementation: Callable[[Any], Model] | None = None
 
     @property
     def name(self) -> str:
@@ -182,7 +182,7 @@ def make_model(
     return model.build(config, inputs)
 
 
-def reference_form(model: Model) -> Model:
+def reference_implementation(model: Model) -> Model:
     """Return a model that computes what this one does as its authors wrote it, on the same weights.
 
     Raises
@@ -192,9 +192,9 @@ def reference_form(model: Model) -> Model:
     """
     from wildtype.organism.pyg import require_pyg
 
-    make = MODELS.find(model.config.name).reference_form
+    make = MODELS.find(model.config.name).reference_implementation
     if make is None:
-        able = [name for name in MODELS if MODELS.find(name).reference_form is not None]
+        able = [name for name in MODELS if MODELS.find(name).reference_implementation is not None]
         raise ConfigError(
             f"model={model.config.name} has no reference implementation in torch_geometric: profile "
             f"model={' or '.join(able)}"

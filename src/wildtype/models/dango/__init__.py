@@ -20,12 +20,14 @@ def _model() -> type[Dango]:
     return Dango
 
 
-def _reference_form(model: Dango) -> Model:
+def _reference_implementation(model: Dango) -> Model:
     from wildtype.models.dango.reference import DenseTargets
 
     return DenseTargets(model)
 
 
 MODELS.register(
-    "dango", ModelDescription(DangoConfig, _model, check, reference_form=_reference_form), __name__
+    "dango",
+    ModelDescription(DangoConfig, _model, check, reference_implementation=_reference_implementation),
+    __name__,
 )

@@ -19,7 +19,7 @@ from torch.nn import functional as F
 from wildtype.models.dango.model import Dango
 from wildtype.models.dango.networks import GeneNetwork, GraphSage
 from wildtype.models.interface import OrganismTensors, Prediction, WildType
-from wildtype.models.reference_form import ReferenceForm
+from wildtype.models.reference_implementation import ReferenceImplementation
 from wildtype.mutants.batch import MutantBatch
 from wildtype.nn.hyper_sagnn import PartnerAttention
 from wildtype.nn.ragged import segment_ids, segment_mean
@@ -155,7 +155,7 @@ class ReferenceDango(nn.Module):
         return torch.where(partner.any(1, keepdim=True), change, 0.0)
 
 
-class DenseTargets(ReferenceForm):
+class DenseTargets(ReferenceImplementation):
     """DANGO with n × n targets of every relation made in every step, and every step run forward twice."""
 
     def __init__(self, inner: Dango) -> None:

@@ -18,7 +18,7 @@ def _model() -> type[DifferenceGNN]:
     return DifferenceGNN
 
 
-def _reference_form(model: DifferenceGNN) -> Model:
+def _reference_implementation(model: DifferenceGNN) -> Model:
     from wildtype.models.difference_gnn.reference import ReplicatedEdges
 
     return ReplicatedEdges(model)
@@ -26,6 +26,6 @@ def _reference_form(model: DifferenceGNN) -> Model:
 
 MODELS.register(
     "difference_gnn",
-    ModelDescription(DifferenceGNNConfig, _model, check, reference_form=_reference_form),
+    ModelDescription(DifferenceGNNConfig, _model, check, reference_implementation=_reference_implementation),
     __name__,
 )

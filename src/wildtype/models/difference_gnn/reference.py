@@ -21,7 +21,7 @@ from torch_geometric.nn.aggr import AttentionalAggregation
 from wildtype.models.difference_gnn.layers import AttentionalPooling, RelationGIN
 from wildtype.models.difference_gnn.model import DifferenceGNN
 from wildtype.models.interface import OrganismTensors, Prediction, WildType
-from wildtype.models.reference_form import ReferenceForm
+from wildtype.models.reference_implementation import ReferenceImplementation
 from wildtype.mutants.batch import MutantBatch
 from wildtype.nn.relation_aggregation import (
     AttentionAggregation,
@@ -194,7 +194,7 @@ def _sets(mutants: MutantBatch) -> list[Tensor]:
     return [mutants.gene[a:b] for a, b in pairwise(mutants.offsets.tolist())]
 
 
-class ReplicatedEdges(ReferenceForm):
+class ReplicatedEdges(ReferenceImplementation):
     """`ReferenceDifferenceGNN` behind the interface of a model."""
 
     def __init__(self, inner: DifferenceGNN) -> None:

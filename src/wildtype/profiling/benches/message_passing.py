@@ -2,13 +2,14 @@
 
 Legend: n nodes · e edges of all relations · b mutants per step · d width.
 
-Timed is one layer, forward and backward: per relation a GIN, summed over relations; gradients of states and
-weights; every mutant lacks two or three nodes. The MLP of a GIN costs the same in every formulation, so that
-ratios fall as it grows: of one linear map by default.
+Timed is one layer of the difference GNN, forward and backward: per relation a GIN, summed over relations;
+gradients of states and weights; every mutant lacks two or three nodes. The MLP of a GIN costs the same in
+every formulation, so that ratios fall as it grows: of one linear map by default.
 
-* shared: one adjacency per relation, and masks of nodes (`MaskedRelationalGIN`);
-* first: the same for states that all mutants share, as in the first layer of a model
-(`MaskedGIN.first`): a row is computed again only where a mutant differs from the wild type;
+* shared: one adjacency per relation, and masks of nodes (`RelationLayer`); one mutant per thread, its
+gradients taken right after its states, as in training;
+* first: the same for states that all mutants share, as in the first layer of the model (`changed_rows`): a
+row is computed again only where a mutant differs from the wild type;
 * replicated: with torch_geometric, the edge list repeated for every mutant, messages gathered along edges,
 multiplied by a mask of edges and added up at their targets. The masks are made beforehand, untimed;
 * product, MLP: the two parts of "shared".
@@ -28,7 +29,7 @@ from wildtype.profiling.machine import machine
 if TYPE_CHECKING:
     import torch
 
-    from wildtype.nn.masked_layers import MaskedGIN
+    from wildtype.models.difference_gnn.layers import RelationLayer
     from wildtype.nn.sparse import SparseOperator
 
 REPLICATED = 8  # mutants of one replicated batch at most: messages along its edges fill the memory
@@ -76,18 +77,18 @@ def bench_masked_gin(
         batch_size=batch_size,
         seed=seed,
     )
-    layers, operators, x_bnd, keep_nb = _setup(problem)
+    layer, operators, x_bnd, keep_nb = _setup(problem)
     few = min(REPLICATED, batch_size)
     upstream = torch.randn(x_bnd.shape, generator=torch.Generator().manual_seed(seed))
     kinds: dict[str, tuple[int, Step]] = {
-        "shared": (batch_size, _shared(layers, operators, x_bnd, keep_nb, upstream)),
-        "first": (batch_size, _first(layers, operators, x_bnd[0], keep_nb, upstream)),
+        "shared": (batch_size, _shared(layer, operators, x_bnd, keep_nb, upstream)),
+        "first": (batch_size, _first(layer, operators, x_bnd[0], keep_nb, upstream)),
         "product": (batch_size, _products(operators, x_bnd, keep_nb, upstream)),
-        "MLP": (batch_size, _perceptrons(layers, x_bnd, upstream)),
+        "MLP": (batch_size, _perceptrons(layer, x_bnd, upstream)),
     }
     if reference:
         kinds["replicated"] = (
-            few, _replicated(layers, operators, x_bnd[:few], keep_nb[:, :few], upstream[:few])
+            few, _replicated(layer, operators, x_bnd[:few], keep_nb[:, :few], upstream[:few])
         )  # fmt: skip
     seconds: dict[str, list[float]] = {name: [] for name in kinds}
     for repeat in range(repeats + 1):
@@ -109,13 +110,13 @@ def bench_masked_gin(
         }
         masks, grads = keep_nb[:, :few], upstream[:few]
         alike = x_bnd[:1].expand(few, -1, -1)
-        plain = _replicated(layers, operators, alike, masks, grads)()
+        plain = _replicated(layer, operators, alike, masks, grads)()
         plain[1] = plain[1].sum(0)
         report["difference"] = {
             "shared": _difference(
-                _shared(layers, operators, x_bnd[:few], masks, grads)(), kinds["replicated"][1]()
+                _shared(layer, operators, x_bnd[:few], masks, grads)(), kinds["replicated"][1]()
             ),
-            "first": _difference(_first(layers, operators, x_bnd[0], masks, grads)(), plain),
+            "first": _difference(_first(layer, operators, x_bnd[0], masks, grads)(), plain),
         }
     return report
 
@@ -123,13 +124,11 @@ def bench_masked_gin(
 Step = Callable[[], "list[torch.Tensor]"]  # the output [b, n, d], and gradients of states and weights
 
 
-def _setup(
-    problem: dict[str, int],
-) -> tuple[list[MaskedGIN], list[SparseOperator], torch.Tensor, torch.Tensor]:
+def _setup(problem: dict[str, int]) -> tuple[RelationLayer, list[SparseOperator], torch.Tensor, torch.Tensor]:
     import torch
-    from torch import nn
 
-    from wildtype.nn.masked_layers import MaskedGIN
+    from wildtype.models.difference_gnn.config import DifferenceGNNConfig
+    from wildtype.models.difference_gnn.layers import RelationLayer
     from wildtype.nn.sparse import SparseOperator
     from wildtype.seeds import derive, generator
 
@@ -140,15 +139,12 @@ def _setup(
     for _ in range(problem["relations"]):
         source, target = distinct_pairs(draw, n, problem["edges"] // problem["relations"])
         operators.append(SparseOperator.from_edges(torch.from_numpy(source), torch.from_numpy(target), n))
-    depth = problem["mlp_layers"]
-    layers = []
-    for _ in operators:
-        maps = [nn.Sequential(nn.Linear(d, d), nn.ReLU()) for _ in range(depth - 1)]
-        layers.append(MaskedGIN(nn.Sequential(*maps, nn.Linear(d, d))))
+    config = DifferenceGNNConfig(width=d, gin_layers=problem["mlp_layers"], aggregation_norm=False)
+    layer = RelationLayer(config, len(operators))
     keep = torch.ones(n, mutants, dtype=torch.bool)
     for mutant in range(mutants):
         keep[torch.from_numpy(draw.choice(n, 2 + mutant % 2, replace=False)), mutant] = False
-    return layers, operators, torch.randn(mutants, n, d), keep
+    return layer, operators, torch.randn(mutants, n, d), keep
 
 
 def _gradients(out: torch.Tensor, upstream: torch.Tensor, of: list[torch.Tensor]) -> list[torch.Tensor]:
@@ -157,31 +153,44 @@ def _gradients(out: torch.Tensor, upstream: torch.Tensor, of: list[torch.Tensor]
     return [out.detach(), *torch.autograd.grad(out, of, upstream)]
 
 
-def _weights(layers: list[MaskedGIN]) -> list[torch.Tensor]:
-    return [weight for layer in layers for weight in layer.parameters()]
-
-
 def _shared(
-    layers: list[MaskedGIN],
+    layer: RelationLayer,
     operators: list[SparseOperator],
     x_bnd: torch.Tensor,
     keep: torch.Tensor,
     upstream: torch.Tensor,
 ) -> Step:
-    from wildtype.nn.masked_layers import MaskedRelationalGIN
+    from collections import defaultdict
+    from threading import get_ident
 
-    layer = MaskedRelationalGIN(layers)
+    import torch
+
+    from wildtype.models.difference_gnn.fused import Buffers
+    from wildtype.nn.threads import each
+
+    weights, lacking = list(layer.parameters()), ~keep.T.unsqueeze(-1)
+    out, of_x = torch.empty_like(x_bnd), torch.empty_like(x_bnd)
+    buffers: dict[int, Buffers] = defaultdict(Buffers)
 
     def step() -> list[torch.Tensor]:
-        x = x_bnd.detach().requires_grad_()
-        total = layer(operators, x.transpose(0, 1), keep)
-        return _gradients(total.transpose(0, 1), upstream, [x, *_weights(layers)])
+        grads: list[list[torch.Tensor]] = [[] for _ in x_bnd]
+
+        def one(b: int) -> None:
+            with torch.enable_grad(), buffers[get_ident()]:
+                x = x_bnd[b].detach().requires_grad_()
+                states = layer(x.masked_fill(lacking[b], 0.0)[None], operators)[0].masked_fill(
+                    lacking[b], 0.0
+                )
+                out[b], of_x[b], *grads[b] = _gradients(states, upstream[b], [x, *weights])
+
+        each(len(x_bnd), one)
+        return [out, of_x, *(torch.stack(of_weight).sum(0) for of_weight in zip(*grads, strict=True))]
 
     return step
 
 
 def _first(
-    layers: list[MaskedGIN],
+    layer: RelationLayer,
     operators: list[SparseOperator],
     x_nd: torch.Tensor,
     keep: torch.Tensor,
@@ -189,7 +198,7 @@ def _first(
 ) -> Step:
     import torch
 
-    from wildtype.nn.message_passing import MutantRows
+    from wildtype.models.difference_gnn.first_layer import changed_rows, encode_first_layer
 
     lacking = ~keep.T
     gene = lacking.nonzero()[:, 1].contiguous()
@@ -197,9 +206,11 @@ def _first(
 
     def step() -> list[torch.Tensor]:
         x = x_nd.detach().requires_grad_()
-        parts = [layer.first(op, x, gene, offsets) for layer, op in zip(layers, operators, strict=True)]
-        total = MutantRows.total(parts).stack()
-        return _gradients(total.transpose(0, 1), upstream, [x, *_weights(layers)])
+        first = encode_first_layer(layer, x, operators)
+        changed = changed_rows(layer, first, operators, gene, offsets)
+        rows = first.output.repeat(len(lacking), 1).index_copy(0, changed.keys, changed.states)
+        states = rows.view(*lacking.shape, -1).masked_fill(lacking[..., None], 0.0)
+        return _gradients(states, upstream, [x, *layer.parameters()])
 
     return step
 
@@ -221,20 +232,20 @@ def _products(
     return step
 
 
-def _perceptrons(layers: list[MaskedGIN], x_bnd: torch.Tensor, upstream: torch.Tensor) -> Step:
+def _perceptrons(layer: RelationLayer, x_bnd: torch.Tensor, upstream: torch.Tensor) -> Step:
     import torch
 
     def step() -> list[torch.Tensor]:
         x = x_bnd.detach().requires_grad_()
-        for layer in layers:
-            torch.autograd.grad(layer.mlp(x), [x, *layer.mlp.parameters()], upstream)
+        for gin in layer.gins:
+            torch.autograd.grad(gin(x, x), [x, *gin.parameters()], upstream)
         return []
 
     return step
 
 
 def _replicated(
-    layers: list[MaskedGIN],
+    layer: RelationLayer,
     operators: list[SparseOperator],
     x_bnd: torch.Tensor,
     keep: torch.Tensor,
@@ -264,11 +275,9 @@ def _replicated(
 
     def step() -> list[torch.Tensor]:
         x = x_bnd.reshape(-1, width).detach().requires_grad_()
-        total = torch.zeros_like(x)
-        for layer, (edges, mask) in zip(layers, graphs, strict=True):
-            total = total + layer.mlp((1 + layer.eps) * x + sums(x, edges, mask))
-        total = total * kept.unsqueeze(-1)
-        flat = _gradients(total, upstream.reshape(-1, width), [x, *_weights(layers)])
+        states = [gin(x, sums(x, *graph)) for gin, graph in zip(layer.gins, graphs, strict=True)]
+        total = layer.aggregate(states) * kept.unsqueeze(-1)
+        flat = _gradients(total, upstream.reshape(-1, width), [x, *layer.parameters()])
         return [result.reshape(x_bnd.shape) for result in flat[:2]] + flat[2:]
 
     return step

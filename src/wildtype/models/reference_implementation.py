@@ -11,7 +11,7 @@ from wildtype.models.interface import Model, OrganismTensors, Prediction, WildTy
 from wildtype.mutants.batch import MutantBatch
 
 
-class ReferenceForm(Model):
+class ReferenceImplementation(Model):
     """A model around another, whose settings and steps it has."""
 
     def __init__(self, inner: Model) -> None:
