@@ -45,6 +45,7 @@ __all__ = [
     "OrganismTensors",
     "Output",
     "Prediction",
+    "ReferenceImplementation",
     "RunRows",
     "WildType",
     "check_needs",
@@ -342,6 +343,31 @@ class Model(nn.Module, ABC):
     def expert_weights(cls, experts: Sequence[str], mutants: MutantBatch, phenotypes: int) -> Tensor | None:
         """Return how much each expert counts for each mutant [m, b]; None where all count alike."""
         return None
+
+
+class ReferenceImplementation(Model):
+    """A model as its authors first wrote it, around the fast model whose weights it shares.
+
+    It must compute the same; only the order of the work differs, which `wildtype profile --reference` shows.
+    """
+
+    def __init__(self, inner: Model) -> None:
+        super().__init__()
+        self.config, self.needs, self.relations = inner.config, inner.needs, inner.relations
+        self.inner = inner
+
+    def encode(self, organism: OrganismTensors, stream: torch.Generator | None = None) -> WildType:
+        """As the inner model."""
+        return self.inner.encode(organism, stream)
+
+    def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
+        """As the inner model."""
+        found: Prediction = self.inner(wild_type, mutants)
+        return found
+
+    def set_epoch(self, epoch: int) -> None:
+        """As the inner model."""
+        self.inner.set_epoch(epoch)
 
 
 def organism_tensors(

@@ -4,8 +4,14 @@ import pytest
 
 from tests.models.dango.examples import NAMES
 from wildtype.errors import ConfigError
-from wildtype.models.dango.config import DangoConfig, check, chosen_relations, published_zeros
-from wildtype.models.dango.schedule import SCHEDULES, reconstruction_share
+from wildtype.models.dango.config import (
+    SCHEDULES,
+    DangoConfig,
+    check,
+    chosen_relations,
+    published_zeros,
+    reconstruction_share,
+)
 
 
 @pytest.mark.parametrize(

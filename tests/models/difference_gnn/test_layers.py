@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from wildtype.errors import ShapeError
 from wildtype.models.difference_gnn.config import DifferenceGNNConfig
-from wildtype.models.difference_gnn.first_layer import changed_rows, encode_first_layer
-from wildtype.models.difference_gnn.layers import RelationLayer
+from wildtype.models.difference_gnn.layers import RelationLayer, changed_rows, encode_first_layer
 from wildtype.nn.sparse import SparseOperator
 
 F64 = torch.float64

@@ -16,10 +16,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from wildtype.models.dango.model import Dango
-from wildtype.models.dango.networks import GeneNetwork, GraphSage
-from wildtype.models.interface import OrganismTensors, Prediction, WildType
-from wildtype.models.reference_implementation import ReferenceImplementation
+from wildtype.models.dango.model import Dango, GeneNetwork, GraphSage
+from wildtype.models.interface import OrganismTensors, Prediction, ReferenceImplementation, WildType
 from wildtype.mutants.batch import MutantBatch
 from wildtype.nn.hyper_sagnn import PartnerAttention
 from wildtype.nn.ragged import segment_ids, segment_mean

@@ -3,7 +3,7 @@
 Legend: b mutants · n genes · R relations · d width · p phenotypes · T mutants of a tile.
 
 Deleting genes removes rows and columns of every adjacency, so all mutants share the wild type's. The first
-layer is computed where it differs (`first_layer`), later layers in full for every mutant, states [T, n, d]
+layer is computed where it differs (`changed_rows`), later layers in full for every mutant, states [T, n, d]
 of a tile at a time. With `metabolism`, reactions and metabolites pass layers of their own beside the genes'.
 Deleted genes hold zero after every layer: they send nothing, biases cannot revive them, and pooling leaves
 them out. That the systems this model comes from let a deleted gene keep a state of its own makes no
@@ -24,11 +24,20 @@ from torch.utils.checkpoint import checkpoint
 
 from wildtype.errors import ConfigError, ShapeError
 from wildtype.models.difference_gnn.config import DifferenceGNNConfig, check, chosen_relations, removed_kinds
-from wildtype.models.difference_gnn.first_layer import FirstLayer, changed_rows, encode_first_layer
 from wildtype.models.difference_gnn.fused import Buffers
 from wildtype.models.difference_gnn.gradients import scalars
-from wildtype.models.difference_gnn.heads import Gate, GlobalHead, LocalHead
-from wildtype.models.difference_gnn.layers import AttentionalPooling, Preprocessor, RelationLayer, initialise
+from wildtype.models.difference_gnn.layers import (
+    AttentionalPooling,
+    FirstLayer,
+    Gate,
+    GlobalHead,
+    LocalHead,
+    Preprocessor,
+    RelationLayer,
+    changed_rows,
+    encode_first_layer,
+    initialise,
+)
 from wildtype.models.difference_gnn.metabolism import MetabolicNetwork, MetabolicPass, Wiring
 from wildtype.models.interface import Model, ModelInputs, OrganismTensors, Prediction, WildType
 from wildtype.mutants.batch import MutantBatch

@@ -20,8 +20,7 @@ from torch_geometric.nn.aggr import AttentionalAggregation
 
 from wildtype.models.difference_gnn.layers import AttentionalPooling, RelationGIN
 from wildtype.models.difference_gnn.model import DifferenceGNN
-from wildtype.models.interface import OrganismTensors, Prediction, WildType
-from wildtype.models.reference_implementation import ReferenceImplementation
+from wildtype.models.interface import OrganismTensors, Prediction, ReferenceImplementation, WildType
 from wildtype.mutants.batch import MutantBatch
 from wildtype.nn.relation_aggregation import (
     AttentionAggregation,

@@ -198,7 +198,7 @@ def _first(
 ) -> Step:
     import torch
 
-    from wildtype.models.difference_gnn.first_layer import changed_rows, encode_first_layer
+    from wildtype.models.difference_gnn.layers import changed_rows, encode_first_layer
 
     lacking = ~keep.T
     gene = lacking.nonzero()[:, 1].contiguous()
