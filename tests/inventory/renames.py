@@ -8,8 +8,8 @@
     "commands": {"bench*": {"removed": "…"}}                                 gone, and why
 
 A key that ends in ``*`` stands for all entries that begin so, and its name ends in ``*`` too; an exact key
-goes before it, and a longer one before a shorter. What follows from another section needs no entry: options of a
-renamed command, parameters of a renamed function, settings in presets, values of a renamed setting.
+goes before it, and a longer one before a shorter. What follows from another section needs no entry: options
+of a renamed command, parameters of a renamed function, settings in presets, values of a renamed setting.
 """
 
 from __future__ import annotations
