@@ -64,8 +64,13 @@ def test_rooms_and_benchmarks(tmp_path: Path) -> None:
     assert said["total"]["code"] == 501
     lines = table(rooms).splitlines()
     assert [line.split()[0] for line in lines] == [
-        "room", "(root)", "nn", "src/wildtype", "benchmarks", "src/wildtype/nn/deep/long.py:",
-    ]  # fmt: skip
+        "room",
+        "(root)",
+        "nn",
+        "src/wildtype",
+        "benchmarks",
+        "src/wildtype/nn/deep/long.py:",
+    ]
 
 
 def test_the_command_prints_every_room_of_the_package() -> None:
