@@ -40,8 +40,10 @@ class Browser:
         ]  # fmt: skip
         self._process = subprocess.Popen(
             [sys.executable, "-c", TO_3_AND_4, *map(str, theirs), *words],
-            pass_fds=theirs, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            pass_fds=theirs,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         for fd in (theirs_in, theirs_out, *theirs):
             os.close(fd)
         self._in, self._out, self._rest, self._count = ours_in, ours_out, b"", 0
@@ -112,8 +114,13 @@ class Browser:
     def window(self, width: int, height: int, *, dark: bool = False) -> None:
         """Give the page a size in pixels, and light or dark colours."""
         mobile = width < 600
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
-                  mobile=mobile)  # fmt: skip
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=mobile,
+        )
         colours = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[colours])
 
@@ -126,8 +133,13 @@ class Browser:
 
     def ask(self, expression: str) -> Any:
         """Return the value of an expression in the page."""
-        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True,
-                           allowUnsafeEvalBlockedByCSP=False)  # fmt: skip
+        answer = self.call(
+            "Runtime.evaluate",
+            expression=expression,
+            returnByValue=True,
+            awaitPromise=True,
+            allowUnsafeEvalBlockedByCSP=False,
+        )
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 

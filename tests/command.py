@@ -13,7 +13,7 @@ from wildtype.cli.main import main
 
 
 @dataclass
-class Said:
+class CommandResult:
     """What a command printed, and how it ended."""
 
     returncode: int
@@ -21,7 +21,7 @@ class Said:
     stderr: str
 
 
-def wildtype(*words: str, stdin: str | None = None) -> Said:
+def wildtype(*words: str, stdin: str | None = None) -> CommandResult:
     """Run ``wildtype WORDS``."""
     out, err, code = io.StringIO(), io.StringIO(), 0
     with (
@@ -35,10 +35,10 @@ def wildtype(*words: str, stdin: str | None = None) -> Said:
             main()
         except SystemExit as stop:
             code = int(stop.code or 0)
-    return Said(code, out.getvalue(), err.getvalue())
+    return CommandResult(code, out.getvalue(), err.getvalue())
 
 
-def assert_one_sentence(said: Said, *needles: str) -> None:
+def assert_one_sentence(said: CommandResult, *needles: str) -> None:
     """Check that a command failed with one sentence that holds ``needles``."""
     assert said.returncode == 1, said.stderr
     lines = [line for line in said.stderr.splitlines() if line.strip()]

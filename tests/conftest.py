@@ -34,8 +34,8 @@ def mirror() -> Path:
 def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of a finished run on the tiny dataset, with two baselines."""
     from tests.tiny import tiny_dataset
-    from wildtype.config.compose import compose
-    from wildtype.runs.run import train
+    from wildtype.experiments.run import train
+    from wildtype.experiments.settings.compose import compose
 
     folder = tmp_path_factory.mktemp("runs") / "tiny"
     words = ["model.width=16", "model.heads=4", "model.layers=1", "model.head.heads=2", "training.epochs=3",

@@ -14,17 +14,17 @@ ARROWS: dict[str, set[str]] = {
     "nn": set(),
     "organism": set(),
     "mutants": {"organism"},
-    "phenotypes": {"organism", "mutants"},
-    "sources": {"organism", "mutants", "phenotypes"},
-    "models": {"nn", "organism", "mutants"},
-    "training": {"models", "phenotypes"},
-    "evaluation": {"phenotypes", "models"},
+    "datasets": {"organism", "mutants"},
+    "evidence": {"organism", "mutants"},
+    "sources": {"organism", "mutants", "datasets"},
+    "models": {"nn", "organism", "mutants", "evidence"},
+    "training": {"models", "datasets"},
+    "evaluation": {"datasets", "models"},
     "inference": {"models", "evaluation"},
     "profiling": {"training", "models", "inference"},  # benches measure what users run
     "report": {"evaluation", "inference", "profiling"},
-    "config": {"models", "training"},  # the settings' dataclasses, which stand beside what they set
-    "runs": {"report", "sources", "config"},
-    "cli": {"runs"},
+    "experiments": {"report", "sources"},
+    "cli": {"experiments"},
 }
 SHARED = {"errors", "files", "phases", "seeds", "tables"}
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from wildtype.datasets import Dataset, Phenotype
+from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.mutants import Kind, MutantTable
-from wildtype.mutants.evidence.similarity import GeneSimilarity
 from wildtype.organism import (
     Coordinates,
     FeatureBlock,
@@ -17,7 +18,6 @@ from wildtype.organism import (
     Organism,
     Relation,
 )
-from wildtype.phenotypes import Dataset, Phenotype
 
 
 def tiny_organism(n: int = 24, seed: int = 0) -> Organism:

@@ -34,11 +34,22 @@ import yaml
 # imports change: the names on the left are what the rest of this file uses.
 import wildtype
 from wildtype.cli.main import app as APP  # the whole command tree, benches as its group `bench`
-from wildtype.config.compose import SETTINGS as PRESETS  # the folder of all preset files
-from wildtype.config.schema import TrainConfig
+from wildtype.datasets import Dataset
+from wildtype.datasets.closed_forms import CLOSED_FORMS
+from wildtype.datasets.dataset import FORMS
+from wildtype.datasets.draws import MAKERS as SPLITS
+from wildtype.datasets.plans import ALIASES as SPLIT_ALIASES
+from wildtype.datasets.plans import BY as SCREEN_BY
 from wildtype.errors import WildtypeError
 from wildtype.evaluation.metrics import METRICS
 from wildtype.evaluation.retrieval import METRICS as RETRIEVAL_METRICS
+from wildtype.evidence.out_of_fold import REGIMES
+from wildtype.experiments.profile import PARTS as PHASES
+from wildtype.experiments.report import PLOTS
+from wildtype.experiments.settings.compose import SETTINGS as PRESETS  # the folder of all preset files
+from wildtype.experiments.settings.schema import TrainConfig
+from wildtype.experiments.slurm_presets import Preset as SlurmPreset
+from wildtype.experiments.stored import Run
 from wildtype.inference.explaining.explain import SECTIONS as EXPLANATIONS
 from wildtype.inference.predictor import Predictor
 from wildtype.models.baselines import BASELINES
@@ -48,7 +59,6 @@ from wildtype.models.dango.schedule import SCHEDULES
 from wildtype.models.difference_gnn.config import ACTIVATIONS, AGGREGATIONS, COMBINATIONS
 from wildtype.models.registry import MODELS, config_class
 from wildtype.mutants import Kind
-from wildtype.mutants.evidence.out_of_fold import REGIMES
 from wildtype.mutants.representations.fast import NAMES as REPRESENTATIONS
 from wildtype.nn.attention import attention_with_lse
 from wildtype.nn.graph_prior import graph_prior_kl
@@ -56,26 +66,16 @@ from wildtype.nn.message_passing import shared_propagate
 from wildtype.nn.perturbation_head import perturbation_attention
 from wildtype.nn.sparse import SparseOperator
 from wildtype.organism import Organism
-from wildtype.phenotypes import Dataset
-from wildtype.phenotypes.closed_forms import CLOSED_FORMS
-from wildtype.phenotypes.dataset import FORMS
-from wildtype.phenotypes.draws import MAKERS as SPLITS
-from wildtype.phenotypes.plans import ALIASES as SPLIT_ALIASES
-from wildtype.phenotypes.plans import BY as SCREEN_BY
 from wildtype.profiling.scaling import AXES
 from wildtype.report import serving as SERVING  # the package of the local page: its code names the routes
 from wildtype.report.run_sections import SECTIONS
 from wildtype.report.serving.server import FILES as PAGE_FILES
-from wildtype.runs.presets import Preset as SlurmPreset
-from wildtype.runs.profile import PARTS as PHASES
-from wildtype.runs.report import PLOTS
-from wildtype.runs.stored import Run
 from wildtype.sources.catalogue import DATASETS, IN_SILICO, ORGANISMS
-from wildtype.sources.own.vocabulary import KINDS as TABLE_KINDS
-from wildtype.sources.own.vocabulary import MARKS as TABLE_MARKS
-from wildtype.sources.own.vocabulary import PHENOTYPES as TABLE_PHENOTYPES
-from wildtype.sources.own.vocabulary import Columns as TableColumns
 from wildtype.sources.publishers import publishers
+from wildtype.sources.user_tables.vocabulary import KINDS as TABLE_KINDS
+from wildtype.sources.user_tables.vocabulary import MARKS as TABLE_MARKS
+from wildtype.sources.user_tables.vocabulary import PHENOTYPES as TABLE_PHENOTYPES
+from wildtype.sources.user_tables.vocabulary import Columns as TableColumns
 from wildtype.sources.yeast.datasets import RECIPES
 from wildtype.sources.yeast.survey import _readers as publishers_readers  # (group, name, function) of each
 from wildtype.sources.yeast.traits.production import RECIPES as TABLE_RECIPES

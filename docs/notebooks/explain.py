@@ -8,8 +8,8 @@
 
 # %%
 import wildtype as wt
+from wildtype.experiments.explain import explain_runs
 from wildtype.inference.explaining.explain import Asked
-from wildtype.runs.explain import explain_runs
 
 SMALL = {
     "data__rows": 2000, "training__epochs": 3, "model__layers": 2, "model__width": 16, "model__heads": 8,

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from wildtype.datasets import Dataset
+    from wildtype.experiments.stored import Run
     from wildtype.inference.predictor import Predictor
     from wildtype.organism import Organism
-    from wildtype.phenotypes import Dataset
-    from wildtype.runs.stored import Run
 
 __all__ = ["fit", "load", "load_dataset", "load_organism"]
 __version__ = metadata.version("wildtype")
@@ -72,8 +72,8 @@ def fit(
     ConfigError, DatasetError, SplitError, OutputError
         In one sentence each.
     """
-    from wildtype.config.compose import compose
-    from wildtype.runs.run import train
+    from wildtype.experiments.run import train
+    from wildtype.experiments.settings.compose import compose
 
     name = dataset if isinstance(dataset, str) else dataset.name
     words = [f"data={name}", f"model={model}", f"seed={seed}"]

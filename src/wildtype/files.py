@@ -164,7 +164,7 @@ def finite(value: Any) -> Any:
 
 
 @contextlib.contextmanager
-def alone(folder: Path, doing: str) -> Iterator[None]:
+def exclusive_lock(folder: Path, doing: str) -> Iterator[None]:
     """Keep two processes from filling one folder at once, where the operating system offers a lock.
 
     ``doing`` says what a process does there, as in "fetching files into"; raises ``OutputError``.

@@ -78,8 +78,10 @@ def test_debug_shows_the_traceback(tmp_path: Path) -> None:
 def test_evaluate_repeats_the_table_and_sums_up(tiny_run: Path, tmp_path: Path) -> None:
     one = wildtype("evaluate", str(tiny_run), "--json")
     assert {s["model"] for s in json.loads(one.stdout)["epsilon"]["scores"]} == {
-        "cell_transformer", "mean", "additive_ridge"
-    }  # fmt: skip
+        "cell_transformer",
+        "mean",
+        "additive_ridge",
+    }
     record = json.loads((tiny_run / "comparison.json").read_text())
     record["epsilon"]["seed"] = 1
     (tmp_path / "comparison.json").write_text(json.dumps(record))
@@ -94,8 +96,12 @@ def test_evaluate_repeats_the_table_and_sums_up(tiny_run: Path, tmp_path: Path) 
 
 def test_list_and_settings() -> None:
     listed = json.loads(wildtype("data", "list", "--json").stdout)
-    assert {"dataset": "yeast-digenic-costanzo2010", "organism": "yeast", "built": False,
-            "made from": "publishers' files"} in listed  # fmt: skip
+    assert {
+        "dataset": "yeast-digenic-costanzo2010",
+        "organism": "yeast",
+        "built": False,
+        "made from": "publishers' files",
+    } in listed
     shown = wildtype("train", "--settings", "data=yeast-digenic-costanzo2010", "seed=5").stdout
     assert "seed: 5" in shown
     assert "tokens: measured" in shown
@@ -116,8 +122,23 @@ def test_bench_reports_equality_and_ratios() -> None:
     loader = json.loads(wildtype("bench", "loader", "--mutants", "20000", "--repeats", "1", "--json").stdout)
     assert loader["equal"] is True
     assert loader["mutants_per_second"]["sliced"] > 0
-    step = wildtype("bench", "step", "--nodes", "150", "--edges", "3000", "--width", "32", "--layers", "2",
-                    "--batch-size", "64", "--repeats", "1", "--json")  # fmt: skip
+    step = wildtype(
+        "bench",
+        "step",
+        "--nodes",
+        "150",
+        "--edges",
+        "3000",
+        "--width",
+        "32",
+        "--layers",
+        "2",
+        "--batch-size",
+        "64",
+        "--repeats",
+        "1",
+        "--json",
+    )
     report = json.loads(step.stdout)
     assert report["difference"]["loss, relative"] < 1e-5
     assert report["difference"]["gradients, of the largest"] < 1e-5
@@ -134,8 +155,9 @@ def test_doctor_finds_this_machine_ready() -> None:
 def test_a_process_of_its_own_ends_with_one_sentence_and_a_code(tmp_path: Path) -> None:
     result = subprocess.run(
         [sys.executable, "-c", "from wildtype.cli.main import main; main()", "evaluate", str(tmp_path)],
-        capture_output=True, text=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+    )
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr.startswith("wildtype: ")
     assert "no finished run" in result.stderr

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from wildtype.cli.main import main
-from wildtype.phenotypes.records import Publication
+from wildtype.datasets.records import Publication
 from wildtype.sources import publishers as registry
 from wildtype.sources.fetch import RECORD
 from wildtype.sources.publisher import Publisher, RemoteFile
@@ -25,7 +25,7 @@ LAB = Publisher(
 
 
 @dataclass(frozen=True)
-class Said:
+class CommandResult:
     """Exit code, standard output and standard error of one command."""
 
     code: int
@@ -33,7 +33,7 @@ class Said:
     err: str
 
 
-Run = Callable[..., Said]
+Run = Callable[..., CommandResult]
 
 
 def runner(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
@@ -41,12 +41,12 @@ def runner(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     monkeypatch.setenv("WILDTYPE_CACHE", str(folder / "cache"))
     monkeypatch.delenv("WILDTYPE_DEBUG", raising=False)
 
-    def run(*words: str) -> Said:
+    def run(*words: str) -> CommandResult:
         monkeypatch.setattr(sys, "argv", ["wildtype", "data", *words])
         with pytest.raises(SystemExit) as end:
             main()
         out, err = capsys.readouterr()
-        return Said(int(end.value.code or 0), out, err)
+        return CommandResult(int(end.value.code or 0), out, err)
 
     return run
 
@@ -64,8 +64,11 @@ def test_publishers_are_listed(run: Run) -> None:
     (one,) = json.loads(run("fetch", "--json").out)
     assert (one["name"], one["licence"], one["citation"]) == ("lab", "CC0", "Nobody 2024")
     assert one["files"][0] == {
-        "name": "sure[1].tsv", "urls": [], "sha256": SURE.sha256, "by hand": "open example.org by hand"
-    }  # fmt: skip
+        "name": "sure[1].tsv",
+        "urls": [],
+        "sha256": SURE.sha256,
+        "by hand": "open example.org by hand",
+    }
 
 
 def test_files_fetched_by_hand_are_checked_copied_and_verified(run: Run, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_data_fetch import Run, runner
-from tests.sources.own.tables import write, yeast
+from tests.sources.user_tables.tables import write, yeast
 from wildtype.organism.storage import save_organism
 from wildtype.sources.catalogue import further_datasets, load_dataset, organism_folder
 
@@ -76,14 +76,18 @@ def test_all_problems_are_said_at_once(run: Run, tmp_path: Path) -> None:
     assert said.code == 1
     lines = said.err.splitlines()
     assert [line.split(":")[0] for line in lines[:-1]] == [
-        "row 1 (line 2), column 'genes'", "row 2 (line 3), column 'kind'", "row 2 (line 3), column 'value'"
-    ]  # fmt: skip
+        "row 1 (line 2), column 'genes'",
+        "row 2 (line 3), column 'kind'",
+        "row 2 (line 3), column 'value'",
+    ]
     assert lines[-1] == f"wildtype: {path} has 3 problems in 2 of 2 rows; nothing was read"
     shown = json.loads(run("import", str(path), "--organism", "yeast", "--yes", "--json").out)
     assert shown["rows"] == 2
     assert [(one["row"], one["line"], one["column"]) for one in shown["problems"]] == [
-        (1, 2, "genes"), (2, 3, "kind"), (2, 3, "value")
-    ]  # fmt: skip
+        (1, 2, "genes"),
+        (2, 3, "kind"),
+        (2, 3, "value"),
+    ]
     assert further_datasets() == {}
 
 

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from tests.cli.test_cli import assert_one_sentence, wildtype
-from tests.phenotypes.store.examples import READINGS, drawn
-from wildtype.phenotypes.store import Store
+from tests.datasets.store.examples import READINGS, drawn
+from wildtype.datasets.store import Store
 
 
 @pytest.fixture(scope="module")

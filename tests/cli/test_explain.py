@@ -33,9 +33,18 @@ def test_it_prints_and_writes_nothing(run: Path) -> None:
 def test_it_writes_where_it_is_told(run: Path, tmp_path: Path) -> None:
     target, drawing = tmp_path / "x.json", tmp_path / "z.svg"
     said = wildtype(
-        "explain", str(run), "--set", "G003,G005", *QUICK, "--json", "--save", "-o", str(target),
-        "--draw", str(drawing),
-    )  # fmt: skip
+        "explain",
+        str(run),
+        "--set",
+        "G003,G005",
+        *QUICK,
+        "--json",
+        "--save",
+        "-o",
+        str(target),
+        "--draw",
+        str(drawing),
+    )
     assert said.returncode == 0, said.stderr
     printed = json.loads(said.stdout)
     assert printed == json.loads(target.read_text()) == json.loads((run / "explain.json").read_text())

@@ -12,10 +12,10 @@ import pytest
 from tests.command import wildtype
 from tests.tiny import tiny_dataset
 from wildtype.cli.data.estimate import human_bytes, human_seconds, load
+from wildtype.datasets.storage import save_dataset
 from wildtype.mutants.cell_graph import CellGraph
 from wildtype.mutants.precomputed import PrecomputedMasks
 from wildtype.organism.storage import save_organism
-from wildtype.phenotypes.storage import save_dataset
 from wildtype.sources.catalogue import dataset_folder, organism_folder
 
 
@@ -86,9 +86,15 @@ def test_bad_requests_are_one_sentence(tiny_in_cache: str, words: list[str], nee
 
 @pytest.mark.parametrize(
     ("count", "text"),
-    [(0, "0 B"), (999, "999 B"), (1000, "1 kB"), (999_600, "1 MB"), (840_751_890_000, "841 GB"),
-     (2.5e15, "2.5e+03 TB")],
-)  # fmt: skip
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1 kB"),
+        (999_600, "1 MB"),
+        (840_751_890_000, "841 GB"),
+        (2.5e15, "2.5e+03 TB"),
+    ],
+)
 def test_bytes_for_people(count: float, text: str) -> None:
     assert human_bytes(count) == text
 

@@ -65,8 +65,18 @@ def test_trace_estimate_and_pipelines(tmp_path: Path) -> None:
     said = wildtype("profile", "estimate", *SMALL, "--json")
     assert json.loads(said.stdout)["seconds_per_epoch"] > 0
     assert "seconds per epoch" in wildtype("profile", "estimate", *SMALL).stdout
-    said = wildtype("profile", "pipelines", *SMALL[2:], "--models", "cell_transformer", "--batches", "1",
-                    "--seconds", "0.01", "--no-reference")  # fmt: skip
+    said = wildtype(
+        "profile",
+        "pipelines",
+        *SMALL[2:],
+        "--models",
+        "cell_transformer",
+        "--batches",
+        "1",
+        "--seconds",
+        "0.01",
+        "--no-reference",
+    )
     assert "lazy_subgraph" in said.stdout
 
 

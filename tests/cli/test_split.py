@@ -13,9 +13,9 @@ import pytest
 
 from tests.tiny import tiny_dataset
 from wildtype.cli.main import main
-from wildtype.phenotypes import Dataset
-from wildtype.phenotypes.pinned import read_pinned
-from wildtype.phenotypes.splits import Split
+from wildtype.datasets import Dataset
+from wildtype.datasets.pinned import read_pinned
+from wildtype.datasets.splits import Split
 
 Call = Callable[..., tuple[int, str, str]]
 
@@ -64,8 +64,9 @@ def test_pins_and_takes_again(call: Call, dataset: Dataset, tmp_path: Path) -> N
     assert again["splits"][0]["rows"] == result["splits"][0]["rows"]
     assert again["splits"][0]["shared"] == result["splits"][0]["shared"]
     assert again["reused"] == {
-        "unknown": 0, "missing": {"train": 0, "validation": 0, "test": 0, "dropped": 0}
-    }  # fmt: skip
+        "unknown": 0,
+        "missing": {"train": 0, "validation": 0, "test": 0, "dropped": 0},
+    }
     code, out, err = call("--pinned", path, "--phenotype", "epsilon", "--phenotype", "fitness")
     assert code == 0
     assert "300 are not and were left out" in out.replace("\n", " ")
@@ -113,7 +114,7 @@ def test_a_split_that_leaks_fails(
     good = dataset.select(["epsilon"]).split("Q")
     swapped = np.sort(np.append(good.train[1:], good.test[0]))
     leaking = replace(good, train=swapped, test=np.sort(np.append(good.test[1:], good.train[0])))
-    monkeypatch.setattr("wildtype.phenotypes.splits.make_split", lambda *_, **__: leaking)
+    monkeypatch.setattr("wildtype.datasets.splits.make_split", lambda *_, **__: leaking)
     code, out, err = call("--split", "Q")
     assert code == 1
     assert "RULE BROKEN: split 'one-unseen' leaks" in out
@@ -151,8 +152,8 @@ def test_wrong_requests_are_one_sentence(
 
 
 def test_the_split_is_what_training_uses(call: Call, dataset: Dataset, tmp_path: Path) -> None:
-    from wildtype.config.compose import compose
-    from wildtype.runs.data import prepare
+    from wildtype.experiments.data import prepare
+    from wildtype.experiments.settings.compose import compose
 
     call("--split", "R", "--seed", 7, "-o", tmp_path / "a.json")
     data = prepare(compose(["data.name=tiny-growth", "split.name=random", "seed=7"]), dataset)

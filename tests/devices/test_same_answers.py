@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from tests.tiny import tiny_dataset
-from wildtype.config.compose import compose
+from wildtype.experiments.run import train
+from wildtype.experiments.settings.compose import compose
 from wildtype.models.cell_transformer.config import CellTransformerConfig, EvidenceConfig, HeadConfig
 from wildtype.models.checkpoint import load_checkpoint
 from wildtype.nn.attention import attention_with_lse, attention_with_lse_reference
 from wildtype.profiling.synthetic import Sizes, SyntheticStep, synthetic_step
-from wildtype.runs.run import train
 
 GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 DEVICES = ["cpu", pytest.param("cuda", marks=GPU)]
@@ -42,9 +42,14 @@ def test_attention_in_halves(device: str, width: int, trained: bool) -> None:
 
 def step(device: str, bf16: bool) -> SyntheticStep:
     config = CellTransformerConfig(
-        width=32, layers=2, heads=4, features=False, dropout=0.0,
-        head=HeadConfig(heads=2, additive=False), evidence=EvidenceConfig(tokens=0),
-    )  # fmt: skip
+        width=32,
+        layers=2,
+        heads=4,
+        features=False,
+        dropout=0.0,
+        head=HeadConfig(heads=2, additive=False),
+        evidence=EvidenceConfig(tokens=0),
+    )
     found = synthetic_step(config, SIZES, device=device, bf16=bf16)
     for module in found.model.modules():
         if isinstance(module, torch.nn.Dropout):

@@ -16,9 +16,9 @@ from omegaconf.errors import OmegaConfBaseException
 
 from tests.docs.pages import ROOT, Block, shell_commands
 from wildtype.cli.main import app
-from wildtype.config.compose import GROUPS, SETTINGS, compose, known
 from wildtype.errors import WildtypeError
-from wildtype.runs.presets import read_preset, split_prefix
+from wildtype.experiments.settings.compose import GROUPS, SETTINGS, compose, known
+from wildtype.experiments.slurm_presets import read_preset, split_prefix
 
 OWN_DATA = {"my", "traits", "xga"}
 """Names that the documents use for data of the reader's own."""
@@ -45,9 +45,14 @@ def called(blocks: list[Block], folder: Path) -> list[tuple[Block, list[str]]]:
     record = folder / ".called"
     record.write_bytes(b"")
     said = subprocess.run(
-        [shutil.which("bash") or "bash", "-s"], input="\n".join(script), cwd=folder, capture_output=True,
-        text=True, check=False, env={"PATH": "/nowhere", "RECORD": str(record), "HOME": str(folder)},
-    )  # fmt: skip
+        [shutil.which("bash") or "bash", "-s"],
+        input="\n".join(script),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": "/nowhere", "RECORD": str(record), "HOME": str(folder)},
+    )
     assert not said.returncode, f"{blocks[0].page}: {said.stderr}"
     found = []
     words = record.read_bytes().decode().split("\0")[:-1]

@@ -11,9 +11,9 @@ import pytest
 
 from tests.docs.commands import called, check, check_settings, command_line, write_files
 from tests.docs.pages import PAGES, ROOT, Block, blocks, read_mark, shell_commands
-from wildtype.config.compose import known_keys
-from wildtype.config.schema import TrainConfig
 from wildtype.errors import WildtypeError
+from wildtype.experiments.settings.compose import known_keys
+from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.models.registry import MODELS, config_class
 
 BLOCKS = [block for page in PAGES for block in blocks(page)]
@@ -165,14 +165,22 @@ def made(text: str, language: str = "console") -> Block:
 @pytest.mark.parametrize(
     "line",
     [
-        "wildtype trian", "wildtype train --fast", "wildtype train model.layerz=2",
-        "wildtype train data=yeats", "wildtype predict", "wildtype bench nothing", "make nothing",
+        "wildtype trian",
+        "wildtype train --fast",
+        "wildtype train model.layerz=2",
+        "wildtype train data=yeats",
+        "wildtype predict",
+        "wildtype bench nothing",
+        "make nothing",
         "pip install 'wildtype[nothing]'",
-        "wildtype ablate nothing", "wildtype train --slurm --preset none.yaml", "nothing at all",
+        "wildtype ablate nothing",
+        "wildtype train --slurm --preset none.yaml",
+        "nothing at all",
         "wildtype train --multirun model.layers=1,x run.folder=runs/a",
-        "for seed in 1; do wildtype train sead=$seed; done", "torchrun --no-python wildtype train a=1",
+        "for seed in 1; do wildtype train sead=$seed; done",
+        "torchrun --no-python wildtype train a=1",
     ],
-)  # fmt: skip
+)
 def test_what_does_not_exist_is_found(line: str, tmp_path: Path) -> None:
     with pytest.raises((AssertionError, WildtypeError)):
         for _, words in called([made(f"$ {line}\n")], tmp_path):

@@ -15,20 +15,20 @@ import pytest
 
 import wildtype as package
 from tests.command import wildtype
+from tests.datasets.store.examples import study
 from tests.docs.commands import called, write_files
 from tests.docs.pages import PAGES, Block, blocks
-from tests.phenotypes.store.examples import study
 from tests.tiny import tiny_dataset, tiny_organism
-from wildtype.config.ablation import read_ablation
-from wildtype.config.compose import compose
-from wildtype.config.tuning import read_tuning
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.records import PhenotypeDefinition
+from wildtype.datasets.store import Store, store_path
+from wildtype.experiments.run import train
+from wildtype.experiments.settings.ablation import read_ablation
+from wildtype.experiments.settings.compose import compose
+from wildtype.experiments.settings.tuning import read_tuning
+from wildtype.experiments.slurm_presets import read_preset
 from wildtype.organism import GeneIndex, Organism
 from wildtype.organism.storage import save_organism
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.records import PhenotypeDefinition
-from wildtype.phenotypes.store import Store, store_path
-from wildtype.runs.presets import read_preset
-from wildtype.runs.run import train
 from wildtype.sources.catalogue import organism_folder
 
 pytestmark = pytest.mark.slow
@@ -62,9 +62,13 @@ def little_yeast() -> Organism:
 def measured() -> Measurements:
     """Return one triple mutant of a study that the documents ask for."""
     return Measurements.build(
-        study("kuzmin2018"), genes=NAMES, gene=[[0, 1, 2]], value=[-0.2], p=[0.01],
+        study("kuzmin2018"),
+        genes=NAMES,
+        gene=[[0, 1, 2]],
+        value=[-0.2],
+        p=[0.01],
         phenotypes=[PhenotypeDefinition(name="tau", min_order=3)],
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture(scope="module")

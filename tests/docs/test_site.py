@@ -75,8 +75,11 @@ def test_make_help_names_every_target() -> None:
 def test_the_site_is_built_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
     built = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(tmp_path / "site")],
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert built.returncode == 0, built.stderr
     for name in listed(CONFIG["nav"]):
         html = (tmp_path / "site" / name.replace(".md", ".html")).read_text(encoding="utf-8")

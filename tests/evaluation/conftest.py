@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from wildtype.datasets import Dataset, Phenotype
 from wildtype.mutants import MutantTable
 from wildtype.organism import GeneIndex, Organism
-from wildtype.phenotypes import Dataset, Phenotype
 
 Factory = Callable[..., Dataset]
 
@@ -24,10 +24,7 @@ def pairs_dataset(genes: int = 25, rows: int = 200, order: int = 2, conditions: 
     truth = effect[sets].sum(1) + rng.normal(0.0, sd, len(sets))
     tables = [
         MutantTable.from_matrix(
-            sets,
-            value=truth,
-            sd=np.full(len(sets), sd),
-            condition=rng.integers(0, conditions, len(sets)),
+            sets, value=truth, sd=np.full(len(sets), sd), condition=rng.integers(0, conditions, len(sets))
         ),
         MutantTable.from_sets(
             [[g] for g in range(genes)], value=1 + effect, phenotype=np.ones(genes, np.int64)

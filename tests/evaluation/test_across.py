@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from wildtype.datasets import Dataset, Phenotype
 from wildtype.errors import DatasetError
 from wildtype.evaluation.across import evaluate_across
 from wildtype.evaluation.bootstrap import bootstrap_weights, find_clusters, interval
 from wildtype.evaluation.compare import Comparison, evaluate_predictions
 from wildtype.mutants import MutantTable
 from wildtype.organism import GeneIndex, Organism
-from wildtype.phenotypes import Dataset, Phenotype
 
 GENES = 40
 
@@ -66,8 +66,10 @@ def test_genes_are_drawn_once_for_all_phenotypes() -> None:
     by_hand = []
     for w in weights.T:
         drawn = np.repeat(np.arange(len(t)), w.astype(int))
-        r = [np.corrcoef(t.value[drawn][at], good[drawn][at])[0, 1]
-             for at in (t.phenotype[drawn] == p for p in range(3))]  # fmt: skip
+        r = [
+            np.corrcoef(t.value[drawn][at], good[drawn][at])[0, 1]
+            for at in (t.phenotype[drawn] == p for p in range(3))
+        ]
         by_hand.append(np.mean(r))
     estimate = found["good"].pearson
     assert (estimate.low, estimate.high) == pytest.approx(interval(np.array(by_hand)), abs=1e-6)
@@ -81,8 +83,10 @@ def test_constant_predictions_count_as_zero_and_constant_labels_are_left_out() -
     assert "left out, since labels allow no correlation: trait 3" in whole.notes
     flat = np.where(dataset.table.phenotype == 0, 0.0, predictions["good"])
     r = evaluate_across(dataset, np.arange(len(dataset)), {"flat": flat}, replicates=2)
-    each = [np.corrcoef(dataset.table.value[at], flat[at])[0, 1]
-            for at in (dataset.table.phenotype == p for p in (1, 2))]  # fmt: skip
+    each = [
+        np.corrcoef(dataset.table.value[at], flat[at])[0, 1]
+        for at in (dataset.table.phenotype == p for p in (1, 2))
+    ]
     assert r["flat"].pearson.value == pytest.approx(sum(each) / 3, abs=1e-6)
     assert any(note.startswith("flat predicts one number in 1 of 3 phenotypes") for note in r.notes)
     with pytest.raises(DatasetError, match="at least 2"):

@@ -10,14 +10,14 @@ import pytest
 
 from tests.command import assert_one_sentence, wildtype
 from tests.tiny import tiny_organism
-from wildtype.config.compose import compose
+from wildtype.datasets import Dataset, Phenotype
 from wildtype.errors import DatasetError
 from wildtype.evaluation.calibration import LEVELS, mean_coverage, measure_coverage
+from wildtype.experiments.run import train
+from wildtype.experiments.settings.compose import compose
 from wildtype.models.checkpoint import Checkpoint, load_checkpoint
 from wildtype.models.known import PARTS
 from wildtype.mutants import MutantTable
-from wildtype.phenotypes import Dataset, Phenotype
-from wildtype.runs.run import train
 
 
 @pytest.fixture(scope="module")

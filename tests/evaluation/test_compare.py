@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from wildtype.datasets import Dataset
 from wildtype.errors import CheckpointError, ConfigError, DatasetError, ShapeError
 from wildtype.evaluation import Comparison, evaluate_predictions
-from wildtype.phenotypes import Dataset
 
 Factory = Callable[..., Dataset]
 Predictions = dict[str, np.ndarray]

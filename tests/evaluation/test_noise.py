@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from wildtype.datasets import Dataset
 from wildtype.evaluation.noise import noise_guide
-from wildtype.phenotypes import Dataset
 
 Factory = Callable[..., Dataset]
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.metrics import average_precision_score
 
+from wildtype.datasets import Dataset
 from wildtype.evaluation import Comparison, evaluate_predictions
 from wildtype.evaluation.retrieval import METRICS, TOP, Ranking, rankings
-from wildtype.phenotypes import Dataset
 
 
 @st.composite

@@ -19,9 +19,15 @@ def comparison(
     truth = dataset.table.value[rows].astype(float)
     predictions = {model: truth + noise, "boosting": truth + 3 * noise, "mean": np.zeros(size)}
     return evaluate_predictions(
-        dataset, rows, predictions, phenotype="epsilon", split=split, replicates=20, seed=seed,
+        dataset,
+        rows,
+        predictions,
+        phenotype="epsilon",
+        split=split,
+        replicates=20,
+        seed=seed,
         seconds={"boosting": 1.0 + seed},
-    )  # fmt: skip
+    )
 
 
 def test_mean_and_sample_sd_over_runs() -> None:

@@ -46,9 +46,13 @@ class Running:
 
     def __init__(self, *words: str, before: Callable[[], None] | None = None) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            text=True, preexec_fn=before, env={**os.environ, "OMP_NUM_THREADS": "1"},
-        )  # fmt: skip
+            [sys.executable, "-c", PROGRAM, *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=before,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )
 
     def ended(self, within: float | None = None) -> Done | None:
         """Wait until the command ends, or for so many seconds; None: it still runs."""

@@ -25,17 +25,17 @@ import pytest
 
 from tests.sources.fuzz.mutations import JUNK
 from tests.tiny import tiny_dataset, tiny_organism
-from wildtype.config.ablation import read_ablation
-from wildtype.config.compose import compose
-from wildtype.config.stored import read_settings
-from wildtype.config.tuning import read_tuning
+from wildtype.datasets.storage import read_dataset, save_dataset
 from wildtype.errors import WildtypeError
+from wildtype.experiments.settings.ablation import read_ablation
+from wildtype.experiments.settings.compose import compose
+from wildtype.experiments.settings.stored import read_settings
+from wildtype.experiments.settings.tuning import read_tuning
+from wildtype.experiments.stored import Run
 from wildtype.inference.own_evidence import read_evidence
 from wildtype.inference.predictor import Predictor, load
 from wildtype.inference.sets import parse_set, read_lines, read_sets
 from wildtype.organism.storage import read_organism, save_organism
-from wildtype.phenotypes.storage import read_dataset, save_dataset
-from wildtype.runs.stored import Run
 
 pytestmark = pytest.mark.slow
 ROUNDS = 150

@@ -136,7 +136,7 @@ def test_a_folder_that_may_not_be_written(read_only: Path) -> None:
 
 
 def test_a_clock_that_is_set_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tests.runs.test_models import run
+    from tests.experiments.test_models import run
 
     now = iter(np.arange(1e9, 0, -3600.0))
     monkeypatch.setattr(time, "time", lambda: float(next(now)))

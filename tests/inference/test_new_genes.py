@@ -11,8 +11,9 @@ import torch
 
 import wildtype as wt
 from tests.tiny import tiny_dataset, tiny_organism
-from wildtype.config.compose import compose
 from wildtype.errors import CheckpointError, ConfigError, DatasetError
+from wildtype.experiments.run import train
+from wildtype.experiments.settings.compose import compose
 from wildtype.inference.predictor import Predictor
 from wildtype.models.cell_transformer.config import CellTransformerConfig, PriorConfig
 from wildtype.models.cell_transformer.model import CellTransformer
@@ -20,7 +21,6 @@ from wildtype.models.checkpoint import load_checkpoint
 from wildtype.models.interface import OrganismTensors, organism_tensors
 from wildtype.nn.graph_prior import graph_prior_kl, graph_prior_kl_reference, lse_over_valid_pairs
 from wildtype.organism import FeatureBlock, GeneFeatures, GeneGraphs, GeneIndex, Organism, Relation
-from wildtype.runs.run import train
 
 EDGES = {"physical": ["G001", ("G003", 0)], "regulatory": [("G004", 0.5)], "regulatory.in": ["G005"]}
 SHAPE = {"shape": [0.5, -1.0, 2.0]}
@@ -154,9 +154,11 @@ def test_names_of_columns_are_kept_with_the_checkpoint(
     for checkpoint in (load_checkpoint(run), load_checkpoint(tmp_path / "again")):
         assert checkpoint.features is not None
         features = GeneFeatures(
-            [*tiny_organism().features.values(),
-             FeatureBlock("single_fitness", tiny_dataset().single_fitness[:, None], ("fitness",))]  # type: ignore[index]
-        )  # fmt: skip
+            [
+                *tiny_organism().features.values(),
+                FeatureBlock("single_fitness", tiny_dataset().single_fitness[:, None], ("fitness",)),
+            ]  # type: ignore[index]
+        )
         np.testing.assert_array_equal(
             checkpoint.features.transform(features, 24), checkpoint.organism.features
         )

@@ -160,10 +160,12 @@ def test_files_of_sets(tmp_path: Path) -> None:
     good.write_text('genes,comment\n"A,B",x\nC;D,y\n,z\n')
     assert read_sets(good) == [["A", "B"], ["C", "D"], []]
     for name, text, message in (
-        ("none.csv", None, "no file"), ("empty.csv", "", "cannot be read"),
+        ("none.csv", None, "no file"),
+        ("empty.csv", "", "cannot be read"),
         ("head.csv", "genes\n", "no rows"),
-        ("other.csv", "gene\nA\n", "no column 'genes'"), ("bad.parquet", "x", "cannot be read"),
-    ):  # fmt: skip
+        ("other.csv", "gene\nA\n", "no column 'genes'"),
+        ("bad.parquet", "x", "cannot be read"),
+    ):
         if text is not None:
             (tmp_path / name).write_text(text)
         with pytest.raises(SourceError, match=message):

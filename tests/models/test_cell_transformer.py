@@ -13,7 +13,7 @@ from wildtype.models.cell_transformer.config import (
     PriorConfig,
     PriorHead,
     assign_heads,
-)  # fmt: skip
+)
 from wildtype.models.cell_transformer.head import SetSummary
 from wildtype.models.cell_transformer.model import CellTransformer
 from wildtype.models.interface import CLS, OrganismTensors, prior_operator
@@ -196,9 +196,15 @@ def test_impossible_priors_are_refused(prior: PriorConfig, message: str) -> None
 
 @pytest.mark.parametrize(
     "settings",
-    [{"width": 30, "heads": 4}, {"table": False, "features": False}, {"head": HeadConfig(summary="max")},
-     NOTHING, {"name": "oracle"}, {"prior": PriorConfig(loss="mse")}],
-)  # fmt: skip
+    [
+        {"width": 30, "heads": 4},
+        {"table": False, "features": False},
+        {"head": HeadConfig(summary="max")},
+        NOTHING,
+        {"name": "oracle"},
+        {"prior": PriorConfig(loss="mse")},
+    ],
+)
 def test_settings_that_do_not_fit_are_refused(settings: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match="model|no model"):
         CellTransformer(CellTransformerConfig(**settings), genes=3, features=0, phenotypes=1)  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from tests.tiny import similar_genes, tiny_organism
+from wildtype.evidence.lookup import EvidenceIndex, EvidenceSizes
 from wildtype.models.cell_transformer import combinations as tables
 from wildtype.models.cell_transformer.config import CellTransformerConfig, EvidenceConfig, HeadConfig
 from wildtype.models.cell_transformer.model import CellTransformer
@@ -16,7 +17,6 @@ from wildtype.models.ensemble import Ensemble
 from wildtype.models.interface import Members, OrganismTensors, Output, organism_tensors
 from wildtype.mutants import Kind, MutantTable
 from wildtype.mutants.batch import MutantBatch
-from wildtype.mutants.evidence.lookup import EvidenceIndex, EvidenceSizes
 
 N = 24
 SIMILARITY = similar_genes(N)
@@ -44,10 +44,20 @@ def build(
     config = CellTransformerConfig(
         width=8, layers=1, heads=2, head=settings, evidence=EvidenceConfig(tokens=0)
     )
-    model = CellTransformer(
-        config, genes=N, features=0, phenotypes=outputs, conditions=3, relations=["physical"],
-        channels=len(SIMILARITY.channels), traits=len(SIMILARITY.trait_names),
-    ).double().eval()  # fmt: skip
+    model = (
+        CellTransformer(
+            config,
+            genes=N,
+            features=0,
+            phenotypes=outputs,
+            conditions=3,
+            relations=["physical"],
+            channels=len(SIMILARITY.channels),
+            traits=len(SIMILARITY.trait_names),
+        )
+        .double()
+        .eval()
+    )
     model.head.largest_order.fill_(3)
     return model, organism_tensors(model, tiny_organism(N), torch.zeros(N, 0), SIMILARITY).without_priors()
 

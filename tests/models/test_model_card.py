@@ -28,8 +28,16 @@ def test_it_says_what_is_stored(tiny_run: Path) -> None:
     metrics = json.loads((tiny_run / "checkpoint/metrics.json").read_text(encoding="utf-8"))
     pearson = metrics["test"]["epsilon"]["pearson"]
     assert f"| pearson | {pearson['value']:.3g} | {pearson['low']:.3g} to {pearson['high']:.3g} |" in text
-    for needle in ("| epsilon | fitness |", "tiny-growth", "split | random, seed 0", "| 5 |", "physical",
-                   "Genes per mutant in training: 2 (", "absent, reduced", "Evidence: up to 32"):  # fmt: skip
+    for needle in (
+        "| epsilon | fitness |",
+        "tiny-growth",
+        "split | random, seed 0",
+        "| 5 |",
+        "physical",
+        "Genes per mutant in training: 2 (",
+        "absent, reduced",
+        "Evidence: up to 32",
+    ):
         assert needle in text, needle
 
 

@@ -10,6 +10,8 @@ import torch
 
 from tests.tiny import similar_genes, tiny_organism
 from wildtype.errors import ConfigError
+from wildtype.evidence.lookup import EvidenceIndex
+from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.models.cell_transformer.config import (
     CellTransformerConfig,
     EvidenceConfig,
@@ -22,8 +24,6 @@ from wildtype.models.interface import OrganismTensors, organism_tensors
 from wildtype.models.organism_storage import from_tensors, to_tensors
 from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
-from wildtype.mutants.evidence.lookup import EvidenceIndex
-from wildtype.mutants.evidence.similarity import GeneSimilarity
 
 N = 24
 SIMILARITY = similar_genes(N)
@@ -36,9 +36,14 @@ INDEX = EvidenceIndex(SIMILARITY, MEASURED, 1)
 def model(config: CellTransformerConfig) -> tuple[CellTransformer, OrganismTensors]:
     torch.manual_seed(0)
     made = CellTransformer(
-        config, genes=N, features=0, phenotypes=1, relations=["physical", "regulatory"],
-        channels=len(SIMILARITY.channels), traits=len(SIMILARITY.trait_names),
-    ).eval()  # fmt: skip
+        config,
+        genes=N,
+        features=0,
+        phenotypes=1,
+        relations=["physical", "regulatory"],
+        channels=len(SIMILARITY.channels),
+        traits=len(SIMILARITY.trait_names),
+    ).eval()
     return made, organism_tensors(made, tiny_organism(N), torch.zeros(N, 0), SIMILARITY)
 
 

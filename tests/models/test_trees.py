@@ -7,15 +7,15 @@ import pytest
 import torch
 
 from tests.tiny import similar_genes
+from wildtype.evidence.kernels import ADDED, REMOVED, REPLACED
+from wildtype.evidence.lookup import EvidenceIndex, EvidenceSizes
 from wildtype.models.cell_transformer.equivalents import Equivalents
 from wildtype.models.cell_transformer.evidence_features import EvidenceFeatures
 from wildtype.models.cell_transformer.trees import CERTAIN, EvidenceTrees, best_share, nearest_share
 from wildtype.models.interface import Output, WildType
 from wildtype.mutants import Kind, MutantTable
 from wildtype.mutants.batch import MutantBatch
-from wildtype.mutants.evidence.kernels import ADDED, REMOVED, REPLACED
-from wildtype.mutants.evidence.lookup import EvidenceIndex, EvidenceSizes
-from wildtype.mutants.evidence.tokens import EvidenceTokens
+from wildtype.mutants.evidence_tokens import EvidenceTokens
 from wildtype.nn.forest import Forest
 
 N = 14

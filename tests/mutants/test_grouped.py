@@ -17,10 +17,15 @@ from wildtype.mutants.storage import read_table, save_table
 
 ROWS = st.lists(
     st.tuples(
-        st.sets(st.integers(0, 3), max_size=2).map(sorted), st.integers(0, 2), st.integers(0, 1),
-        st.sampled_from([0, 2]), st.sampled_from([np.nan, 0.5, 2.0]),
-    ), min_size=1, max_size=40,
-)  # fmt: skip
+        st.sets(st.integers(0, 3), max_size=2).map(sorted),
+        st.integers(0, 2),
+        st.integers(0, 1),
+        st.sampled_from([0, 2]),
+        st.sampled_from([np.nan, 0.5, 2.0]),
+    ),
+    min_size=1,
+    max_size=40,
+)
 Row = tuple[list[int], int, int, int, float]
 
 
@@ -29,8 +34,10 @@ def made(rows: list[Row]) -> MutantTable:
         [genes for genes, *_ in rows],
         kind=np.concatenate([np.full(len(r[0]), r[3], np.uint8) for r in rows]),
         dose=np.concatenate([np.full(len(r[0]), r[4], np.float32) for r in rows]),
-        phenotype=[r[1] for r in rows], condition=[r[2] for r in rows], value=np.arange(len(rows)),
-    )  # fmt: skip
+        phenotype=[r[1] for r in rows],
+        condition=[r[2] for r in rows],
+        value=np.arange(len(rows)),
+    )
 
 
 def targets(batch: MutantBatch) -> set[tuple[object, ...]]:
@@ -40,10 +47,17 @@ def targets(batch: MutantBatch) -> set[tuple[object, ...]]:
     for i, m in enumerate(mutant.tolist()):
         a, b = batch.offsets[m : m + 2].tolist()
         assert batch.dose is not None
-        out.add((
-            *batch.gene[a:b].tolist(), "kind", *batch.kind[a:b].tolist(), *map(str, batch.dose[a:b].tolist()),
-            int(batch.condition[m]), int(batch.phenotype[i]), float(batch.value[i]),
-        ))  # fmt: skip
+        out.add(
+            (
+                *batch.gene[a:b].tolist(),
+                "kind",
+                *batch.kind[a:b].tolist(),
+                *map(str, batch.dose[a:b].tolist()),
+                int(batch.condition[m]),
+                int(batch.phenotype[i]),
+                float(batch.value[i]),
+            )
+        )
     return out
 
 

@@ -55,10 +55,16 @@ def test_order_depends_on_seed_and_epoch_alone() -> None:
 def test_every_column_follows_its_row() -> None:
     n = 50
     table = MutantTable.build(
-        np.arange(2 * n), np.arange(n + 1) * 2, kind=np.arange(2 * n) % 5,
-        condition=np.arange(n), phenotype=np.arange(n),
-        value=np.arange(n), sd=np.arange(n), dose=np.arange(2 * n), p=np.arange(n) / n,
-    )  # fmt: skip
+        np.arange(2 * n),
+        np.arange(n + 1) * 2,
+        kind=np.arange(2 * n) % 5,
+        condition=np.arange(n),
+        phenotype=np.arange(n),
+        value=np.arange(n),
+        sd=np.arange(n),
+        dose=np.arange(2 * n),
+        p=np.arange(n) / n,
+    )
     for batch in MutantLoader(table, 8, shuffle=True):
         row = batch.value.long()
         torch.testing.assert_close(batch.gene.view(-1, 2)[:, 0], 2 * row)

@@ -29,9 +29,14 @@ def network(genes: GeneIndex) -> Metabolism:
     rules = [a, f"{a} or {b}", f"{b} and {c}", "", f"({a} and absent-gene) or {c}"]
     stoichiometry = np.array([[-1, 1, 0, 0, -2], [1, 0, -1, 0, 0], [0, -1, 1, 1, 0]], float)
     return Metabolism.build(
-        [f"R{i}" for i in range(5)], ["m0", "m1", "m2"], sparse.csr_array(stoichiometry),
-        np.zeros(5), np.full(5, 1000.0), np.eye(1, 5).reshape(-1), rules,
-    )  # fmt: skip
+        [f"R{i}" for i in range(5)],
+        ["m0", "m1", "m2"],
+        sparse.csr_array(stoichiometry),
+        np.zeros(5),
+        np.full(5, 1000.0),
+        np.eye(1, 5).reshape(-1),
+        rules,
+    )
 
 
 def small_table(mutants: int, n: int = 12, seed: int = 0, largest: int = 5) -> MutantTable:

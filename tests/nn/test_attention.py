@@ -6,12 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wildtype.errors import ShapeError
-from wildtype.nn.attention import (
-    _has_flash,
-    attention_with_lse,
-    attention_with_lse_reference,
-    merge_outside,
-)
+from wildtype.nn.attention import _has_flash, attention_with_lse, attention_with_lse_reference, merge_outside
 
 F64 = torch.float64
 

@@ -10,11 +10,7 @@ from torch.nn import functional as F
 
 from wildtype.errors import ShapeError
 from wildtype.nn import relation_aggregation
-from wildtype.nn.relation_aggregation import (
-    attention_reference,
-    make_aggregation,
-    pairwise_reference,
-)
+from wildtype.nn.relation_aggregation import attention_reference, make_aggregation, pairwise_reference
 
 F64 = torch.float64
 
@@ -33,9 +29,7 @@ def check(made: torch.nn.Module, reference, states: list[torch.Tensor]) -> None:
     weight = torch.randn_like(plain)
     inputs = [*states, *made.parameters()]
     for got, wanted in zip(
-        torch.autograd.grad(ours, inputs, weight),
-        torch.autograd.grad(plain, inputs, weight),
-        strict=True,
+        torch.autograd.grad(ours, inputs, weight), torch.autograd.grad(plain, inputs, weight), strict=True
     ):
         torch.testing.assert_close(got, wanted, rtol=1e-7, atol=1e-9)
 

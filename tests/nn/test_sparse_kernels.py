@@ -226,8 +226,10 @@ def test_operators_use_it_forwards_and_backwards(trailing, autocast, calls):
         (gradient,) = torch.autograd.grad(out, x, weight)
     assert len(calls) == 2
     assert out.dtype == gradient.dtype == torch.float32
-    for ours, plain in ((out, torch.tensordot(dense(op), x.detach().double(), 1)),
-                        (gradient, torch.tensordot(dense(op).T, weight.double(), 1))):  # fmt: skip
+    for ours, plain in (
+        (out, torch.tensordot(dense(op), x.detach().double(), 1)),
+        (gradient, torch.tensordot(dense(op).T, weight.double(), 1)),
+    ):
         torch.testing.assert_close(ours.double(), plain, rtol=1e-5, atol=1e-5)
 
 

@@ -68,8 +68,13 @@ def test_a_second_gene_may_be_related_to_the_first() -> None:
     kept = wider.restrict(np.array([1, 3, 25, 24]))
     assert kept.appended.genes.tolist() == [2, 3]
     assert {tuple(p) for p in kept.appended.valid["physical"].T.tolist()} == {
-        (3, 0), (3, 1), (0, 3), (1, 3), (2, 3), (3, 2),
-    }  # fmt: skip
+        (3, 0),
+        (3, 1),
+        (0, 3),
+        (1, 3),
+        (2, 3),
+        (3, 2),
+    }
     assert kept.restrict(np.array([0, 1])).appended.genes.size == 0
 
 

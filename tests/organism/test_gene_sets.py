@@ -49,9 +49,14 @@ def test_a_bad_table_is_one_sentence(tmp_path: Path, text: str, needle: str) -> 
 
 def test_reactions_and_complexes_of_a_metabolism() -> None:
     metabolism = Metabolism.build(
-        ["R1", "R2", "R3"], ["m"], sparse.csr_array(np.ones((1, 3))), np.zeros(3), np.ones(3), np.zeros(3),
+        ["R1", "R2", "R3"],
+        ["m"],
+        sparse.csr_array(np.ones((1, 3))),
+        np.zeros(3),
+        np.ones(3),
+        np.zeros(3),
         ["(A and B) or C", "A and B", ""],
-    )  # fmt: skip
+    )
     reactions, complexes = sets_of_metabolism(metabolism, GENES)
     members = {name: reactions.table.toarray()[:, i].tolist() for i, name in enumerate(reactions.names)}
     assert members == {"R1": [1, 1, 1, 0], "R2": [1, 1, 0, 0], "R3": [0, 0, 0, 0]}

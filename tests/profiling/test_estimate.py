@@ -32,7 +32,7 @@ from wildtype.profiling.estimate import (
     state_bytes,
 )
 from wildtype.profiling.synthetic import Sizes, synthetic_step
-from wildtype.training.keeper import Keeper
+from wildtype.training.best_checkpoint import BestCheckpoint
 
 MIB = 2**20
 PROBE = Probe(
@@ -142,7 +142,7 @@ def test_the_disk_of_a_real_run_is_foreseen(tiny_run: Path) -> None:
 def test_the_resume_state_of_another_model_is_foreseen(tmp_path: Path) -> None:
     made = synthetic_step(DangoConfig(width=16), Sizes(genes=60, relations=2, edges=200, batch_size=3))
     made.step()
-    keeper = Keeper(tmp_path / "resume", 0, "")
+    keeper = BestCheckpoint(tmp_path / "resume", 0, "")
     keeper.best = made.model.state_dict()
     keeper._save(SimpleNamespace(model=made.model, step=1), made.optimizer)
     assert state_bytes(made.model)[1] == pytest.approx(

@@ -57,13 +57,18 @@ def test_a_record_holds_exclusive_means_and_the_rest():
     found = record({"fetch": 1.0, "head": 2.0, "backward": 4.0}, rest=1.0)
     assert found["seconds_per_step"] == {"mean": 8.0, "median": 8.0, "p95": 8.0}
     assert {name: row["mean"] for name, row in found["phases"].items()} == {
-        "fetch": 1.0, "head": 2.0, "backward": 4.0,
-    }  # fmt: skip
+        "fetch": 1.0,
+        "head": 2.0,
+        "backward": 4.0,
+    }
     assert found["unattributed"] == {"mean": 1.0, "share": 0.125}
     assert (found["steps"], found["complete"], found["counters"]) == (3, True, None)
     assert [piece["phase"] for piece in found["timeline"][-1] if piece["end"] > piece["start"]] == [
-        "fetch", "head", "backward", "unattributed",
-    ]  # fmt: skip
+        "fetch",
+        "head",
+        "backward",
+        "unattributed",
+    ]
     assert 0 <= found["overhead_share"] < 0.01
 
 
@@ -105,8 +110,9 @@ def test_a_comparison_attributes_the_gap_to_phases_and_states_the_rest():
     assert gap.unexplained["share"] == 0.125
     assert gap.epoch["ratio"] == 3.0
     assert [(cause.phase, cause.share) for cause in gap.causes] == [
-        ("head", pytest.approx(0.75)), ("logging", pytest.approx(0.125)),
-    ]  # fmt: skip
+        ("head", pytest.approx(0.75)),
+        ("logging", pytest.approx(0.125)),
+    ]
     assert gap.sentence().startswith(
         "slow takes 3.00 times as long as base per epoch; 75% of it: head, 8.00 s"
     )
@@ -145,37 +151,55 @@ def test_shares_of_phases_and_the_rest_sum_to_the_gap(base, other, rest):
         ("waiting", 3.0, 1.0, None, None, "stood still for 2.00 s"),
         ("python", 3.0, 3.0, None, None, "operators were not counted"),
         (
-            "scalar reads", 3.0, 3.0, counts("head", {"aten::mm": (4.0, 0.5)}),
+            "scalar reads",
+            3.0,
+            3.0,
+            counts("head", {"aten::mm": (4.0, 0.5)}),
             counts("head", {"aten::mm": (4.0, 0.5), "aten::item": (64.0, 0.1)}, reads=64.0),
             "64 more scalar reads of tensors per step, most at model.py:7 in forward",
         ),
         (
-            "repeated", 3.0, 3.0,
+            "repeated",
+            3.0,
+            3.0,
             counts("head", {"aten::mm": (4.0, 0.5), "aten::add": (2.0, 0.1)}, reads=2.0),
             counts("head", {"aten::mm": (12.0, 1.5), "aten::add": (6.0, 0.3)}, reads=6.0),
             "the same operators 3 times",
         ),
         (
-            "more operators", 3.0, 3.0, counts("head", {"aten::mm": (4.0, 0.5)}),
+            "more operators",
+            3.0,
+            3.0,
+            counts("head", {"aten::mm": (4.0, 0.5)}),
             counts("head", {"aten::index": (90.0, 1.0), "aten::mm": (4.0, 0.5)}),
             "94 operators instead of 4, most of all aten::index",
         ),
         (
-            "larger operands", 3.0, 3.0, counts("head", {"aten::mm": (4.0, 0.5)}),
+            "larger operands",
+            3.0,
+            3.0,
+            counts("head", {"aten::mm": (4.0, 0.5)}),
             counts("head", {"aten::mm": (4.0, 2.5)}, mib=8.0),
             "aten::mm takes longer, 8.0 MiB more are allocated",
         ),
         (
-            "more operators", 3.0, 3.0, counts("head", {"aten::mm": (4.0, 0.5)}, reads=1.0),
+            "more operators",
+            3.0,
+            3.0,
+            counts("head", {"aten::mm": (4.0, 0.5)}, reads=1.0),
             counts("head", {"aten::index": (900.0, 1.0), "aten::mm": (4.0, 0.5)}, reads=24.0),
             "904 operators instead of 4",  # the reads are more, too, but not what takes so long
         ),
         (
-            "python", 3.0, 3.0, counts("head", {"aten::mm": (4.0, 0.5)}),
-            counts("head", {"aten::mm": (4.0, 0.5)}), "between the operators",
+            "python",
+            3.0,
+            3.0,
+            counts("head", {"aten::mm": (4.0, 0.5)}),
+            counts("head", {"aten::mm": (4.0, 0.5)}),
+            "between the operators",
         ),
     ],
-)  # fmt: skip
+)
 def test_what_a_slower_phase_does_more_of(kind, slow, cpu, base_counts, slow_counts, said):
     base = record({"head": 1.0}, "base", counts=base_counts)
     other = record({"head": slow}, "slow", cpu={"head": cpu}, counts=slow_counts)

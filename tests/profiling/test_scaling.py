@@ -66,8 +66,14 @@ def test_a_fixed_cost_and_a_slope_are_found() -> None:
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 12), st.floats(1e-4, 1e3)), min_size=3, max_size=8,
-                unique_by=lambda point: point[0]))  # fmt: skip
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 12), st.floats(1e-4, 1e3)),
+        min_size=3,
+        max_size=8,
+        unique_by=lambda point: point[0],
+    )
+)
 def test_the_exponent_and_its_error_are_those_of_regression(points: list[tuple[int, float]]) -> None:
     doublings, y = np.array(points).T
     x = 7 * 2**doublings
@@ -118,9 +124,13 @@ def test_one_size_varies_and_edges_count_as_drawn() -> None:
     assert seen == [BASE, replace(BASE, edges=400), BASE, replace(BASE, genes=200)]
     assert [p.value for p in report.axes["edges"].points] == [199, 399]
     assert report.rows()[0] == {
-        "axis": "edges", "exponent from the last": None, "value": 199, "seconds": 1.0, "parameters": 7,
+        "axis": "edges",
+        "exponent from the last": None,
+        "value": 199,
+        "seconds": 1.0,
+        "parameters": 7,
         "peak_mib": 2.5,
-    }  # fmt: skip
+    }
     assert [row["axis"] for row in report.fits()] == ["edges", "genes"]
 
 

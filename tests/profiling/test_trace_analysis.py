@@ -13,16 +13,27 @@ from wildtype.profiling.trace_analysis import OperatorCounts, Read, analyse
 
 def span(name: str, start: float, end: float, category: str = "cpu_op", thread: int = 1) -> dict[str, Any]:
     return {
-        "ph": "X", "cat": category, "name": name, "pid": 1, "tid": thread, "ts": start, "dur": end - start,
-    }  # fmt: skip
+        "ph": "X",
+        "cat": category,
+        "name": name,
+        "pid": 1,
+        "tid": thread,
+        "ts": start,
+        "dur": end - start,
+    }
 
 
 def memory(at: float, size: int, device: int, thread: int = 1) -> dict[str, Any]:
     args = {"Bytes": size, "Device Type": device}
     return {
-        "ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": thread, "ts": at,
+        "ph": "i",
+        "cat": "cpu_instant_event",
+        "name": "[memory]",
+        "pid": 1,
+        "tid": thread,
+        "ts": at,
         "args": args,
-    }  # fmt: skip
+    }
 
 
 STEPS = [

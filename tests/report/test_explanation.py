@@ -28,8 +28,18 @@ def test_every_section_is_printed_with_its_agreement(explained: Explanation) -> 
     console, raw = printed(width=140)
     print_explanation(explained, console)
     text = raw.getvalue().decode()
-    for needle in ("2 models", "Regularised heads", "physical", "± 0.00", "Free heads", "2 of 2", "overlap",
-                   "Rand index 1.00", "through the whole cell", "evidence: a measured mutant"):  # fmt: skip
+    for needle in (
+        "2 models",
+        "Regularised heads",
+        "physical",
+        "± 0.00",
+        "Free heads",
+        "2 of 2",
+        "overlap",
+        "Rand index 1.00",
+        "through the whole cell",
+        "evidence: a measured mutant",
+    ):
         assert needle in text
     for part in explained.mutants[0].parts:
         assert part.name in text

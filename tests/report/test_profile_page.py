@@ -72,10 +72,20 @@ def slow() -> dict[str, Any]:
 def killed() -> dict[str, Any]:
     nan = float("nan")
     return profile(
-        "killed", {}, complete=False, steps=0, seconds_per_step={"mean": 0.0, "median": nan},
-        unattributed={"mean": 0.0, "share": nan}, overhead_share=nan, outside={}, counters=None, reads=None,
-        timeline=[], workload={"model": "dango"}, machine={},
-    )  # fmt: skip
+        "killed",
+        {},
+        complete=False,
+        steps=0,
+        seconds_per_step={"mean": 0.0, "median": nan},
+        unattributed={"mean": 0.0, "share": nan},
+        overhead_share=nan,
+        outside={},
+        counters=None,
+        reads=None,
+        timeline=[],
+        workload={"model": "dango"},
+        machine={},
+    )
 
 
 class Page(HTMLParser):
@@ -316,12 +326,27 @@ def test_a_browser_renders_it(chromium: str, tmp_path: Path) -> None:
     write_text(tmp_path / "page.html", profile_page([profile(), slow() | {"name": LONG}]))
     write_text(tmp_path / "harness.html", MEASURE)
     done = subprocess.run(
-        [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-         "--disable-background-networking", "--disable-component-update", "--disable-sync",
-         "--allow-file-access-from-files", "--window-size=1600,1900", f"--user-data-dir={tmp_path / 'user'}",
-         "--dump-dom", (tmp_path / "harness.html").as_uri()],
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+        [
+            chromium,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--allow-file-access-from-files",
+            "--window-size=1600,1900",
+            f"--user-data-dir={tmp_path / 'user'}",
+            "--dump-dom",
+            (tmp_path / "harness.html").as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     found = re.search(r'<pre id="measured">(.+?)</pre>', done.stdout, re.DOTALL)
     assert found, f"chromium measured nothing: {done.stderr[-2000:]}"
     measured = json.loads(html.unescape(found[1]))

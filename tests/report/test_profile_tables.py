@@ -87,11 +87,15 @@ def test_record_in_ascii() -> None:
 def small(name: str, milliseconds: dict[str, float], rest: float, steps: int = 10) -> dict[str, Any]:
     """A record with what a comparison needs."""
     return {
-        "name": name, "steps": 50, "workload": {"batch_size": 64 * 10 // steps, "steps_per_epoch": steps},
+        "name": name,
+        "steps": 50,
+        "workload": {"batch_size": 64 * 10 // steps, "steps_per_epoch": steps},
         "seconds_per_step": {"mean": (sum(milliseconds.values()) + rest) * MS},
         "phases": {phase: {"mean": v * MS, "cpu": v * MS} for phase, v in milliseconds.items()},
-        "unattributed": {"mean": rest * MS}, "counters": None, "reads": None,
-    }  # fmt: skip
+        "unattributed": {"mean": rest * MS},
+        "counters": None,
+        "reads": None,
+    }
 
 
 FEW = small("few", {"fetch": 1.0, "head": 2.0}, 1.0)
@@ -173,10 +177,20 @@ def test_parts_of_a_run_in_all_modes() -> None:
 
 
 ESTIMATE = Estimate(
-    seconds_per_step=2.0, seconds_per_step_interval=(1.875, 2.125), steps_per_epoch=1000, epochs=3, members=2,
-    validation_seconds=400.0, epoch_seconds=100.0, memory_mib=1234.56, memory_available_mib=7000.4,
-    disk_bytes=10 * 2**20, disk_peak_bytes=12 * 2**20 + 2**19, disk_free_bytes=2**40, threads=1,
-)  # fmt: skip
+    seconds_per_step=2.0,
+    seconds_per_step_interval=(1.875, 2.125),
+    steps_per_epoch=1000,
+    epochs=3,
+    members=2,
+    validation_seconds=400.0,
+    epoch_seconds=100.0,
+    memory_mib=1234.56,
+    memory_available_mib=7000.4,
+    disk_bytes=10 * 2**20,
+    disk_peak_bytes=12 * 2**20 + 2**19,
+    disk_free_bytes=2**40,
+    threads=1,
+)
 
 
 def test_an_estimate_stands_beside_what_the_machine_has() -> None:

@@ -20,15 +20,15 @@ from tests.report.explained import explanation
 from tests.report.test_profile_page import HOSTILE, Page, chromium
 from wildtype.errors import ConfigError
 from wildtype.evaluation.predicted_rows import PredictedRows
+from wildtype.experiments import report as module
+from wildtype.experiments.report import MOST_PHENOTYPES, PLOTS, report_after_training, run_facts, write_report
+from wildtype.experiments.stored import Run
 from wildtype.files import write_json
 from wildtype.models.known import PARTS
 from wildtype.organism import GeneIndex
 from wildtype.report.explained_section import explained_html
 from wildtype.report.run_facts import Asked, RunFacts
 from wildtype.report.run_page import MOST_RUNS, run_page
-from wildtype.runs import report as module
-from wildtype.runs.report import MOST_PHENOTYPES, PLOTS, report_after_training, run_facts, write_report
-from wildtype.runs.stored import Run
 
 __all__ = ["chromium"]  # a fixture
 SECTIONS = [
@@ -63,22 +63,35 @@ def hostile(facts: RunFacts, name: str) -> RunFacts:
     rows = [replace(one, phenotype=name, unit=name, standard=genes.standard) for one in facts.tested]
     tables = [
         replace(
-            table, dataset=name, phenotype=name, split=name, noise=name, notes=(name,), reference=name,
+            table,
+            dataset=name,
+            phenotype=name,
+            split=name,
+            noise=name,
+            notes=(name,),
+            reference=name,
             scores=tuple(replace(score, model=name, undefined={"pearson": name}) for score in table.scores),
         )
         for table in facts.tables
-    ]  # fmt: skip
+    ]
     column = {"phenotype": name, "direction": "low", "genes": "G001,G002", "single_fitness": name, name: 0.5}
     card = texts(dict(facts.card), name) | {"excluded": {name: 1}, "policies": {name: name}}
     card["rows_by_phenotype_and_order"] = {name: {"2": 3}}
     return replace(
-        facts, name=name, tables=tables, others=tables, tested=rows,
+        facts,
+        name=name,
+        tables=tables,
+        others=tables,
+        tested=rows,
         coverage=[replace(one, phenotype=name, group=name, reason=name) for one in facts.coverage],
-        asked=[Asked(name, pd.DataFrame([column]))], explained=explanation(name),
-        settings=texts(dict(facts.settings), name), record=texts(dict(facts.record), name), card=card,
+        asked=[Asked(name, pd.DataFrame([column]))],
+        explained=explanation(name),
+        settings=texts(dict(facts.settings), name),
+        record=texts(dict(facts.record), name),
+        card=card,
         split=texts(dict(facts.split), name) | {"options": {name: name}, "dropped": {name: 1}},
         missing={"sides": name},
-    )  # fmt: skip
+    )
 
 
 def test_page_is_whole_in_itself(text: str) -> None:
@@ -175,9 +188,13 @@ def test_many_runs_stay_apart_and_below_three_megabytes(facts: RunFacts) -> None
     take = draw.integers(0, len(rows), 30_000)
     cloud = {name: draw.normal(0, 0.1, take.size) for name in rows.predicted}
     many: PredictedRows = replace(
-        rows, table=rows.table.take(take), measured=draw.normal(0, 0.1, take.size),
-        sd=np.full(take.size, np.nan), predicted=cloud, condition=("reference",) * take.size,
-    )  # fmt: skip
+        rows,
+        table=rows.table.take(take),
+        measured=draw.normal(0, 0.1, take.size),
+        sd=np.full(take.size, np.nan),
+        predicted=cloud,
+        condition=("reference",) * take.size,
+    )
     crowded = replace(facts, explained=explanation())
     alone, two = run_page([replace(crowded, tested=[many])]), run_page([crowded, crowded])
     for page, times in ((alone, max(MOST_PHENOTYPES, MOST_RUNS)), (two, MOST_RUNS)):
@@ -296,13 +313,29 @@ def browse(
     chromium: str, folder: Path, page: Path, scheme: str, *words: str
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-         "--disable-background-networking", "--disable-component-update", "--disable-sync",
-         "--allow-file-access-from-files", "--hide-scrollbars", f"--user-data-dir={folder / 'user'}",
-         f"--blink-settings=preferredColorScheme={0 if scheme == 'dark' else 1}", "--enable-logging=stderr",
-         *words, page.as_uri()],
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+        [
+            chromium,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--allow-file-access-from-files",
+            "--hide-scrollbars",
+            f"--user-data-dir={folder / 'user'}",
+            f"--blink-settings=preferredColorScheme={0 if scheme == 'dark' else 1}",
+            "--enable-logging=stderr",
+            *words,
+            page.as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
 
 
 @pytest.mark.slow
@@ -321,8 +354,14 @@ def test_a_browser_renders_it(chromium: str, tiny_run: Path, tmp_path: Path) -> 
         assert "CONSOLE" not in done.stderr, done.stderr
         seen[scheme] = json.loads(html.unescape(found[1]))
         shot = tmp_path / f"{scheme}.png"
-        done = browse(chromium, tmp_path, tmp_path / "page.html", scheme, "--window-size=1200,1600",
-                      f"--screenshot={shot}")  # fmt: skip
+        done = browse(
+            chromium,
+            tmp_path,
+            tmp_path / "page.html",
+            scheme,
+            "--window-size=1200,1600",
+            f"--screenshot={shot}",
+        )
         assert "CONSOLE" not in done.stderr, done.stderr
         pictures[scheme] = brightness(shot)
     for scheme, frames in seen.items():

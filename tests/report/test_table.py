@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from wildtype.datasets import Dataset, Phenotype
+from wildtype.datasets.stages.report import StageReport
 from wildtype.evaluation.bootstrap import Estimate
 from wildtype.evaluation.compare import Comparison, Difference, Score
 from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import GeneGraphs, GeneIndex, Organism, Relation
-from wildtype.phenotypes import Dataset, Phenotype
-from wildtype.phenotypes.stages.report import StageReport
 from wildtype.report.table import print_card, print_comparison, print_relations, to_markdown
 
 

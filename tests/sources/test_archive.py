@@ -18,14 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from wildtype.errors import OutputError, SourceError
-from wildtype.sources.archive import (
-    Limits,
-    archive_kind,
-    copy_member,
-    extract,
-    list_members,
-    read_member,
-)
+from wildtype.sources.archive import Limits, archive_kind, copy_member, extract, list_members, read_member
 
 FILES = {"Data File S1. Pairs: long format/SGA.txt": b"a\tb\n1\t2\n", "notes/readme.txt": b"read me"}
 Make = Callable[[Path, dict[str, bytes]], Path]
@@ -72,8 +65,9 @@ def test_extraction_replaces_a_colon_and_gives_the_files(tmp_path: Path, make: M
     path = make(tmp_path / "data.bin", FILES)
     written = extract(path, tmp_path / "out")
     assert [p.relative_to(tmp_path / "out").as_posix() for p in written] == [
-        "Data File S1. Pairs_ long format/SGA.txt", "notes/readme.txt"
-    ]  # fmt: skip
+        "Data File S1. Pairs_ long format/SGA.txt",
+        "notes/readme.txt",
+    ]
     assert [p.read_bytes() for p in written] == list(FILES.values())
     (only,) = extract(path, tmp_path / "some", ["readme.txt"])
     assert [p for p in (tmp_path / "some").rglob("*") if p.is_file()] == [only]
@@ -90,9 +84,17 @@ def test_a_missing_or_doubtful_member_is_named(tmp_path: Path, make: Make) -> No
 
 @pytest.mark.parametrize(
     "name",
-    ["../evil.txt", "a/../../evil.txt", "/etc/evil.txt", "C:/evil.txt", "C:evil.txt", "..\\evil.txt",
-     "\\\\h\\evil", "a\nb.txt"],
-)  # fmt: skip
+    [
+        "../evil.txt",
+        "a/../../evil.txt",
+        "/etc/evil.txt",
+        "C:/evil.txt",
+        "C:evil.txt",
+        "..\\evil.txt",
+        "\\\\h\\evil",
+        "a\nb.txt",
+    ],
+)
 @ALL
 def test_paths_that_leave_the_folder_are_refused(tmp_path: Path, make: Make, name: str) -> None:
     inside = tmp_path / "deep" / "folder"
@@ -110,8 +112,9 @@ def test_paths_that_leave_the_folder_are_refused(tmp_path: Path, make: Make, nam
     assert len(extract(path, inside / "some", ["fine.txt"])) == 1
 
 
-@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE,
-                                  tarfile.FIFOTYPE])  # fmt: skip
+@pytest.mark.parametrize(
+    "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE]
+)
 def test_links_and_devices_in_a_tar_are_refused(tmp_path: Path, kind: bytes) -> None:
     path = tmp_path / "data.tar"
     with tarfile.open(path, "w") as archive:
@@ -187,9 +190,12 @@ def test_a_bomb_that_lies_about_its_size_is_refused(tmp_path: Path) -> None:
 @ALL
 @pytest.mark.parametrize(
     ("limits", "message"),
-    [(Limits(member=100), "'b', which is more than 100 bytes large"),
-     (Limits(total=1000), "unpacks to more than 1,000 bytes"), (Limits(members=1), "more than 1 members")],
-)  # fmt: skip
+    [
+        (Limits(member=100), "'b', which is more than 100 bytes large"),
+        (Limits(total=1000), "unpacks to more than 1,000 bytes"),
+        (Limits(members=1), "more than 1 members"),
+    ],
+)
 def test_limits(tmp_path: Path, make: Make, limits: Limits, message: str) -> None:
     path = make(tmp_path / "data.bin", {"a": b"x", "b": os.urandom(3000)})
     with pytest.raises(SourceError, match=message):

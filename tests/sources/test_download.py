@@ -222,11 +222,26 @@ def test_the_user_agent_can_be_chosen(tmp_path: Path, server: Server, transport:
 
 @pytest.mark.parametrize(
     "url",
-    ["http://example.org/a", "ftp://example.org/a", "file:///etc/passwd", "/etc/passwd", "example.org/a", "",
-     "https://", "https:///a", "https://user:secret@example.org/a", "https://user@example.org/a",
-     "https://example.org/a b", "https://example.org/a\nHost: b", "javascript:alert(1)", "data:,a",
-     "https://[::1/a", "https://example.org:99999/a", "http://127.0.0.1/a"],
-)  # fmt: skip
+    [
+        "http://example.org/a",
+        "ftp://example.org/a",
+        "file:///etc/passwd",
+        "/etc/passwd",
+        "example.org/a",
+        "",
+        "https://",
+        "https:///a",
+        "https://user:secret@example.org/a",
+        "https://user@example.org/a",
+        "https://example.org/a b",
+        "https://example.org/a\nHost: b",
+        "javascript:alert(1)",
+        "data:,a",
+        "https://[::1/a",
+        "https://example.org:99999/a",
+        "http://127.0.0.1/a",
+    ],
+)
 def test_only_https_addresses_are_fetched(tmp_path: Path, url: str) -> None:
     with pytest.raises(SourceError, match="is refused: only https addresses are fetched"):
         check_url(url)

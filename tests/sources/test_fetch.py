@@ -16,11 +16,11 @@ import pytest
 
 from tests.sources.server import Page, Server, serving
 from tests.tiny import tiny_dataset, tiny_organism
+from wildtype.datasets.records import Publication
+from wildtype.datasets.storage import save_dataset
 from wildtype.errors import OutputError, SourceError
-from wildtype.files import alone, cache_dir
+from wildtype.files import cache_dir, exclusive_lock
 from wildtype.organism.storage import save_organism
-from wildtype.phenotypes.records import Publication
-from wildtype.phenotypes.storage import save_dataset
 from wildtype.sources import fetch as fetching
 from wildtype.sources import publishers as registry
 from wildtype.sources.download import INCOMING, Transport
@@ -153,10 +153,13 @@ def archive(tmp_path: Path) -> bytes:
 
 
 def from_archive(urls: tuple[str, ...], digest: str) -> Publisher:
-    return publisher("lab", *(
-        RemoteFile(f"{name}.tsv", urls, digest, member=f"Data File S1. Pairs: long/{name}.txt")
-        for name in ("pairs", "other")
-    ))  # fmt: skip
+    return publisher(
+        "lab",
+        *(
+            RemoteFile(f"{name}.tsv", urls, digest, member=f"Data File S1. Pairs: long/{name}.txt")
+            for name in ("pairs", "other")
+        ),
+    )
 
 
 def test_an_archive_is_fetched_once_for_all_its_files(
@@ -166,8 +169,9 @@ def test_an_archive_is_fetched_once_for_all_its_files(
     known["lab"] = from_archive((server.url("/Raw%20pairs:%20long.zip"),), sha256(archive))
     done = get("lab")
     assert [(one.state, one.confirmed, one.sha256) for one in done] == [
-        ("fetched", True, sha256(PAIRS)), ("fetched", True, sha256(OTHER))
-    ]  # fmt: skip
+        ("fetched", True, sha256(PAIRS)),
+        ("fetched", True, sha256(OTHER)),
+    ]
     assert len(server.asked) == 1
     assert sorted(p.name for p in (tmp_path / "to").iterdir()) == [RECORD, "other.tsv", "pairs.tsv"]
     assert [(one.state, one.confirmed) for one in get("lab")] == [("already there", True)] * 2
@@ -327,7 +331,7 @@ def test_a_stopped_fetch_goes_on_where_it_stopped(
 def test_one_process_at_a_time(known: dict[str, Publisher], get: Fetch, tmp_path: Path) -> None:
     known["lab"] = publisher("lab", RemoteFile("a"))
     with (
-        alone(tmp_path / "to", "fetching files into"),
+        exclusive_lock(tmp_path / "to", "fetching files into"),
         pytest.raises(OutputError, match="another process is fetching"),
     ):
         get("lab")
@@ -370,8 +374,9 @@ def test_every_file_is_judged(
 ) -> None:
     server.pages["/a.zip"] = Page(archive)
     known["zip"] = from_archive((server.url("/a.zip"),), sha256(archive))
-    known["lab"] = publisher("lab", RemoteFile("sure", sha256=sha256(PAIRS)), RemoteFile("unsure"),
-                             RemoteFile("packed.gz"))  # fmt: skip
+    known["lab"] = publisher(
+        "lab", RemoteFile("sure", sha256=sha256(PAIRS)), RemoteFile("unsure"), RemoteFile("packed.gz")
+    )
     get("zip")
     to = tmp_path / "to"
     (to / "sure.gz").write_bytes(gzip.compress(PAIRS))
@@ -380,8 +385,14 @@ def test_every_file_is_judged(
     (to / "sub").mkdir()
     (to / "sub" / "whatever.txt").write_bytes(b"")
     done = verify(to)
-    assert judged(done) == {"other.tsv": "ok", "pairs.tsv": "ok", "sure.gz": "ok", "unsure": "not known",
-                            "packed.gz": "not known", "sub/whatever.txt": "not known"}  # fmt: skip
+    assert judged(done) == {
+        "other.tsv": "ok",
+        "pairs.tsv": "ok",
+        "sure.gz": "ok",
+        "unsure": "not known",
+        "packed.gz": "not known",
+        "sub/whatever.txt": "not known",
+    }
     assert {one.name: one.publisher for one in done}["sub/whatever.txt"] == ""
     (to / "pairs.tsv").write_bytes(b"damaged")
     (to / "sure.gz").write_bytes(gzip.compress(OTHER))
@@ -421,8 +432,12 @@ def test_datasets_and_organisms_in_the_cache_are_hashed_again(
     (cache_dir() / "datasets" / "c" / "dataset.json").write_text("[]")
     (cache_dir() / "organisms" / "tiny" / "organism.json").write_text("{")
     assert judged(verify()) == {
-        "tiny": "damaged", "a": "damaged", "b": "damaged", "c": "damaged", "queries/0123456789abcdef": "ok"
-    }  # fmt: skip
+        "tiny": "damaged",
+        "a": "damaged",
+        "b": "damaged",
+        "c": "damaged",
+        "queries/0123456789abcdef": "ok",
+    }
 
 
 def test_nothing_to_verify(known: dict[str, Publisher], own_cache: Path, tmp_path: Path) -> None:

@@ -13,12 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.insilico import in_silico
+from wildtype.datasets.interactions import epsilon
+from wildtype.datasets.storage import read_dataset, save_dataset
 from wildtype.errors import ConfigError, DatasetError
 from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import Organism
 from wildtype.organism.gene_rules import minimal_complexes, parse_rule
-from wildtype.phenotypes.interactions import epsilon
-from wildtype.phenotypes.storage import read_dataset, save_dataset
 from wildtype.sources.insilico import build_dose_dataset
 from wildtype.sources.insilico.fba import Change, Status
 from wildtype.sources.insilico.heterologous import FOREIGN, extend, foreign_bounds

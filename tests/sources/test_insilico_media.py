@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from tests.insilico import in_silico
+from wildtype.datasets.interactions import epsilon
 from wildtype.errors import ConfigError, DatasetError
 from wildtype.mutants import MutantTable
 from wildtype.organism import Organism
-from wildtype.phenotypes.interactions import epsilon
 from wildtype.sources.insilico import build_media_dataset
 from wildtype.sources.insilico.conditions import CARBON, MEDIA, Medium, in_medium, simulator_in
 from wildtype.sources.insilico.models import model_file

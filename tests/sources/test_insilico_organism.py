@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from wildtype.datasets import Dataset
+from wildtype.datasets.interactions import epsilon, tau
 from wildtype.errors import ConfigError, DatasetError
 from wildtype.organism import Metabolism, Organism
 from wildtype.organism.gene_rules import minimal_complexes, parse_rule, rule_genes
 from wildtype.organism.metabolic_graphs import alternatives, currency_metabolites
-from wildtype.phenotypes import Dataset
-from wildtype.phenotypes.interactions import epsilon, tau
 from wildtype.sources.insilico import build_growth_dataset, build_organism
 
 NAME = "ecoli-core-growth"

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from tests.insilico import in_silico
+from wildtype.datasets.interactions import epsilon, tau
 from wildtype.errors import ConfigError, DatasetError
 from wildtype.mutants import MutantTable
 from wildtype.organism import Organism
 from wildtype.organism.gene_rules import minimal_complexes, parse_rule
-from wildtype.phenotypes.interactions import epsilon, tau
 from wildtype.sources.insilico import build_dataset, build_triple_dataset
 from wildtype.sources.insilico.simulate import simulate_growth
 from wildtype.sources.insilico.triples import (

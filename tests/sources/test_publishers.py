@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from wildtype.datasets.records import Publication
 from wildtype.errors import SourceError
-from wildtype.phenotypes.records import Publication
 from wildtype.sources import publishers as registry
 from wildtype.sources import yeast
 from wildtype.sources.download import check_url

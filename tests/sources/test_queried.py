@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_data_fetch import Run, runner
-from tests.sources.own.tables import yeast
+from tests.sources.user_tables.tables import yeast
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.records import PhenotypeDefinition, Publication, Study
+from wildtype.datasets.stages.policies import Policies
+from wildtype.datasets.store import Query, Store, store_path
 from wildtype.errors import DatasetError
 from wildtype.organism.storage import save_organism
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.records import PhenotypeDefinition, Publication, Study
-from wildtype.phenotypes.stages.policies import Policies
-from wildtype.phenotypes.store import Query, Store, store_path
 from wildtype.sources.catalogue import load_dataset, organism_folder
 from wildtype.sources.queried import dataset_from_query
 
@@ -29,9 +29,13 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     study = Study(name="made-up", publication=Publication(citation="Nobody 2026"), organism="yeast")
     genes = yeast().genes
     measurements = Measurements.build(
-        study, genes=genes.names, gene=[[0, 1], [1, 2], [0, 1], [0, 2]], value=[0.1, -0.2, 0.3, 0.4],
-        phenotypes=[EPSILON], replicate=["a", "a", "b", "b"],
-    )  # fmt: skip
+        study,
+        genes=genes.names,
+        gene=[[0, 1], [1, 2], [0, 1], [0, 2]],
+        value=[0.1, -0.2, 0.3, 0.4],
+        phenotypes=[EPSILON],
+        replicate=["a", "a", "b", "b"],
+    )
     with Store.create(store_path()) as store:
         store.ingest(measurements)
     return run
@@ -57,8 +61,17 @@ def test_the_command_makes_a_dataset(run: Run) -> None:
     assert f"made by a query: {SQL}" in card["notes"]
     assert json.loads(run("query", SQL, "--dataset", "mine", "--json").out)["from_cache"] is True
     assert any(row["dataset"] == "mine" for row in json.loads(run("list", "--json").out))
-    apart = run("query", "SELECT id FROM measurements", "--dataset", "apart", "--policy", "replicates=apart",
-                "--policy", "alleles=apart", "--json")  # fmt: skip
+    apart = run(
+        "query",
+        "SELECT id FROM measurements",
+        "--dataset",
+        "apart",
+        "--policy",
+        "replicates=apart",
+        "--policy",
+        "alleles=apart",
+        "--json",
+    )
     assert json.loads(apart.out)["rows"] == 4
 
 

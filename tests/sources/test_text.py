@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wildtype.datasets.reading import ReadReport
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.text import (
     AMBIGUOUS,
     UNKNOWN,
@@ -223,7 +223,7 @@ def test_counts_add_up_and_leave_out_zeros() -> None:
 
 
 def test_a_reading_prints_what_became_of_the_rows() -> None:
-    text = str(Reading("f.gz", "physical", 1200, 1000, {"self-loop": 200}, 3))
+    text = str(ReadReport("f.gz", "physical", 1200, 1000, {"self-loop": 200}, 3))
     assert (
         text == "f.gz: 1,200 rows read, 1,000 kept, 200 self-loop, 3 of the kept name a gene by an older name"
     )

@@ -9,12 +9,12 @@ import pytest
 
 from tests.command import assert_one_sentence, wildtype
 from tests.tiny import tiny_dataset, tiny_organism
-from wildtype.config.compose import compose
+from wildtype.datasets.storage import save_dataset
 from wildtype.errors import DatasetError
+from wildtype.experiments.data import prepare
+from wildtype.experiments.settings.compose import compose
 from wildtype.organism import GeneGraphs, Organism
 from wildtype.organism.storage import save_organism
-from wildtype.phenotypes.storage import save_dataset
-from wildtype.runs.data import prepare
 from wildtype.sources import catalogue, yeast
 
 NAME = "yeast-digenic-costanzo2010"

@@ -3,8 +3,8 @@
 import sys
 
 from tests.tiny import tiny_dataset
-from wildtype.config.compose import compose
-from wildtype.runs.run import train
+from wildtype.experiments.run import train
+from wildtype.experiments.settings.compose import compose
 
 if __name__ == "__main__":
     train(compose(sys.argv[1:]), dataset=tiny_dataset())

@@ -229,9 +229,14 @@ def test_a_model_that_returns_more_than_a_mean(tmp_path: Path) -> None:
         CellTransformerConfig(width=16, layers=1, heads=4), genes=24, features=0, phenotypes=1, relations=[]
     )
     fit_model(
-        model, OrganismTensors(torch.zeros(24, 0)), *tables(), CONFIG, folder=tmp_path, show=False,
+        model,
+        OrganismTensors(torch.zeros(24, 0)),
+        *tables(),
+        CONFIG,
+        folder=tmp_path,
+        show=False,
         recorder=recorder,
-    )  # fmt: skip
+    )
     assert recorder.totals()["head"] > 0
 
 
@@ -252,9 +257,15 @@ def test_less_than_three_percent_of_a_step_is_unattributed(tmp_path: Path) -> No
     recorder = PhaseRecorder(warm_up=5)
     config = TrainingConfig(epochs=4, batch_size=100, steps=20, device="cpu")
     fit_model(
-        model, OrganismTensors(torch.zeros(genes, 0)), table, table.take(np.arange(50)), config,
-        folder=tmp_path, show=False, recorder=recorder,
-    )  # fmt: skip
+        model,
+        OrganismTensors(torch.zeros(genes, 0)),
+        table,
+        table.take(np.arange(50)),
+        config,
+        folder=tmp_path,
+        show=False,
+        recorder=recorder,
+    )
     share = np.median(recorder.phase_seconds(NONE)) / np.median(recorder.step_seconds())
     assert recorder.steps == 15
     assert share < 0.03

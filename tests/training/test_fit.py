@@ -35,9 +35,12 @@ def fit(
     organism = tiny_dataset().organism
     torch.manual_seed(0)
     model = CellTransformer(
-        CellTransformerConfig(width=16, layers=1, heads=4), genes=24, features=0, phenotypes=1,
+        CellTransformerConfig(width=16, layers=1, heads=4),
+        genes=24,
+        features=0,
+        phenotypes=1,
         relations=list(organism.graphs),
-    )  # fmt: skip
+    )
     tensors = OrganismTensors(torch.zeros(24, 0), model.priors(organism.graphs))
     report = fit_model(model, tensors, *tables(), config, folder=folder, show=False, **arguments)  # type: ignore[arg-type]
     return model, report
@@ -48,16 +51,16 @@ class Killed(Exception):
 
 
 def kill_after(monkeypatch: pytest.MonkeyPatch, epochs: int) -> None:
-    from wildtype.training import keeper
+    from wildtype.training import best_checkpoint
 
-    save = keeper.Keeper._save
+    save = best_checkpoint.BestCheckpoint._save
 
-    def save_and_die(self: keeper.Keeper, *arguments: object) -> None:
+    def save_and_die(self: best_checkpoint.BestCheckpoint, *arguments: object) -> None:
         save(self, *arguments)  # type: ignore[arg-type]
         if self.epoch == epochs:
             raise Killed
 
-    monkeypatch.setattr(keeper.Keeper, "_save", save_and_die)
+    monkeypatch.setattr(best_checkpoint.BestCheckpoint, "_save", save_and_die)
 
 
 def test_resumed_run_is_bit_identical(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,15 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from tests.runs.test_models import NAMES, SMALL
+from tests.experiments.test_models import NAMES, SMALL
 from tests.tiny import tiny_dataset
-from wildtype.config.compose import compose
 from wildtype.errors import ConfigError
+from wildtype.experiments.data import prepare
+from wildtype.experiments.run import train
+from wildtype.experiments.settings.compose import compose
+from wildtype.experiments.setup import build, loaders
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.loader import MutantLoader
-from wildtype.runs.data import prepare
-from wildtype.runs.run import train
-from wildtype.runs.setup import build, loaders
 from wildtype.training.parts import Share, known_targets, parts
 from wildtype.training.task import FitTask
 from wildtype.training.world import World, world
@@ -36,10 +36,18 @@ STILL = {
 
 def words(name: str, *more: str) -> list[str]:
     return [
-        f"model={name}", *SMALL[name], *STILL[name], "data.name=tiny-growth", "baselines=[]",
-        "training.epochs=2", "training.batch_size=50", "training.deterministic=true",
-        "run.progress=false", "run.replicates=10", *more,
-    ]  # fmt: skip
+        f"model={name}",
+        *SMALL[name],
+        *STILL[name],
+        "data.name=tiny-growth",
+        "baselines=[]",
+        "training.epochs=2",
+        "training.batch_size=50",
+        "training.deterministic=true",
+        "run.progress=false",
+        "run.replicates=10",
+        *more,
+    ]
 
 
 def step(name: str, count: int, *more: str) -> tuple[FitTask, MutantBatch]:
@@ -170,7 +178,7 @@ def test_half_a_world_is_refused(missing: str, monkeypatch: pytest.MonkeyPatch) 
     for name, value in (("RANK", "1"), ("WORLD_SIZE", "4"), ("LOCAL_WORLD_SIZE", "2")):
         monkeypatch.setenv(name, value)
     assert world() == World(1, 4, 2, started_by="torchrun")
-    assert not world().leads
+    assert not world().is_rank_zero
     monkeypatch.delenv(missing)
     with pytest.raises(ConfigError, match=f"{missing}=None.*torchrun"):
         world()

@@ -54,9 +54,14 @@ def test_phases_exclude_each_other_and_the_rest_is_unattributed(clocks):
     assert found.step_seconds().tolist() == [31.5, 31.5]
     assert found.phase_seconds("head").tolist() == [16.0, 16.0]
     assert found.timelines()[-1] == [
-        (NONE, 0.0, 1.0), ("encode wild type", 1.0, 3.0), ("graph prior", 3.0, 7.0),
-        ("encode wild type", 7.0, 15.0), (NONE, 15.0, 15.0), ("head", 15.0, 31.0), (NONE, 31.0, 31.5),
-    ]  # fmt: skip
+        (NONE, 0.0, 1.0),
+        ("encode wild type", 1.0, 3.0),
+        ("graph prior", 3.0, 7.0),
+        ("encode wild type", 7.0, 15.0),
+        (NONE, 15.0, 15.0),
+        ("head", 15.0, 31.0),
+        (NONE, 31.0, 31.5),
+    ]
 
 
 def test_what_lies_between_steps_belongs_to_none(clocks):

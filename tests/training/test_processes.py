@@ -15,9 +15,9 @@ import pytest
 import wildtype as wt
 from tests.tiny import tiny_dataset
 from tests.training.test_parts import words
-from wildtype.config.compose import compose
-from wildtype.runs.run import train
-from wildtype.runs.stored import Run
+from wildtype.experiments.run import train
+from wildtype.experiments.settings.compose import compose
+from wildtype.experiments.stored import Run
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
@@ -30,8 +30,12 @@ def started(processes: int, *settings: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={processes}"]
     return subprocess.run(
         [*command, "-m", "tests.training.in_processes", *settings],
-        cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
+        cwd=ROOT,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
 
 
 def settings(name: str, folder: Path, *more: str) -> list[str]:
@@ -76,11 +80,14 @@ def test_two_tasks_of_srun_train_what_one_trains(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.training.in_processes", *settings("dango", tmp_path / "2")]
     tasks = [
         subprocess.Popen(
-            command, cwd=ROOT, stderr=subprocess.PIPE, text=True,
+            command,
+            cwd=ROOT,
+            stderr=subprocess.PIPE,
+            text=True,
             env={**os.environ, **job, "SLURM_PROCID": str(i), "SLURM_LOCALID": str(i)},
         )
         for i in range(2)
-    ]  # fmt: skip
+    ]
     for task in tasks:
         _, said = task.communicate(timeout=300)
         assert task.returncode == 0, said[-2000:]

@@ -53,8 +53,10 @@ def test_balance_gives_phenotypes_or_heads_equal_weight() -> None:
     outputs = [Output("fitness"), Output("size", group="shape"), Output("round", group="shape")]
     batch, which = MutantBatch.from_table(table), np.array(phenotype)
     for balance, shares in (
-        ("rows", [0.5, 1 / 6, 1 / 3]), ("phenotypes", [1 / 3] * 3), ("heads", [0.5, 0.25, 0.25])
-    ):  # fmt: skip
+        ("rows", [0.5, 1 / 6, 1 / 3]),
+        ("phenotypes", [1 / 3] * 3),
+        ("heads", [0.5, 0.25, 0.25]),
+    ):
         weights = TargetWeights.fit(table, outputs, balance=balance).of(batch).numpy()
         np.testing.assert_allclose(np.bincount(which, weights=weights) / 12, shares, rtol=1e-6)
 

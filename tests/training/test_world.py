@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from wildtype.errors import ConfigError
-from wildtype.training.world import World, alone_in, world
+from wildtype.training.world import World, require_single_process, world
 
 TORCHRUN = {"RANK": "3", "WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2"}
 SRUN = {
@@ -44,8 +44,8 @@ def test_half_of_it_is_an_error(said: dict[str, str], says: str, monkeypatch: py
 
 
 def test_what_takes_one_process_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    alone_in("a search")
+    require_single_process("a search")
     for name, value in SRUN.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(ConfigError, match="srun started 6 processes, and a search runs in one"):
-        alone_in("a search")
+        require_single_process("a search")

@@ -32,9 +32,9 @@ def command(
 
     The exit code is 0 only if no run failed. What did not fit the budget is listed, and runs the next time.
     """
-    from wildtype.config.ablation import read_ablation
-    from wildtype.config.plans import duration
     from wildtype.errors import ConfigError
+    from wildtype.experiments.settings.ablation import read_ablation
+    from wildtype.experiments.settings.plans import duration
 
     given = list(words or [])
     what = given.pop(0) if given and "=" not in given[0] else "ecoli-core"
@@ -44,7 +44,7 @@ def command(
         raise ConfigError(f"--seeds={seeds!r}: give numbers with commas, as in 0,1,2") from None
     seconds = duration(budget) if budget else None
     plan = read_ablation(what, given)
-    from wildtype.runs.ablation import ablate, preview
+    from wildtype.experiments.ablation import ablate, preview
 
     if dry_run:
         steps = preview(plan, chosen, folder)
@@ -54,7 +54,7 @@ def command(
             took = "" if step.seconds is None else f", about {step.seconds:,.0f} s"
             typer.echo(f"{step.room}: {step.state}{took}")
         return
-    report = ablate(plan, chosen, folder=folder, budget=seconds, replicates=replicates, say=notes().print)
+    report = ablate(plan, chosen, folder=folder, budget=seconds, replicates=replicates, log=notes().print)
     if json:
         print_json(report.to_json())
     elif markdown:
@@ -69,6 +69,7 @@ def command(
     if report.failed:
         notes().print(
             f"wildtype: {len(report.failed)} runs failed, {report.failed[0]} first: see their remarks",
-            markup=False, soft_wrap=True,
-        )  # fmt: skip
+            markup=False,
+            soft_wrap=True,
+        )
         raise typer.Exit(1)

@@ -15,8 +15,8 @@ def command(json: Json = False) -> None:
     import torch  # noqa: F401  (its facts are part of the record)
     import typer
 
+    from wildtype.experiments.record import environment
     from wildtype.files import cache_dir, write_text
-    from wildtype.runs.record import environment
     from wildtype.sources.catalogue import DATASETS, is_built
 
     record = environment()

@@ -59,9 +59,9 @@ def command(
 def show_comparison(runs: list[Path], markdown: bool, each: bool, json: bool) -> None:
     """Print the table of a run, or what several reached over their seeds."""
     from wildtype.evaluation.summary import summarise
+    from wildtype.experiments.stored import Run
     from wildtype.report.summary import print_summary, summary_to_markdown
     from wildtype.report.table import print_comparison, to_markdown
-    from wildtype.runs.stored import Run
 
     finished = [Run(path) for path in runs]
     chosen = [run.comparisons if each else run.tables() for run in finished]
@@ -107,8 +107,8 @@ def _coverage(runs: list[Path], levels: tuple[float, ...] | None, drawing: Path 
 
 
 def _retrieved(runs: list[Path], json: bool) -> Any:
+    from wildtype.experiments.stored import Run
     from wildtype.report.retrieval import print_retrieved, retrieval_json
-    from wildtype.runs.stored import Run
 
     compared = {str(path): Run(path).comparisons for path in runs}
     for comparisons in [] if json else compared.values():

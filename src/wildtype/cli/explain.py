@@ -52,12 +52,12 @@ def command(
     carries the predictions of mutants; beside every claim, how far the models agree.
     """
     from wildtype.errors import ConfigError
+    from wildtype.experiments.explain import explain_runs
+    from wildtype.experiments.folder import EXPLANATION
     from wildtype.files import write_json
     from wildtype.inference.explaining.explain import SECTIONS, Asked
     from wildtype.inference.sets import parse_set
     from wildtype.report.explanation import check_drawing, draw_latents, print_explanation
-    from wildtype.runs.explain import explain_runs
-    from wildtype.runs.folder import EXPLANATION
 
     if output is not None and output.suffix != ".json":
         raise ConfigError(f"cannot tell the format of {str(output)!r}: end it in .json")
@@ -77,7 +77,7 @@ def command(
         seed=seed,
     )
     with notes().status("opening runs") as status:
-        found = explain_runs(runs, asked, annotations=annotations, tell=status.update)
+        found = explain_runs(runs, asked, annotations=annotations, report_progress=status.update)
     record = found.to_json()
     if draw is not None:
         draw_latents(found.latents, draw)

@@ -23,7 +23,7 @@ def command(
     output: Annotated[Path, typer.Option("-o", "--output", help="A .pdf, .svg or .png file.")],
 ) -> None:
     """Draw one figure as wide as one or two columns of a journal, with embedded fonts."""
-    from wildtype.runs.report import write_plot
+    from wildtype.experiments.report import write_plot
 
     write_plot(kind, runs, output)
     notes().print(f"figure: {output}", soft_wrap=True)

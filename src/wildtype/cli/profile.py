@@ -29,26 +29,26 @@ def run(
         str, typer.Option(help="Which, with commas: data_only, forward, forward_backward, training.")
     ] = "data_only,forward,forward_backward,training",
     reference: Annotated[bool, typer.Option("--reference", help="The model as its users had it.")] = False,
-    folder: Folder = "", html: Html = "", json: Json = False,
-    slurm: Slurm = False, preset: PresetFile = "", prefix: Prefix = "", dry_run: DryRun = False,
-) -> None:  # fmt: skip
+    folder: Folder = "",
+    html: Html = "",
+    json: Json = False,
+    slurm: Slurm = False,
+    preset: PresetFile = "",
+    prefix: Prefix = "",
+    dry_run: DryRun = False,
+) -> None:
     """Some steps of a training run, cut short after each part: what data, transfer, model and sync cost."""
-    from wildtype.config.compose import compose
+    from wildtype.experiments.settings.compose import compose
 
     config = compose(settings or [])
-    from wildtype.runs.profile import check_counts, chosen_modes, profile_folder, profile_run
+    from wildtype.experiments.profile import check_counts, chosen_modes, profile_folder, profile_run
 
     chosen, room = chosen_modes(modes), profile_folder(folder)
     check_counts(steps=steps)
     if submitted(slurm, preset, prefix, dry_run):
         return
     report = profile_run(
-        config,
-        steps=steps,
-        modes=chosen,
-        reference=reference,
-        folder=room,
-        say=notes().print,
+        config, steps=steps, modes=chosen, reference=reference, folder=room, log=notes().print
     )
     records = list(report["modes"].values())
     _page(html, records)
@@ -66,14 +66,19 @@ def run(
 def step(
     settings: Settings = None,
     steps: Annotated[int, typer.Option(help="Timed steps, after five that warm up.")] = 50,
-    folder: Folder = "", html: Html = "", json: Json = False,
-    slurm: Slurm = False, preset: PresetFile = "", prefix: Prefix = "", dry_run: DryRun = False,
-) -> None:  # fmt: skip
+    folder: Folder = "",
+    html: Html = "",
+    json: Json = False,
+    slurm: Slurm = False,
+    preset: PresetFile = "",
+    prefix: Prefix = "",
+    dry_run: DryRun = False,
+) -> None:
     """Whole training steps on one batch: mean, median and 95th percentile, phase by phase."""
-    from wildtype.config.compose import compose
+    from wildtype.experiments.settings.compose import compose
 
     config = compose(settings or [])
-    from wildtype.runs.profile import check_counts, profile_folder, profile_step
+    from wildtype.experiments.profile import check_counts, profile_folder, profile_step
 
     room = profile_folder(folder)
     check_counts(steps=steps)
@@ -89,8 +94,9 @@ def compare(
     runs: Annotated[
         list[str], typer.Argument(metavar="A B [C]...", help="Run folders, or profile.json files.")
     ],
-    html: Html = "", json: Json = False,
-) -> None:  # fmt: skip
+    html: Html = "",
+    json: Json = False,
+) -> None:
     """Runs side by side: which phases explain the gap, and how much of it."""
     from wildtype.profiling.compare import compare as compare_records
     from wildtype.profiling.record import load_record
@@ -118,15 +124,18 @@ def trace(
         bool, typer.Option("--python-lines", help="Time the lines of the data pipeline instead.")
     ] = False,
     json: Json = False,
-    slurm: Slurm = False, preset: PresetFile = "", prefix: Prefix = "", dry_run: DryRun = False,
-) -> None:  # fmt: skip
+    slurm: Slurm = False,
+    preset: PresetFile = "",
+    prefix: Prefix = "",
+    dry_run: DryRun = False,
+) -> None:
     """A window of steps under torch's profiler: operators, gaps, reads and the lines that cause them."""
-    from wildtype.config.compose import compose
+    from wildtype.experiments.settings.compose import compose
 
     config = compose(settings or [])
     if submitted(slurm, preset, prefix, dry_run):
         return
-    from wildtype.runs.profile import profile_python_lines, profile_trace
+    from wildtype.experiments.profile import profile_python_lines, profile_trace
 
     if python_lines:
         lines = profile_python_lines(config)
@@ -148,15 +157,18 @@ def pipelines(
     seconds: Annotated[float, typer.Option(help="Time limit of each pipeline.")] = 1.0,
     reference: Annotated[bool, typer.Option(help="Also as its users had it, with torch_geometric.")] = True,
     json: Json = False,
-    slurm: Slurm = False, preset: PresetFile = "", prefix: Prefix = "", dry_run: DryRun = False,
-) -> None:  # fmt: skip
+    slurm: Slurm = False,
+    preset: PresetFile = "",
+    prefix: Prefix = "",
+    dry_run: DryRun = False,
+) -> None:
     """Five representations of a dataset's mutants, and the models that they feed."""
-    from wildtype.config.compose import compose
+    from wildtype.experiments.settings.compose import compose
 
     configs = [compose([*(settings or []), f"model={name}"]) for name in models.split(",")]
     if submitted(slurm, preset, prefix, dry_run):
         return
-    from wildtype.runs.profile import profile_pipelines
+    from wildtype.experiments.profile import profile_pipelines
 
     report = profile_pipelines(configs[0], configs[1:], batches=batches, seconds=seconds, reference=reference)
     if json:
@@ -170,14 +182,22 @@ def pipelines(
 @app.command()
 def scaling(
     settings: Settings = None,
-    genes: int = 1000, relations: int = 4, edges: int = 40_000, batch_size: int = 64, perturbed: int = 3,
+    genes: int = 1000,
+    relations: int = 4,
+    edges: int = 40_000,
+    batch_size: int = 64,
+    perturbed: int = 3,
     factors: Annotated[str, typer.Option(help="Multiples of each size, with commas.")] = "1,2,4,8",
-    repeats: int = 3, memory: Annotated[bool, typer.Option(help="Also measure peak memory.")] = False,
+    repeats: int = 3,
+    memory: Annotated[bool, typer.Option(help="Also measure peak memory.")] = False,
     json: Json = False,
-    slurm: Slurm = False, preset: PresetFile = "", prefix: Prefix = "", dry_run: DryRun = False,
-) -> None:  # fmt: skip
+    slurm: Slurm = False,
+    preset: PresetFile = "",
+    prefix: Prefix = "",
+    dry_run: DryRun = False,
+) -> None:
     """Cost of a training step against mutants, genes, edges and perturbed genes, on random organisms."""
-    from wildtype.config.compose import compose
+    from wildtype.experiments.settings.compose import compose
 
     config = compose(settings or [])
     if submitted(slurm, preset, prefix, dry_run):
@@ -193,10 +213,13 @@ def scaling(
     except ValueError:
         raise ConfigError(f"--factors={factors!r}: give numbers with commas, as in 1,2,4") from None
     report = measure(
-        config.model, Sizes(genes, relations, edges, batch_size, perturbed), factors=multiples,
-        repeats=repeats, seed=config.seed,
+        config.model,
+        Sizes(genes, relations, edges, batch_size, perturbed),
+        factors=multiples,
+        repeats=repeats,
+        seed=config.seed,
         measure=training_steps(config.model, seed=config.seed, memory=memory),
-    )  # fmt: skip
+    )
     if json:
         print_json(report.to_json())
         return
@@ -210,15 +233,18 @@ def scaling(
 def estimate(
     settings: Settings = None,
     json: Json = False,
-    slurm: Slurm = False, preset: PresetFile = "", prefix: Prefix = "", dry_run: DryRun = False,
-) -> None:  # fmt: skip
+    slurm: Slurm = False,
+    preset: PresetFile = "",
+    prefix: Prefix = "",
+    dry_run: DryRun = False,
+) -> None:
     """Seconds per epoch, memory and disk of a run, from its first twenty steps; an error if it cannot fit."""
-    from wildtype.config.compose import compose
+    from wildtype.experiments.settings.compose import compose
 
     config = compose(settings or [])
     if submitted(slurm, preset, prefix, dry_run):
         return
-    from wildtype.runs.estimate import estimate_run, refuse
+    from wildtype.experiments.estimate import estimate_run, refuse
 
     found = estimate_run(config)
     if json:

@@ -22,8 +22,8 @@ def command(
 ) -> None:
     """Write one HTML file that holds all it shows: tables, figures, mutants, and how the run was made."""
     from wildtype.errors import ConfigError
-    from wildtype.runs.folder import REPORT
-    from wildtype.runs.report import write_report
+    from wildtype.experiments.folder import REPORT
+    from wildtype.experiments.report import write_report
 
     if output is None and len(runs) > 1:
         raise ConfigError("say where the page of several runs goes, as in -o report.html")

@@ -28,14 +28,11 @@ def command(
 
     from rich.table import Table
 
-    from wildtype.runs.reproduce import reproduce
+    from wildtype.experiments.reproduce import reproduce
 
     with TemporaryDirectory(prefix="wildtype-") if folder is None else nullcontext(folder) as target:
         found = reproduce(
-            run,
-            Path(target) / "run" if folder is None else folder,
-            tolerance=tolerance,
-            say=notes().print,
+            run, Path(target) / "run" if folder is None else folder, tolerance=tolerance, log=notes().print
         )
     if json:
         print_json(found.to_json())

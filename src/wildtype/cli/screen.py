@@ -73,7 +73,7 @@ def command(
     with Progress(*columns, console=notes(), transient=True) as bar:
         task = bar.add_task("mutants", total=None)
 
-        def tell(done: int, count: int) -> None:
+        def report_progress(done: int, count: int) -> None:
             if not done:
                 bar.console.print(f"{count:,} mutants in the design", highlight=False)
             bar.update(task, completed=done, total=count)
@@ -96,7 +96,7 @@ def command(
             at_most=at_most,
             processes=processes,
             state=state,
-            tell=tell,
+            report_progress=report_progress,
         )
     left_out = "".join(f"; {count:,} left out: {reason}" for reason, count in frame.attrs["left_out"].items())
     notes().print(f"{frame.attrs['asked']:,} mutants predicted{left_out}", highlight=False, soft_wrap=True)

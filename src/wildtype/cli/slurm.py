@@ -20,8 +20,8 @@ def submitted(slurm: bool, preset: str, prefix: str, dry_run: bool, tasks: int =
     """
     if not slurm and not dry_run:
         return False
-    from wildtype.runs.presets import Preset, read_preset
-    from wildtype.runs.slurm import submit
+    from wildtype.experiments.slurm import submit
+    from wildtype.experiments.slurm_presets import Preset, read_preset
 
     found = submit(
         sys.argv[1:],

@@ -36,7 +36,7 @@ def command(
     dry_run: DryRun = False,
 ) -> None:
     """Train on a dataset, compare with every baseline on the same split, save the run, and write its page."""
-    from wildtype.config.compose import compose
+    from wildtype.experiments.settings.compose import compose
 
     if multirun:
         _many(settings or [], only, json, slurm, preset, prefix, dry_run)
@@ -49,12 +49,12 @@ def command(
         return
     if submitted(slurm, preset, prefix, dry_run):
         return
+    from wildtype.experiments.run import train
     from wildtype.report.table import print_comparison
-    from wildtype.runs.run import train
     from wildtype.training.world import world
 
-    run = train(config, say=notes().print)
-    if not world().leads:
+    run = train(config, log=notes().print)
+    if not world().is_rank_zero:
         return
     if config.execution != "training":
         from wildtype.profiling.record import load_record
@@ -73,8 +73,8 @@ def command(
 def _many(
     settings: list[str], only: int, json: bool, slurm: bool, preset: str, prefix: str, dry_run: bool
 ) -> None:
-    from wildtype.config.multirun import runs_of
     from wildtype.errors import ConfigError
+    from wildtype.experiments.settings.multirun import runs_of
 
     runs = runs_of(settings)
     if only >= len(runs):
@@ -82,12 +82,12 @@ def _many(
     if submitted(slurm, preset, prefix, dry_run, tasks=len(runs)):
         return
     from wildtype.cli.evaluate import show_comparison
-    from wildtype.runs.folder import REPORT
-    from wildtype.runs.multirun import multirun
+    from wildtype.experiments.folder import REPORT
+    from wildtype.experiments.multirun import multirun
     from wildtype.training.world import world
 
     done = multirun(runs if only < 0 else runs[only : only + 1], notes().print)
-    if world().leads:
+    if world().is_rank_zero:
         for run in done:
             if not (run.path / REPORT).is_file():
                 _write_page(run.path)
@@ -95,6 +95,6 @@ def _many(
 
 
 def _write_page(folder: Path) -> None:
-    from wildtype.runs.report import report_after_training
+    from wildtype.experiments.report import report_after_training
 
     report_after_training(folder, lambda text: notes().print(text, soft_wrap=True))

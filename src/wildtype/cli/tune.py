@@ -38,9 +38,9 @@ def command(
     Ended trials are kept, a killed one is resumed. The exit code is 0 only if a trial finished and no tested
     run failed.
     """
-    from wildtype.config.plans import duration
-    from wildtype.config.tuning import read_tuning
     from wildtype.errors import ConfigError
+    from wildtype.experiments.settings.plans import duration
+    from wildtype.experiments.settings.tuning import read_tuning
 
     given = list(words or [])
     what = given.pop(0) if given and "=" not in given[0] else "ecoli-core"
@@ -50,14 +50,20 @@ def command(
         raise ConfigError(f"--seeds={seeds!r}: give numbers with commas, as in 0,1,2") from None
     seconds = duration(budget) if budget else None
     plan = read_tuning(what, given)
+    from wildtype.experiments.tuning import tune
     from wildtype.report.ablation import print_ablation, tables_to_markdown
     from wildtype.report.tuning import print_trials, trials_to_markdown
-    from wildtype.runs.tuning import tune
 
     found = tune(
-        plan, folder=folder, trials=trials, grid=grid, seeds=chosen, budget=seconds, replicates=replicates,
-        say=notes().print,
-    )  # fmt: skip
+        plan,
+        folder=folder,
+        trials=trials,
+        grid=grid,
+        seeds=chosen,
+        budget=seconds,
+        replicates=replicates,
+        log=notes().print,
+    )
     if json:
         print_json(found.to_json())
     elif markdown:

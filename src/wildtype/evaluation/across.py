@@ -19,7 +19,7 @@ from wildtype.evaluation.compare import Comparison, compare_bound
 from wildtype.evaluation.metrics import Bound, Floats, Statistic, bind
 
 if TYPE_CHECKING:
-    from wildtype.phenotypes import Dataset
+    from wildtype.datasets import Dataset
 
 AVERAGED = ("pearson", "pearson_by_condition", "spearman", "r2", "auroc_strong", "average_precision")
 """Metrics that mean the same whatever the phenotype; squared errors are in units of their own."""
@@ -99,10 +99,20 @@ def evaluate_across(
     if left_out:
         notes.append(f"left out, since labels allow no correlation: {', '.join(left_out)}")
     return compare_bound(
-        dataset, at, bound, phenotype=f"mean over {len(members)} phenotypes", baselines=baselines,
-        seconds=seconds, peak_mib=peak_mib, clusters=clusters, split=split, replicates=replicates, seed=seed,
-        noise=dataset.noise, notes=notes,
-    )  # fmt: skip
+        dataset,
+        at,
+        bound,
+        phenotype=f"mean over {len(members)} phenotypes",
+        baselines=baselines,
+        seconds=seconds,
+        peak_mib=peak_mib,
+        clusters=clusters,
+        split=split,
+        replicates=replicates,
+        seed=seed,
+        noise=dataset.noise,
+        notes=notes,
+    )
 
 
 def _bind(dataset: Dataset, at: Ints, predicted: NDArray[np.float64], p: int) -> Bound:

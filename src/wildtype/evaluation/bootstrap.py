@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.query_pairs import query_pairs
 from wildtype.errors import ConfigError, ShapeError
 from wildtype.evaluation.metrics import Statistic
-from wildtype.phenotypes.query_pairs import query_pairs
 from wildtype.seeds import generator
 
 if TYPE_CHECKING:

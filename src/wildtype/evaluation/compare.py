@@ -28,8 +28,8 @@ from wildtype.evaluation.retrieval import retrieval_estimates
 from wildtype.files import finite
 
 if TYPE_CHECKING:
+    from wildtype.datasets import Dataset
     from wildtype.mutants import MutantTable
-    from wildtype.phenotypes import Dataset
 
 NETWORKS = ("cell_transformer", "dango", "difference_gnn")
 """Models that are no baselines unless ``evaluate_predictions`` is told which are."""
@@ -344,10 +344,20 @@ def evaluate_predictions(
         return retrieval_estimates(truth, predictions, strong, found, replicates=replicates, seed=seed)
 
     return compare_bound(
-        dataset, at, bound, phenotype=phenotype, baselines=baselines, seconds=seconds, peak_mib=peak_mib,
-        clusters=clusters, split=split, replicates=replicates, seed=seed, noise=str(noise_guide(dataset, at)),
+        dataset,
+        at,
+        bound,
+        phenotype=phenotype,
+        baselines=baselines,
+        seconds=seconds,
+        peak_mib=peak_mib,
+        clusters=clusters,
+        split=split,
+        replicates=replicates,
+        seed=seed,
+        noise=str(noise_guide(dataset, at)),
         lists=lists,
-    )  # fmt: skip
+    )
 
 
 def compare_bound(
@@ -371,10 +381,13 @@ def compare_bound(
     table = dataset.table.take(at)
     values = {model: b.values(at.size) for model, b in bound.items()}
     headline = next(
-        (name for name in ("average_precision", "pearson_by_condition")
-         if any(name in b.statistics for b in bound.values())),
+        (
+            name
+            for name in ("average_precision", "pearson_by_condition")
+            if any(name in b.statistics for b in bound.values())
+        ),
         "pearson",
-    )  # fmt: skip
+    )
 
     def rank(model: str) -> tuple[bool, float]:
         value = values[model][headline]

@@ -33,11 +33,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.draws import count_genes
 from wildtype.errors import CheckpointError, ConfigError
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.known import PARTS
 from wildtype.mutants import Kind, MutantTable
-from wildtype.phenotypes.draws import count_genes
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -68,6 +68,10 @@ def learning_curves(log: pd.DataFrame) -> LearningCurves | None:
         }
 
     return LearningCurves(
-        means.index.to_numpy(np.float64) + 1, column(TOTAL), named(TERM), named(SHARE), column(SCORE),
+        means.index.to_numpy(np.float64) + 1,
+        column(TOTAL),
+        named(TERM),
+        named(SHARE),
+        column(SCORE),
         column(ERROR),
-    )  # fmt: skip
+    )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
-    from wildtype.phenotypes import Dataset
+    from wildtype.datasets import Dataset
 
 LIMITS = (
     "assumes that sd is the standard error of the label, that errors are independent of each other and of "

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.query_pairs import query_strains, strain_of_rows
 from wildtype.errors import DatasetError
 from wildtype.evaluation.bootstrap import Estimate, bootstrap, clusters_for, find_clusters, interval
 from wildtype.evaluation.metrics import Floats, Undefined, mse_statistic, pearson_statistic
 from wildtype.evaluation.noise import NoiseGuide, guide
 from wildtype.mutants import MutantTable
-from wildtype.phenotypes.query_pairs import query_strains, strain_of_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,9 +104,17 @@ class PredictedRows:
         table, genes = gene_sets(own["genes"])
         values = {name: own[name].to_numpy(np.float64) for name in ("value", "sd", *models)}
         return cls(
-            phenotype, unit, table, genes, tuple(own["condition"]), values["value"], values["sd"],
-            {model: values[model] for model in models}, calls, standard or {},
-        )  # fmt: skip
+            phenotype,
+            unit,
+            table,
+            genes,
+            tuple(own["condition"]),
+            values["value"],
+            values["sd"],
+            {model: values[model] for model in models},
+            calls,
+            standard or {},
+        )
 
     def __len__(self) -> int:
         return len(self.measured)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wildtype.models.known import PARTS, Known
-from wildtype.phenotypes.draws import count_genes
+from wildtype.datasets.draws import count_genes
+from wildtype.models.known import PARTS, ReferenceMeasurements
 
 SIDES = PARTS[:3]
 
@@ -37,7 +37,7 @@ class Sides:
     unseen: Mapping[str, Mapping[int, int]]
 
 
-def count_sides(known: Known) -> Sides:
+def count_sides(known: ReferenceMeasurements) -> Sides:
     """Count rows, gene sets and unseen genes of the sides."""
     table, part = known.table, known.part
     sets = {name: np.unique(table.set_id[part == i]) for i, name in enumerate(SIDES)}

@@ -19,14 +19,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from wildtype.datasets.codes import joint
+from wildtype.datasets.dataset import Dataset, Phenotype
 from wildtype.errors import DatasetError
 from wildtype.evaluation.compare import Comparison, evaluate_predictions
 from wildtype.evaluation.metrics import Undefined, pearson_statistic
-from wildtype.phenotypes.codes import joint
-from wildtype.phenotypes.dataset import Dataset, Phenotype
 
 if TYPE_CHECKING:
-    from wildtype.phenotypes.scaling import LabelScaler
+    from wildtype.datasets.scaling import LabelScaler
 
 Floats = NDArray[np.float64]
 GENES_SHOWN = 300
@@ -85,9 +85,13 @@ def compare_vector(
     )
     pairs = [f"{p.name}, {c}" for p in dataset.phenotypes for c in dataset.conditions]
     pooled = replace(
-        dataset, table=scaled, phenotypes=(Phenotype(group, unit="sd of training labels"),),
-        conditions=tuple(pairs), targets=(group,), noise="",
-    )  # fmt: skip
+        dataset,
+        table=scaled,
+        phenotypes=(Phenotype(group, unit="sd of training labels"),),
+        conditions=tuple(pairs),
+        targets=(group,),
+        noise="",
+    )
     values = {
         name: scaler.transform(np.asarray(one, dtype=np.float64)[keep], table.phenotype)
         for name, one in predictions.items()
@@ -144,8 +148,11 @@ def compare_profiles(
     p = dataset.phenotype_index(phenotype)
     long = replace(
         table.take(row),
-        value=truth[:, genes][row, column], phenotype=column.astype(np.int64), profile=None, profiles=None,
-    )  # fmt: skip
+        value=truth[:, genes][row, column],
+        phenotype=column.astype(np.int64),
+        profile=None,
+        profiles=None,
+    )
     names = [dataset.organism.genes.names[g] for g in genes]
     members = tuple(Phenotype(name, unit=dataset.phenotypes[p].unit, group=phenotype) for name in names)
     flat = replace(dataset, table=long, phenotypes=members, targets=tuple(names))

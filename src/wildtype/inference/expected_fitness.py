@@ -15,11 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.interactions import fitness_from_epsilon, fitness_from_tau
 from wildtype.errors import ConfigError
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.mutants import MutantTable
 from wildtype.mutants.index import SetIndex
-from wildtype.phenotypes.interactions import fitness_from_epsilon, fitness_from_tau
 
 
 @dataclass(frozen=True)

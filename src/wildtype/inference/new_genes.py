@@ -20,7 +20,7 @@ from wildtype.inference.own_evidence import names_of
 from wildtype.inference.predictor import Predictor
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.interface import organism_tensors
-from wildtype.models.known import Known
+from wildtype.models.known import ReferenceMeasurements
 from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import Organism
 
@@ -108,7 +108,7 @@ class ExtendedPredictor(Predictor):
         return out, sd
 
 
-def _metabolic(known: Known, organism: Organism) -> NDArray[np.bool_] | None:
+def _metabolic(known: ReferenceMeasurements, organism: Organism) -> NDArray[np.bool_] | None:
     added = organism.metabolic
     if known.metabolic is None or added is None:
         return None

@@ -15,12 +15,12 @@ import numpy as np
 import torch
 
 from wildtype.errors import CheckpointError, ConfigError
+from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.models.cell_transformer.config import CellTransformerConfig
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.interface import organism_tensors
-from wildtype.models.known import Known
+from wildtype.models.known import ReferenceMeasurements
 from wildtype.mutants import MutantTable
-from wildtype.mutants.evidence.similarity import GeneSimilarity
 from wildtype.organism import GeneFeatures, Organism
 from wildtype.organism.feature_scaling import FeatureScaling
 
@@ -81,7 +81,7 @@ def on_organism(checkpoint: Checkpoint, organism: Organism) -> tuple[Checkpoint,
     )
     unknown = np.full(n, np.nan, np.float32)
     essential = organism.essential
-    known = Known(
+    known = ReferenceMeasurements(
         phenotypes=checkpoint.known.phenotypes,
         table=MutantTable.from_sets([]),
         part=np.zeros(0, np.uint8),

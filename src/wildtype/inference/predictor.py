@@ -268,7 +268,7 @@ class Predictor:
         at_most: int | None = None,
         processes: int = 1,
         state: str | Path | None = None,
-        tell: Callable[[int, int], None] | None = None,
+        report_progress: Callable[[int, int], None] | None = None,
     ) -> pd.DataFrame:
         """Ask about every mutant of a design, and return the best of them.
 
@@ -313,7 +313,7 @@ class Predictor:
             Beside each other. The answer does not depend on it.
         state : path, optional
             File in which what was found is kept, so that a killed screen goes on from there.
-        tell : callable, optional
+        report_progress : callable, optional
             Is given how many mutants of the design are done, and how many there are: before the first piece,
             and after every one.
 
@@ -334,22 +334,34 @@ class Predictor:
         OutputError
             If the state cannot be written.
         """
-        from wildtype.inference.screening.request import Wish, make_screen
+        from wildtype.inference.screening.request import ScreenRequest, make_screen
         from wildtype.inference.screening.shortlist import shortlist
         from wildtype.inference.screening.stream import run
 
         if interval is not None:
             check_level(interval)
-        wish = Wish(
-            order, among, queries, top, direction, phenotypes, condition, exclude, viable, require,
-            unmeasured, no_lethal, linked, at_most,
-        )  # fmt: skip
+        wish = ScreenRequest(
+            order,
+            among,
+            queries,
+            top,
+            direction,
+            phenotypes,
+            condition,
+            exclude,
+            viable,
+            require,
+            unmeasured,
+            no_lethal,
+            linked,
+            at_most,
+        )
         screen, exempt = make_screen(self, wish)
         count = screen.design.count
 
         def done(pieces: int) -> None:
-            if tell is not None:
-                tell(min(pieces * screen.piece, count), count)
+            if report_progress is not None:
+                report_progress(min(pieces * screen.piece, count), count)
 
         done(0)
         found = run(
@@ -357,7 +369,7 @@ class Predictor:
             screen,
             processes=processes,
             state=None if state is None else Path(state),
-            tell=lambda outcome: done(outcome.done),
+            report_progress=lambda outcome: done(outcome.done),
         )
         return shortlist(self, screen, found, top, interval=interval, at_most=at_most, exempt=exempt)
 

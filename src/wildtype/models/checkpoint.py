@@ -36,11 +36,12 @@ from safetensors.torch import load_file
 from scipy.special import expit
 
 from wildtype.errors import CheckpointError, ConfigError, GeneSetError, reason_of
+from wildtype.evidence.lookup import EvidenceIndex
 from wildtype.files import content_hash, sha256_of_file, write_json, write_tensors, write_text, writing_folder
 from wildtype.models.cell_transformer.head import MAX_ORDER
 from wildtype.models.ensemble import Ensemble
 from wildtype.models.interface import Members, Model, OrganismTensors, Output, WildType
-from wildtype.models.known import Known, evidence_index
+from wildtype.models.known import ReferenceMeasurements, evidence_index
 from wildtype.models.model_card import FILE as CARD
 from wildtype.models.model_card import model_card
 from wildtype.models.organism_storage import from_tensors, to_tensors
@@ -49,7 +50,6 @@ from wildtype.models.validation_rows import FILE as CALIBRATION
 from wildtype.models.validation_rows import ValidationRows
 from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
-from wildtype.mutants.evidence.lookup import EvidenceIndex
 from wildtype.mutants.identity import grouping
 from wildtype.mutants.storage import read_table, save_table
 from wildtype.organism import Coordinates, GeneIndex
@@ -88,7 +88,7 @@ class Checkpoint:
         Of the training labels; predictions are ``mean + sd · output``.
     relations : list of str
         Relations with edges that the model was built with, in order.
-    known : Known
+    known : ReferenceMeasurements
         Measured mutants.
     origin : dict
         Dataset, organism, split, seed: where the model comes from.
@@ -110,7 +110,7 @@ class Checkpoint:
     mean: NDArray[np.float64]
     sd: NDArray[np.float64]
     relations: list[str]
-    known: Known
+    known: ReferenceMeasurements
     origin: dict[str, Any] = field(default_factory=dict)
     metrics: dict[str, Any] = field(default_factory=dict)
     validation: ValidationRows | None = None
@@ -350,7 +350,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
         table, beside = read_table(folder / "known.npz")
         places = {key.removeprefix(PLACES): x for key, x in beside.items() if key.startswith(PLACES)}
-        known = Known(
+        known = ReferenceMeasurements(
             phenotypes=tuple(record["known_phenotypes"]),
             table=table,
             **{name: beside[name] for name in BESIDE},
@@ -375,9 +375,18 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
             f"checkpoint {str(folder)!r} is incomplete ({Path(error.filename).name} is missing): {remedy}"
         ) from error
     except (
-        KeyError, ValueError, TypeError, RuntimeError, EOFError, OSError,
-        zipfile.BadZipFile, SafetensorError, OmegaConfBaseException, GeneSetError, ConfigError,
-    ) as error:  # fmt: skip
+        KeyError,
+        ValueError,
+        TypeError,
+        RuntimeError,
+        EOFError,
+        OSError,
+        zipfile.BadZipFile,
+        SafetensorError,
+        OmegaConfBaseException,
+        GeneSetError,
+        ConfigError,
+    ) as error:
         raise CheckpointError(
             f"checkpoint {str(folder)!r} is damaged ({reason_of(error)}): {remedy}"
         ) from error

@@ -18,10 +18,10 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
+from wildtype.evidence.lookup import EvidenceIndex
 from wildtype.models.interface import GeneProfile, Members, Model, OrganismTensors, Prediction, WildType
 from wildtype.mutants.batch import MutantBatch
-from wildtype.mutants.evidence.lookup import EvidenceIndex
-from wildtype.mutants.evidence.tokens import EvidenceTokens
+from wildtype.mutants.evidence_tokens import EvidenceTokens
 from wildtype.nn.ragged import segment_sum
 
 

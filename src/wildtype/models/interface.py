@@ -16,10 +16,10 @@ from scipy import sparse
 from torch import Tensor, nn
 
 from wildtype.errors import ConfigError
+from wildtype.evidence.lookup import EvidenceIndex
+from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.cell_graph import CellGraph
-from wildtype.mutants.evidence.lookup import EvidenceIndex
-from wildtype.mutants.evidence.similarity import GeneSimilarity
 from wildtype.nn.sparse import SparseOperator
 from wildtype.organism import GeneGraphs, Organism
 
@@ -208,7 +208,7 @@ def organism_tensors(
         priors=followed,
         outside=torch.from_numpy(appended.genes.copy()),
         valid={
-            name: torch.from_numpy(pairs[::-1].copy() if model.reads_backwards(name) else pairs.copy()) + 1
+            name: torch.from_numpy(pairs[::-1].copy() if model.transposed(name) else pairs.copy()) + 1
             for name, pairs in appended.valid.items()
             if name in followed
         },
@@ -420,7 +420,7 @@ class Model(nn.Module, ABC):
         """Return the operator over tokens of every relation that an attention head follows."""
         return {}
 
-    def reads_backwards(self, relation: str) -> bool:
+    def transposed(self, relation: str) -> bool:
         """Whether the prior of a relation leads from targets to sources."""
         return False
 

@@ -1,4 +1,4 @@
-"""`Known`: what was measured when a model was trained; and the part of it that is evidence.
+"""`ReferenceMeasurements`: what was measured when a model was trained; and the part of it that is evidence.
 
 Legend: M rows · n genes · p outputs.
 """
@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from wildtype.errors import ConfigError
+from wildtype.evidence.effects import KnockoutEffects
+from wildtype.evidence.lookup import EvidenceIndex, EvidenceSizes
 from wildtype.models.cell_transformer.config import CellTransformerConfig
 from wildtype.models.interface import MetabolismTensors, OrganismTensors
 from wildtype.mutants import MutantTable
-from wildtype.mutants.evidence.effects import KnockoutEffects
-from wildtype.mutants.evidence.lookup import EvidenceIndex, EvidenceSizes
 from wildtype.nn.sparse import SparseOperator
 from wildtype.nn.threads import loops
 from wildtype.organism import Coordinates
@@ -38,7 +38,7 @@ def check_also(also: Sequence[str], phenotypes: Sequence[str]) -> None:
 
 
 @dataclass(eq=False)
-class Known:
+class ReferenceMeasurements:
     """What was measured when the model was trained.
 
     Attributes
@@ -117,7 +117,7 @@ def _mean_and_sd(values: NDArray[np.float64]) -> tuple[float, float]:
 def evidence_index(
     config: Any,
     organism: OrganismTensors,
-    known: Known,
+    known: ReferenceMeasurements,
     outputs: Sequence[str],
     mean: NDArray[np.float64],
     sd: NDArray[np.float64],
@@ -127,7 +127,8 @@ def evidence_index(
     """Return where a model of these settings looks up evidence; None for a model that reads none.
 
     ``outputs``, ``mean`` and ``sd`` [p] are the names and the scaling of its outputs; errors as in
-    `Known.evidence`. Without ``trees``, what its trees read beyond what its network does is not looked up.
+    `ReferenceMeasurements.evidence`. Without ``trees``, what its trees read beyond what its network does is
+    not looked up.
     """
     if organism.similarity is None or not isinstance(config, CellTransformerConfig):
         return None

@@ -18,8 +18,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.models.interface import MetabolismTensors, OrganismTensors
-from wildtype.mutants.evidence.similarity import GeneSimilarity
 from wildtype.nn.sparse import SparseOperator
 
 SIMILARITY = "similarity/"

@@ -1,7 +1,7 @@
 """What a trained model says of its own validation rows, kept beside its weights so that intervals of any
 level can be made later.
 
-Legend: v validation rows, in the order in which ``Known.table`` holds them.
+Legend: v validation rows, in the order in which ``ReferenceMeasurements.table`` holds them.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from wildtype.mutants.identity import grouping
 from wildtype.mutants.table import MutantTable
 
 if TYPE_CHECKING:
-    from wildtype.mutants.evidence.tokens import EvidenceTokens
+    from wildtype.mutants.evidence_tokens import EvidenceTokens
 
 
 @dataclass(slots=True)

@@ -46,9 +46,16 @@ def count_edges(
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def list_edges(
-    node: Any, offsets: Any, starts: Any, position: Any, source: Any, target: Any, gone: Any, ends: Any,
+    node: Any,
+    offsets: Any,
+    starts: Any,
+    position: Any,
+    source: Any,
+    target: Any,
+    gone: Any,
+    ends: Any,
     out: Any,
-) -> None:  # fmt: skip
+) -> None:
     """Write the edges that mutant i lost, ascending, to ``out[ends[i]:ends[i+1]]``; ``gone`` as above."""
     for mutant in range(len(offsets) - 1):
         mine = node[offsets[mutant] : offsets[mutant + 1]]

@@ -65,9 +65,12 @@ class EdgeMasks(ABC):
     """
 
     def __init__(
-        self, graph: CellGraph | Wiring, *, removes: Iterable[str] = REMOVES,
+        self,
+        graph: CellGraph | Wiring,
+        *,
+        removes: Iterable[str] = REMOVES,
         device: torch.device | str = "cpu",
-    ) -> None:  # fmt: skip
+    ) -> None:
         if isinstance(graph, CellGraph):
             graph = Wiring(graph, removes=removes, device=device)
         self.wiring = graph
@@ -103,9 +106,14 @@ class EdgeMasks(ABC):
         for name, e in edges.items():
             given = out.get(name)
             if (
-                given is None or given.dtype != torch.bool or given.device.type != self.wiring.device.type
-                or given.ndim != 2 or len(given) < mutants or given.shape[1] != e or not given.is_contiguous()
-            ):  # fmt: skip
+                given is None
+                or given.dtype != torch.bool
+                or given.device.type != self.wiring.device.type
+                or given.ndim != 2
+                or len(given) < mutants
+                or given.shape[1] != e
+                or not given.is_contiguous()
+            ):
                 received = None if given is None else (given.dtype, tuple(given.shape), str(given.device))
                 raise ShapeError(
                     f"out[{name!r}]: received {received}, expected contiguous torch.bool [>= {mutants}, {e}] "
@@ -192,9 +200,12 @@ class ResetMasks(EdgeMasks):
     """
 
     def __init__(
-        self, graph: CellGraph | Wiring, *, removes: Iterable[str] = REMOVES,
+        self,
+        graph: CellGraph | Wiring,
+        *,
+        removes: Iterable[str] = REMOVES,
         device: torch.device | str = "cpu",
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(graph, removes=removes, device=device)
         self._base = {name: self._all(0, edges) for name, edges in self.wiring.edges.items()}
         self._on_loan = False
@@ -256,9 +267,12 @@ class FilteredEdges:
     """
 
     def __init__(
-        self, graph: CellGraph | Wiring, *, removes: Iterable[str] = REMOVES,
+        self,
+        graph: CellGraph | Wiring,
+        *,
+        removes: Iterable[str] = REMOVES,
         device: torch.device | str = "cpu",
-    ) -> None:  # fmt: skip
+    ) -> None:
         if isinstance(graph, CellGraph):
             graph = Wiring(graph, removes=removes, device=device)
         self.wiring = graph

@@ -174,9 +174,11 @@ class Wiring:
             )
 
     def _ends(
-        self, source: np.ndarray[tuple[int], np.dtype[np.integer]],
-        target: np.ndarray[tuple[int], np.dtype[np.integer]], starts: tuple[int, int],
-    ) -> Ends:  # fmt: skip
+        self,
+        source: np.ndarray[tuple[int], np.dtype[np.integer]],
+        target: np.ndarray[tuple[int], np.dtype[np.integer]],
+        starts: tuple[int, int],
+    ) -> Ends:
         pair = torch.from_numpy(np.stack([source, target]).astype(np.int64)).to(self.device)
         return Ends(pair[0] + starts[0], pair[1] + starts[1], starts)
 

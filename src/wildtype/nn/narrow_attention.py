@@ -44,8 +44,15 @@ def forward(q: Tensor, k: Tensor, v: Tensor, scale: float) -> tuple[Tensor, Tens
 
     def work(head: int, part: int) -> None:
         rows = slice(edges[part], edges[part + 1])
-        attend(scaled[head, rows], keys[head], entries[head], k.shape[-2], top[head, rows], mass[head, rows],
-               out[head, rows])  # fmt: skip
+        attend(
+            scaled[head, rows],
+            keys[head],
+            entries[head],
+            k.shape[-2],
+            top[head, rows],
+            mass[head, rows],
+            out[head, rows],
+        )
 
     _share(work, heads, parts)
     lse = (np.log2(mass) + top) / np.float32(_LOG2_E)
@@ -87,9 +94,18 @@ def backward(
 
     def work(head: int, part: int) -> None:
         of = slice(edges[part], edges[part + 1])
-        differentiate(scaled[head], grads[head], lse2[head], shifts[head], keys[head, of], entries[head, of],
-                      count - edges[part] * BLOCK, grad_q[part, head], grad_k[head, of],
-                      grad_v[head, of])  # fmt: skip
+        differentiate(
+            scaled[head],
+            grads[head],
+            lse2[head],
+            shifts[head],
+            keys[head, of],
+            entries[head, of],
+            count - edges[part] * BLOCK,
+            grad_q[part, head],
+            grad_k[head, of],
+            grad_v[head, of],
+        )
 
     _share(work, heads, parts)
     summed = torch.from_numpy(grad_q.sum(0) if parts > 1 else grad_q[0])

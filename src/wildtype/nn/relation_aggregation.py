@@ -202,10 +202,21 @@ def attention_reference(layer: AttentionAggregation, states: Sequence[Tensor]) -
     maps = (layer.query, layer.key, layer.value)
     flat = x.reshape(-1, *x.shape[-2:]).transpose(0, 1)
     out, _ = nn.functional.multi_head_attention_forward(
-        flat, flat, flat, x.shape[-1], layer.heads,
-        torch.cat([linear.weight for linear in maps]), torch.cat([linear.bias for linear in maps]),
-        None, None, False, 0.0, layer.output.weight, layer.output.bias, need_weights=False,
-    )  # fmt: skip
+        flat,
+        flat,
+        flat,
+        x.shape[-1],
+        layer.heads,
+        torch.cat([linear.weight for linear in maps]),
+        torch.cat([linear.bias for linear in maps]),
+        None,
+        None,
+        False,
+        0.0,
+        layer.output.weight,
+        layer.output.bias,
+        need_weights=False,
+    )
     return out.mean(0).reshape(*x.shape[:-2], x.shape[-1])
 
 

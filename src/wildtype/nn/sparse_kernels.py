@@ -39,9 +39,19 @@ _FLOAT, _BYTE, _INT, _LONG = ir.FloatType(), ir.IntType(8), ir.IntType(32), ir.I
 
 @intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator]
 def sum_of_rows(
-    typing: Any, width: Any, weighted: Any, added: Any,
-    out: Any, x: Any, stride: Any, columns: Any, start: Any, end: Any, edges: Any, values: Any,
-) -> Any:  # fmt: skip
+    typing: Any,
+    width: Any,
+    weighted: Any,
+    added: Any,
+    out: Any,
+    x: Any,
+    stride: Any,
+    columns: Any,
+    start: Any,
+    end: Any,
+    edges: Any,
+    values: Any,
+) -> Any:
     """Write Σ_{start ≤ e < end} value_e · x[columns_e · stride + c] to out[c] for c < width.
 
     ``width`` (a power of two), ``weighted`` (0: every value is one, ``values`` is not read) and ``added`` (1:
@@ -140,12 +150,25 @@ def kernel(w: int, weighted: int, added: int) -> Callable[..., None]:
 
     @njit(**COMPILED)  # type: ignore[untyped-decorator]
     def multiply(
-        starts: Any, columns: Any, values: Any,
-        x: Any, x_node: int, x_mutant: int, m: int,
-        keep: Any, keep_node: int, keep_mutant: int,
-        out: Any, out_node: int, out_mutant: int,
-        mutants: int, width: int, scratch: Any, piece: int, pieces: int,
-    ) -> None:  # fmt: skip
+        starts: Any,
+        columns: Any,
+        values: Any,
+        x: Any,
+        x_node: int,
+        x_mutant: int,
+        m: int,
+        keep: Any,
+        keep_node: int,
+        keep_mutant: int,
+        out: Any,
+        out_node: int,
+        out_mutant: int,
+        mutants: int,
+        width: int,
+        scratch: Any,
+        piece: int,
+        pieces: int,
+    ) -> None:
         n, edges = len(starts) - 1, len(columns)
         whole = edges + _ROW_COST * n  # of one tile
         tiles = (width + w - 1) // w
@@ -172,17 +195,30 @@ def kernel(w: int, weighted: int, added: int) -> Callable[..., None]:
                         out[at + k] = 0
                 else:
                     sum_of_rows(
-                        w, weighted, added, out.ctypes.data + 4 * at, source, stride, columns.ctypes.data,
-                        starts[i], starts[i + 1], edges, values.ctypes.data,
-                    )  # fmt: skip
+                        w,
+                        weighted,
+                        added,
+                        out.ctypes.data + 4 * at,
+                        source,
+                        stride,
+                        columns.ctypes.data,
+                        starts[i],
+                        starts[i + 1],
+                        edges,
+                        values.ctypes.data,
+                    )
 
     return multiply  # type: ignore[no-any-return]
 
 
 def product(
-    starts: Tensor, columns: Tensor, values: Tensor | None, x: Tensor, keep: Tensor | None = None,
+    starts: Tensor,
+    columns: Tensor,
+    values: Tensor | None,
+    x: Tensor,
+    keep: Tensor | None = None,
     add_to: Tensor | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Return A x, or keep ∘ (A (keep ∘ x)), for x float32 on the CPU; the result is laid out as x is.
 
     Parameters

@@ -46,6 +46,5 @@ class Appended:
         genes = new[self.genes]
         valid = {name: new[pairs] for name, pairs in self.valid.items()}
         return Appended(
-            np.sort(genes[genes >= 0]),
-            {name: pairs[:, (pairs >= 0).all(0)] for name, pairs in valid.items()},
+            np.sort(genes[genes >= 0]), {name: pairs[:, (pairs >= 0).all(0)] for name, pairs in valid.items()}
         )

@@ -216,9 +216,12 @@ class GeneIndex:
             If the names do not give the stored hash.
         """
         index = cls(
-            record["names"], record["standard"], record["aliases"], record["organism"],
+            record["names"],
+            record["standard"],
+            record["aliases"],
+            record["organism"],
             record.get("descriptions"),
-        )  # fmt: skip
+        )
         if index.sha256 != record["sha256"]:
             raise GeneSetError(
                 f"the gene list of organism {index.organism!r} does not match its sha256 "

@@ -62,14 +62,7 @@ def gene_block(
     column = metabolism.gene_columns(genes)
     known = np.flatnonzero(column >= 0)
     values = spread(np.stack(list(columns.values()), axis=1)[column[known]], known, len(genes))
-    return FeatureBlock(
-        name,
-        values,
-        tuple(columns),
-        source=source,
-        note=note,
-        comparable=comparable,
-    )
+    return FeatureBlock(name, values, tuple(columns), source=source, note=note, comparable=comparable)
 
 
 def reactions_lost(metabolism: Metabolism) -> Any:

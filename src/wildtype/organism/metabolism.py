@@ -170,10 +170,16 @@ class Metabolism:
         """Content hash of the network, its bounds, objective and rules."""
         s = self.stoichiometry
         return content_hash(
-            list(self.reactions), list(self.metabolites), list(self.rules),
-            self.lower, self.upper, self.objective,
-            s.indptr.astype(np.int64), s.indices.astype(np.int64), s.data,
-        )  # fmt: skip
+            list(self.reactions),
+            list(self.metabolites),
+            list(self.rules),
+            self.lower,
+            self.upper,
+            self.objective,
+            s.indptr.astype(np.int64),
+            s.indices.astype(np.int64),
+            s.data,
+        )
 
     def gene_columns(self, genes: GeneIndex) -> NDArray[np.int64]:
         """Return [n] the column of every gene of an index in ``self.genes``; -1 for a gene in no rule."""

@@ -64,10 +64,16 @@ def to_pyg(organism: Organism) -> Any:
     for block in organism.features.values():
         node[f"x_{block.name}"] = torch.from_numpy(block.values.copy())
         node.feature_blocks.append(
-            {"name": block.name, "columns": list(block.columns), "source": block.source,
-             "measured": list(block.measured), "note": block.note, "comparable": block.comparable,
-             "basis": [] if block.basis is None else list(block.basis.inputs)}
-        )  # fmt: skip
+            {
+                "name": block.name,
+                "columns": list(block.columns),
+                "source": block.source,
+                "measured": list(block.measured),
+                "note": block.note,
+                "comparable": block.comparable,
+                "basis": [] if block.basis is None else list(block.basis.inputs),
+            }
+        )
         if block.basis is not None:
             node[f"mean_{block.name}"] = torch.from_numpy(block.basis.mean.copy())
             node[f"loadings_{block.name}"] = torch.from_numpy(block.basis.loadings.copy())

@@ -235,22 +235,32 @@ def coding_blocks(
     components = tuple(f"component{i + 1}" for i in range(scores.shape[1]))
     return [
         FeatureBlock(
-            "codon_usage", spread(scores, genes, n), components, source,
-            note="61 sense codons, standard genetic code", comparable=False,
+            "codon_usage",
+            spread(scores, genes, n),
+            components,
+            source,
+            note="61 sense codons, standard genetic code",
+            comparable=False,
             basis=Basis(tuple(c for c, s in zip(CODONS, SENSE, strict=True) if s), mean, loadings),
         ),
         FeatureBlock(
-            "codon_bias", spread(codon_bias(codons), genes, n), BIAS_COLUMNS, source,
+            "codon_bias",
+            spread(codon_bias(codons), genes, n),
+            BIAS_COLUMNS,
+            source,
             note="standard genetic code; highly expressed genes are biased",
         ),
         FeatureBlock(
-            "protein", spread(composition(residues, residues.sum(1)), genes, n), PROTEIN_COLUMNS, source,
+            "protein",
+            spread(composition(residues, residues.sum(1)), genes, n),
+            PROTEIN_COLUMNS,
+            source,
             note=note,
         ),
         FeatureBlock(
             "protein_properties", spread(properties(residues), genes, n), PROPERTY_COLUMNS, source, note=note
         ),
-    ]  # fmt: skip
+    ]
 
 
 def codon_frequencies(codons: Counts) -> Floats:

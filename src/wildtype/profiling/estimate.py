@@ -25,7 +25,7 @@ from wildtype.profiling.memory import _resident
 
 if TYPE_CHECKING:
     from wildtype.models.interface import Model, OrganismTensors
-    from wildtype.models.known import Known
+    from wildtype.models.known import ReferenceMeasurements
 
 WARM_UP = 3
 """First steps of a probe that are not counted: caches are cold and kernels are compiled."""
@@ -306,7 +306,7 @@ def state_bytes(model: Model) -> tuple[int, int]:
     return _file_bytes(weights), _file_bytes([*copies, *moments])
 
 
-def data_bytes(organism: OrganismTensors, known: Known) -> int:
+def data_bytes(organism: OrganismTensors, known: ReferenceMeasurements) -> int:
     """Return what a checkpoint holds besides weights: the organism as a model sees it, the known mutants."""
     from wildtype.models.organism_storage import to_tensors
     from wildtype.mutants.storage import COLUMNS, OPTIONAL

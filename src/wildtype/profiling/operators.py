@@ -35,10 +35,17 @@ _TORCH = str(Path(torch.__file__).parent)
 # Operators whose result has a size that only the values tell, or is a value of Python.
 _SIZED_BY_VALUES = frozenset(
     {
-        "aten::nonzero", "aten::masked_select", "aten::_unique", "aten::_unique2", "aten::unique_dim",
-        "aten::unique_consecutive", "aten::unique_dim_consecutive", "aten::bincount", "aten::equal",
+        "aten::nonzero",
+        "aten::masked_select",
+        "aten::_unique",
+        "aten::_unique2",
+        "aten::unique_dim",
+        "aten::unique_consecutive",
+        "aten::unique_dim_consecutive",
+        "aten::bincount",
+        "aten::equal",
     }
-)  # fmt: skip
+)
 _INDEXING = frozenset({"aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_"})
 _COPIES = frozenset({"aten::_to_copy", "aten::copy_"})
 # Calls that make no operator on a CPU, where there is nothing to copy.

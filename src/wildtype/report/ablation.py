@@ -70,9 +70,17 @@ def _title(table: AblationTable) -> str:
 def _header(table: AblationTable) -> list[str]:
     name = HEADLINES[table.headline]
     return [
-        "factor", "level", "seeds", "validation Pearson", "Δ validation", f"test {name}", "Δ test [95 %]",
-        "s/epoch", "peak MiB", "remarks",
-    ]  # fmt: skip
+        "factor",
+        "level",
+        "seeds",
+        "validation Pearson",
+        "Δ validation",
+        f"test {name}",
+        "Δ test [95 %]",
+        "s/epoch",
+        "peak MiB",
+        "remarks",
+    ]
 
 
 def _cells(row: LevelResult) -> list[str]:

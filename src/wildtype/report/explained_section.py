@@ -72,17 +72,30 @@ def _heads(heads: Sequence[Record]) -> Panel:
     found = [_mean(head["average_precision"]["found"]) for head in heads]
     random = [float(head["average_precision"]["random_mean"]) for head in heads]
     rows = [
-        [name, *(text for measure in ("average_precision", "recall_at_degree", "mass")
-                 for text in (_over_models(head[measure]["found"]), shown(head[measure]["random_mean"])))]
+        [
+            name,
+            *(
+                text
+                for measure in ("average_precision", "recall_at_degree", "mass")
+                for text in (_over_models(head[measure]["found"]), shown(head[measure]["random_mean"]))
+            ),
+        ]
         for name, head in zip(names, heads, strict=True)
-    ]  # fmt: skip
+    ]
 
     def draw(axes: Axes) -> None:
         at = range(len(heads))
         axes.hlines(at, random, found, color=LIGHT["line"], linewidth=2)
         axes.plot(found, at, marker="o", linestyle="none", color=LIGHT["model"], label="heads")
-        axes.plot(random, at, marker="|", linestyle="none", color=LIGHT["other"], markeredgewidth=1.6,
-                  label="random graphs of equal degrees")  # fmt: skip
+        axes.plot(
+            random,
+            at,
+            marker="|",
+            linestyle="none",
+            color=LIGHT["other"],
+            markeredgewidth=1.6,
+            label="random graphs of equal degrees",
+        )
         axes.set_yticks(at, [plain(name, 26) for name in names])
         axes.set(
             ylim=(len(heads) - 0.5, -0.5), xlim=(0, None), xlabel="average precision of the relation’s edges"
@@ -113,17 +126,28 @@ def _latents(latents: Record) -> Panel:
     def draw(axes: Axes) -> None:
         for i, number in enumerate(np.unique(cluster)):
             own = cluster == number
-            axes.plot(x[own], y[own], linestyle="none", marker=MARKERS[i % len(MARKERS)], markersize=3.5,
-                      color=SERIES[i % len(SERIES)], alpha=0.75, label=f"cluster {number:.0f}")  # fmt: skip
+            axes.plot(
+                x[own],
+                y[own],
+                linestyle="none",
+                marker=MARKERS[i % len(MARKERS)],
+                markersize=3.5,
+                color=SERIES[i % len(SERIES)],
+                alpha=0.75,
+                label=f"cluster {number:.0f}",
+            )
         axes.set(xlabel=f"first component{share[0]}", ylabel=f"second component{share[1]}")
         axes.legend(loc="best")
 
     rows = [
-        [str(one["number"]), f"{one['mutants']:,}",
-         "; ".join(f"{p['phenotype']} {shown(p['median'])}" for p in one["phenotypes"]) or NONE,
-         ", ".join(_enriched(one)) or NONE]
+        [
+            str(one["number"]),
+            f"{one['mutants']:,}",
+            "; ".join(f"{p['phenotype']} {shown(p['median'])}" for p in one["phenotypes"]) or NONE,
+            ", ".join(_enriched(one)) or NONE,
+        ]
         for one in latents["clusters"]
-    ]  # fmt: skip
+    ]
     about = (
         f"{len(x):,} mutants ({latents['drawn']}) by the two main components of their latents, in clusters."
     )
@@ -143,11 +167,15 @@ def _claims(layers: Sequence[Record]) -> str:
     if not claims:
         return ""
     rows = [
-        [html_text(f"layer {one['layer']}: {one['name']}"), html_text(one["kind"]), _over_models(one["fold"]),
-         NONE if one["untrained"] is None else shown(one["untrained"]),
-         f"{one['found_in']} of {one['models']}"]
+        [
+            html_text(f"layer {one['layer']}: {one['name']}"),
+            html_text(one["kind"]),
+            _over_models(one["fold"]),
+            NONE if one["untrained"] is None else shown(one["untrained"]),
+            f"{one['found_in']} of {one['models']}",
+        ]
         for one in claims
-    ]  # fmt: skip
+    ]
     head = ["free heads attend to", "kind", "fold over chance", "untrained", "found in models"]
     return html_table("what heads that follow no relation attend to, the strongest", head, rows)
 
@@ -160,10 +188,13 @@ def _mutant(one: Record) -> str:
         for gene in one["cell"][:MOST_GENES]
     ]
     evidence = [
-        [html_text(token["edit"]), NONE if token["value"] is None else shown(float(token["value"])),
-         _over_models(token["weight"])]
+        [
+            html_text(token["edit"]),
+            NONE if token["value"] is None else shown(float(token["value"])),
+            _over_models(token["weight"]),
+        ]
         for token in one["tokens"][:MOST_GENES]
-    ]  # fmt: skip
+    ]
     name = html_text(", ".join(one["genes"]))
     measured = NONE if one["measured"] is None else shown(float(one["measured"]))
     tables = [

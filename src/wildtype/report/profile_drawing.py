@@ -27,11 +27,25 @@ from wildtype.report.profile_text import (
 COLOURS = dict(
     zip(
         PHASES,
-        ["#648dd9", "#424da1", "#99adee", "#4e78a0", "#6ee5f7", "#c9a55c", "#8e5a24", "#ecd06a", "#ac7400",
-         "#88251c", "#f693b2", "#68386c", "#c3dab0", "#7d8867"],
+        [
+            "#648dd9",
+            "#424da1",
+            "#99adee",
+            "#4e78a0",
+            "#6ee5f7",
+            "#c9a55c",
+            "#8e5a24",
+            "#ecd06a",
+            "#ac7400",
+            "#88251c",
+            "#f693b2",
+            "#68386c",
+            "#c3dab0",
+            "#7d8867",
+        ],
         strict=True,
     )
-)  # fmt: skip
+)
 OTHER = "#777777"
 LANE, HEAD, FOOT = 20, 24, 24
 """Pixels: the height of a lane of the timeline, and what stands above and below the lanes."""

@@ -187,10 +187,13 @@ def _differences(runs: Runs, scale: Scale) -> str:
         most = max(names, key=lambda name: abs(gaps[name]))
         for row, name in zip(rows, names, strict=True):
             old = base.get(name, 0.0)
-            row += [scale.show(means.get(name)), _signed(scale, gaps[name]),
-                    diverging_bar(gaps[name], abs(gaps[most])),
-                    percent(gaps[name], whole).replace("-", "−"),
-                    _ratio(means.get(name, 0.0) / old) if old else NONE]  # fmt: skip
+            row += [
+                scale.show(means.get(name)),
+                _signed(scale, gaps[name]),
+                diverging_bar(gaps[name], abs(gaps[most])),
+                percent(gaps[name], whole).replace("-", "−"),
+                _ratio(means.get(name, 0.0) / old) if old else NONE,
+            ]
         total += [scale.show(step), _signed(scale, step - before), "", "", _ratio(step / before)]
         epoch += [_epoch(record), "", "", "", ""]
         sentence = (
@@ -235,9 +238,12 @@ def _facts(runs: Runs) -> str:
     def measured(record: Record) -> dict[str, Any]:
         rest, overhead = record.get("unattributed") or {}, record.get("overhead_share")
         outside = {f"{name}, s": number(v) for name, v in (record.get("outside") or {}).items()}
-        return {"execution": record.get("execution"), "timed steps": record.get("steps"),
-                "unattributed": percent(rest.get("share"), 1.0), "measuring itself": percent(overhead, 1.0),
-                } | outside  # fmt: skip
+        return {
+            "execution": record.get("execution"),
+            "timed steps": record.get("steps"),
+            "unattributed": percent(rest.get("share"), 1.0),
+            "measuring itself": percent(overhead, 1.0),
+        } | outside
 
     head = ["", *(_name(letter, record) for letter, record in runs)]
     tables = {
@@ -271,10 +277,14 @@ def _phases(record: Record) -> str:
     keys = ("mean", "median", "p95", "cpu")
     head = ["phase", "mean", "median", "p95", "cpu", "share", "peak MiB"]
     rows = [
-        [phase_label(name), *(scale.show(phase.get(key)) for key in keys), percent(phase.get("mean"), whole),
-         number(phase.get("peak_mib"))]
+        [
+            phase_label(name),
+            *(scale.show(phase.get(key)) for key in keys),
+            percent(phase.get("mean"), whole),
+            number(phase.get("peak_mib")),
+        ]
         for name, phase in phases_of(record)
-    ]  # fmt: skip
+    ]
     rows.append(["", "a step", *map(scale.show, _spread(record, *keys)), percent(whole, whole), ""])
     return html_table(f"time of a step, by phase, {scale.unit}", head, rows)
 
@@ -302,10 +312,13 @@ def _reads(record: Record) -> str:
     if not reads:
         return ""
     rows = [
-        [f"<code>{html_text(read.get('where'))}</code>", number(read.get("calls")),
-         html_text(read.get("what"))]
+        [
+            f"<code>{html_text(read.get('where'))}</code>",
+            number(read.get("calls")),
+            html_text(read.get("what")),
+        ]
         for read in reads[:MOST_READS]
-    ]  # fmt: skip
+    ]
     rows += [["", f"and {len(reads) - MOST_READS} places more"]] if len(reads) > MOST_READS else []
     caption = "reads of single values, each of which makes a GPU wait"
     return html_table(caption, ["where", "calls per step", "what"], rows, "last-words")

@@ -136,8 +136,13 @@ def phase_table(record: Record, console: Console | None = None) -> Table:
         times = [scale.show(phase.get(key)) for key in ("mean", "median", "p95", "cpu")]
         cells = [name, *times, percent(phase.get("mean"), whole)]
         peak = plain_text(number(phase.get("peak_mib")), console)
-        bar = ProgressBar(total=1.0, completed=(phase.get("mean") or 0.0) / (whole or 1.0), width=12,
-                          complete_style="cyan", finished_style="cyan")  # fmt: skip
+        bar = ProgressBar(
+            total=1.0,
+            completed=(phase.get("mean") or 0.0) / (whole or 1.0),
+            width=12,
+            complete_style="cyan",
+            finished_style="cyan",
+        )
         style = "dim" if name == UNATTRIBUTED else ""
         table.add_row(*(plain_text(cell, console, style) for cell in cells), bar, peak)
     step = record.get("seconds_per_step") or {}

@@ -131,11 +131,15 @@ def _others(run: RunFacts) -> str:
     for table in run.others[:MOST_OTHERS]:
         own = next((score for score in table.scores if score.model == run.model), table.best)
         best = next((score for score in table.scores if score.baseline), None)
-        rows.append([
-            html_text(table.phenotype), f"{table.rows:,}", with_interval(own.estimate(table.headline)),
-            html_text(best.model if best else None),
-            with_interval(best.estimate(table.headline)) if best else NONE,
-        ])  # fmt: skip
+        rows.append(
+            [
+                html_text(table.phenotype),
+                f"{table.rows:,}",
+                with_interval(own.estimate(table.headline)),
+                html_text(best.model if best else None),
+                with_interval(best.estimate(table.headline)) if best else NONE,
+            ]
+        )
     left = f", {MOST_OTHERS} of {len(run.others)}" if len(run.others) > MOST_OTHERS else ""
     head = ["", "test rows", f"{html_text(run.model)} [95 %]", "best baseline", "its figure [95 %]"]
     return html_table(f"by phenotype or group{left}", head, rows)
@@ -162,11 +166,16 @@ def _calibration(run: RunFacts, key: str) -> str:
         "of genes that no training row has."
     )
     rows = [
-        [html_text(f"{one.phenotype}: {one.group}"), f"{one.level:.0%}", f"{one.rows:,}",
-         decimals(100 * one.coverage, 1) + " %", shown(one.width)]
+        [
+            html_text(f"{one.phenotype}: {one.group}"),
+            f"{one.level:.0%}",
+            f"{one.rows:,}",
+            decimals(100 * one.coverage, 1) + " %",
+            shown(one.width),
+        ]
         for one in sorted(run.coverage, key=lambda one: (one.phenotype, one.order, one.unseen, one.level))
         if one.level in LEVELS and math.isfinite(one.coverage)
-    ]  # fmt: skip
+    ]
     head = ["", "promised", "test rows", "covered", "mean width"]
     table = html_table("coverage at the levels that are most asked for", head, rows[:MOST_COVERAGE])
     drawn = "".join(panel_html(panel, f"{key}{i}") for i, panel in enumerate(panels))
@@ -230,10 +239,9 @@ def _mutant_table(run: RunFacts, rows: PredictedRows, at: Sequence[int], caption
     for i in at:
         measured, predicted = float(rows.measured[i]), float(rows.predicted[run.model][i])
         numbers = (_fixed(x, digits) for x in (measured, predicted, predicted - measured))
-        cells.append([
-            _genes(run, rows.names(i)), *numbers,
-            *([html_text(rows.condition[i])] if several else []),
-        ])  # fmt: skip
+        cells.append(
+            [_genes(run, rows.names(i)), *numbers, *([html_text(rows.condition[i])] if several else [])]
+        )
     return html_table(caption, head, cells)
 
 
@@ -277,11 +285,13 @@ def _next(run: RunFacts, key: str) -> str:
             head = ["genes", "predicted", "90 % interval", "singles"]
             cells = [
                 [
-                    _genes(run, str(row["genes"]).split(",")), shown(float(row[str(phenotype)])),
-                    _interval(row, str(phenotype)), html_text(str(row["single_fitness"]).replace(",", ", ")),
+                    _genes(run, str(row["genes"]).split(",")),
+                    shown(float(row[str(phenotype)])),
+                    _interval(row, str(phenotype)),
+                    html_text(str(row["single_fitness"]).replace(",", ", ")),
                 ]
                 for row in frame.to_dict("records")
-            ]  # fmt: skip
+            ]
             caption = html_text(f"{phenotype}: {direction}est predictions")
             tables.append(html_table(caption, head, cells))
             named += [gene for genes in frame["genes"] for gene in str(genes).split(",")]
@@ -359,8 +369,13 @@ def _split(run: RunFacts) -> str:
     if split:
         options = ", ".join(f"{k} {v}" for k, v in (split.get("options") or {}).items())
         dropped = "; ".join(f"{v:,} {k}" for k, v in (split.get("dropped") or {}).items())
-        facts |= {"name": split.get("name"), "seed": split.get("seed"), "options": options or NONE,
-                  "dropped": dropped or "no rows", "dataset sha256": split.get("dataset_sha256")}  # fmt: skip
+        facts |= {
+            "name": split.get("name"),
+            "seed": split.get("seed"),
+            "options": options or NONE,
+            "dropped": dropped or "no rows",
+            "dataset sha256": split.get("dataset_sha256"),
+        }
     if sides is not None:
         facts["rows"] = ", ".join(f"{side} {count:,}" for side, count in sides.rows.items())
         facts["gene sets"] = ", ".join(f"{side} {count:,}" for side, count in sides.gene_sets.items())

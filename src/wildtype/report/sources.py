@@ -53,9 +53,16 @@ def _groups(rows: Sequence[Row]) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
             told.add(whose)
             renamed = f"; {row['renamed']:,} of the kept by an older name" if row["renamed"] else ""
             cells.append(
-                (whose, f"`{row['file']}`", row["becomes"], f"{row['rows']:,}", f"{row['kept']:,}",
-                 (_counts(row["dropped"]) or "–") + renamed, published or "–")
-            )  # fmt: skip
+                (
+                    whose,
+                    f"`{row['file']}`",
+                    row["becomes"],
+                    f"{row['rows']:,}",
+                    f"{row['kept']:,}",
+                    (_counts(row["dropped"]) or "–") + renamed,
+                    published or "–",
+                )
+            )
         if cells:
             yield group, cells
 

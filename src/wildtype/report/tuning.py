@@ -45,12 +45,17 @@ def _table(
     for trial in sorted(trials, key=lambda t: (ORDER.index(t.state), -(t.score or 0.0), t.number)):
         marks = [name for name, one in (("best", best), ("base", base)) if one is trial]
         params = [trial.params.get(key, NONE) for key in keys]
-        rows.append([
-            f"{trial.number}{''.join(f' ({mark})' for mark in marks)}", trial.state,
-            NONE if trial.score is None else f"{trial.score:.4f}", str(trial.epochs),
-            NONE if trial.seconds is None else f"{trial.seconds:.0f}",
-            *(f"{value:.4g}" if isinstance(value, float) else str(value) for value in params), trial.why,
-        ])  # fmt: skip
+        rows.append(
+            [
+                f"{trial.number}{''.join(f' ({mark})' for mark in marks)}",
+                trial.state,
+                NONE if trial.score is None else f"{trial.score:.4f}",
+                str(trial.epochs),
+                NONE if trial.seconds is None else f"{trial.seconds:.0f}",
+                *(f"{value:.4g}" if isinstance(value, float) else str(value) for value in params),
+                trial.why,
+            ]
+        )
     return ["trial", "state", "validation score", "epochs", "seconds", *keys, ""], rows
 
 

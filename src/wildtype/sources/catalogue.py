@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from wildtype.datasets import Dataset
+from wildtype.datasets.storage import read_dataset, save_dataset
 from wildtype.errors import DatasetError
 from wildtype.files import cache_dir
 from wildtype.organism import Organism
 from wildtype.organism.storage import is_current, read_organism, save_organism
-from wildtype.phenotypes import Dataset
-from wildtype.phenotypes.storage import read_dataset, save_dataset
 
 # Dataset name -> organism name. In-silico entries are built on demand; the others from a folder of
 # publishers' files.
@@ -235,7 +235,7 @@ def build(
         raise DatasetError(
             f"organism {name!r} is built from publishers' files: say where they are with --from FOLDER"
         )
-    from wildtype.phenotypes.store import Store, store_path
+    from wildtype.datasets.store import Store, store_path
     from wildtype.sources import yeast
 
     organism = yeast.build_organism(folder)

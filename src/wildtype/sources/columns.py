@@ -267,10 +267,12 @@ class _Table:
                     delimiter=self.separator, quote_char=False, ignore_empty_lines=False
                 ),
                 convert_options=pyarrow.csv.ConvertOptions(
-                    column_types=asked, include_columns=list(asked), null_values=list(self.missing),
+                    column_types=asked,
+                    include_columns=list(asked),
+                    null_values=list(self.missing),
                     strings_can_be_null=False,
                 ),
-            )  # fmt: skip
+            )
         except pa.ArrowInvalid as error:
             raise self._first_error(str(error)) from None
         lines = self.data.count(b"\n", self.start) + 1

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
 from wildtype.errors import SourceError
-from wildtype.files import alone, cache_dir, sha256_of_file, write_json, writing
+from wildtype.files import cache_dir, exclusive_lock, sha256_of_file, write_json, writing
 from wildtype.sources.archive import Member, archive_kind, copy_member
 from wildtype.sources.download import INCOMING, Progress, Transport, download, no_progress
 from wildtype.sources.publisher import Publisher, RemoteFile
@@ -126,7 +126,7 @@ def _fetch(
         raise SourceError(f"{str(source)!r} is not a folder of this machine: name one that holds the files")
     target = default_folder() if folder is None else Path(folder)
     done: list[Fetched] = []
-    with alone(target, "fetching files into"), _bars(progress) as bars:
+    with exclusive_lock(target, "fetching files into"), _bars(progress) as bars:
         for publisher, files in chosen:
             fetcher = _Fetcher(publisher, target, None if source is None else Path(source), transport, bars)
             for remote in files:
@@ -209,9 +209,14 @@ class _Fetcher:
                 if remote.member:
                     return self._keep(remote, self._archive(remote, url), target, "fetched", url)
                 found = download(
-                    url, target, sha256=remote.sha256, agent=remote.agent, staging=self.staging,
-                    progress=self.bars(remote.name), transport=self.transport,
-                )  # fmt: skip
+                    url,
+                    target,
+                    sha256=remote.sha256,
+                    agent=remote.agent,
+                    staging=self.staging,
+                    progress=self.bars(remote.name),
+                    transport=self.transport,
+                )
                 return self._done(remote, target, "fetched", url, found, bool(remote.sha256))
             except SourceError as error:
                 reasons.append(str(error))

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from wildtype.datasets.records import Publication
 from wildtype.errors import MissingFileError
-from wildtype.phenotypes.records import Publication
 
 
 @dataclass(frozen=True)

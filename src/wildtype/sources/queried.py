@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from wildtype.datasets import Dataset
+from wildtype.datasets.ceilings import noise_ceilings
+from wildtype.datasets.stages.build import build_dataset
+from wildtype.datasets.stages.cache import dataset_key, materialise
+from wildtype.datasets.stages.policies import Policies
+from wildtype.datasets.storage import save_dataset
+from wildtype.datasets.store import Query, Store
 from wildtype.errors import DatasetError
 from wildtype.organism import Organism
-from wildtype.phenotypes import Dataset
-from wildtype.phenotypes.ceilings import noise_ceilings
-from wildtype.phenotypes.stages.build import build_dataset
-from wildtype.phenotypes.stages.cache import dataset_key, materialise
-from wildtype.phenotypes.stages.policies import Policies
-from wildtype.phenotypes.storage import save_dataset
-from wildtype.phenotypes.store import Query, Store
 from wildtype.sources import catalogue
 
 NOTE = "made by a query"
@@ -57,9 +57,13 @@ def dataset_from_query(
         measurements = store.select(query)
         noise = "; ".join(ceiling.text for ceiling in noise_ceilings(measurements).values())
         return build_dataset(
-            measurements, organism, name=name, policies=policies, notes=(note,),
+            measurements,
+            organism,
+            name=name,
+            policies=policies,
+            notes=(note,),
             noise=noise or "no replicate measurements: no noise guide",
-        )  # fmt: skip
+        )
 
     key = dataset_key(sql, store.content_hash(query), policies, organism, name=name)
     dataset, known = materialise(key, build, organism)

@@ -180,12 +180,7 @@ def _text(value: Any) -> str | None:
 
 
 def _checked(
-    path: Path,
-    sheet: str,
-    cells: Iterator[Sequence[Any]],
-    header: Header | None,
-    width: int,
-    skip_rows: int,
+    path: Path, sheet: str, cells: Iterator[Sequence[Any]], header: Header | None, width: int, skip_rows: int
 ) -> SheetRows:
     names: tuple[str, ...] | None = None
     numbers: list[int] = []

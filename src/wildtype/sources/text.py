@@ -18,9 +18,9 @@ from types import EllipsisType
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.reading import ReadReport
 from wildtype.errors import AmbiguousGeneError, MissingFileError, SourceError, reason_of, shown
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.reading import Reading
 
 MAX_BYTES = 2 << 30
 """Largest uncompressed size that is read; a larger file is damaged or hostile."""
@@ -352,9 +352,9 @@ def add_counts(*counts: Mapping[str, int]) -> dict[str, int]:
     return out
 
 
-Collector = Callable[[Reading], None]
+Collector = Callable[[ReadReport], None]
 """Called with what became of the rows of every file that is read."""
 
 
-def ignore(reading: Reading) -> None:
+def ignore(reading: ReadReport) -> None:
     """Collect nothing."""

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from wildtype.datasets.storage import read_dataset
 from wildtype.errors import DatasetError, SourceError
 from wildtype.files import cache_dir, sha256_of_file
 from wildtype.organism import GeneIndex, Organism
 from wildtype.organism.storage import read_organism
-from wildtype.phenotypes.storage import read_dataset
 from wildtype.sources.download import INCOMING
 from wildtype.sources.fetch import RECORD, confirms, default_folder, recorded, unpacked_sha256
 from wildtype.sources.publishers import owners

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from wildtype.mutants.batch import MutantBatch
-from wildtype.mutants.evidence.tokens import EvidenceTokens
+from wildtype.mutants.evidence_tokens import EvidenceTokens
 from wildtype.mutants.loader import Batches
 from wildtype.phases import phase
 

@@ -28,8 +28,8 @@ from wildtype.errors import ConfigError
 from wildtype.models.interface import Model, OrganismTensors, Output
 from wildtype.mutants import MutantTable
 from wildtype.mutants.loader import Batches, MutantLoader
+from wildtype.training.best_checkpoint import BestCheckpoint, restore_optimizer
 from wildtype.training.config import TrainingConfig
-from wildtype.training.keeper import Keeper, restore_optimizer
 from wildtype.training.parts import shared
 from wildtype.training.phase_hooks import PhaseHooks, PhaseProfiler, recorder_for
 from wildtype.training.phase_recorder import PhaseRecorder
@@ -84,7 +84,7 @@ class _Restore(Callback):
         restore_optimizer(trainer.optimizers[0], self.tensors)
 
 
-class _LastWords(Callback):
+class _FlushLogsOnError(Callback):
     """Hands on what was logged before an error: the last steps tell why."""
 
     def on_exception(self, trainer: Trainer, pl_module: FitTask, exception: BaseException) -> None:
@@ -95,7 +95,7 @@ class _LastWords(Callback):
 class _NextEpoch(Callback):
     """Tells the loader which epoch's order comes next."""
 
-    def __init__(self, loader: Batches, keeper: Keeper) -> None:
+    def __init__(self, loader: Batches, keeper: BestCheckpoint) -> None:
         self.loader = loader
         self.keeper = keeper
 
@@ -178,18 +178,20 @@ def fit_model(
     timed = TimedLoader(loader)
     if recorder is None:
         recorder = recorder_for("cuda" if place == "gpu" else "cpu")
-    keeper = Keeper(folder / "resume", config.patience if whole and not config.snapshots else 0, fingerprint)
+    keeper = BestCheckpoint(
+        folder / "resume", config.patience if whole and not config.snapshots else 0, fingerprint
+    )
     outputs = Output.of(outputs or int(max(train.phenotype.max(), validation.phenotype.max())) + 1)
     weights = TargetWeights.fit(train, outputs, weighting=config.weighting, balance=config.balance)
     steps = config.epochs * len(loader)
     steps = min(steps, config.steps or steps)
     task = FitTask(model, organism, config, steps, seed, weights, execution, outputs, processes)
     hooks: list[Callback] = [PhaseHooks(recorder), Snapshots(folder, config), keeper]
-    hooks += [_NextEpoch(loader, keeper), _LastWords()]
+    hooks += [_NextEpoch(loader, keeper), _FlushLogsOnError()]
     if resume:
         hooks.append(_Restore(keeper.resume(task)))
         loader.set_epoch(keeper.epoch)
-    progress = Progress(timed, keeper, config.epochs, show and processes.leads)
+    progress = Progress(timed, keeper, config.epochs, show and processes.is_rank_zero)
     hooks += [progress, *callbacks]
     start = time.perf_counter()
     if keeper.epoch < config.epochs and not keeper.stopped:
@@ -209,7 +211,7 @@ def fit_model(
                 callbacks=hooks,
                 profiler=PhaseProfiler(recorder, hooks),
                 limit_val_batches=1.0 if whole else 0,
-                logger=_loggers(folder, config) if processes.leads else False,
+                logger=_loggers(folder, config) if processes.is_rank_zero else False,
                 log_every_n_steps=1,
                 deterministic=config.deterministic,
                 num_sanity_val_steps=0,

@@ -86,14 +86,14 @@ def _without_targets(batch: MutantBatch) -> MutantBatch:
 
 
 @dataclass(frozen=True)
-class Apart:
+class DetachedWildType:
     """A copy of a wild type that gathers gradients, and the tensors that they belong to."""
 
     copy: WildType
     pairs: list[tuple[Tensor, Tensor]]
 
     @classmethod
-    def of(cls, wild_type: WildType) -> Apart:
+    def of(cls, wild_type: WildType) -> DetachedWildType:
         """Return a copy without losses, cut off from the encoder."""
         pairs: list[tuple[Tensor, Tensor]] = []
         return cls(_cut(replace(wild_type, losses={}), pairs), pairs)

@@ -15,7 +15,7 @@ from rich.progress import Progress as Bar
 
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.loader import Batches
-from wildtype.training.keeper import Keeper
+from wildtype.training.best_checkpoint import BestCheckpoint
 
 
 class TimedLoader:
@@ -46,7 +46,7 @@ class Progress(Callback):
     ----------
     loader : TimedLoader
         The training loader.
-    keeper : Keeper
+    keeper : BestCheckpoint
         Knows epoch and best score.
     epochs : int
         Epochs of the whole run.
@@ -54,7 +54,7 @@ class Progress(Callback):
         Whether to draw anything.
     """
 
-    def __init__(self, loader: TimedLoader, keeper: Keeper, epochs: int, show: bool) -> None:
+    def __init__(self, loader: TimedLoader, keeper: BestCheckpoint, epochs: int, show: bool) -> None:
         self.loader = loader
         self.keeper = keeper
         self.epochs = epochs

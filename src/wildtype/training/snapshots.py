@@ -42,7 +42,7 @@ class Snapshots(Callback):
         """Write the weights where a cycle ends."""
         assert isinstance(pl_module, FitTask)
         epoch = pl_module.epoch + 1
-        if epoch in self.epochs and pl_module.world.leads:
+        if epoch in self.epochs and pl_module.world.is_rank_zero:
             with writing(_file(self.folder, epoch)) as path:
                 write_tensors(path, pl_module.model.state_dict())
 

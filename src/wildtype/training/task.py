@@ -19,7 +19,7 @@ from wildtype.phases import no_phase, phase
 from wildtype.seeds import derive
 from wildtype.training.config import TrainingConfig
 from wildtype.training.objective import Objective, learning_rate, objective
-from wildtype.training.parts import Apart, parts
+from wildtype.training.parts import DetachedWildType, parts
 from wildtype.training.step_log import StepLog
 from wildtype.training.validation import ValidationScore
 from wildtype.training.weights import TargetWeights
@@ -89,7 +89,7 @@ class FitTask(LightningModule):
         """Move the organism beside the model."""
         self.organism = self.organism.to(self.device)
         self.weights = None if self.weights is None else self.weights.to(self.device)
-        self._log = StepLog(self.trainer.loggers if self.world.leads else [])
+        self._log = StepLog(self.trainer.loggers if self.world.is_rank_zero else [])
 
     def transfer_batch_to_device(
         self, batch: MutantBatch, device: torch.device, dataloader_idx: int
@@ -109,7 +109,7 @@ class FitTask(LightningModule):
         with phase("optimizer"):
             # torch.manual_seed asks every kind of device, which takes as long as a small model's loss.
             seed = derive(self.seed, "step", self.step)
-            if not self.world.leads:
+            if not self.world.is_rank_zero:
                 seed = derive(seed, "process", self.world.rank)
             torch.default_generator.manual_seed(seed)
             if self.device.type == "cuda":
@@ -154,15 +154,19 @@ class FitTask(LightningModule):
             prediction = self.model(wild_type, batch)
         with phase("loss"):
             return objective(
-                prediction, wild_type, batch,
-                loss=self.config.loss, weights=self.weights, processes=self.world.size,
-            )  # fmt: skip
+                prediction,
+                wild_type,
+                batch,
+                loss=self.config.loss,
+                weights=self.weights,
+                processes=self.world.size,
+            )
 
     def _in_parts(self, batch: MutantBatch) -> Objective:
         """Return the objective of a batch after the backward passes of all its parts but the last."""
         *others, last = parts(batch, self.config.accumulate)
         wild_type = self._encoded()
-        apart = Apart.of(wild_type)
+        apart = DetachedWildType.of(wild_type)
         done = torch.zeros((), device=self.device)
         for part in others:
             said = self._of(apart.copy, part)

@@ -69,10 +69,7 @@ class TargetWeights:
     def to(self, device: torch.device | str) -> TargetWeights:
         """Return the same on another device."""
         return replace(
-            self,
-            classes=self.classes.to(device),
-            noise=self.noise.to(device),
-            factor=self.factor.to(device),
+            self, classes=self.classes.to(device), noise=self.noise.to(device), factor=self.factor.to(device)
         )
 
     def of(self, mutants: MutantBatch) -> Tensor:

@@ -35,7 +35,7 @@ class World:
     started_by: str = ""
 
     @property
-    def leads(self) -> bool:
+    def is_rank_zero(self) -> bool:
         """Whether this process writes, prints and compares; the others only train."""
         return self.rank == 0
 
@@ -86,7 +86,7 @@ def world() -> World:
     return World(rank, size, size // machines, "srun")
 
 
-def alone_in(what: str) -> None:
+def require_single_process(what: str) -> None:
     """Raise ``ConfigError`` where several processes were started for what takes one."""
     found = world()
     if found.size > 1:

@@ -10,13 +10,7 @@ import pytest
 import torch
 
 from tests.inference.explaining.models import member
-from wildtype.inference.explaining.contributions import (
-    Carried,
-    batch_of,
-    carried,
-    in_double,
-    mean_gradient,
-)
+from wildtype.inference.explaining.contributions import Carried, batch_of, carried, in_double, mean_gradient
 from wildtype.inference.explaining.members import Member
 from wildtype.inference.explaining.tokens import evidence_tokens
 from wildtype.inference.predictor import Predictor

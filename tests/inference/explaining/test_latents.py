@@ -106,6 +106,8 @@ def test_test_rows_are_taken_where_there_are_enough(tiny_run: Path) -> None:
     assert len(measured) == len(checkpoint.known.table)
     table, _, drawn = sample(checkpoint, 10**6, 0)
     assert "all known mutants" in drawn
-    keys = {tuple(zip(genes, kinds, strict=True)) for genes, kinds in zip(
-        table.sets(), np.split(table.kind, table.offsets[1:-1]), strict=True)}  # fmt: skip
+    keys = {
+        tuple(zip(genes, kinds, strict=True))
+        for genes, kinds in zip(table.sets(), np.split(table.kind, table.offsets[1:-1]), strict=True)
+    }
     assert len(keys) == len(table)

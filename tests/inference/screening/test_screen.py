@@ -108,10 +108,14 @@ def without_evidence(predictor: Predictor, summary: str) -> Predictor:
     similarity = checkpoint.organism.similarity
     assert similarity is not None
     model = CellTransformer(
-        config, genes=24, features=checkpoint.organism.features.shape[1], phenotypes=checkpoint.outputs,
+        config,
+        genes=24,
+        features=checkpoint.organism.features.shape[1],
+        phenotypes=checkpoint.outputs,
         relations=checkpoint.relations,
-        channels=len(similarity.channels), traits=len(similarity.trait_names),
-    )  # fmt: skip
+        channels=len(similarity.channels),
+        traits=len(similarity.trait_names),
+    )
     return Predictor(replace(checkpoint, model=model))
 
 
@@ -218,18 +222,20 @@ def test_a_killed_screen_goes_on(
     whole = predictor.screen(3, top=7)
     state, pieces = tmp_path / "state", []
 
-    def ask(asker: stream.Asker, piece: int) -> stream.Outcome:
+    def ask(asker: stream.ScreenWorker, piece: int) -> stream.Outcome:
         if len(pieces) == 6:
             raise KeyboardInterrupt
         pieces.append(piece)
         return kept(asker, piece)
 
-    kept = stream.Asker.__call__
-    monkeypatch.setattr(stream.Asker, "__call__", ask)
+    kept = stream.ScreenWorker.__call__
+    monkeypatch.setattr(stream.ScreenWorker, "__call__", ask)
     with pytest.raises(KeyboardInterrupt):
         predictor.screen(3, top=7, state=state)
     assert pieces == list(range(6))
-    monkeypatch.setattr(stream.Asker, "__call__", lambda *words: pieces.append(words[1]) or kept(*words))
+    monkeypatch.setattr(
+        stream.ScreenWorker, "__call__", lambda *words: pieces.append(words[1]) or kept(*words)
+    )
     again = predictor.screen(3, top=7, state=state)
     assert pieces == list(range(21))
     pd.testing.assert_frame_equal(again, whole)
@@ -303,9 +309,19 @@ def test_the_command(tiny_run: Path, predictor: Predictor, tmp_path: Path) -> No
     out, among = tmp_path / "best.csv", tmp_path / "among.txt"
     among.write_text("G001 G002\nabc3\nG004\n")
     said = wildtype(
-        "screen", str(tiny_run), "--order", "3", "--among", str(among), "--top", "2", "--interval", "0.9",
-        "-o", str(out),
-    )  # fmt: skip
+        "screen",
+        str(tiny_run),
+        "--order",
+        "3",
+        "--among",
+        str(among),
+        "--top",
+        "2",
+        "--interval",
+        "0.9",
+        "-o",
+        str(out),
+    )
     assert said.returncode == 0
     assert "4 mutants in the design" in said.stderr
     assert "4 mutants predicted" in said.stderr
@@ -327,9 +343,14 @@ def test_the_command(tiny_run: Path, predictor: Predictor, tmp_path: Path) -> No
 
 def test_rows_of_the_design_that_stand_for_nothing(predictor: Predictor) -> None:
     mutants = stream.Screen(
-        design=_Same(), gene=np.arange(3), kind=np.zeros(3, np.uint8),
-        constraints=stream.Constraints(), outputs=(0,), directions=("low",), keep=1,
-    ).mutants(np.arange(3))  # fmt: skip
+        design=_Same(),
+        gene=np.arange(3),
+        kind=np.zeros(3, np.uint8),
+        constraints=stream.Constraints(),
+        outputs=(0,),
+        directions=("low",),
+        keep=1,
+    ).mutants(np.arange(3))
     assert (mutants.rows.tolist(), mutants.new.tolist()) == ([True, False, False], [True, True, False])
     assert mutants.table.sets() == [(0, 1)]
 

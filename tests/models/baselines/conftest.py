@@ -60,9 +60,12 @@ def make_world(additive: float, between: float, noise: float = 0.05) -> World:
         ]
     )
     organism = Organism(
-        "toy", GeneIndex([f"g{i}" for i in range(GENES)]), GeneGraphs(relations), features,
+        "toy",
+        GeneIndex([f"g{i}" for i in range(GENES)]),
+        GeneGraphs(relations),
+        features,
         essential=np.arange(GENES) % 9 == 0,
-    )  # fmt: skip
+    )
     effects = additive * rng.normal(size=GENES)
     matrix = between * rng.normal(size=(MODULES, MODULES))
     world = World(

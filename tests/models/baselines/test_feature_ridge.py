@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from wildtype.models.baselines import BASELINES, make_baseline
 from wildtype.models.baselines.feature_ridge import ALPHAS, Spectrum
-from wildtype.models.baselines.groundwork import Groundwork, mutant_keys
+from wildtype.models.baselines.groundwork import BaselineFeatures, mutant_keys
 from wildtype.models.baselines.pair_features import PairFeatures
 from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import GeneFeatures, Organism
@@ -72,7 +72,7 @@ def test_an_organism_without_features_leaves_the_mean(world) -> None:
 
 def test_features_are_those_made_without_groundwork(world) -> None:
     train, validation, test = world.split()
-    work = Groundwork(world.organism, train, world.fitness)
+    work = BaselineFeatures(world.organism, train, world.fitness)
     plain = PairFeatures(world.organism, train, world.fitness)
     for table in (train.take(range(50)), test, validation, train, test.take([3, 3, 1]), test.take([])):
         np.testing.assert_array_equal(work.features(table), plain(table))
@@ -89,7 +89,7 @@ def test_kinds_and_conditions_are_other_mutants() -> None:
 @pytest.mark.parametrize("name", ["feature_ridge", "boosting_propagation"])
 def test_sharing_changes_no_prediction(world, name: str) -> None:
     train, validation, test = (part.take(range(60)) for part in world.split())
-    work = Groundwork(world.organism, train, world.fitness)
+    work = BaselineFeatures(world.organism, train, world.fitness)
     other = MutantTable(**{**vars(train), "value": train.value[::-1].copy()})
     fixed = {"leaves": 15, "iterations": 10} if name == "boosting_propagation" else None
     for labels in (other, train):

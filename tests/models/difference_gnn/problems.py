@@ -34,9 +34,14 @@ def organism(
 
 
 def build(
-    *, n: int = N, phenotypes: int = 1, conditions: int = 1, seed: int = 0,
-    dtype: torch.dtype = torch.float64, **settings: Any,
-) -> DifferenceGNN:  # fmt: skip
+    *,
+    n: int = N,
+    phenotypes: int = 1,
+    conditions: int = 1,
+    seed: int = 0,
+    dtype: torch.dtype = torch.float64,
+    **settings: Any,
+) -> DifferenceGNN:
     torch.manual_seed(seed)
     config = DifferenceGNNConfig(**({"width": 8, "layers": 2, "gin_layers": 2, "heads": 2} | settings))
     model = DifferenceGNN(

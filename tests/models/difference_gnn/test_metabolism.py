@@ -34,9 +34,14 @@ def metabolism() -> Metabolism:
     stoichiometry = draw.integers(-2, 3, (4, len(RULES))).astype(float)
     ones = np.ones(len(RULES))
     return Metabolism.build(
-        [f"R{i}" for i in range(len(RULES))], [f"M{i}" for i in range(4)],
-        sparse.csr_array(stoichiometry), -ones, ones, ones, RULES,
-    )  # fmt: skip
+        [f"R{i}" for i in range(len(RULES))],
+        [f"M{i}" for i in range(4)],
+        sparse.csr_array(stoichiometry),
+        -ones,
+        ones,
+        ones,
+        RULES,
+    )
 
 
 def graph() -> CellGraph:

@@ -30,10 +30,7 @@ def compare(model, tensors, batch, *, moving: int = 10) -> None:
     weight = torch.randn(len(batch), model.phenotypes, dtype=torch.float64)
     grads = []
     outputs = []
-    for predict in (
-        lambda: model(model.encode(tensors), batch).mean,
-        lambda: reference(edges, batch),
-    ):
+    for predict in (lambda: model(model.encode(tensors), batch).mean, lambda: reference(edges, batch)):
         model.zero_grad()
         outputs.append(predict())
         (outputs[-1] * weight).sum().backward()

@@ -23,13 +23,7 @@ from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.cell_graph import CellGraph
 from wildtype.mutants.edge_masks import LoopMasks, Wiring
 from wildtype.mutants.loader import MutantLoader
-from wildtype.mutants.precomputed import (
-    LAYOUTS,
-    PrecomputedMasks,
-    estimate,
-    stored_arrays,
-    write_masks,
-)
+from wildtype.mutants.precomputed import LAYOUTS, PrecomputedMasks, estimate, stored_arrays, write_masks
 from wildtype.mutants.precomputed import write as writer
 from wildtype.organism import GeneIndex, Relation
 
@@ -50,13 +44,21 @@ def sizes(folder: Path) -> dict[str, int]:
 @layouts
 @settings(max_examples=12)
 @given(
-    n=st.integers(1, 14), seed=st.integers(0, 50), metabolism=st.booleans(), mutants=st.integers(1, 9),
+    n=st.integers(1, 14),
+    seed=st.integers(0, 50),
+    metabolism=st.booleans(),
+    mutants=st.integers(1, 9),
     removes=st.sampled_from([("absent", "reduced"), ("absent",), ("added", "overexpressed"), ()]),
-)  # fmt: skip
+)
 def test_what_is_stored_is_what_is_generated_and_as_large_as_predicted(
-    tmp_path_factory: pytest.TempPathFactory, layout: str, n: int, seed: int, metabolism: bool,
-    mutants: int, removes: tuple[str, ...],
-) -> None:  # fmt: skip
+    tmp_path_factory: pytest.TempPathFactory,
+    layout: str,
+    n: int,
+    seed: int,
+    metabolism: bool,
+    mutants: int,
+    removes: tuple[str, ...],
+) -> None:
     graph, table = small_graph(n, seed, metabolism=metabolism), small_table(mutants, n, seed)
     folder = tmp_path_factory.mktemp("stored") / "masks"
     write_masks(graph, table, folder, layout, removes=removes)

@@ -32,9 +32,14 @@ def metabolism() -> Metabolism:
     draw = np.random.default_rng(1)
     dense = draw.integers(-2, 3, (4, len(RULES))).astype(float)
     return Metabolism.build(
-        [f"R{i}" for i in range(len(RULES))], [f"m{i}_c" for i in range(4)], sparse.csr_array(dense),
-        np.zeros(len(RULES)), np.full(len(RULES), 10.0), np.eye(1, len(RULES)).reshape(-1), RULES,
-    )  # fmt: skip
+        [f"R{i}" for i in range(len(RULES))],
+        [f"m{i}_c" for i in range(4)],
+        sparse.csr_array(dense),
+        np.zeros(len(RULES)),
+        np.full(len(RULES), 10.0),
+        np.eye(1, len(RULES)).reshape(-1),
+        RULES,
+    )
 
 
 def organism(n: int = 12, seed: int = 0, density: float = 1.0) -> Organism:

@@ -57,9 +57,7 @@ def test_a_path_is_walked_one_gene_per_hop() -> None:
     gene, offsets = ragged([[0], [], [4], [0, 8]])
     for hops in range(n + 3):
         mask = unpack(reach(chain, gene, offsets, hops), 4)
-        assert mask.sum(0).tolist() == [
-            min(hops + 1, n), 0, min(2 * hops + 1, n), min(2 * (hops + 1), n)
-        ]  # fmt: skip
+        assert mask.sum(0).tolist() == [min(hops + 1, n), 0, min(2 * hops + 1, n), min(2 * (hops + 1), n)]
 
 
 def test_positions_outside_the_graph_are_refused() -> None:

@@ -12,9 +12,7 @@ SMALL = {"nodes": 60, "heads": 3, "width": 4, "relations": 4, "edges": 500, "rep
 @pytest.mark.slow
 def test_report_of_a_small_layer():
     report = json.loads(json.dumps(bench_attention(**SMALL)))
-    assert report["problem"] == {
-        "nodes": 60, "heads": 3, "width": 4, "relations": 4, "edges": 500, "seed": 0
-    }  # fmt: skip
+    assert report["problem"] == {"nodes": 60, "heads": 3, "width": 4, "relations": 4, "edges": 500, "seed": 0}
     assert sum(report["edges_per_relation"]) == 500
     assert set(report["seconds"]) == {"plain", "padded", "regularised", "explicit"}
     assert all(seconds > 0 for seconds in report["seconds"].values())

@@ -23,8 +23,12 @@ def test_report_of_a_small_step(monkeypatch, aggregation, tile):
     report = json.loads(json.dumps(report))
     assert report["problem"] == SMALL | {"aggregation": aggregation, "tile": tile, "repeats": 2, "seed": 0}
     assert set(report["phases"]) == {
-        "mutants from the table", "wild type", "forward", "backward", "optimizer"
-    }  # fmt: skip
+        "mutants from the table",
+        "wild type",
+        "forward",
+        "backward",
+        "optimizer",
+    }
     assert report["seconds_per_step"] == pytest.approx(sum(report["phases"].values()))
     assert report["seconds_per_mutant"] * 4 == pytest.approx(report["seconds_per_step"])
     per_graph = report["reference"]["seconds_per_graph"]

@@ -27,9 +27,7 @@ def test_report_of_a_small_problem() -> None:
     assert report["equal"] is True
     assert report["difference"] < 1e-5
     assert report["problem"]["edges"] == 1000
-    assert set(report["generators"]) == {
-        "loop", "padded", "csr", "csr, fresh memory", "reset", "filter",
-    }  # fmt: skip
+    assert set(report["generators"]) == {"loop", "padded", "csr", "csr, fresh memory", "reset", "filter"}
     for row in report["generators"].values():
         assert row["seconds_per_mutant"] > 0
     assert report["generators"]["csr"]["bytes_of_a_batch"] == 5 * 1000
@@ -61,12 +59,7 @@ def rows(*more: float) -> list[dict[str, float]]:
 
 @pytest.mark.parametrize(
     ("more", "share"),
-    [
-        ([0.3, 0.1, -0.1, -0.5], 0.25),
-        ([-0.1, 0.1, -0.3], 0.225),
-        ([-0.1, 0.0], 0.1),
-        ([-0.1, 0.2], None),
-    ],
+    [([0.3, 0.1, -0.1, -0.5], 0.25), ([-0.1, 0.1, -0.3], 0.225), ([-0.1, 0.0], 0.1), ([-0.1, 0.2], None)],
 )
 def test_crossover(more: list[float], share: float | None) -> None:
     found = crossover(rows(*more), "filtered")

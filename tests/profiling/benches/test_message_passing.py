@@ -21,9 +21,7 @@ SMALL = {
 def test_report_of_a_small_layer():
     report = json.loads(json.dumps(bench_masked_gin(**SMALL)))
     assert report["problem"] == SMALL | {"seed": 0}
-    assert report["mutants_per_step"] == {
-        "shared": 3, "first": 3, "product": 3, "MLP": 3, "replicated": 3
-    }  # fmt: skip
+    assert report["mutants_per_step"] == {"shared": 3, "first": 3, "product": 3, "MLP": 3, "replicated": 3}
     assert set(report["seconds_per_mutant"]) == set(report["mutants_per_step"])
     assert all(seconds > 0 for seconds in report["seconds_per_mutant"].values())
     assert set(report["ratios"]) == {"replicated_to_shared", "replicated_to_first"}

@@ -22,9 +22,11 @@ def test_models_that_are_slow_predict_what_the_others_do():
     sizes = Sizes(genes=planted.GENES, relations=2, edges=planted.EDGES, batch_size=4, perturbed=2)
     config = CellTransformerConfig(width=16, layers=1, heads=4, features=False)
     for name, settings in [
-        (".item() per sample", config), ("doubled forward", config), ("per-sample Python mask loop", config),
+        (".item() per sample", config),
+        ("doubled forward", config),
+        ("per-sample Python mask loop", config),
         ("replicated edge lists", DifferenceGNNConfig(width=8, layers=1)),
-    ]:  # fmt: skip
+    ]:
         made = synthetic_step(settings, sizes)
         inner, around = made.model.eval(), PLANTS[name].slow.model(made.model).eval()
         with torch.no_grad():

@@ -13,12 +13,12 @@ from tests.evaluation.test_predicted_rows import frame, some_rows
 from wildtype.errors import ConfigError
 from wildtype.evaluation.learning import LearningCurves
 from wildtype.evaluation.predicted_rows import PredictedRows
+from wildtype.experiments.report import PLOTS
 from wildtype.report.figures.error import error_panels
 from wildtype.report.figures.learning import learning_panels
 from wildtype.report.figures.panel import Panel, panel_html, save_panels
 from wildtype.report.figures.predicted import levels, predicted_panels
 from wildtype.report.figures.style import DARK, LIGHT, SERIES, plain
-from wildtype.runs.report import PLOTS
 
 HOSTILE = "</text><script>alert(1)</script>$\\frac{1$ & \"'\x07 \u5165"
 MAGIC = {".pdf": b"%PDF-", ".svg": b"<?xml", ".png": b"\x89PNG"}
@@ -112,8 +112,9 @@ def test_curves_that_were_not_logged_have_no_panel() -> None:
     nothing = np.full(2, np.nan)
     bare = LearningCurves(np.array([1.0, 2.0]), nothing, {}, {}, nothing, nothing)
     assert learning_panels(bare) == []
-    data = LearningCurves(np.array([1.0]), np.ones(1), {"data": np.ones(1)}, {"data": np.ones(1)},
-                          np.array([0.5]), np.ones(1))  # fmt: skip
+    data = LearningCurves(
+        np.array([1.0]), np.ones(1), {"data": np.ones(1)}, {"data": np.ones(1)}, np.array([0.5]), np.ones(1)
+    )
     titles = [panel.title for panel in learning_panels(data)]
     assert titles == ["terms of the loss", "shares of the objective", "score on validation rows"]
     for i, panel in enumerate(learning_panels(data)):

@@ -36,8 +36,9 @@ def test_values_are_those_of_the_data(predictor: Predictor) -> None:
             assert one.values[name].value == pytest.approx(float(values[one.edit.genes, p]))
             assert one.values[name].count == 1
     known = predictor.checkpoint.known
-    parts = dict(zip(zip(known.table.sets(), known.table.phenotype.tolist(), strict=True), known.part,
-                     strict=True))  # fmt: skip
+    parts = dict(
+        zip(zip(known.table.sets(), known.table.phenotype.tolist(), strict=True), known.part, strict=True)
+    )
     for one in found:
         assert one.values["epsilon"].parts == (PARTS[parts[one.edit.genes, 1]],)
 
@@ -97,8 +98,9 @@ def test_a_model_without_evidence_finds_sets_that_share_genes() -> None:
 
 def test_the_condition_asked_about_comes_first_and_repeats_are_averaged(predictor: Predictor) -> None:
     known = predictor.checkpoint.known
-    more = MutantTable.from_sets([(3, 5), (3, 5), (3, 5)], value=[1.0, 3.0, 7.0], phenotype=[1, 1, 1],
-                                 condition=[1, 1, 2])  # fmt: skip
+    more = MutantTable.from_sets(
+        [(3, 5), (3, 5), (3, 5)], value=[1.0, 3.0, 7.0], phenotype=[1, 1, 1], condition=[1, 1, 2]
+    )
     table = MutantTable.concatenate([known.table, more])
     part = np.concatenate([known.part, np.zeros(3, np.uint8)])
     checkpoint = replace(predictor.checkpoint, known=replace(known, table=table, part=part))

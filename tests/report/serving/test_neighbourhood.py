@@ -47,8 +47,11 @@ def test_a_mutant_without_neighbours_and_a_checkpoint_without_relations() -> Non
 
 
 @settings(max_examples=25)
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.floats(0.1, 1)), min_size=1, max_size=30),
-       st.sets(st.integers(0, 9), min_size=1, max_size=3), st.integers(0, 6))  # fmt: skip
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.floats(0.1, 1)), min_size=1, max_size=30),
+    st.sets(st.integers(0, 9), min_size=1, max_size=3),
+    st.integers(0, 6),
+)
 def test_neighbours_are_neighbours(edges: list[tuple[int, int, float]], genes: set[int], shown: int) -> None:
     matrix = relation(10, [(a, b, w) for a, b, w in edges])
     found = neighbourhood({"any": matrix}, sorted(genes), shown)
@@ -66,8 +69,9 @@ def test_neighbours_are_neighbours(edges: list[tuple[int, int, float]], genes: s
 def test_relations_are_those_of_evidence_and_those_of_messages() -> None:
     graphs = tiny_organism().graphs
     similarity = similar_genes(24)
-    directed = SparseOperator.from_edges(torch.tensor([0, 1]), torch.tensor([2, 1]), (24, 24),
-                                         torch.tensor([0.5, -2.0]), name="own")  # fmt: skip
+    directed = SparseOperator.from_edges(
+        torch.tensor([0, 1]), torch.tensor([2, 1]), (24, 24), torch.tensor([0.5, -2.0]), name="own"
+    )
     same = SparseOperator.from_edges(torch.tensor([0]), torch.tensor([1]), (24, 24), name="physical")
     found = relations_of(
         OrganismTensors(

@@ -17,7 +17,7 @@ import wildtype as wt
 from tests.browser import Browser
 from tests.report.serving.test_server import serving
 from wildtype.inference.predictor import Predictor
-from wildtype.models.known import Known
+from wildtype.models.known import ReferenceMeasurements
 from wildtype.organism import GeneIndex
 from wildtype.report.serving.answers import Answers
 from wildtype.report.serving.server import Server
@@ -151,8 +151,10 @@ def test_the_address_holds_what_was_asked(page: Browser, server: Server, predict
     assert page.ask("document.querySelector('#interval').value") == "0.5"
     kinds = page.ask("[...document.querySelectorAll('.chip select')].map((x) => x.value)")
     assert kinds == ["absent", "absent", "reduced", "reduced"]
-    page.ask("(() => { const x = document.querySelectorAll('.chip select')[2]; x.value = 'absent'; "
-             "x.dispatchEvent(new Event('change')); })()")  # fmt: skip
+    page.ask(
+        "(() => { const x = document.querySelectorAll('.chip select')[2]; x.value = 'absent'; "
+        "x.dispatchEvent(new Event('change')); })()"
+    )
     page.until(f"{SETTLED} && {TABLE}[1][0] == 'abc3 abc23 reduced'")
     assert page.ask("document.querySelectorAll('.chip select')[2].value") == "absent"
     assert page.ask("location.hash") == "#mutant=G001,G002&mutant=G003,G023&interval=0.5&fitness=yes"
@@ -184,8 +186,10 @@ def test_what_is_around_follows_the_mutant_that_is_chosen(page: Browser, server:
     assert names == ["abc1", "abc2"]
     edges = page.ask("document.querySelectorAll('#drawing .edge').length")
     page.click("#legend input")
-    fewer = page.until(f"document.querySelectorAll('#drawing .edge').length < {edges} && "
-                       "document.querySelectorAll('#drawing .edge').length")  # fmt: skip
+    fewer = page.until(
+        f"document.querySelectorAll('#drawing .edge').length < {edges} && "
+        "document.querySelectorAll('#drawing .edge').length"
+    )
     assert 0 < fewer < edges
     assert page.ask("document.activeElement.checked === false")
     page.click("#table tbody tr:nth-child(2) button")
@@ -259,9 +263,12 @@ def test_nothing_but_the_page_s_own_scripts_runs(page: Browser) -> None:
         page.ask("(() => { try { return eval('1'); } catch (error) { return error.name; } })()")
         == "EvalError"
     )
-    assert page.ask(
-        "(() => { try { document.body.innerHTML = '<b>'; } catch (error) { return error.name; } })()"
-    ) == "TypeError"  # fmt: skip
+    assert (
+        page.ask(
+            "(() => { try { document.body.innerHTML = '<b>'; } catch (error) { return error.name; } })()"
+        )
+        == "TypeError"
+    )
     page.problems.clear()  # of these two
 
 
@@ -272,17 +279,31 @@ def test_names_are_text(browser: Browser, predictor: Predictor) -> None:
     genes = GeneIndex(names, standard, {HOSTILE: [f"alias{HOSTILE}"]}, HOSTILE)
     known = checkpoint.known
     outputs = [{**checkpoint.phenotypes[0], "name": HOSTILE, "unit": HOSTILE}]
-    other = Known(("fitness", HOSTILE), known.table, known.part, known.single_fitness,
-                  known.single_fitness_sd, known.essential)  # fmt: skip
+    other = ReferenceMeasurements(
+        ("fitness", HOSTILE),
+        known.table,
+        known.part,
+        known.single_fitness,
+        known.single_fitness_sd,
+        known.essential,
+    )
     similarity = checkpoint.organism.similarity
     assert similarity is not None
     organism = replace(
         checkpoint.organism, similarity=replace(similarity, relations=(HOSTILE, f"2{HOSTILE}"))
     )
     bad = Predictor(
-        replace(checkpoint, genes=genes, known=other, phenotypes=outputs, organism=organism,
-                conditions=[HOSTILE, "x"], origin={"dataset": HOSTILE}, validation=None)
-    )  # fmt: skip
+        replace(
+            checkpoint,
+            genes=genes,
+            known=other,
+            phenotypes=outputs,
+            organism=organism,
+            conditions=[HOSTILE, "x"],
+            origin={"dataset": HOSTILE},
+            validation=None,
+        )
+    )
     browser.problems.clear()
     browser.window(1200, 900)
     with serving(Answers(bad, HOSTILE)) as server:
@@ -295,8 +316,19 @@ def test_names_are_text(browser: Browser, predictor: Predictor) -> None:
         browser.type("<svg")
         browser.until("document.querySelectorAll('[role=option]').length > 3")
         text = browser.ask("document.body.innerText")
-        for place in ("#model", "#mutants .chip", "#table", "#nearest", "#legend", "#drawing", "#title",
-                      "#wrong", "#condition", "#examples", "[role=option]"):  # fmt: skip
+        for place in (
+            "#model",
+            "#mutants .chip",
+            "#table",
+            "#nearest",
+            "#legend",
+            "#drawing",
+            "#title",
+            "#wrong",
+            "#condition",
+            "#examples",
+            "[role=option]",
+        ):
             assert "<svg/onload" in browser.ask(f"document.querySelector('{place}').textContent"), place
         assert text.count(HOSTILE) > 20
         assert browser.ask("document.querySelectorAll('[onload], [onerror]').length") == 0

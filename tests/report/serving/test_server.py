@@ -127,11 +127,16 @@ def test_predictions_are_those_of_the_predictor(server: Server, predictor: Predi
         assert ",".join(gene["name"] for gene in mutant["genes"]) == row["genes"]
         assert ",".join(gene["kind"] for gene in mutant["genes"]) == row["kinds"]
         (said,) = mutant["predictions"]
-        for key, name in (("value", "epsilon"), ("low", "epsilon_low"), ("high", "epsilon_high"),
-                          ("measured", "epsilon_measured")):  # fmt: skip
+        for key, name in (
+            ("value", "epsilon"),
+            ("low", "epsilon_low"),
+            ("high", "epsilon_high"),
+            ("measured", "epsilon_measured"),
+        ):
             assert said[key] == (None if pd.isna(row[name]) else pytest.approx(row[name]))
-        assert mutant["fitness"] == (None if pd.isna(row["fitness_expected"]) else pytest.approx(
-            row["fitness_expected"]))  # fmt: skip
+        assert mutant["fitness"] == (
+            None if pd.isna(row["fitness_expected"]) else pytest.approx(row["fitness_expected"])
+        )
         assert mutant["genes_seen"] == row["genes_seen"]
         assert mutant["order_seen"] == row["order_seen"]
         assert mutant["note"] == row["note"]
@@ -164,10 +169,14 @@ def test_completion_finds_every_kind_of_name(server: Server) -> None:
     genes = Reply(server, "GET", "/api/complete?text=ABC23").json["genes"]
     assert genes == [
         {
-            "name": "G023", "label": "abc23", "description": "", "essential": True, "kind": "reduced",
+            "name": "G023",
+            "label": "abc23",
+            "description": "",
+            "essential": True,
+            "kind": "reduced",
             "matched": "abc23",
         }
-    ]  # fmt: skip
+    ]
     first = Reply(server, "GET", "/api/complete?text=g00").json["genes"][0]
     assert (first["matched"], first["description"]) == ("G000", "makes the protein of G000")
     assert Reply(server, "GET", "/api/complete").json == {"genes": []}
@@ -211,7 +220,7 @@ def test_written_sets_are_read_line_by_line(server: Server) -> None:
         ({"sets": [["G001"]], "interval": True}, ["interval=True"]),
         ({"sets": [["G001"]], "interval": [0.9]}, ["interval=[0.9]"]),
     ],
-)  # fmt: skip
+)
 def test_bad_requests_are_one_sentence(server: Server, request_: dict[str, Any], needles: list[str]) -> None:
     Reply(server, "POST", "/api/predict", request_).assert_sentence(400, *needles)
 
@@ -233,8 +242,16 @@ def test_bodies_that_are_no_request(server: Server, body: bytes, status: int) ->
 
 
 def test_only_known_paths_and_methods_are_answered(server: Server) -> None:
-    for path in ("/none", "/../../etc/passwd", "/%2e%2e/pyproject.toml", "//etc/passwd", "/page.html",
-                 "/api/", "/api/model/", f"/{HOSTILE[:20].replace(' ', '')}"):  # fmt: skip
+    for path in (
+        "/none",
+        "/../../etc/passwd",
+        "/%2e%2e/pyproject.toml",
+        "//etc/passwd",
+        "/page.html",
+        "/api/",
+        "/api/model/",
+        f"/{HOSTILE[:20].replace(' ', '')}",
+    ):
         Reply(server, "GET", path).assert_sentence(404, "there is nothing at")
         Reply(server, "POST", path, {}).assert_sentence(404, "there is nothing at")
     Reply(server, "GET", "/api/predict").assert_sentence(405, "POST")
@@ -285,22 +302,33 @@ def raw(server: Server, text: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("text", "status"),
     [
-
         (b"GET / HTTP/1.1\r\n\r\n", b"403"),  # no host
         (b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n", b"403"),
         (b"GET http://evil.example/ HTTP/1.1\r\nHost: evil.example\r\n\r\n", b"403"),
         (b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"A: b\r\n" * 200 + b"\r\n", b"431"),
         (b"POST /api/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\r\n", b"411"),
-        (b"POST /api/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-         b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", b"411"),
-        (b"POST /api/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-         b"Content-Length: -5\r\n\r\n", b"411"),
-        (b"POST /api/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-         b"Content-Length: 99999999999999999999\r\n\r\n", b"413"),
-        (b"POST /api/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-         b"Content-Length: 50\r\n\r\n{", b"400"),
+        (
+            b"POST /api/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            b"411",
+        ),
+        (
+            b"POST /api/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Content-Length: -5\r\n\r\n",
+            b"411",
+        ),
+        (
+            b"POST /api/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 99999999999999999999\r\n\r\n",
+            b"413",
+        ),
+        (
+            b"POST /api/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 50\r\n\r\n{",
+            b"400",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_http_is_refused(server: Server, text: bytes, status: bytes) -> None:
     said = raw(server, text)
     head, _, body = said.partition(b"\r\n\r\n")

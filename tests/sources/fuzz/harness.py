@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from wildtype.datasets.reading import ReadReport
 from wildtype.errors import MissingFileError, WildtypeError
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.publishers import owners
 
-Read = Callable[[Path, Any, Callable[[Reading], None]], object]
+Read = Callable[[Path, Any, Callable[[ReadReport], None]], object]
 """Called with the folder, what the kit was built for (most often a gene index), and a collector."""
 LONGEST = 3_000
 """Characters of a message; the longest ones name every column of a published table."""
@@ -81,7 +81,7 @@ def find_cases(name: str, read: Read, kits: list[Kit]) -> list[Case]:
     out: list[Case] = []
     known: set[tuple[bytes, ...]] = set()
     for kit in kits:
-        readings: list[Reading] = []
+        readings: list[ReadReport] = []
         with listening() as paths:
             try:
                 read(kit.folder, kit.given, readings.append)
@@ -119,7 +119,7 @@ def replaced(path: Path, content: bytes | str) -> Iterator[None]:
 class Outcome:
     """Readings where the file was read; else the message."""
 
-    readings: tuple[Reading, ...]
+    readings: tuple[ReadReport, ...]
     message: str = ""
 
     @property
@@ -130,7 +130,7 @@ class Outcome:
 
 def outcome(case: Case, content: bytes | str) -> Outcome:
     """Read a case whose file has other content; raises whatever is no `WildtypeError`, also warnings."""
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     with replaced(case.path, content), warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
@@ -166,7 +166,7 @@ def check_message(case: Case, message: str) -> None:
     assert any(name in message for name in names)
 
 
-def check_reading(reading: Reading) -> None:
+def check_reading(reading: ReadReport) -> None:
     """Every row is kept or counted under a reason."""
     assert reading.rows == reading.kept + sum(reading.dropped.values())
     assert reading.kept >= 0

@@ -14,8 +14,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tests.sources.own import tables as own_tables
 from tests.sources.spreadsheets import xls, xlsx
+from tests.sources.user_tables import tables as own_tables
 from tests.sources.yeast import test_metabolism, trigenic_files
 from tests.sources.yeast.conftest import FILES
 from tests.sources.yeast.genes import test_coordinates, test_identifiers, test_proteins, test_uniprot
@@ -34,9 +34,9 @@ from tests.sources.yeast.screens import (
 from tests.sources.yeast.screens.test_growth import TWO_PLOIDIES
 from tests.sources.yeast.traits import test_calmorph, test_damaged_tables
 from tests.tiny import tiny_dataset
+from wildtype.datasets.storage import save_dataset
 from wildtype.organism import GeneIndex
 from wildtype.organism.storage import save_organism
-from wildtype.phenotypes.storage import save_dataset
 from wildtype.sources.yeast.genes.sgd import read_genes
 from wildtype.sources.yeast.graphs.pair_lists import LISTS
 from wildtype.sources.yeast.screens import celaj2020, diazmejia2018, kuzmin2018
@@ -50,8 +50,9 @@ Build = Callable[[Path], Any]
 SCREEN_GENES = GeneIndex(
     ["YAL001C", "YAL002W", "YAL043C-A", "YAR042W", "YBR126C", "YDL164C", "YDL227C", "YFL039C", "Q0045"],
     {"YAL001C": "TFC3", "YAL002W": "VPS8", "YBR126C": "TPS1", "YDL164C": "CDC9", "YDL227C": "HO"},
-    {"YAR042W": ["YAR044W", "DOUBLE"], "YFL039C": ["ABY1", "DOUBLE"]}, "yeast",
-)  # fmt: skip
+    {"YAR042W": ["YAR044W", "DOUBLE"], "YFL039C": ["ABY1", "DOUBLE"]},
+    "yeast",
+)
 HEAD = 60
 """Lines of every real file."""
 LINES = {"fasta": 1_500, "yeast_genes": 10_000}

@@ -164,11 +164,15 @@ class Damage:
         zipped = gzip.compress(content, 1, mtime=0)
         half = len(zipped) // 2
         return {
-            "": packed_like(before, content), "plain": content, "gzip": zipped, "cut gzip": zipped[:-9],
+            "": packed_like(before, content),
+            "plain": content,
+            "gzip": zipped,
+            "cut gzip": zipped[:-9],
             "flipped gzip": zipped[:half] + bytes([zipped[half] ^ 0xFF]) + zipped[half + 1 :],
             "more after gzip": zipped + b"more",
-            "bomb": _bomb() if self.wrapping == "bomb" else b"", "empty": b"",
-        }[self.wrapping]  # fmt: skip
+            "bomb": _bomb() if self.wrapping == "bomb" else b"",
+            "empty": b"",
+        }[self.wrapping]
 
     def _changed(self, content: bytes) -> bytes:
         for step in self.steps:

@@ -10,14 +10,14 @@ import pytest
 from tests.sources.fuzz.harness import Case, Kit, Read, find_cases
 from tests.sources.fuzz.kits import KITS, OTHERS
 from tests.sources.fuzz.mutations import LIMIT
+from wildtype.datasets.pinned import read_pinned
+from wildtype.datasets.storage import read_dataset
 from wildtype.organism import metabolism
 from wildtype.organism.storage import read_organism
-from wildtype.phenotypes.pinned import read_pinned
-from wildtype.phenotypes.storage import read_dataset
 from wildtype.sources import archive, columns, sheets, text
 from wildtype.sources.archive import Limits
-from wildtype.sources.own.table import read_table
 from wildtype.sources.text import Collector
+from wildtype.sources.user_tables.table import read_table
 from wildtype.sources.yeast import survey
 from wildtype.sources.yeast.genes import sgd
 from wildtype.sources.yeast.screens import mat5

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from wildtype.datasets.reading import ReadReport
 from wildtype.organism import GeneIndex, Organism
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.yeast import build_organism
 from wildtype.sources.yeast.genes.sgd import read_genes
 
@@ -232,14 +232,14 @@ def real_genes(mirror: Path) -> GeneIndex:
 
 
 @pytest.fixture(scope="session")
-def real_build(mirror: Path) -> tuple[Organism, list[Reading]]:
+def real_build(mirror: Path) -> tuple[Organism, list[ReadReport]]:
     """The organism of the real files, without metabolism, and what became of their rows."""
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     return build_organism(mirror, metabolism=False, collect=readings.append), readings
 
 
 @pytest.fixture(scope="session")
-def real_organism(real_build: tuple[Organism, list[Reading]]) -> Organism:
+def real_organism(real_build: tuple[Organism, list[ReadReport]]) -> Organism:
     """The organism of the real files, without metabolism."""
     return real_build[0]
 

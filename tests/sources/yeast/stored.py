@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from wildtype.datasets import Dataset
+from wildtype.datasets.store import Store
 from wildtype.organism import Organism
-from wildtype.phenotypes import Dataset
-from wildtype.phenotypes.store import Store
 from wildtype.sources.yeast import build_dataset, ingest_needed
 
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wildtype.datasets import Dataset, Phenotype
 from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import GeneIndex, Organism
-from wildtype.phenotypes import Dataset, Phenotype
 from wildtype.sources.yeast.agreement import between_datasets, between_rows
 
 ORGANISM = Organism("toy", GeneIndex([f"G{i}" for i in range(10)], organism="toy"))
@@ -44,10 +44,11 @@ def test_three_rows_of_one_gene_pair_are_three_comparisons() -> None:
 @given(
     st.lists(
         st.tuples(st.integers(0, 2), st.integers(3, 4), st.integers(-8, 8).map(lambda i: i / 8)),
-        min_size=1, max_size=20,
+        min_size=1,
+        max_size=20,
     ),
     st.randoms(use_true_random=False),
-)  # fmt: skip
+)
 def test_the_order_of_rows_does_not_matter(rows: Rows, random) -> None:
     shuffled = rows.copy()
     random.shuffle(shuffled)

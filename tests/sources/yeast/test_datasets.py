@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from tests.sources.yeast.stored import build, stored
+from wildtype.datasets import Dataset
+from wildtype.datasets.store import Query, Store
 from wildtype.errors import ConfigError, DatasetError, SourceError
 from wildtype.mutants import Kind
 from wildtype.organism import Organism
-from wildtype.phenotypes import Dataset
-from wildtype.phenotypes.store import Query, Store
 from wildtype.seeds import generator
 from wildtype.sources import catalogue
 from wildtype.sources.yeast import RECIPES, build_dataset
@@ -235,9 +235,13 @@ def test_what_can_be_built_is_built_and_loaded_without_a_network(
     left_out = {one.name: one.why for one in built if isinstance(one, catalogue.LeftOut)}
     assert [one.name for one in built] == ["yeast", *RECIPES]
     assert list(left_out) == [
-        DIGENIC_2016, "yeast-trigenic-kuzmin2018", "yeast-trigenic-kuzmin", "yeast-calls-kuzmin2018",
-        "yeast-xga-celaj2020", "yeast-cellsize-jorgensen2002",
-    ]  # fmt: skip
+        DIGENIC_2016,
+        "yeast-trigenic-kuzmin2018",
+        "yeast-trigenic-kuzmin",
+        "yeast-calls-kuzmin2018",
+        "yeast-xga-celaj2020",
+        "yeast-cellsize-jorgensen2002",
+    ]
     assert FILES[1].removesuffix(".gz") in left_out[DIGENIC_2016]
     assert "TableS1.tsv is not in" in left_out["yeast-trigenic-kuzmin"]
 

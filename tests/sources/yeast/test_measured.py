@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from wildtype.datasets.store import Store
 from wildtype.errors import MissingFileError, SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.store import Store
 from wildtype.report.sources import sources_markdown
 from wildtype.sources.yeast import measured
 from wildtype.sources.yeast.survey import MEASURED, survey

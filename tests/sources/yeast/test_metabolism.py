@@ -41,13 +41,25 @@ SBML = """<?xml version="1.0" encoding="UTF-8"?>
 
 def bigg_json(*rules: str) -> str:
     """Return a model in BiGG's JSON form, one uptake per rule."""
-    genes = sorted({word for rule in rules for word in rule.replace("(", " ").replace(")", " ").split()
-                    if word not in ("and", "or")})  # fmt: skip
+    genes = sorted(
+        {
+            word
+            for rule in rules
+            for word in rule.replace("(", " ").replace(")", " ").split()
+            if word not in ("and", "or")
+        }
+    )
     reactions = [
-        {"id": f"R{i}", "name": "uptake", "metabolites": {"a_c": 1.0}, "lower_bound": 0.0,
-         "upper_bound": 1000.0, "gene_reaction_rule": rule}
+        {
+            "id": f"R{i}",
+            "name": "uptake",
+            "metabolites": {"a_c": 1.0},
+            "lower_bound": 0.0,
+            "upper_bound": 1000.0,
+            "gene_reaction_rule": rule,
+        }
         for i, rule in enumerate(rules)
-    ]  # fmt: skip
+    ]
     model = {
         "id": "iMM904", "version": "1", "compartments": {"c": "cytosol"}, "reactions": reactions,
         "metabolites": [{"id": "a_c", "name": "a", "compartment": "c"}],

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from wildtype.datasets.reading import ReadReport
 from wildtype.errors import ConfigError, SourceError
 from wildtype.organism import Organism
 from wildtype.organism.storage import read_organism, save_organism
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.yeast import build_organism
 from wildtype.sources.yeast.genes.sequences import CODING
 from wildtype.sources.yeast.genes.sgd import ESSENTIAL, FEATURES
@@ -68,7 +68,7 @@ MODEL = """
 
 
 def test_graphs_features_and_essential_genes(small) -> None:
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     organism = build_organism(small.path, collect=readings.append)
     assert list(organism.graphs) == RELATIONS
     assert list(organism.features) == BLOCKS
@@ -131,7 +131,7 @@ def test_metabolism_is_read_where_its_file_is(small) -> None:
 
 def test_further_relations_come_on_request(small) -> None:
     small.write("ppi_dip_2017.csv", "YAL001C,YAL002W\n")
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     organism = build_organism(small.path, relations=("ppi_dip",), collect=readings.append)
     assert list(organism.graphs) == [*RELATIONS, "ppi_dip"]
     assert "ppi_dip" in organism.features["degrees"].columns
@@ -149,10 +149,29 @@ def test_publishers_own_files_take_the_place_of_prepared_ones(small) -> None:
     """The publishers' files are written by hand in their layouts: no mirror holds them."""
     annotated = [("YAL001C", 1), ("YAL002W", 1), ("YAL003W", 1), ("YAL005C", 2), ("YEL009C", 2), ("HO", 2)]
     rows = [
-        "\t".join(["SGD", "S1", gene, "", f"GO:{term}", "PMID:1", "IDA", "", "P", "", gene, "protein",
-                   "taxon:559292", "20240101", "SGD", "", ""])
+        "\t".join(
+            [
+                "SGD",
+                "S1",
+                gene,
+                "",
+                f"GO:{term}",
+                "PMID:1",
+                "IDA",
+                "",
+                "P",
+                "",
+                gene,
+                "protein",
+                "taxon:559292",
+                "20240101",
+                "SGD",
+                "",
+                "",
+            ]
+        )
         for gene, term in annotated
-    ]  # fmt: skip
+    ]
     for file in (GO, CODING, BOTH, DOCUMENTED, IREFINDEX, FEATURES):
         if file == FEATURES:
             small.write("SGD_features.tab", small.text(file))
@@ -160,11 +179,28 @@ def test_publishers_own_files_take_the_place_of_prepared_ones(small) -> None:
     small.write("go-basic.obo", OBO)
     small.write("gene_association.sgd.gaf", "!gaf-version: 2.2\n" + "\n".join(rows) + "\n")
     small.write("orf_trans_all.fasta", ">YAL001C TFC3\nMVLT*\n>YAL002W VPS8\nMKK*\n")
-    small.write("interaction_data.tab", "\t".join(
-        ["YAL001C", "TFC3", "YAL002W", "VPS8", "Two-hybrid", "physical interactions", "", "", "", "", "", ""]
-    ) + "\n")  # fmt: skip
+    small.write(
+        "interaction_data.tab",
+        "\t".join(
+            [
+                "YAL001C",
+                "TFC3",
+                "YAL002W",
+                "VPS8",
+                "Two-hybrid",
+                "physical interactions",
+                "",
+                "",
+                "",
+                "",
+                "",
+                "",
+            ]
+        )
+        + "\n",
+    )
     small.write("RegulationTwoColumnTable_Documented_2013927.tsv", "Gcn4p;YAL001C\n")
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     organism = build_organism(small.path, collect=readings.append)
     assert list(organism.graphs) == [name for name in RELATIONS if name != "regulatory"]
     assert organism.graphs["physical"].source == "SGD"
@@ -197,7 +233,7 @@ def test_blocks_made_from_a_target_are_refused(small) -> None:
 
 
 @pytest.mark.real
-def test_real_organism(real_build: tuple[Organism, list[Reading]]) -> None:
+def test_real_organism(real_build: tuple[Organism, list[ReadReport]]) -> None:
     organism, readings = real_build
     assert list(organism.graphs) == RELATIONS
     assert set(BLOCKS) < set(organism.features)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from tests.sources.yeast.stored import stored
+from wildtype.datasets import Dataset
+from wildtype.datasets.stages.policies import Policies
+from wildtype.datasets.store import Query, Store
 from wildtype.errors import DatasetError
 from wildtype.organism import Organism
-from wildtype.phenotypes import Dataset
-from wildtype.phenotypes.stages.policies import Policies
-from wildtype.phenotypes.store import Query, Store
 from wildtype.sources.yeast.recipe import Recipe, single_fitness
 from wildtype.sources.yeast.screens.single_fitness import FITNESS, by_gene, read_strains
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from wildtype.datasets.background import add_background
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.records import Compound, Environment, PhenotypeDefinition, Publication, Study
+from wildtype.datasets.stages.build import build_dataset
 from wildtype.errors import DatasetError
 from wildtype.mutants import Kind
 from wildtype.organism import GeneIndex, Organism
-from wildtype.phenotypes.background import add_background
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.records import Compound, Environment, PhenotypeDefinition, Publication, Study
-from wildtype.phenotypes.stages.build import build_dataset
 from wildtype.sources.yeast import RECIPES
 from wildtype.sources.yeast.measured import READERS
 from wildtype.sources.yeast.screens.kuzmin2018 import read_query_assignment
@@ -37,11 +37,17 @@ def measured(environments: list[Environment]) -> Measurements:
     count = len(environments)
     sets = [[], [0], [0, 1], [0, 1]] * count
     return Measurements.build(
-        STUDY, genes=("A", "B"), gene=[g for s in sets for g in s],
-        offsets=np.cumsum([0, *map(len, sets)]), environments=environments, phenotypes=[GROWTH],
-        environment=np.repeat(np.arange(count), 4), phenotype=np.zeros(4 * count, np.int64),
-        value=np.arange(4.0 * count), replicate=["", "", "a", "b"] * count,
-    )  # fmt: skip
+        STUDY,
+        genes=("A", "B"),
+        gene=[g for s in sets for g in s],
+        offsets=np.cumsum([0, *map(len, sets)]),
+        environments=environments,
+        phenotypes=[GROWTH],
+        environment=np.repeat(np.arange(count), 4),
+        phenotype=np.zeros(4 * count, np.int64),
+        value=np.arange(4.0 * count),
+        replicate=["", "", "a", "b"] * count,
+    )
 
 
 def drug(name: str, dose: float = np.nan, unit: str = "", medium: str = "YPD") -> Environment:

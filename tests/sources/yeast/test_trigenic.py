@@ -9,10 +9,10 @@ import pytest
 
 from tests.sources.yeast import trigenic_files as files
 from tests.sources.yeast.stored import build, stored
+from wildtype.datasets import Dataset
 from wildtype.errors import DatasetError
 from wildtype.mutants import Kind
 from wildtype.organism import GeneIndex, Organism
-from wildtype.phenotypes import Dataset
 from wildtype.seeds import generator
 from wildtype.sources.yeast import build_dataset
 from wildtype.sources.yeast.datasets import TRIGENIC, TRIGENIC_2018
@@ -59,8 +59,11 @@ def test_rows_by_phenotype_and_number_of_genes(both: dict[str, Dataset]) -> None
     sources = {p.name: p.source for p in both[TRIGENIC].phenotypes}
     assert sources["tau"] == "kuzmin2018:tau + kuzmin2020:tau"
     assert {p.name: p.min_order for p in both[TRIGENIC].phenotypes} == {
-        "fitness": 1, "epsilon": 2, "tau": 3, "trigenic epsilon": 3
-    }  # fmt: skip
+        "fitness": 1,
+        "epsilon": 2,
+        "tau": 3,
+        "trigenic epsilon": 3,
+    }
 
 
 def test_every_row_of_the_files_becomes_part_of_a_row_or_is_counted(

@@ -92,9 +92,18 @@ def crosses(
     def cells(query: str, alleles: str, array: tuple[str, str], numbers: Sequence[float]) -> tuple[str, ...]:
         raw, adjusted, p, query_fitness, array_fitness, fitness, sd = numbers
         return (
-            query, alleles, *array, "digenic" if HO in query else "trigenic", f"{raw:.6f}", f"{adjusted:.6f}",
-            f"{p:.2E}", f"{query_fitness:.4f}", f"{array_fitness:.4f}", f"{fitness:.4f}", f"{sd:.4f}",
-        )  # fmt: skip
+            query,
+            alleles,
+            *array,
+            "digenic" if HO in query else "trigenic",
+            f"{raw:.6f}",
+            f"{adjusted:.6f}",
+            f"{p:.2E}",
+            f"{query_fitness:.4f}",
+            f"{array_fitness:.4f}",
+            f"{fitness:.4f}",
+            f"{sd:.4f}",
+        )
 
     out = []
     for number, (a, allele_a, b, allele_b) in enumerate(pairs):

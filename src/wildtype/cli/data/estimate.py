@@ -11,8 +11,8 @@ import typer
 from wildtype.cli.output import Json, console, print_json
 
 if TYPE_CHECKING:
+    from wildtype.datasets import Dataset
     from wildtype.mutants.cell_graph import CellGraph
-    from wildtype.phenotypes import Dataset
 
 Relations = Annotated[
     str | None, typer.Option(help="Relations, separated by commas; all that have edges if not given.")
@@ -48,16 +48,21 @@ def estimate(
     table = Table("layout", "size", "time to build", "measured on", "free there", "fits")
     for row in rows:
         table.add_row(
-            row.layout, human_bytes(row.bytes), human_seconds(row.build_seconds),
-            f"{row.sample_mutants:,} mutants", human_bytes(row.free_bytes), "yes" if row.fits else "no",
-        )  # fmt: skip
+            row.layout,
+            human_bytes(row.bytes),
+            human_seconds(row.build_seconds),
+            f"{row.sample_mutants:,} mutants",
+            human_bytes(row.free_bytes),
+            "yes" if row.fits else "no",
+        )
     first = rows[0]
     out = console()
     out.print(
         f"{dataset}: {first.mutants:,} mutants, {len(graph.relations)} relations, "
         f"{first.edges:,} stored edges; the sample was written to {first.sample_folder}",
-        markup=False, soft_wrap=True,
-    )  # fmt: skip
+        markup=False,
+        soft_wrap=True,
+    )
     out.print(table)
 
 

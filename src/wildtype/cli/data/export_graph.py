@@ -12,15 +12,13 @@ from wildtype.cli.output import Json, console, print_json
 
 
 def export_graph(
-    folder: Annotated[Path, typer.Argument(help="A new folder.")],
-    store: StoreFile = None,
-    json: Json = False,
+    folder: Annotated[Path, typer.Argument(help="A new folder.")], store: StoreFile = None, json: Json = False
 ) -> None:
     """Write nodes and relations of the whole store as CSV files with typed headers."""
     from rich.table import Table
 
-    from wildtype.phenotypes.store import Store, store_path
-    from wildtype.phenotypes.store.graph_export import export_graph
+    from wildtype.datasets.store import Store, store_path
+    from wildtype.datasets.store.graph_export import export_graph
 
     with Store.open(store or store_path(), read_only=True) as opened:
         rows = export_graph(opened, folder)

@@ -76,11 +76,16 @@ def _list(json: bool) -> None:
         print_json(
             [
                 {
-                    "name": publisher.name, "title": publisher.title, "licence": publisher.licence,
-                    "citation": publisher.publication.citation, "notes": list(publisher.notes),
+                    "name": publisher.name,
+                    "title": publisher.title,
+                    "licence": publisher.licence,
+                    "citation": publisher.publication.citation,
+                    "notes": list(publisher.notes),
                     "files": [
                         {
-                            "name": file.name, "urls": list(file.urls), "sha256": file.sha256,
+                            "name": file.name,
+                            "urls": list(file.urls),
+                            "sha256": file.sha256,
                             "by hand": file.gated,
                         }
                         for file in publisher.files
@@ -88,13 +93,16 @@ def _list(json: bool) -> None:
                 }
                 for publisher in known
             ]
-        )  # fmt: skip
+        )
         return
     table = Table("publisher", "what it is", "files", "by hand", "licence")
     for publisher in known:
         by_hand = sum(not file.urls for file in publisher.files)
         table.add_row(
-            publisher.name, escape(publisher.title), str(len(publisher.files)), str(by_hand or ""),
+            publisher.name,
+            escape(publisher.title),
+            str(len(publisher.files)),
+            str(by_hand or ""),
             escape(publisher.licence),
-        )  # fmt: skip
+        )
     console().print(table)

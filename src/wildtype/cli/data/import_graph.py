@@ -19,8 +19,8 @@ def import_graph(
     """Add all studies of exported node and relation tables to a store, made if there is none."""
     from rich.table import Table
 
-    from wildtype.phenotypes.store import store_path
-    from wildtype.phenotypes.store.graph_import import import_graph
+    from wildtype.datasets.store import store_path
+    from wildtype.datasets.store.graph_import import import_graph
 
     rows = import_graph(folder, store or store_path())
     if json:

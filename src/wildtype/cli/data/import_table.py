@@ -11,7 +11,7 @@ import typer
 from wildtype.cli.output import Json, console, notes, print_json
 
 if TYPE_CHECKING:
-    from wildtype.sources.own.problems import TableProblems
+    from wildtype.sources.user_tables.problems import TableProblems
 
 
 def import_(
@@ -44,11 +44,11 @@ def import_(
     """Import a table of your own measurements as a dataset, if nothing is wrong with any of its rows."""
     from wildtype.errors import DatasetError, SourceError
     from wildtype.sources.catalogue import load_organism
-    from wildtype.sources.own.problems import TableProblems
-    from wildtype.sources.own.register import check_name, register
-    from wildtype.sources.own.summary import summarise
-    from wildtype.sources.own.table import read_table, study_name
-    from wildtype.sources.own.vocabulary import Columns
+    from wildtype.sources.user_tables.problems import TableProblems
+    from wildtype.sources.user_tables.register import check_name, register
+    from wildtype.sources.user_tables.summary import summarise
+    from wildtype.sources.user_tables.table import read_table, study_name
+    from wildtype.sources.user_tables.vocabulary import Columns
 
     check_name(study_name(table, name), replace=replace)
     wild_type = load_organism(organism)
@@ -56,9 +56,17 @@ def import_(
     readings: list[Any] = []
     try:
         measurements = read_table(
-            table, wild_type, columns, name=name, phenotype=phenotype, unit=unit, separator=separator,
-            gene_separator=gene_separator, sheet=sheet, collect=readings.append,
-        )  # fmt: skip
+            table,
+            wild_type,
+            columns,
+            name=name,
+            phenotype=phenotype,
+            unit=unit,
+            separator=separator,
+            gene_separator=gene_separator,
+            sheet=sheet,
+            collect=readings.append,
+        )
     except TableProblems as error:
         _print_problems(error, json)
         raise SourceError(error.headline) from error
@@ -75,8 +83,9 @@ def import_(
         return
     notes().print(
         f"imported: dataset {dataset.name}, {len(dataset):,} rows; see `wildtype data show {dataset.name}`",
-        markup=False, soft_wrap=True,
-    )  # fmt: skip
+        markup=False,
+        soft_wrap=True,
+    )
 
 
 def _agreed() -> bool:

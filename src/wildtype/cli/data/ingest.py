@@ -23,7 +23,7 @@ def ingest(
     from rich.table import Table
     from rich.text import Text
 
-    from wildtype.phenotypes.store import Store, store_path
+    from wildtype.datasets.store import Store, store_path
     from wildtype.sources.yeast import measured
     from wildtype.sources.yeast.genes.sgd import read_genes
 

@@ -17,12 +17,7 @@ def list_(json: Json = False) -> None:
         return "simulation" if organism in IN_SILICO else "publishers' files"
 
     rows = [
-        {
-            "dataset": name,
-            "organism": organism,
-            "built": is_built(name),
-            "made from": origin(name, organism),
-        }
+        {"dataset": name, "organism": organism, "built": is_built(name), "made from": origin(name, organism)}
         for name, organism in known_datasets().items()
     ]
     if json:

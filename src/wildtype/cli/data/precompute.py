@@ -32,14 +32,18 @@ def precompute(
     notes().print(
         f"{human_bytes(row.bytes)}, about {human_seconds(row.build_seconds)} (measured on "
         f"{row.sample_mutants:,} mutants); {human_bytes(row.free_bytes)} are free there",
-        markup=False, soft_wrap=True,
-    )  # fmt: skip
+        markup=False,
+        soft_wrap=True,
+    )
     with Progress(console=notes(), disable=json, transient=True) as progress:
         bar = progress.add_task(f"masks as {layout}", total=row.mutants)
         write_masks(
-            graph, data.table, output, layout,
+            graph,
+            data.table,
+            output,
+            layout,
             progress=lambda done, total: progress.update(bar, completed=done, total=total),
-        )  # fmt: skip
+        )
     masks = PrecomputedMasks.open(output, graph, data.table)
     rows = np.unique(np.linspace(0, len(masks) - 1, CHECKED).astype(np.int64))
     masks.check(rows)
@@ -57,5 +61,6 @@ def precompute(
     console().print(
         f"{len(masks):,} mutants in {output}: {human_bytes(row.bytes)}; {len(rows)} of them were read "
         f"back and are as generated",
-        markup=False, soft_wrap=True,
-    )  # fmt: skip
+        markup=False,
+        soft_wrap=True,
+    )

@@ -41,8 +41,8 @@ def query(
     if dataset:
         _make_dataset(dataset, sql, store, organism, policy or [], json)
         return
-    from wildtype.phenotypes.store import Store, store_path
-    from wildtype.phenotypes.store.results import check_output, first_rows, write_result
+    from wildtype.datasets.store import Store, store_path
+    from wildtype.datasets.store.results import check_output, first_rows, write_result
 
     if output is not None:
         check_output(output)
@@ -67,9 +67,9 @@ def query(
 def _make_dataset(
     name: str, sql: str, store: Path | None, organism: str, settings: list[str], json: bool
 ) -> None:
+    from wildtype.datasets.stages.policies import Policies
+    from wildtype.datasets.store import Store, store_path
     from wildtype.errors import ConfigError
-    from wildtype.phenotypes.stages.policies import Policies
-    from wildtype.phenotypes.store import Store, store_path
     from wildtype.report.table import print_card
     from wildtype.sources.catalogue import load_organism
     from wildtype.sources.queried import dataset_from_query

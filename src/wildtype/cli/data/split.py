@@ -11,8 +11,8 @@ import typer
 from wildtype.cli.output import Json, console, notes, print_json
 
 if TYPE_CHECKING:
-    from wildtype.phenotypes import Split
-    from wildtype.phenotypes.leakage import LeakageReport
+    from wildtype.datasets import Split
+    from wildtype.datasets.leakage import LeakageReport
 
 
 def split(
@@ -34,8 +34,7 @@ def split(
     fold: Annotated[int | None, typer.Option(help="Make this fold only, from 0.")] = None,
     order: Annotated[int | None, typer.Option(help="Tested order (split order).")] = None,
     up_to: Annotated[
-        int | None,
-        typer.Option(help="Highest training order; --order and above are tested (split order)."),
+        int | None, typer.Option(help="Highest training order; --order and above are tested (split order).")
     ] = None,
     by: Annotated[
         str | None, typer.Option(help="What a screen is: query, condition or study (split screen).")
@@ -57,11 +56,11 @@ def split(
     """Split a dataset and print what the sides share; the exit code is 1 if the split breaks its own rule."""
     from rich.text import Text
 
+    from wildtype.datasets.folds import make_folds
+    from wildtype.datasets.leakage import leakage_report
+    from wildtype.datasets.pinned import read_pinned
+    from wildtype.datasets.splits import make_split
     from wildtype.errors import ConfigError
-    from wildtype.phenotypes.folds import make_folds
-    from wildtype.phenotypes.leakage import leakage_report
-    from wildtype.phenotypes.pinned import read_pinned
-    from wildtype.phenotypes.splits import make_split
     from wildtype.sources.catalogue import load_dataset
 
     options: dict[str, Any] = {
@@ -118,7 +117,7 @@ def _print(reports: Sequence[LeakageReport], splits: Sequence[Split]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from wildtype.phenotypes.folds import times_tested
+    from wildtype.datasets.folds import times_tested
 
     out = console()
     table = Table("split", "seed", "fold", "train", "validation", "test", "dropped")

@@ -125,7 +125,7 @@ def explain(
     runs: Sequence[Opened],
     asked: Asked,
     sets: Callable[[Opened], Sequence[GeneSets]] = lambda run: (),
-    tell: Callable[[str], None] = lambda text: None,
+    report_progress: Callable[[str], None] = lambda text: None,
 ) -> Explanation:
     """Explain the models of some runs, which may differ in their seeds alone.
 
@@ -137,7 +137,7 @@ def explain(
         What to explain.
     sets : callable
         Returns gene sets over the genes of a run, beyond those of its organism's metabolism.
-    tell : callable
+    report_progress : callable
         Told which section is begun.
 
     Raises
@@ -166,7 +166,7 @@ def explain(
 
     heads: list[RegularisedHead] = []
     if "heads" in wanted:
-        tell("regularised heads")
+        report_progress("regularised heads")
         if not members[0].model.config.layers:
             remarks["heads"].append("the model has no encoder layers (model.layers=0): there is no attention")
         elif not members[0].model.prior_heads:
@@ -181,23 +181,18 @@ def explain(
     free: list[FreeHead] = []
     layers: list[LayerClaim] = []
     if "free" in wanted:
-        tell("free heads")
+        report_progress("free heads")
         if not free_places(members[0].model):
             remarks["free"].append("the model has no free heads")
         elif missing:
             remarks["free"].append("the gene graphs are not at hand")
         else:
             free, layers = free_heads(
-                members,
-                known,
-                attended=asked.attended,
-                count=asked.exchanges,
-                seed=asked.seed,
-                top=asked.top,
+                members, known, attended=asked.attended, count=asked.exchanges, seed=asked.seed, top=asked.top
             )
     found: Latents | str | None = None
     if "latents" in wanted:
-        tell("latents")
+        report_progress("latents")
         if not members[0].model.head.heads:
             found = "the model has no whole-cell latent z_S (model.head.heads=0)"
         else:
@@ -207,7 +202,7 @@ def explain(
     mutants: list[MutantExplained] = []
     if "mutants" in wanted and table is not None:
         for row in range(len(table)):
-            tell(f"mutant {row + 1} of {len(table)}")
+            report_progress(f"mutant {row + 1} of {len(table)}")
             mutants.append(explain_mutant(members, table.take([row]), phenotype, asked.top))
     return Explanation(
         organism=checkpoint.genes.organism,

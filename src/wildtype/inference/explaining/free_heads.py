@@ -105,13 +105,7 @@ def free_places(model: CellTransformer) -> list[tuple[int, int]]:
 
 @torch.no_grad()
 def free_heads(
-    members: Sequence[Member],
-    sets: Sequence[GeneSets],
-    *,
-    attended: int,
-    count: int,
-    seed: int,
-    top: int,
+    members: Sequence[Member], sets: Sequence[GeneSets], *, attended: int, count: int, seed: int, top: int
 ) -> tuple[list[FreeHead], list[LayerClaim]]:
     """Return what every free head attends to, in an untrained network last, and what follows for layers.
 
@@ -148,12 +142,7 @@ def free_heads(
                 kept = [e for _, one in inside for e in one if e.q < LEVEL]
                 kept.sort(key=lambda e: (e.q, -e.fold))
                 own = FreeHead(
-                    member.label,
-                    layer,
-                    head,
-                    len(np.unique(best)) / n,
-                    tuple(related),
-                    tuple(kept[:top]),
+                    member.label, layer, head, len(np.unique(best)) / n, tuple(related), tuple(kept[:top])
                 )
                 found.append((own, [("relation", related), *inside]))
     return [own for own, _ in found], layer_claims(members, found, top)
@@ -174,9 +163,7 @@ def _related(
 
 
 def layer_claims(
-    members: Sequence[Member],
-    found: Sequence[tuple[FreeHead, list[tuple[str, list[Enrichment]]]]],
-    top: int,
+    members: Sequence[Member], found: Sequence[tuple[FreeHead, list[tuple[str, list[Enrichment]]]]], top: int
 ) -> list[LayerClaim]:
     """Return what is found per layer: every relation, and the sets that most models have."""
     given = {name: (place.layer, place.head) for name, place in members[0].model.prior_heads.items()}

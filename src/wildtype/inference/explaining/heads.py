@@ -106,7 +106,7 @@ def regularised_heads(
             key = id(member.run.organism), name
             if key not in known:
                 known[key] = _with_random(member.run.organism, name, graphs, seed)
-            reverse = member.model.reads_backwards(name)
+            reverse = member.model.transposed(name)
             given = [relation.transpose if reverse else relation.adjacency for relation in known[key]]
             rows = _rows(given[0].indptr, most_rows, seed, name)
             rows_of.setdefault(name, (rows, known[key][0]))
@@ -115,7 +115,7 @@ def regularised_heads(
     out = []
     for name, (rows, relation) in rows_of.items():
         place = first.prior_heads[name]
-        reverse = first.reads_backwards(name)
+        reverse = first.transposed(name)
         matrix = relation.transpose if reverse else relation.adjacency
         measures = [
             _against([[getattr(one, field) for one in member] for member in found[name]])

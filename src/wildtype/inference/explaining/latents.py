@@ -272,12 +272,16 @@ def overrepresented(
         out.append(
             [
                 Overrepresented(
-                    names[j], kind, int(inside[c, j]), int(total[j] - inside[c, j]),
-                    float(fold[j]), float(q[c, j]),
+                    names[j],
+                    kind,
+                    int(inside[c, j]),
+                    int(total[j] - inside[c, j]),
+                    float(fold[j]),
+                    float(q[c, j]),
                 )
                 for j in held.tolist()
             ]
-        )  # fmt: skip
+        )
     return out
 
 

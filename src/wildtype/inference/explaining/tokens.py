@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from wildtype.evidence.kernels import EDITS
 from wildtype.inference.explaining.contributions import batch_of, in_double
 from wildtype.inference.explaining.members import Member
 from wildtype.inference.explaining.over_models import OverModels
 from wildtype.models.known import zero_of_evidence
 from wildtype.mutants import MutantTable
-from wildtype.mutants.evidence.kernels import EDITS
 
 Key = tuple[int, str, tuple[str, ...], bool, float | None]
 
@@ -88,8 +88,16 @@ def _weights(
     own = set(table.gene.tolist())
     out: dict[Key, float] = {}
 
-    def note(away: int, edit: str, old: list[int], new: list[int], same: Tensor, value: Tensor, known: Tensor,
-             weight: Tensor) -> None:  # fmt: skip
+    def note(
+        away: int,
+        edit: str,
+        old: list[int],
+        new: list[int],
+        same: Tensor,
+        value: Tensor,
+        known: Tensor,
+        weight: Tensor,
+    ) -> None:
         genes = tuple(checkpoint.genes.names[g] for g in sorted((own - set(old)) | set(new)))
         measured = round(zero + scale * float(value[phenotype]), 6) if bool(known[phenotype]) else None
         label = checkpoint.genes.label
@@ -100,9 +108,25 @@ def _weights(
 
     for t in tokens.one_mask[0].nonzero()[:, 0].tolist():
         old, new = ([g] if g >= 0 else [] for g in (int(tokens.one_old[0, t]), int(tokens.one_new[0, t])))
-        note(1, EDITS[int(tokens.one_edit[0, t])], old, new, tokens.one_same[0, t],
-             tokens.one_value[0, t], tokens.one_known[0, t], one[t])  # fmt: skip
+        note(
+            1,
+            EDITS[int(tokens.one_edit[0, t])],
+            old,
+            new,
+            tokens.one_same[0, t],
+            tokens.one_value[0, t],
+            tokens.one_known[0, t],
+            one[t],
+        )
     for t in tokens.two_mask[0].nonzero()[:, 0].tolist():
-        note(2, "replaced", tokens.two_old[0, t].tolist(), tokens.two_new[0, t].tolist(),
-             tokens.two_same[0, t], tokens.two_value[0, t], tokens.two_known[0, t], two[t])  # fmt: skip
+        note(
+            2,
+            "replaced",
+            tokens.two_old[0, t].tolist(),
+            tokens.two_new[0, t].tolist(),
+            tokens.two_same[0, t],
+            tokens.two_value[0, t],
+            tokens.two_known[0, t],
+            two[t],
+        )
     return out, (1.0 - float(one.sum()), 1.0 - float(two.sum()))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.inference.screening.mutants import Mutants
-from wildtype.models.known import Known
+from wildtype.models.known import ReferenceMeasurements
 from wildtype.mutants import MutantTable
 from wildtype.mutants.index import SetIndex
 from wildtype.organism import Coordinates
@@ -82,7 +82,7 @@ class Constraints:
         return out
 
 
-def lethal_pairs(known: Known) -> Ints:
+def lethal_pairs(known: ReferenceMeasurements) -> Ints:
     """Return the pairs [d, 2] whose fitness, measured or implied by epsilon, is below ``LETHAL`` while both
     genes live alone.
     """

@@ -56,6 +56,11 @@ class Mutants:
     def take(self, rows: NDArray[np.int64]) -> Mutants:
         """Return the mutants of these rows of ``genes``."""
         return Mutants(
-            self.genes[rows], self.kinds[rows], self.condition, self.members[rows], self.number[rows],
-            self.rows, self.new,
-        )  # fmt: skip
+            self.genes[rows],
+            self.kinds[rows],
+            self.condition,
+            self.members[rows],
+            self.number[rows],
+            self.rows,
+            self.new,
+        )

@@ -27,7 +27,7 @@ RESERVE = 50
 
 
 @dataclass(frozen=True)
-class Wish:
+class ScreenRequest:
     """What a person wants of a screen; see ``Predictor.screen``."""
 
     order: int | None = None
@@ -46,7 +46,7 @@ class Wish:
     at_most: int | None = None
 
 
-def make_screen(predictor: Predictor, wish: Wish) -> tuple[Screen, frozenset[int]]:
+def make_screen(predictor: Predictor, wish: ScreenRequest) -> tuple[Screen, frozenset[int]]:
     """Return the screen, and the genes of its queries, which may stand in any number of rows.
 
     Raises
@@ -87,7 +87,7 @@ def make_screen(predictor: Predictor, wish: Wish) -> tuple[Screen, frozenset[int
     ), exempt
 
 
-def _outputs(predictor: Predictor, wish: Wish) -> tuple[int, ...]:
+def _outputs(predictor: Predictor, wish: ScreenRequest) -> tuple[int, ...]:
     columns = [p for p, output in enumerate(predictor.checkpoint.outputs) if output.form != "gene"]
     names = [predictor.phenotypes[p] for p in columns]
     if wish.phenotypes is None:
@@ -102,7 +102,7 @@ def _outputs(predictor: Predictor, wish: Wish) -> tuple[int, ...]:
     return tuple(columns[names.index(name)] for name in dict.fromkeys(wish.phenotypes))
 
 
-def _candidates(predictor: Predictor, wish: Wish) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+def _candidates(predictor: Predictor, wish: ScreenRequest) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     """Return the genes to choose from, and what is done to them; each once."""
     genes, essential = predictor.genes, predictor.checkpoint.known.essential
     if wish.among is None:
@@ -143,7 +143,7 @@ def _crossed(
     return design, members[0].astype(np.int64), members[1].astype(np.uint8)
 
 
-def _constraints(predictor: Predictor, wish: Wish) -> Constraints:
+def _constraints(predictor: Predictor, wish: ScreenRequest) -> Constraints:
     known, genes = predictor.checkpoint.known, predictor.genes
     required = None
     if wish.require:

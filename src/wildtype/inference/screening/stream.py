@@ -101,12 +101,23 @@ class Screen:
         weights = [x.numpy() for x in predictor.checkpoint.model.state_dict().values()]
         places = c.coordinates.to_arrays() if c.linked and c.coordinates is not None else {}
         return content_hash(
-            self.design.describe(), self.gene, self.kind, list(self.outputs), list(self.directions),
-            self.keep, self.condition, self.piece,
-            c.linked, [places[k].tolist() for k in sorted(places)], c.measured is not None,
+            self.design.describe(),
+            self.gene,
+            self.kind,
+            list(self.outputs),
+            list(self.directions),
+            self.keep,
+            self.condition,
+            self.piece,
+            c.linked,
+            [places[k].tolist() for k in sorted(places)],
+            c.measured is not None,
             *(np.zeros(0) if x is None else x for x in (c.required, c.lethal)),
-            *weights, known.part, known.table.gene, known.table.value,
-        )  # fmt: skip
+            *weights,
+            known.part,
+            known.table.gene,
+            known.table.value,
+        )
 
 
 @dataclass
@@ -140,7 +151,7 @@ class Outcome:
         self.done += other.done
 
 
-class Asker:
+class ScreenWorker:
     """Asks a predictor about pieces of a screen."""
 
     def __init__(self, predictor: Predictor, screen: Screen) -> None:
@@ -185,7 +196,7 @@ def run(
     processes: int = 1,
     state: Path | None = None,
     every: float = 30.0,
-    tell: Callable[[Outcome], None] = lambda _: None,
+    report_progress: Callable[[Outcome], None] = lambda _: None,
 ) -> Outcome:
     """Ask about every mutant of a screen.
 
@@ -198,7 +209,7 @@ def run(
     state : path, optional
         Where what was found is kept, at most ``every`` seconds old; a screen that finds its own state there
         goes on from it.
-    tell : callable
+    report_progress : callable
         Is given what was found so far, after every piece.
 
     Raises
@@ -219,13 +230,13 @@ def run(
     mark = "" if state is None else screen.fingerprint(predictor)
     if state is not None and state.exists():
         found = _read(state, mark, screen)
-        tell(found)
+        report_progress(found)
     saved = time.monotonic()
     try:
         with _answers(predictor, screen, range(found.done, screen.pieces), processes) as answers:
             for answer in answers:
                 found.add(answer)
-                tell(found)
+                report_progress(found)
                 if state is not None and time.monotonic() - saved >= every:
                     _save(state, mark, found)
                     saved = time.monotonic()
@@ -241,7 +252,7 @@ def _answers(
 ) -> Iterator[Iterator[Outcome]]:
     """Give the outcomes of pieces, in their order."""
     if processes == 1:
-        yield map(Asker(predictor, screen), pieces)
+        yield map(ScreenWorker(predictor, screen), pieces)
         return
     assert predictor.source is not None  # `run` has looked
     threads = max((os.cpu_count() or 1) // processes, 1)
@@ -267,7 +278,7 @@ def _in_order(pool: ProcessPoolExecutor, pieces: range, ahead: int) -> Iterator[
         yield waiting.popleft().result()
 
 
-_own: list[Asker] = []
+_own: list[ScreenWorker] = []
 """Of a process of its own."""
 
 
@@ -275,7 +286,7 @@ def _begin(source: Source, screen: Screen, threads: int) -> None:
     import torch
 
     torch.set_num_threads(threads)
-    _own.append(Asker(source.load(), screen))
+    _own.append(ScreenWorker(source.load(), screen))
 
 
 def _answer(piece: int) -> Outcome:

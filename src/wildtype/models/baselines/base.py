@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.errors import ConfigError, DatasetError, ShapeError
-from wildtype.models.baselines.groundwork import Groundwork
+from wildtype.models.baselines.groundwork import BaselineFeatures
 from wildtype.mutants import MutantTable
 from wildtype.organism import Organism
 
@@ -49,7 +49,7 @@ class Baseline(ABC):
         *,
         single_fitness: NDArray[np.float32] | None = None,
         seed: int = 0,
-        groundwork: Groundwork | None = None,
+        groundwork: BaselineFeatures | None = None,
     ) -> Self:
         """Fit on the rows of one phenotype (the tables' ``phenotype`` column is not read).
 
@@ -64,7 +64,7 @@ class Baseline(ABC):
             Fitness of the single mutants where known (NaN: not).
         seed : int
             Equal seeds and inputs give equal predictions.
-        groundwork : Groundwork, optional
+        groundwork : BaselineFeatures, optional
             Made from the same organism and fitness, and from training rows that include these: shared by fits
             to several phenotypes, so that features are computed once.
 
@@ -92,7 +92,7 @@ class Baseline(ABC):
         self._check_genes(train)
         self._check_genes(validation)
         self.chosen = {}
-        self._groundwork = groundwork or Groundwork(organism, train, single_fitness)
+        self._groundwork = groundwork or BaselineFeatures(organism, train, single_fitness)
         self._fit(organism, train, validation, single_fitness, seed)
         if unknown := sorted(set(self.fixed) - set(self.chosen)):
             known = ", ".join(self.chosen) or "none"

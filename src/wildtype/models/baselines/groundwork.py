@@ -20,7 +20,7 @@ from wildtype.organism import FeatureBlock, GeneFeatures, Organism
 from wildtype.seeds import generator
 
 
-class Groundwork:
+class BaselineFeatures:
     """Label-free inputs of one kind of baseline, shared by its fits to several phenotypes.
 
     Rows of several phenotypes are mostly of the same mutants: features are computed once per mutant.

@@ -7,12 +7,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.evidence.imitation import folds, regime
 from wildtype.models.baselines.base import Baseline
 from wildtype.models.baselines.boosting import BAGS
 from wildtype.models.baselines.evidence import Evidence
 from wildtype.models.boosted_trees import BoostedTrees
 from wildtype.mutants import MutantTable
-from wildtype.mutants.evidence.imitation import folds, regime
 from wildtype.organism import Organism
 
 

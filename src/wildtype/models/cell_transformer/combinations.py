@@ -17,9 +17,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding, embedding_bag
 
+from wildtype.evidence.lookup import EvidenceIndex
 from wildtype.models.cell_transformer.head import MAX_ORDER, PerturbationHead, SetSummary
 from wildtype.models.interface import Members, WildType
-from wildtype.mutants.evidence.lookup import EvidenceIndex
 from wildtype.nn.combined_queries import CombinedQueries
 from wildtype.nn.perturbation_head import perturbation_attention
 from wildtype.nn.threads import shares
@@ -175,9 +175,13 @@ class SetTables:
         split = self.head.by_head
         asked = self.head.scaled(self.head.query(self.asked(sets)))
         z = perturbation_attention(
-            asked, split(self.cell.keys), split(self.cell.values),
-            gene.reshape(-1), torch.arange(0, m * k + 1, k), split(embedding(sets.reshape(-1), self.delta)),
-        )  # fmt: skip
+            asked,
+            split(self.cell.keys),
+            split(self.cell.values),
+            gene.reshape(-1),
+            torch.arange(0, m * k + 1, k),
+            split(embedding(sets.reshape(-1), self.delta)),
+        )
         return z.transpose(0, 1).flatten(1)
 
     def _pairs(self, sets: Tensor) -> Tensor:

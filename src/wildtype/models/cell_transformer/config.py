@@ -312,8 +312,10 @@ def assign_heads(config: CellTransformerConfig, relations: Sequence[str]) -> dic
     prior = config.prior
     known = ", ".join(relations) or "none"
     for setting, names in (
-        ("relations", prior.relations), ("heads", list(prior.heads)), ("reverse", prior.reverse)
-    ):  # fmt: skip
+        ("relations", prior.relations),
+        ("heads", list(prior.heads)),
+        ("reverse", prior.reverse),
+    ):
         for name in names:
             if name not in relations:
                 raise ConfigError(

@@ -17,12 +17,7 @@ from torch import Tensor, nn
 from wildtype.models.cell_transformer.config import CellTransformerConfig, PriorHead
 from wildtype.models.interface import CLS, OrganismTensors
 from wildtype.nn.attention import attention_with_lse
-from wildtype.nn.graph_prior import (
-    graph_prior_bce,
-    graph_prior_kl,
-    lse_over_valid_pairs,
-    sample_non_edges,
-)
+from wildtype.nn.graph_prior import graph_prior_bce, graph_prior_kl, lse_over_valid_pairs, sample_non_edges
 from wildtype.phases import phase
 
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from wildtype.models.cell_transformer.head import smallest_part
 from wildtype.models.interface import Output
-from wildtype.mutants.evidence.tokens import EvidenceTokens
+from wildtype.mutants.evidence_tokens import EvidenceTokens
 
 
 class Equivalents(nn.Module):

@@ -8,9 +8,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from wildtype.evidence.kernels import EDITS
 from wildtype.mutants.batch import MutantBatch
-from wildtype.mutants.evidence.kernels import EDITS
-from wildtype.mutants.evidence.tokens import EvidenceTokens
+from wildtype.mutants.evidence_tokens import EvidenceTokens
 from wildtype.nn.evidence_attention import EvidenceAttention
 from wildtype.nn.ragged import segment_sum
 

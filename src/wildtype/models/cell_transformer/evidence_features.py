@@ -12,10 +12,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from wildtype.evidence.kernels import ADDED, REMOVED, REPLACED
 from wildtype.mutants import Kind
 from wildtype.mutants.batch import MutantBatch
-from wildtype.mutants.evidence.kernels import ADDED, REMOVED, REPLACED
-from wildtype.mutants.evidence.tokens import EvidenceTokens
+from wildtype.mutants.evidence_tokens import EvidenceTokens
 from wildtype.nn.ragged import pad_ragged, segment_ids
 
 

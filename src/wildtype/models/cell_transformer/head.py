@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from wildtype.errors import ConfigError
+from wildtype.evidence.kernels import REMOVED
 from wildtype.models.cell_transformer.config import OWN_QUERIES, CellTransformerConfig
 from wildtype.models.cell_transformer.evidence import EvidenceReadout
 from wildtype.models.cell_transformer.outputs import Outputs
@@ -28,8 +29,7 @@ from wildtype.models.cell_transformer.readouts import RelationReadout
 from wildtype.models.interface import Output, Prediction, WildType
 from wildtype.mutants import Kind
 from wildtype.mutants.batch import MutantBatch
-from wildtype.mutants.evidence.kernels import REMOVED
-from wildtype.mutants.evidence.tokens import EvidenceTokens
+from wildtype.mutants.evidence_tokens import EvidenceTokens
 from wildtype.nn.perturbation_head import perturbation_attention
 from wildtype.nn.ragged import pad_ragged, segment_ids, segment_mean, segment_sum
 from wildtype.nn.set_attention import SetAttention
@@ -101,7 +101,7 @@ def smallest_part(tokens: EvidenceTokens, phenotypes: int) -> Tensor:
 
 
 @dataclass(slots=True)
-class Genome:
+class GeneKeyValues:
     """What mutants read from: keys, values in the wild type, and what values are made of, [n, d] each."""
 
     keys: Tensor
@@ -330,13 +330,13 @@ class PerturbationHead(nn.Module):
         scale: Tensor = self.log_scale.exp() * split.shape[-1] ** -0.5
         return split * scale
 
-    def genome(self, h: Tensor) -> Genome:
+    def genome(self, h: Tensor) -> GeneKeyValues:
         """Return what genes h [n, d] offer to be read."""
         inner = self.value_in(h)
         values = self.value_out(nn.functional.gelu(inner + self.kind.weight[Kind.PRESENT]))
-        return Genome(self.key(h), inner, values)
+        return GeneKeyValues(self.key(h), inner, values)
 
-    def difference(self, cell: Genome, gene: Tensor, state: Tensor) -> Tensor:
+    def difference(self, cell: GeneKeyValues, gene: Tensor, state: Tensor) -> Tensor:
         """Return the values [m, d] of genes [m] to which was done ``state`` [m, d], less those in the wild
         type.
         """

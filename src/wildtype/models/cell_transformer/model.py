@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from wildtype.errors import ConfigError, ShapeError
+from wildtype.evidence.lookup import EvidenceIndex
 from wildtype.models.cell_transformer.combinations import SetTables
 from wildtype.models.cell_transformer.config import CellTransformerConfig, PriorHead, assign_heads, check
 from wildtype.models.cell_transformer.encoder import Encoder
@@ -25,7 +26,6 @@ from wildtype.models.interface import (
     prior_operator,
 )
 from wildtype.mutants.batch import MutantBatch
-from wildtype.mutants.evidence.lookup import EvidenceIndex
 from wildtype.nn.sparse import SparseOperator
 from wildtype.organism import GeneGraphs
 
@@ -108,7 +108,7 @@ class CellTransformer(Model):
         """Take note that no mutant has a dose: what reads doses is not trained."""
         self.head.dose.requires_grad_(False)
 
-    def reads_backwards(self, relation: str) -> bool:
+    def transposed(self, relation: str) -> bool:
         """Whether the prior of a relation leads from targets to sources."""
         return relation in self.config.prior.reverse
 

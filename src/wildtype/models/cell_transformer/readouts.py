@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from wildtype.models.interface import WildType
-from wildtype.mutants.evidence.tokens import EvidenceTokens
+from wildtype.mutants.evidence_tokens import EvidenceTokens
 
 HIDDEN = 64
 

@@ -90,9 +90,16 @@ def check(config: DifferenceGNNConfig) -> None:
             f"model.name={config.name!r} has no place here: these settings are difference_gnn's"
         )
     for setting, lowest in (
-        ("width", 1), ("layers", 1), ("gin_layers", 1), ("heads", 1), ("bottleneck", 0),
-        ("attention_layers", 0), ("tile", 0), ("reactions", 0), ("metabolites", 0),
-    ):  # fmt: skip
+        ("width", 1),
+        ("layers", 1),
+        ("gin_layers", 1),
+        ("heads", 1),
+        ("bottleneck", 0),
+        ("attention_layers", 0),
+        ("tile", 0),
+        ("reactions", 0),
+        ("metabolites", 0),
+    ):
         if (value := getattr(config, setting)) < lowest:
             raise ConfigError(f"model.{setting}={value}: it must be at least {lowest}")
     for setting, known in (

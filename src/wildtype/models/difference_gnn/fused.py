@@ -98,9 +98,15 @@ class _Gelu(torch.autograd.Function):
 class _Gin(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, message: Tensor, epsilon: Tensor, scale: Tensor, shift: Tensor, eps: float,
+        ctx: Any,
+        x: Tensor,
+        message: Tensor,
+        epsilon: Tensor,
+        scale: Tensor,
+        shift: Tensor,
+        eps: float,
         *weights: Tensor,
-    ) -> Tensor:  # fmt: skip
+    ) -> Tensor:
         from wildtype.models.difference_gnn.kernels import gelu as loop
         from wildtype.models.difference_gnn.kernels import norm_gelu
 

@@ -22,26 +22,12 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from wildtype.errors import ConfigError, ShapeError
-from wildtype.models.difference_gnn.config import (
-    DifferenceGNNConfig,
-    check,
-    chosen_relations,
-    removed_kinds,
-)
-from wildtype.models.difference_gnn.first_layer import (
-    FirstLayer,
-    changed_rows,
-    encode_first_layer,
-)
+from wildtype.models.difference_gnn.config import DifferenceGNNConfig, check, chosen_relations, removed_kinds
+from wildtype.models.difference_gnn.first_layer import FirstLayer, changed_rows, encode_first_layer
 from wildtype.models.difference_gnn.fused import Buffers
 from wildtype.models.difference_gnn.gradients import scalars
 from wildtype.models.difference_gnn.heads import Gate, GlobalHead, LocalHead
-from wildtype.models.difference_gnn.layers import (
-    AttentionalPooling,
-    Preprocessor,
-    RelationLayer,
-    initialise,
-)
+from wildtype.models.difference_gnn.layers import AttentionalPooling, Preprocessor, RelationLayer, initialise
 from wildtype.models.difference_gnn.metabolism import MetabolicNetwork, MetabolicPass, Wiring
 from wildtype.models.interface import Model, OrganismTensors, Prediction, WildType
 from wildtype.mutants.batch import MutantBatch

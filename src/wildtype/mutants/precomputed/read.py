@@ -46,9 +46,13 @@ class PrecomputedMasks:
     """
 
     def __init__(
-        self, folder: Path, layout: str, wiring: Wiring, table: MutantTable,
+        self,
+        folder: Path,
+        layout: str,
+        wiring: Wiring,
+        table: MutantTable,
         arrays: dict[tuple[str, str], NDArray[Any]],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.folder, self.layout, self.wiring, self.table = folder, layout, wiring, table
         self._arrays = arrays
 

@@ -124,25 +124,34 @@ def _mask(wiring: Wiring, removed: Removed, name: str) -> NDArray[np.bool_]:
 
 
 def _kept(
-    wiring: Wiring, removed: Removed, arrays: Sequence[StoredArray], handles: Sequence[BinaryIO],
+    wiring: Wiring,
+    removed: Removed,
+    arrays: Sequence[StoredArray],
+    handles: Sequence[BinaryIO],
     ends: NDArray[np.int64],
-) -> None:  # fmt: skip
+) -> None:
     for array, handle in zip(arrays, handles, strict=True):
         _write(handle, _mask(wiring, removed, array.holds))
 
 
 def _packed(
-    wiring: Wiring, removed: Removed, arrays: Sequence[StoredArray], handles: Sequence[BinaryIO],
+    wiring: Wiring,
+    removed: Removed,
+    arrays: Sequence[StoredArray],
+    handles: Sequence[BinaryIO],
     ends: NDArray[np.int64],
-) -> None:  # fmt: skip
+) -> None:
     for array, handle in zip(arrays, handles, strict=True):
         _write(handle, np.packbits(_mask(wiring, removed, array.holds), axis=1, bitorder="little"))
 
 
 def _removed(
-    wiring: Wiring, removed: Removed, arrays: Sequence[StoredArray], handles: Sequence[BinaryIO],
+    wiring: Wiring,
+    removed: Removed,
+    arrays: Sequence[StoredArray],
+    handles: Sequence[BinaryIO],
     ends: NDArray[np.int64],
-) -> None:  # fmt: skip
+) -> None:
     from wildtype.mutants.edge_mask_kernels import count_edges, list_edges
 
     gone = np.zeros(wiring.nodes, bool)
@@ -159,9 +168,12 @@ def _removed(
 
 
 def _nodes(
-    wiring: Wiring, removed: Removed, arrays: Sequence[StoredArray], handles: Sequence[BinaryIO],
+    wiring: Wiring,
+    removed: Removed,
+    arrays: Sequence[StoredArray],
+    handles: Sequence[BinaryIO],
     ends: NDArray[np.int64],
-) -> None:  # fmt: skip
+) -> None:
     keep = wiring.keeps(removed).numpy()
     parts = [keep[:, : wiring.graph.n], keep[:, wiring.graph.n : wiring.removable]]
     for part, handle in zip(parts, handles, strict=False):  # no second file without metabolism

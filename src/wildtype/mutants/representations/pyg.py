@@ -31,11 +31,7 @@ from wildtype.organism.pyg import require_pyg
 
 require_pyg()
 from torch_geometric.data import HeteroData  # noqa: E402
-from torch_geometric.utils import (  # noqa: E402
-    bipartite_subgraph,
-    k_hop_subgraph,
-    subgraph,
-)
+from torch_geometric.utils import bipartite_subgraph, k_hop_subgraph, subgraph  # noqa: E402
 
 EdgeType = tuple[str, str, str]
 GPR: EdgeType = ("gene", "gpr", "reaction")

@@ -75,9 +75,16 @@ def bench_difference_gnn(
         Also measure the peak memory of steps of 28 and of 64 mutants, each in a process of its own.
     """
     problem = dict(
-        nodes=nodes, relations=relations, edges=edges, width=width, layers=layers, batch_size=batch_size,
-        tile=tile, aggregation=aggregation, seed=seed,
-    )  # fmt: skip
+        nodes=nodes,
+        relations=relations,
+        edges=edges,
+        width=width,
+        layers=layers,
+        batch_size=batch_size,
+        tile=tile,
+        aggregation=aggregation,
+        seed=seed,
+    )
     setting = _setup(problem)
     step = _stepper(setting, batch_size)
     runs = [step(i) for i in range(repeats + 1)][1:]
@@ -134,9 +141,11 @@ def _setup(problem: Problem) -> Setting:
     )
     torch.manual_seed(derive(problem["seed"], "bench difference gnn"))
     config = DifferenceGNNConfig(
-        width=problem["width"], layers=problem["layers"], tile=problem["tile"],
+        width=problem["width"],
+        layers=problem["layers"],
+        tile=problem["tile"],
         aggregation=problem["aggregation"],
-    )  # fmt: skip
+    )
     model = DifferenceGNN(config, genes=n, features=0, phenotypes=1, relations=list(graphs))
     organism = OrganismTensors(
         torch.zeros(n, 0), relations={name: message_operator(graphs, name) for name in graphs}
@@ -228,10 +237,7 @@ def _difference_in_float64(problem: Problem) -> dict[str, float]:
     plain = ReferenceDifferenceGNN.from_model(model)
     indices = {name: edge_index(op) for name, op in organism.relations.items()}
     gradients = []
-    for predict in (
-        lambda: model(model.encode(organism), few).mean,
-        lambda: plain(indices, few),
-    ):
+    for predict in (lambda: model(model.encode(organism), few).mean, lambda: plain(indices, few)):
         model.zero_grad()
         (predict()[:, 0] - few.value).square().mean().backward()
         gradients.append(_gradients(model))

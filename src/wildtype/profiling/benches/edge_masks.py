@@ -31,9 +31,16 @@ SHARES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
 
 
 def bench_edge_masks(
-    *, nodes: int = 6607, relations: int = 9, edges: int = 2_530_000, width: int = 64, batch_size: int = 32,
-    repeats: int = 3, seed: int = 0, shares: Sequence[float] = SHARES,
-) -> dict[str, Any]:  # fmt: skip
+    *,
+    nodes: int = 6607,
+    relations: int = 9,
+    edges: int = 2_530_000,
+    width: int = 64,
+    batch_size: int = 32,
+    repeats: int = 3,
+    seed: int = 0,
+    shares: Sequence[float] = SHARES,
+) -> dict[str, Any]:
     """Return seconds and bytes of every generator, and seconds of three ways to pass messages.
 
     Parameters
@@ -60,8 +67,14 @@ def bench_edge_masks(
     return {
         "machine": machine(),
         "problem": {
-            "nodes": nodes, "relations": relations, "edges": sum(graph.edges.values()), "width": width,
-            "batch_size": batch_size, "removed_genes": "2 or 3", "repeats": repeats, "seed": seed,
+            "nodes": nodes,
+            "relations": relations,
+            "edges": sum(graph.edges.values()),
+            "width": width,
+            "batch_size": batch_size,
+            "removed_genes": "2 or 3",
+            "repeats": repeats,
+            "seed": seed,
         },
         "generators": generators,
         "ratios": {f"loop_to_{name}": loop / row["seconds_per_mutant"] for name, row in generators.items()},
@@ -73,7 +86,7 @@ def bench_edge_masks(
         },
         "difference": max(row["difference"] for row in steps.values()),
         "equal": same and all(row["difference"] < 1e-4 for row in steps.values()),
-    }  # fmt: skip
+    }
 
 
 def crossover(rows: Iterable[Mapping[str, float]], way: str) -> float | None:

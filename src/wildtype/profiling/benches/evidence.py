@@ -37,9 +37,9 @@ def bench_evidence(
     seed : int
         Of all draws.
     """
+    from wildtype.evidence.lookup import EvidenceIndex, EvidenceSizes
+    from wildtype.evidence.similarity import GeneSimilarity
     from wildtype.mutants import MutantTable
-    from wildtype.mutants.evidence.lookup import EvidenceIndex, EvidenceSizes
-    from wildtype.mutants.evidence.similarity import GeneSimilarity
     from wildtype.nn.threads import loops
     from wildtype.organism import GeneGraphs, GeneIndex, Organism, Relation
     from wildtype.seeds import generator

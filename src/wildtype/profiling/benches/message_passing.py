@@ -68,9 +68,14 @@ def bench_masked_gin(
     import torch
 
     problem = dict(
-        nodes=nodes, relations=relations, edges=edges, width=width, mlp_layers=mlp_layers,
-        batch_size=batch_size, seed=seed,
-    )  # fmt: skip
+        nodes=nodes,
+        relations=relations,
+        edges=edges,
+        width=width,
+        mlp_layers=mlp_layers,
+        batch_size=batch_size,
+        seed=seed,
+    )
     layers, operators, x_bnd, keep_nb = _setup(problem)
     few = min(REPLICATED, batch_size)
     upstream = torch.randn(x_bnd.shape, generator=torch.Generator().manual_seed(seed))
@@ -157,9 +162,12 @@ def _weights(layers: list[MaskedGIN]) -> list[torch.Tensor]:
 
 
 def _shared(
-    layers: list[MaskedGIN], operators: list[SparseOperator],
-    x_bnd: torch.Tensor, keep: torch.Tensor, upstream: torch.Tensor,
-) -> Step:  # fmt: skip
+    layers: list[MaskedGIN],
+    operators: list[SparseOperator],
+    x_bnd: torch.Tensor,
+    keep: torch.Tensor,
+    upstream: torch.Tensor,
+) -> Step:
     from wildtype.nn.masked_layers import MaskedRelationalGIN
 
     layer = MaskedRelationalGIN(layers)
@@ -173,9 +181,12 @@ def _shared(
 
 
 def _first(
-    layers: list[MaskedGIN], operators: list[SparseOperator],
-    x_nd: torch.Tensor, keep: torch.Tensor, upstream: torch.Tensor,
-) -> Step:  # fmt: skip
+    layers: list[MaskedGIN],
+    operators: list[SparseOperator],
+    x_nd: torch.Tensor,
+    keep: torch.Tensor,
+    upstream: torch.Tensor,
+) -> Step:
     import torch
 
     from wildtype.nn.message_passing import MutantRows
@@ -223,9 +234,12 @@ def _perceptrons(layers: list[MaskedGIN], x_bnd: torch.Tensor, upstream: torch.T
 
 
 def _replicated(
-    layers: list[MaskedGIN], operators: list[SparseOperator],
-    x_bnd: torch.Tensor, keep: torch.Tensor, upstream: torch.Tensor,
-) -> Step:  # fmt: skip
+    layers: list[MaskedGIN],
+    operators: list[SparseOperator],
+    x_bnd: torch.Tensor,
+    keep: torch.Tensor,
+    upstream: torch.Tensor,
+) -> Step:
     import torch
     from torch_geometric.nn import MessagePassing
 

@@ -148,9 +148,17 @@ def bench_pipelines(
         )
     graph, table = _graph(nodes, relations, edges, seed), _table(nodes, mutants, seed)
     return measure_pipelines(
-        graph, table, batch_size=batch_size, large_batch=large_batch, compared=compared, repeats=repeats,
-        seconds=seconds, budget_gib=budget_gib, seed=seed, reference=reference,
-    )  # fmt: skip
+        graph,
+        table,
+        batch_size=batch_size,
+        large_batch=large_batch,
+        compared=compared,
+        repeats=repeats,
+        seconds=seconds,
+        budget_gib=budget_gib,
+        seed=seed,
+        reference=reference,
+    )
 
 
 def measure_pipelines(
@@ -204,13 +212,21 @@ def measure_pipelines(
             largest, built = _largest(make, table, (size, mib), seconds, budget_gib * 1024)
             rows.append(
                 Row(
-                    name, path, size, batches, rates[name], size * rates[name],
+                    name,
+                    path,
+                    size,
+                    batches,
+                    rates[name],
+                    size * rates[name],
                     float(np.mean([len(genes) for genes, _ in kept[name][path]])),
                     float(np.mean([sum(counts) for _, counts in kept[name][path]])),
-                    mib, largest, built, rates[name] / rates["perturbation"],
+                    mib,
+                    largest,
+                    built,
+                    rates[name] / rates["perturbation"],
                     *(1000 * phases.get(name, 0.0) / batches for name in PHASES_OF_DATA),
                 )
-            )  # fmt: skip
+            )
     report: dict[str, Any] = {
         "machine": machine(),
         "problem": {

@@ -161,14 +161,29 @@ def _profile(name: str, ways: Ways, seed: int) -> dict[str, Any]:
     counter = OperatorCounter()
     recorder = PhaseRecorder(warm_up=WARM_UP, inside=counter)
     training = TrainingConfig(
-        epochs=1 + (WARM_UP + STEPS) // len(loader), steps=WARM_UP + STEPS, batch_size=size, patience=0,
-        clip=ways.clip, device="cpu", threads=1,  # so that other work on the machine does little harm
-    )  # fmt: skip
+        epochs=1 + (WARM_UP + STEPS) // len(loader),
+        steps=WARM_UP + STEPS,
+        batch_size=size,
+        patience=0,
+        clip=ways.clip,
+        device="cpu",
+        threads=1,  # so that other work on the machine does little harm
+    )
     with TemporaryDirectory() as folder:
         fit_model(
-            model, made.organism, table, table.take(np.arange(FEW)), training, folder=Path(folder), seed=seed,
-            show=False, execution="training", recorder=recorder, callbacks=ways.callbacks, loader=loader,
-        )  # fmt: skip
+            model,
+            made.organism,
+            table,
+            table.take(np.arange(FEW)),
+            training,
+            folder=Path(folder),
+            seed=seed,
+            show=False,
+            execution="training",
+            recorder=recorder,
+            callbacks=ways.callbacks,
+            loader=loader,
+        )
     if isinstance(loader, WorkerLoader):
         loader.close()
     parameters = sum(p.numel() for p in model.parameters())

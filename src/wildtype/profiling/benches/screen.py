@@ -69,7 +69,7 @@ def bench_screen(
     """
     from wildtype.inference.screening.constraints import Constraints
     from wildtype.inference.screening.designs import Combinations
-    from wildtype.inference.screening.stream import Asker, Screen
+    from wildtype.inference.screening.stream import Screen, ScreenWorker
     from wildtype.models.cell_transformer.config import HeadConfig
     from wildtype.seeds import generator
 
@@ -77,9 +77,14 @@ def bench_screen(
     organism = _organism(nodes, relations, edges, draw)
     gene = np.sort(draw.choice(nodes, candidates, replace=False)).astype(np.int64)
     screen = Screen(
-        Combinations(candidates, order), gene, np.zeros(candidates, np.uint8), Constraints(),
-        outputs=(0,), directions=("low", "high"), keep=100,
-    )  # fmt: skip
+        Combinations(candidates, order),
+        gene,
+        np.zeros(candidates, np.uint8),
+        Constraints(),
+        outputs=(0,),
+        directions=("low", "high"),
+        keep=100,
+    )
     chosen = np.sort(draw.choice(screen.pieces, min(pieces, screen.pieces), replace=False))
     found: dict[str, dict[str, float]] = {}
     for name, summary in ASKS.items():
@@ -87,7 +92,7 @@ def bench_screen(
         predictor = _predictor(organism, head, width, seed)
         predictor.predict([[organism.genes.names[0]] * 1])  # the wild type is encoded now
         start = time.perf_counter()
-        asker = Asker(predictor, screen)
+        asker = ScreenWorker(predictor, screen)
         tables = time.perf_counter() - start
         seconds, first, asked = [], 0.0, 0
         for piece in chosen.tolist():
@@ -104,12 +109,20 @@ def bench_screen(
     return {
         "machine": machine(),
         "problem": {
-            "nodes": nodes, "relations": relations, "edges": edges, "candidates": candidates, "order": order,
-            "width": width, "heads": heads, "direct": direct, "pieces": len(chosen), "seed": seed,
+            "nodes": nodes,
+            "relations": relations,
+            "edges": edges,
+            "candidates": candidates,
+            "order": order,
+            "width": width,
+            "heads": heads,
+            "direct": direct,
+            "pieces": len(chosen),
+            "seed": seed,
             "mutants in all": screen.design.count,
         },
         **found,
-    }  # fmt: skip
+    }
 
 
 def _seconds(work: Callable[[], object]) -> float:
@@ -146,30 +159,31 @@ def _predictor(organism: Organism, head: HeadConfig, width: int, seed: int) -> P
     """Return a predictor with random weights, which says something of every mutant."""
     import torch
 
+    from wildtype.evidence.similarity import GeneSimilarity
     from wildtype.inference.predictor import Predictor
     from wildtype.models.cell_transformer.config import CellTransformerConfig, EvidenceConfig
     from wildtype.models.cell_transformer.model import CellTransformer
     from wildtype.models.checkpoint import Checkpoint
     from wildtype.models.interface import organism_tensors
-    from wildtype.models.known import Known
+    from wildtype.models.known import ReferenceMeasurements
     from wildtype.mutants import MutantTable
-    from wildtype.mutants.evidence.similarity import GeneSimilarity
     from wildtype.seeds import derive, generator
 
     n = len(organism.genes)
     similarity = GeneSimilarity.of(organism)
     torch.manual_seed(derive(seed, "bench screen"))
     config = CellTransformerConfig(
-        width=width,
-        layers=1,
-        features=False,
-        head=head,
-        evidence=EvidenceConfig(tokens=0),
+        width=width, layers=1, features=False, head=head, evidence=EvidenceConfig(tokens=0)
     )
     model = CellTransformer(
-        config, genes=n, features=0, phenotypes=1, relations=list(organism.graphs)[:7],
-        channels=len(similarity.channels), traits=len(similarity.trait_names),
-    )  # fmt: skip
+        config,
+        genes=n,
+        features=0,
+        phenotypes=1,
+        relations=list(organism.graphs)[:7],
+        channels=len(similarity.channels),
+        traits=len(similarity.trait_names),
+    )
     model.head.largest_order.fill_(3)
     draw = generator(seed, "measured pairs")
     measured = MutantTable.from_matrix(
@@ -186,13 +200,8 @@ def _predictor(organism: Organism, head: HeadConfig, width: int, seed: int) -> P
             mean=np.zeros(1),
             sd=np.ones(1),
             relations=list(organism.graphs),
-            known=Known(
-                ("tau",),
-                measured,
-                np.zeros(len(measured), np.uint8),
-                unknown,
-                unknown,
-                np.zeros(n, bool),
+            known=ReferenceMeasurements(
+                ("tau",), measured, np.zeros(len(measured), np.uint8), unknown, unknown, np.zeros(n, bool)
             ),
         )
     )

@@ -69,9 +69,15 @@ def bench_step(
         Also run one plain step, and compare loss and gradients.
     """
     problem = dict(
-        nodes=nodes, relations=relations, edges=edges, width=width, layers=layers, heads=heads,
-        batch_size=batch_size, seed=seed,
-    )  # fmt: skip
+        nodes=nodes,
+        relations=relations,
+        edges=edges,
+        width=width,
+        layers=layers,
+        heads=heads,
+        batch_size=batch_size,
+        seed=seed,
+    )
     model, organism, batch = _setup(problem)
     bare = type(organism)(organism.features)
     step, step_bare = _stepper(model, organism, batch), _stepper(model, bare, batch)
@@ -215,9 +221,13 @@ def plain_formulations() -> Iterator[None]:
         return checkpoint(graph_prior_kl_reference, q, k, op, scale=scale, inside=inside, use_reentrant=False)
 
     def perturbation(
-        query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor,
-        gene: torch.Tensor, offsets: torch.Tensor, delta: torch.Tensor,
-    ) -> torch.Tensor:  # fmt: skip
+        query: torch.Tensor,
+        keys: torch.Tensor,
+        values: torch.Tensor,
+        gene: torch.Tensor,
+        offsets: torch.Tensor,
+        delta: torch.Tensor,
+    ) -> torch.Tensor:
         out = []
         for h in range(len(query)):
             parts = []

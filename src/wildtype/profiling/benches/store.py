@@ -14,7 +14,7 @@ from wildtype.profiling.machine import machine
 from wildtype.profiling.memory import PeakMemory
 
 if TYPE_CHECKING:
-    from wildtype.phenotypes.measurements import Measurements
+    from wildtype.datasets.measurements import Measurements
 
 _Result = TypeVar("_Result")
 
@@ -34,8 +34,8 @@ def bench_store(
     seed : int
         Of the measurements.
     """
-    from wildtype.phenotypes.store import Query, Store
-    from wildtype.phenotypes.store.canonical import canonical
+    from wildtype.datasets.store import Query, Store
+    from wildtype.datasets.store.canonical import canonical
 
     given = synthetic_measurements(rows, genes, seed)
     seconds: dict[str, float] = {}
@@ -87,8 +87,8 @@ def synthetic_measurements(rows: int, genes: int, seed: int = 0) -> Measurements
 
     Every gene has four alleles, one of them temperature-sensitive.
     """
-    from wildtype.phenotypes.measurements import Measurements
-    from wildtype.phenotypes.records import (
+    from wildtype.datasets.measurements import Measurements
+    from wildtype.datasets.records import (
         Compound,
         Environment,
         PerturbationKind,
@@ -111,20 +111,27 @@ def synthetic_measurements(rows: int, genes: int, seed: int = 0) -> Measurements
     kinds = np.array([PerturbationKind.DELETION, PerturbationKind.TEMPERATURE_SENSITIVE], np.uint8)
     return Measurements.build(
         Study(name="synthetic", publication=Publication(citation="drawn, not measured"), organism="none"),
-        genes=[f"G{i:05d}" for i in range(genes)], gene=gene, offsets=offsets,
+        genes=[f"G{i:05d}" for i in range(genes)],
+        gene=gene,
+        offsets=offsets,
         kind=kinds[(allele == 1).astype(np.int64)],
         allele=np.array(["", "ts-1", "a-2", "a-3"], dtype=object)[allele],
         environments=[
-            Environment(medium="YPD", temperature=26), Environment(medium="YPD", temperature=30),
+            Environment(medium="YPD", temperature=26),
+            Environment(medium="YPD", temperature=30),
             Environment(medium="SC", compounds=(Compound(name="NaCl", dose=0.1, unit="M"),)),
         ],
         environment=draw.integers(0, 3, rows),
         phenotypes=[
-            PhenotypeDefinition(name="fitness"), PhenotypeDefinition(name="epsilon", min_order=2),
+            PhenotypeDefinition(name="fitness"),
+            PhenotypeDefinition(name="epsilon", min_order=2),
             PhenotypeDefinition(name="tau", min_order=3),
         ],
-        phenotype=order - 1, value=draw.normal(0, 0.1, rows), sd=draw.gamma(2, 0.02, rows),
-        p=draw.random(rows), n=draw.integers(1, 5, rows),
+        phenotype=order - 1,
+        value=draw.normal(0, 0.1, rows),
+        sd=draw.gamma(2, 0.02, rows),
+        p=draw.random(rows),
+        n=draw.integers(1, 5, rows),
         replicate=np.array(["MATa", "MATalpha"], dtype=object)[draw.integers(0, 2, rows)],
         reference="BY4741",
-    )  # fmt: skip
+    )

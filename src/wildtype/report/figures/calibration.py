@@ -42,20 +42,31 @@ def calibration_panels(found: Found) -> list[Panel]:
     ]
     return [
         Panel(
-            f"coverage of intervals{left}", about, lambda axes: _draw(axes, chosen),
-            ("group, promised", "test rows", "covered", "mean width"), rows, height=0.95,
+            f"coverage of intervals{left}",
+            about,
+            lambda axes: _draw(axes, chosen),
+            ("group, promised", "test rows", "covered", "mean width"),
+            rows,
+            height=0.95,
         )
-    ]  # fmt: skip
+    ]
 
 
 def _draw(axes: Axes, lines: Sequence[tuple[str, list[Coverage | MeanCoverage]]]) -> None:
     axes.plot([0, 1], [0, 1], color=LIGHT["other"], linestyle="--", label="as promised", linewidth=0.8)
     for i, (name, points) in enumerate(lines):
         label = f"{plain(name, 34)} ({points[0].rows:,} rows)"
-        axes.plot([p.level for p in points], [p.coverage for p in points], color=SERIES[i],
-                  marker=MARKERS[i], linestyle=DASHES[i % len(DASHES)], label=label)  # fmt: skip
-    axes.set(xlabel="nominal coverage", ylabel="coverage of test rows", xlim=(0, 1), ylim=(0, 1),
-             aspect="equal")  # fmt: skip
+        axes.plot(
+            [p.level for p in points],
+            [p.coverage for p in points],
+            color=SERIES[i],
+            marker=MARKERS[i],
+            linestyle=DASHES[i % len(DASHES)],
+            label=label,
+        )
+    axes.set(
+        xlabel="nominal coverage", ylabel="coverage of test rows", xlim=(0, 1), ylim=(0, 1), aspect="equal"
+    )
     axes.grid()
     axes.set_axisbelow(True)
     legend_below(axes, 1)

@@ -79,9 +79,16 @@ def _draw(
         axes.plot([value], [i], marker="s" if baseline else "o", color=colour, linestyle="none")
     if math.isfinite(ceiling):
         axes.axvline(ceiling, color=LIGHT["quiet"], linestyle=":")
-        axes.annotate("noise ceiling", (ceiling, 1), xycoords=("data", "axes fraction"), ha="right",
-                      xytext=(-3, 2), textcoords="offset points", fontsize="small",
-                      color=LIGHT["quiet"])  # fmt: skip
+        axes.annotate(
+            "noise ceiling",
+            (ceiling, 1),
+            xycoords=("data", "axes fraction"),
+            ha="right",
+            xytext=(-3, 2),
+            textcoords="offset points",
+            fontsize="small",
+            color=LIGHT["quiet"],
+        )
     axes.axvline(0, color=LIGHT["line"], zorder=0)
     axes.set_yticks(range(len(points)), [plain(p[0], 24) for p in points])
     axes.set(ylim=(len(points) - 0.5, -0.5), xlabel=label)

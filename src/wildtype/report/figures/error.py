@@ -49,11 +49,13 @@ def error_panels(rows: PredictedRows) -> list[Panel]:
             what = f"the {len(queries.groups)} with the largest error of {what}"
         panels.append(
             _panel(
-                f"{name}: error by query, {what}", queries.groups,
-                lambda axes: _draw_rows(axes, queries.groups, label), f"{name}, by query",
+                f"{name}: error by query, {what}",
+                queries.groups,
+                lambda axes: _draw_rows(axes, queries.groups, label),
+                f"{name}, by query",
                 height=min(max(0.32 + 0.055 * len(queries.groups), 0.82), 1.1),
             )
-        )  # fmt: skip
+        )
     return panels
 
 

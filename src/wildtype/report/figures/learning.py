@@ -29,25 +29,28 @@ def learning_panels(curves: LearningCurves) -> list[Panel]:
                 lambda axes: _draw_terms(axes, curves),
                 *_table(curves, {**curves.terms, "objective": curves.total}),
             )
-        )  # fmt: skip
+        )
     if curves.shares:
         ends = ", ".join(f"{name} {values[-1]:.0%}" for name, values in curves.shares.items())
         panels.append(
             Panel(
-                "shares of the objective", f"Stacked to one. At {last}: {ends}.",
-                lambda axes: _draw_shares(axes, curves), *_table(curves, curves.shares),
+                "shares of the objective",
+                f"Stacked to one. At {last}: {ends}.",
+                lambda axes: _draw_shares(axes, curves),
+                *_table(curves, curves.shares),
             )
-        )  # fmt: skip
+        )
     if curves.best is not None:
         at = curves.best
         told = f"{shown(curves.score[at])} at epoch {epochs[at]:.0f}, the highest of {len(epochs)}"
         panels.append(
             Panel(
-                "score on validation rows", f"Validation score by epoch: {told}.",
+                "score on validation rows",
+                f"Validation score by epoch: {told}.",
                 lambda axes: _draw_score(axes, curves),
                 *_table(curves, {"score": curves.score, "squared error": curves.error}),
             )
-        )  # fmt: skip
+        )
     return panels
 
 
@@ -76,8 +79,14 @@ def _looks(names: Mapping[str, Floats]) -> dict[str, tuple[str, str]]:
 def _draw_terms(axes: Axes, curves: LearningCurves) -> None:
     looks = _looks(curves.terms)
     for name, (colour, dashes) in looks.items():
-        axes.plot(curves.epochs, curves.terms[name], color=colour, linestyle=dashes, label=_term(name),
-                  marker="." if len(curves.epochs) < 3 else None)  # fmt: skip
+        axes.plot(
+            curves.epochs,
+            curves.terms[name],
+            color=colour,
+            linestyle=dashes,
+            label=_term(name),
+            marker="." if len(curves.epochs) < 3 else None,
+        )
     every = np.concatenate(list(curves.terms.values()))
     known = every[np.isfinite(every)]
     if known.size and known.min() > 0 and known.max() > 30 * known.min():
@@ -92,8 +101,13 @@ def _draw_terms(axes: Axes, curves: LearningCurves) -> None:
 def _draw_shares(axes: Axes, curves: LearningCurves) -> None:
     looks = _looks(curves.shares)
     stacked = [np.nan_to_num(curves.shares[name]) for name in looks]
-    parts = axes.stackplot(curves.epochs, *stacked, labels=[_term(name) for name in looks],
-                           colors=[colour for colour, _ in looks.values()], alpha=0.85)  # fmt: skip
+    parts = axes.stackplot(
+        curves.epochs,
+        *stacked,
+        labels=[_term(name) for name in looks],
+        colors=[colour for colour, _ in looks.values()],
+        alpha=0.85,
+    )
     for part, (_, dashes) in zip(parts, looks.values(), strict=True):
         part.set_edgecolor(LIGHT["paper"])
         part.set_linewidth(0.6)
@@ -110,12 +124,24 @@ def _draw_score(axes: Axes, curves: LearningCurves) -> None:
     axes.plot(
         curves.epochs, curves.score, color=LIGHT["model"], marker="o" if len(curves.epochs) < 30 else None
     )
-    axes.plot(curves.epochs[at], curves.score[at], marker="o", color=LIGHT["baseline"], markersize=7,
-              clip_on=False, fillstyle="none", linestyle="none", markeredgewidth=1.2)  # fmt: skip
+    axes.plot(
+        curves.epochs[at],
+        curves.score[at],
+        marker="o",
+        color=LIGHT["baseline"],
+        markersize=7,
+        clip_on=False,
+        fillstyle="none",
+        linestyle="none",
+        markeredgewidth=1.2,
+    )
     axes.annotate(
-        f"best: {shown(curves.score[at])}, epoch {curves.epochs[at]:.0f}", (0.98, 0.05),
-        xycoords="axes fraction", ha="right", color=LIGHT["quiet"],
-    )  # fmt: skip
+        f"best: {shown(curves.score[at])}, epoch {curves.epochs[at]:.0f}",
+        (0.98, 0.05),
+        xycoords="axes fraction",
+        ha="right",
+        color=LIGHT["quiet"],
+    )
     axes.set(xlabel="epoch", ylabel="validation Pearson")
     _finish(axes, curves)
 

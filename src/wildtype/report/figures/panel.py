@@ -113,8 +113,9 @@ def save_panels(panels: Sequence[Panel], target: Path) -> None:
 
 def legend_below(axes: Axes, columns: int = 2) -> None:
     """Put the legend below the axes and their label, where it hides nothing."""
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), borderaxespad=4.0, ncols=columns,
-                columnspacing=1.4)  # fmt: skip
+    axes.legend(
+        loc="upper center", bbox_to_anchor=(0.5, 0.0), borderaxespad=4.0, ncols=columns, columnspacing=1.4
+    )
 
 
 def shown(value: float, digits: int = 3) -> str:

@@ -74,8 +74,11 @@ def draw_density(axes: Axes, found: Density, rows: PredictedRows) -> None:
         axes.set(xlabel=f"measured {plain(rows.phenotype)}", ylabel="predicted probability")
     else:
         axes.plot(ends_of[1], ends_of[1], color=LIGHT["other"], linestyle="--", linewidth=0.8, zorder=3)
-        axes.set(aspect="equal", xlabel=f"measured {plain(rows.phenotype)}{unit}",
-                 ylabel=f"predicted {plain(rows.phenotype)}{unit}")  # fmt: skip
+        axes.set(
+            aspect="equal",
+            xlabel=f"measured {plain(rows.phenotype)}{unit}",
+            ylabel=f"predicted {plain(rows.phenotype)}{unit}",
+        )
     norm = BoundaryNorm(ends, count)
     scale = ScalarMappable(norm, ListedColormap(colours))
     assert axes.figure is not None

@@ -30,10 +30,13 @@ def time_panel(records: Sequence[Record]) -> Panel | None:
     names = in_order({name for record in timed for name in mean_phases(record)})
     rows = [[name, *(scale.show(mean_phases(record).get(name)) for record in timed)] for name in names]
     return Panel(
-        "mean time of a step, by phase", f"{told}.", lambda axes: _draw(axes, timed, names, scale),
-        ("phase", *(str(record.get("name")) for record in timed)), rows,
+        "mean time of a step, by phase",
+        f"{told}.",
+        lambda axes: _draw(axes, timed, names, scale),
+        ("phase", *(str(record.get("name")) for record in timed)),
+        rows,
         height=0.42 + 0.1 * len(timed),
-    )  # fmt: skip
+    )
 
 
 def _draw(axes: Axes, records: Sequence[Record], names: Sequence[str], scale: Scale) -> None:
@@ -50,9 +53,17 @@ def _draw(axes: Axes, records: Sequence[Record], names: Sequence[str], scale: Sc
     left = np.zeros(len(records))
     for name, seconds in parts.items():
         widths = np.array(seconds) * scale.factor
-        axes.barh(range(len(records)), widths, left=left, height=0.6, color=COLOURS.get(name, OTHER),
-                  edgecolor=LIGHT["paper"], linewidth=0.4, label=plain(name, 26),
-                  hatch=None if name in COLOURS else "///")  # fmt: skip
+        axes.barh(
+            range(len(records)),
+            widths,
+            left=left,
+            height=0.6,
+            color=COLOURS.get(name, OTHER),
+            edgecolor=LIGHT["paper"],
+            linewidth=0.4,
+            label=plain(name, 26),
+            hatch=None if name in COLOURS else "///",
+        )
         left += widths
     axes.set_yticks(range(len(records)), [plain(record.get("name"), 26) for record in records])
     axes.set(xlabel=f"time per step ({scale.unit})", ylim=(len(records) - 0.5, -0.5))

@@ -18,7 +18,7 @@ from wildtype.errors import ConfigError, WildtypeError, shown
 from wildtype.files import finite
 from wildtype.inference.predictor import Predictor
 from wildtype.inference.sets import parse_set
-from wildtype.models.known import Known
+from wildtype.models.known import ReferenceMeasurements
 from wildtype.mutants import Kind, MutantTable
 from wildtype.report.serving.names import GeneNames
 from wildtype.report.serving.nearest import Measured, nearest
@@ -306,7 +306,7 @@ def _pairs(table: MutantTable, start: int, stop: int) -> Iterator[tuple[int, int
     return zip(table.gene[start:stop].tolist(), table.kind[start:stop].tolist(), strict=True)
 
 
-def _spread(known: Known) -> list[dict[str, Any]]:
+def _spread(known: ReferenceMeasurements) -> list[dict[str, Any]]:
     """Return the known phenotypes and the sd of what was measured of each; None where it cannot be told."""
     there = np.isfinite(known.table.value)
     of, value = known.table.phenotype[there], known.table.value[there].astype(np.float64)

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.evidence.kernels import EDITS
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.known import PARTS
 from wildtype.mutants import Kind, MutantTable
-from wildtype.mutants.evidence.kernels import EDITS
 
 SAME, TWICE = "the same genes", "two replaced"
 ORDER = (SAME, "removed", "replaced", "added", TWICE)

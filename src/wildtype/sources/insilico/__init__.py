@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from wildtype.datasets import Dataset
 from wildtype.errors import DatasetError
 from wildtype.organism import Organism
-from wildtype.phenotypes import Dataset
 from wildtype.sources.insilico import conditions, datasets, dose_datasets, triple_datasets
 from wildtype.sources.insilico.conditions import build_media_dataset
 from wildtype.sources.insilico.datasets import build_growth_dataset, build_organism

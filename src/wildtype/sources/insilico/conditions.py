@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from wildtype.datasets import Dataset
+from wildtype.datasets.interactions import epsilon
 from wildtype.errors import ConfigError, DatasetError
 from wildtype.mutants import MutantTable
 from wildtype.organism import Metabolism, Organism
-from wildtype.phenotypes import Dataset
-from wildtype.phenotypes.interactions import epsilon
 from wildtype.sources.insilico.datasets import LETHAL, choose, clean, phenotypes, simulated
 from wildtype.sources.insilico.design import Sizes, draw_doubles, genes_with_flux
 from wildtype.sources.insilico.simulate import GrowthSimulator

@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets import Dataset, Phenotype
+from wildtype.datasets.interactions import epsilon, tau
 from wildtype.errors import DatasetError
 from wildtype.mutants import MutantTable
 from wildtype.organism import GeneFeatures, Metabolism, Organism
 from wildtype.organism.metabolic_graphs import metabolic_graphs
-from wildtype.phenotypes import Dataset, Phenotype
-from wildtype.phenotypes.interactions import epsilon, tau
 from wildtype.sources.insilico.design import (
     Sizes,
     TripleDesign,

@@ -140,13 +140,7 @@ class TripleDesign:
 
 
 def draw_triples(
-    sizes: Sizes,
-    pairs: Ints,
-    grows: Bools,
-    interacts: Bools,
-    viable: Bools,
-    array_pool: Bools,
-    seed: int,
+    sizes: Sizes, pairs: Ints, grows: Bools, interacts: Bools, viable: Bools, array_pool: Bools, seed: int
 ) -> TripleDesign:
     """Cross query pairs with one array, as trigenic screens do (Kuzmin et al. 2018, Science 360:eaao1729).
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets import Dataset
+from wildtype.datasets.interactions import epsilon
 from wildtype.errors import ConfigError, DatasetError
 from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import Organism
-from wildtype.phenotypes import Dataset
-from wildtype.phenotypes.interactions import epsilon
 from wildtype.seeds import generator
 from wildtype.sources.insilico.datasets import choose, clean, phenotypes, simulated
 from wildtype.sources.insilico.design import enriched_pool, genes_with_flux, pairs_of
@@ -103,9 +103,13 @@ class States:
 
 
 def draw_state_pairs(
-    sizes: DoseSizes, states: States, organism: Organism, viable: NDArray[np.bool_],
-    with_flux: NDArray[np.bool_], seed: int,
-) -> Ints:  # fmt: skip
+    sizes: DoseSizes,
+    states: States,
+    organism: Organism,
+    viable: NDArray[np.bool_],
+    with_flux: NDArray[np.bool_],
+    seed: int,
+) -> Ints:
     """Return the pairs of states to simulate, int64 [P, 2], ascending.
 
     Enriched ones are of genes in ``enriched_pool``, or of a foreign gene and one with flux in the wild type

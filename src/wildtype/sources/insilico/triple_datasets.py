@@ -10,10 +10,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets import Dataset
+from wildtype.datasets.interactions import epsilon
 from wildtype.mutants import MutantTable
 from wildtype.organism import Organism
-from wildtype.phenotypes import Dataset
-from wildtype.phenotypes.interactions import epsilon
 from wildtype.sources.insilico.datasets import (
     LETHAL,
     Growth,

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.phenotypes import Dataset
-from wildtype.phenotypes.codes import joint
-from wildtype.phenotypes.stages.ranks import ragged_ranks
+from wildtype.datasets import Dataset
+from wildtype.datasets.codes import joint
+from wildtype.datasets.stages.ranks import ragged_ranks
 
 FEWEST = 3
 """A correlation over fewer values is not quoted."""

@@ -12,16 +12,16 @@ from pathlib import Path
 
 import numpy as np
 
+from wildtype.datasets import Dataset
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.records import PerturbationKind
+from wildtype.datasets.replicates import ranks
+from wildtype.datasets.stages.policies import Policies
+from wildtype.datasets.stages.report import StageReport
+from wildtype.datasets.store import Query, Store
 from wildtype.errors import DatasetError, MissingFileError
 from wildtype.mutants import Kind
 from wildtype.organism import GeneIndex, Organism
-from wildtype.phenotypes import Dataset
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.records import PerturbationKind
-from wildtype.phenotypes.replicates import ranks
-from wildtype.phenotypes.stages.policies import Policies
-from wildtype.phenotypes.stages.report import StageReport
-from wildtype.phenotypes.store import Query, Store
 from wildtype.sources.yeast.agreement import between_datasets, between_rows
 from wildtype.sources.yeast.measured import ingest
 from wildtype.sources.yeast.recipe import Recipe, Singles
@@ -202,12 +202,7 @@ _ALL = (
         # the scores are those of the screen, and features made from it give them away
         phenotype={"strong": costanzo2016.STRONG, "source": f"{SCREEN_2016}:{EPSILON.name}"},
         singles=_SINGLES_2016,
-        notes=(
-            "not thresholded: pairs stand here whether or not they interact",
-            _genes,
-            _no_strains,
-            _rows,
-        ),
+        notes=("not thresholded: pairs stand here whether or not they interact", _genes, _no_strains, _rows),
         noise=_noise_2016,
         compared=_LISTED,
     ),

@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.store import Store
 from wildtype.errors import MissingFileError, SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.store import Store
 from wildtype.sources.yeast.screens import (
     baryshnikova2010,
     celaj2020,
@@ -65,7 +65,7 @@ class Ingested:
 
     name: str
     measurements: int = 0
-    readings: tuple[Reading, ...] = ()
+    readings: tuple[ReadReport, ...] = ()
     left_out: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def ingest(
         if name not in READERS:
             raise SourceError(f"there is no study {name!r}; known studies: {', '.join(READERS)}")
     for name in names or READERS:
-        readings: list[Reading] = []
+        readings: list[ReadReport] = []
         try:
             measurements = READERS[name](folder, genes, collect=readings.append)
         except MissingFileError as error:

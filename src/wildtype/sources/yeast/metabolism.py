@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import Publication
 from wildtype.errors import ConfigError
 from wildtype.organism import GeneIndex
 from wildtype.organism.metabolism import Metabolism, read_metabolism
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import match_genes
 
@@ -40,14 +40,18 @@ YEAST_GEM = Publisher(
         ),
     ),
     published={
-        "9.0.2 reactions": 4_131, "9.0.2 metabolites": 2_806, "9.0.2 genes": 1_161,
-        "9.1.0 reactions": 4_102, "9.1.0 metabolites": 2_748, "9.1.0 genes": 1_143,
+        "9.0.2 reactions": 4_131,
+        "9.0.2 metabolites": 2_806,
+        "9.0.2 genes": 1_161,
+        "9.1.0 reactions": 4_102,
+        "9.1.0 metabolites": 2_748,
+        "9.1.0 genes": 1_143,
     },
     notes=(
         "stored with a minimal glucose medium, aerobic",
         "the checksum is that of yeast-GEM.xml of v9.1.0; the file has the same name in every release",
     ),
-)  # fmt: skip
+)
 BIGG = Publisher(
     name="bigg-imm904",
     title="iMM904: a metabolic model of yeast, as BiGG gives it out",
@@ -83,7 +87,7 @@ def find_model(folder: str | Path, name: str = "yeast-gem") -> Path | None:
 
 def read_model(
     folder: str | Path, genes: GeneIndex, name: str = "yeast-gem", *, cache: bool = True
-) -> tuple[Metabolism, Reading]:
+) -> tuple[Metabolism, ReadReport]:
     """Return a model by name; see `read_model_file`.
 
     Raises
@@ -99,7 +103,9 @@ def read_model(
     )
 
 
-def read_model_file(path: str | Path, genes: GeneIndex, *, cache: bool = True) -> tuple[Metabolism, Reading]:
+def read_model_file(
+    path: str | Path, genes: GeneIndex, *, cache: bool = True
+) -> tuple[Metabolism, ReadReport]:
     """Return any metabolic model (SBML, YAML or JSON, plain or gzipped) with genes by systematic name.
 
     A gene that the model calls by another name, or with ``_`` for the hyphen, gets its systematic name in
@@ -124,7 +130,7 @@ def read_model_file(path: str | Path, genes: GeneIndex, *, cache: bool = True) -
     }
     kept = int((position >= 0).sum())
     dropped = {UNKNOWN: int((position == -1).sum()), "ambiguous gene name": int((position == -2).sum())}
-    reading = Reading(
+    reading = ReadReport(
         path.name, "metabolism", len(names), kept, {r: c for r, c in dropped.items() if c}, len(spelled)
     )
     return (_spelled(metabolism, spelled) if spelled else metabolism), reading

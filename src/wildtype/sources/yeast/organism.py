@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.reading import ReadReport
 from wildtype.organism import FeatureBlock, GeneFeatures, GeneIndex, Organism
 from wildtype.organism.graph_features import graph_features
 from wildtype.organism.metabolic_features import metabolic_features
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.text import Collector, ignore
 from wildtype.sources.yeast.genes import abundance, proteins, sequences, sgd
 from wildtype.sources.yeast.genes.coordinates import read_feature_coordinates
@@ -106,7 +106,7 @@ def _feature_blocks(
         absent.append(f"{block} ({file})")
         return False
 
-    def add(new: Sequence[FeatureBlock], reading: Reading) -> None:
+    def add(new: Sequence[FeatureBlock], reading: ReadReport) -> None:
         blocks.extend(new)
         collect(reading)
 

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets import Dataset
+from wildtype.datasets.background import Background, add_background
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.stages.build import DEFAULT, build_dataset
+from wildtype.datasets.stages.cache import dataset_key, materialise
+from wildtype.datasets.stages.policies import Policies
+from wildtype.datasets.stages.report import StageReport
+from wildtype.datasets.store import Query, Store
 from wildtype.errors import DatasetError
 from wildtype.mutants import Kind
 from wildtype.organism import Organism
-from wildtype.phenotypes import Dataset
-from wildtype.phenotypes.background import Background, add_background
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.stages.build import DEFAULT, build_dataset
-from wildtype.phenotypes.stages.cache import dataset_key, materialise
-from wildtype.phenotypes.stages.policies import Policies
-from wildtype.phenotypes.stages.report import StageReport
-from wildtype.phenotypes.store import Query, Store
 
 VERSION = 1
 """Raised whenever equal measurements and an equal recipe give another dataset or another card than before."""
@@ -66,8 +66,8 @@ class Recipe:
     targets : tuple of str
         Phenotypes that models predict; none: all there are.
     uses : tuple of str
-        The readings of the studies' files (``Reading.use``) that the measurements are among, so that rows are
-        counted from the file on; none: all of them.
+        The readings of the studies' files (``ReadReport.use``) that the measurements are among, so that rows
+        are counted from the file on; none: all of them.
     policies : Policies
         How rows are converted and merged; the alleles are for the caller to choose.
     step : callable, optional
@@ -135,8 +135,14 @@ class Recipe:
         compared = self.compared if self.compared and _has(store, self.compared) else None
         further = [query for query in (self.singles and self.singles.query, compared) if query]
         key = dataset_key(
-            self.query.sql, store.content_hash(self.query), policies, organism,
-            recipe=VERSION, name=self.name, targets=self.targets, phenotype=dict(self.phenotype),
+            self.query.sql,
+            store.content_hash(self.query),
+            policies,
+            organism,
+            recipe=VERSION,
+            name=self.name,
+            targets=self.targets,
+            phenotype=dict(self.phenotype),
             further=[[query.sql, store.content_hash(query)] for query in further],
             readings=[asdict(reading) for reading in readings],
             citations=[held[study].citation for study in self.studies],
@@ -144,7 +150,7 @@ class Recipe:
             singles=self.singles.about if self.singles else "",
             step=self.step.__name__ if self.step else "",
             background=asdict(self.background) if self.background else None,
-        )  # fmt: skip
+        )
         dataset, _ = materialise(
             key, lambda: self._make(store, organism, policies, readings, compared), organism
         )
@@ -155,7 +161,7 @@ class Recipe:
         store: Store,
         organism: Organism,
         policies: Policies,
-        readings: Sequence[Reading],
+        readings: Sequence[ReadReport],
         compared: Query | None,
     ) -> Dataset:
         chosen = store.select(self.query)
@@ -166,9 +172,13 @@ class Recipe:
 
         def made(policies: Policies) -> Dataset:
             return build_dataset(
-                chosen, organism, name=self.name, policies=policies, targets=self.targets or None,
+                chosen,
+                organism,
+                name=self.name,
+                policies=policies,
+                targets=self.targets or None,
                 before=before,
-            )  # fmt: skip
+            )
 
         dataset = made(policies)
         if self.background is not None:
@@ -181,9 +191,12 @@ class Recipe:
             measured = store.select(self.singles.query)
             value, sd, source = single_fitness(measured, organism, self.policies)
             dataset = replace(
-                dataset, single_fitness=value, single_fitness_sd=sd, single_fitness_source=source,
+                dataset,
+                single_fitness=value,
+                single_fitness_sd=sd,
+                single_fitness_source=source,
                 policies=dict(dataset.policies) | {"single fitness": self.singles.about},
-            )  # fmt: skip
+            )
         noise = self.noise
         if callable(noise):
             other = None
@@ -203,7 +216,7 @@ def _has(store: Store, query: Query) -> bool:
         return bool(batches.read_all()["rows"][0].as_py())
 
 
-def _from_files(readings: Sequence[Reading], query: Query, chosen: int) -> list[StageReport]:
+def _from_files(readings: Sequence[ReadReport], query: Query, chosen: int) -> list[StageReport]:
     """Return what became of the rows of the files, and of the measurements read from them."""
     if not readings:
         return []
@@ -220,10 +233,15 @@ def _from_files(readings: Sequence[Reading], query: Query, chosen: int) -> list[
     return [
         StageReport("files", "read", files, rows, kept, dropped=dropped, noted=noted),
         StageReport(
-            "raw", "query", asked, kept, chosen,
-            dropped={UNCHOSEN: max(kept - chosen, 0)}, added={FURTHER: max(chosen - kept, 0)},
+            "raw",
+            "query",
+            asked,
+            kept,
+            chosen,
+            dropped={UNCHOSEN: max(kept - chosen, 0)},
+            added={FURTHER: max(chosen - kept, 0)},
         ),
-    ]  # fmt: skip
+    ]
 
 
 def single_fitness(

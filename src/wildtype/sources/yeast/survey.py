@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from wildtype.datasets.reading import ReadReport
 from wildtype.errors import MissingFileError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.publisher import Publisher
 from wildtype.sources.publishers import owners
 from wildtype.sources.text import Collector
@@ -42,7 +42,7 @@ class Surveyed:
         Genes, gene graphs, features, metabolism or measured mutants.
     name : str
         Name of the reader.
-    reading : Reading or None
+    reading : ReadReport or None
         What became of the rows.
     left_out : str
         Why there is no reading.
@@ -52,7 +52,7 @@ class Surveyed:
 
     group: str
     name: str
-    reading: Reading | None = None
+    reading: ReadReport | None = None
     left_out: str = ""
     publishers: tuple[Publisher, ...] = ()
 
@@ -88,7 +88,7 @@ def survey(folder: str | Path) -> Iterator[Surveyed]:
     genes, reading, _ = sgd.read_genes(folder)
     yield _surveyed(GENES, "genes", reading)
     for group, name, read in _readers():
-        readings: list[Reading] = []
+        readings: list[ReadReport] = []
         try:
             read(folder, genes, readings.append)
         except MissingFileError as error:
@@ -98,7 +98,7 @@ def survey(folder: str | Path) -> Iterator[Surveyed]:
             yield _surveyed(group, name, reading)
 
 
-def _surveyed(group: str, name: str, reading: Reading) -> Surveyed:
+def _surveyed(group: str, name: str, reading: ReadReport) -> Surveyed:
     whose = {publisher.name: publisher for publisher, _ in owners(reading.file)}
     return Surveyed(group, name, reading, publishers=tuple(whose.values()))
 
@@ -106,10 +106,10 @@ def _surveyed(group: str, name: str, reading: Reading) -> Surveyed:
 def _readers() -> Iterator[tuple[str, str, Read]]:
     """Yield group, name and function of every reader but that of the gene list."""
 
-    def second(read: Callable[[Path, GeneIndex], tuple[Any, Reading]]) -> Read:
+    def second(read: Callable[[Path, GeneIndex], tuple[Any, ReadReport]]) -> Read:
         return lambda folder, genes, collect: collect(read(folder, genes)[1])
 
-    def each(read: Callable[[Path, GeneIndex], list[tuple[Any, Reading]]]) -> Read:
+    def each(read: Callable[[Path, GeneIndex], list[tuple[Any, ReadReport]]]) -> Read:
         def run(folder: Path, genes: GeneIndex, collect: Collector) -> None:
             for _, reading in read(folder, genes):
                 collect(reading)
@@ -143,12 +143,14 @@ def _readers() -> Iterator[tuple[str, str, Read]]:
         yield MEASURED, name, _measured(read)
 
 
-def _string(version: str) -> Callable[[Path, GeneIndex], list[tuple[Any, Reading]]]:
+def _string(version: str) -> Callable[[Path, GeneIndex], list[tuple[Any, ReadReport]]]:
     return lambda folder, genes: list(string.read_string(folder, genes, version))
 
 
-def _further(name: str, reader: selection.Reader) -> Callable[[Path, GeneIndex], list[tuple[Any, Reading]]]:
-    def read(folder: Path, genes: GeneIndex) -> list[tuple[Any, Reading]]:
+def _further(
+    name: str, reader: selection.Reader
+) -> Callable[[Path, GeneIndex], list[tuple[Any, ReadReport]]]:
+    def read(folder: Path, genes: GeneIndex) -> list[tuple[Any, ReadReport]]:
         accessions = uniprot.read_accessions(folder, genes)[0] if uniprot.has_accessions(folder) else {}
         return [one for one in reader(folder, genes, accessions) if one[0].name == name]
 
@@ -159,7 +161,7 @@ def _phenotypes(study: Any) -> Read:
     return lambda folder, genes, collect: collect(single_deletions.read_study(folder, study, genes).reading)
 
 
-def _model(name: str) -> Callable[[Path, GeneIndex], tuple[Any, Reading]]:
+def _model(name: str) -> Callable[[Path, GeneIndex], tuple[Any, ReadReport]]:
     return lambda folder, genes: read_model(folder, genes, name)
 
 

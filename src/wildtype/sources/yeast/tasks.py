@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from wildtype.datasets.background import Background
+from wildtype.datasets.measurements import Measurements, coded
+from wildtype.datasets.records import Compound, PhenotypeDefinition
+from wildtype.datasets.stages.policies import Policies
+from wildtype.datasets.stages.report import StageReport
+from wildtype.datasets.store import Query
 from wildtype.errors import DatasetError
-from wildtype.phenotypes.background import Background
-from wildtype.phenotypes.measurements import Measurements, coded
-from wildtype.phenotypes.records import Compound, PhenotypeDefinition
-from wildtype.phenotypes.stages.policies import Policies
-from wildtype.phenotypes.stages.report import StageReport
-from wildtype.phenotypes.store import Query
 from wildtype.sources.yeast.recipe import Recipe, Singles
 from wildtype.sources.yeast.screens import celaj2020, kuzmin2018
 from wildtype.sources.yeast.screens.growth import GROWTH
@@ -41,10 +41,13 @@ METABOLOME_2016 = "yeast-metabolome-mulleder2016"
 CELL_SIZE_2002 = "yeast-cellsize-jorgensen2002"
 
 CALL = PhenotypeDefinition(
-    name="call", unit="1 called, 0 background", min_order=2, strong=0.5,
+    name="call",
+    unit="1 called, 0 background",
+    min_order=2,
+    strong=0.5,
     description="whether the study called the combination an interaction: a pair by epsilon of either sign, "
     "a triple by negative tau",
-)  # fmt: skip
+)
 """The phenotype of calls."""
 _ONE_PHENOTYPE = (
     "pairs and triples are one phenotype, so that every model may learn of a triple from the pairs in it; "

@@ -37,8 +37,10 @@ def test_annotated_genome(small, genes: GeneIndex, gff: str) -> None:
     assert not places.known[genes.find("SSA1")]
     assert np.isnan(places.start[genes.find("SSA1")])
     assert reading.dropped == {
-        "unknown gene": 1, "no place on a chromosome": 1, "ORF merged into a gene that has its own row": 1,
-    }  # fmt: skip
+        "unknown gene": 1,
+        "no place on a chromosome": 1,
+        "ORF merged into a gene that has its own row": 1,
+    }
     assert reading.rows == 8 == reading.kept + sum(reading.dropped.values())
 
 
@@ -62,9 +64,12 @@ def test_feature_table(small, genes: GeneIndex) -> None:
 
 def test_distance_is_the_gap_and_never_across_chromosomes() -> None:
     places = Coordinates(
-        np.array([1, 1, 1, 2, 0]), np.array([10.0, 30.0, 15.0, 12.0, np.nan]),
-        np.array([20.0, 40.0, 35.0, 13.0, np.nan]), np.zeros(5, np.int8), "by hand",
-    )  # fmt: skip
+        np.array([1, 1, 1, 2, 0]),
+        np.array([10.0, 30.0, 15.0, 12.0, np.nan]),
+        np.array([20.0, 40.0, 35.0, 13.0, np.nan]),
+        np.zeros(5, np.int8),
+        "by hand",
+    )
     first, second = np.array([0, 1, 0, 0, 0]), np.array([1, 0, 2, 3, 4])
     np.testing.assert_array_equal(places.distance(first, second), [10, 10, 0, np.inf, np.nan])
 

@@ -47,9 +47,11 @@ def test_standard_names_and_dates_in_their_place(small, genes: GeneIndex) -> Non
     found, reading = read_standard_names(small.path, genes)
     assert found == {"YAL001C": "TFC3"}
     assert reading.dropped == {
-        "unknown gene": 1, "no standard name": 1, "a spreadsheet's date in place of a name": 1,
+        "unknown gene": 1,
+        "no standard name": 1,
+        "a spreadsheet's date in place of a name": 1,
         "listed twice": 1,
-    }  # fmt: skip
+    }
     assert reading.rows == reading.kept + sum(reading.dropped.values())
 
 

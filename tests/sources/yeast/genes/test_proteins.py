@@ -33,8 +33,11 @@ def test_translations_of_sgd(small, genes: GeneIndex) -> None:
     assert proteins.sequence[0] == "MVLT"
     assert proteins.sequence[1] == ""
     assert reading.dropped == {
-        "a stop inside the sequence": 1, "listed twice": 1, "no amino acid": 1, "unknown gene": 1,
-    }  # fmt: skip
+        "a stop inside the sequence": 1,
+        "listed twice": 1,
+        "no amino acid": 1,
+        "unknown gene": 1,
+    }
     assert reading.rows == 7 == reading.kept + sum(reading.dropped.values())
 
 

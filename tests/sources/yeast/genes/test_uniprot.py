@@ -44,8 +44,11 @@ def test_the_mapping_knows_all_genes_of_a_protein(small, genes: GeneIndex) -> No
     assert found == {"P34111": (0,), "P61830": (1, 2), "Q00001": (4,)}
     assert reading.file == DAT
     assert reading.dropped == {
-        "another kind of identifier": 2, "unknown gene": 1, "ambiguous gene name": 1, "listed twice": 1,
-    }  # fmt: skip
+        "another kind of identifier": 2,
+        "unknown gene": 1,
+        "ambiguous gene name": 1,
+        "listed twice": 1,
+    }
     assert reading.rows == 9 == reading.kept + sum(reading.dropped.values())
 
 

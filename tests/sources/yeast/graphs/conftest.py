@@ -67,9 +67,21 @@ BIOGRID = _biogrid(
 def _sgd(a: str, b: str, kind: str) -> str:
     experiment = "Two-hybrid" if kind.startswith("physical") else "Synthetic Lethality"
     return "\t".join(
-        [a, "name", b, "name", experiment, kind, "BioGRID", "high-throughput", "", "", "SGD_REF: S1|PMID: 2",
-         'Someone "quoted" (2002)']
-    )  # fmt: skip
+        [
+            a,
+            "name",
+            b,
+            "name",
+            experiment,
+            kind,
+            "BioGRID",
+            "high-throughput",
+            "",
+            "",
+            "SGD_REF: S1|PMID: 2",
+            'Someone "quoted" (2002)',
+        ]
+    )
 
 
 SGD = (
@@ -88,9 +100,24 @@ SGD = (
 
 def _tflink(accession: str, target: str, name: str, target_name: str, organism: str) -> str:
     return "\t".join(
-        [accession, target, "1", "2", name, target_name, "chromatin immunoprecipitation assay",
-         "1;2", organism, "GTRD;YEASTRACT", "No", "-", "-", "-", "-"]
-    )  # fmt: skip
+        [
+            accession,
+            target,
+            "1",
+            "2",
+            name,
+            target_name,
+            "chromatin immunoprecipitation assay",
+            "1;2",
+            organism,
+            "GTRD;YEASTRACT",
+            "No",
+            "-",
+            "-",
+            "-",
+            "-",
+        ]
+    )
 
 
 YEAST = "Saccharomyces cerevisiae"
@@ -208,9 +235,26 @@ is_transitive: true
 
 def _gaf(symbol: str, term: str, evidence: str, locus: str, qualifier: str = "involved_in") -> str:
     return "\t".join(
-        ["SGD", "S000000001", symbol, qualifier, term, "PMID:1", evidence, "", "P", "a name",
-         f"{locus}|alias", "protein", "taxon:559292", "20240101", "SGD", "", ""]
-    )  # fmt: skip
+        [
+            "SGD",
+            "S000000001",
+            symbol,
+            qualifier,
+            term,
+            "PMID:1",
+            evidence,
+            "",
+            "P",
+            "a name",
+            f"{locus}|alias",
+            "protein",
+            "taxon:559292",
+            "20240101",
+            "SGD",
+            "",
+            "",
+        ]
+    )
 
 
 GAF = (

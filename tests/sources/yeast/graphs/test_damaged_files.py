@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from tests.sources.yeast.graphs.mutations import mutations
+from wildtype.datasets.reading import ReadReport
 from wildtype.errors import SourceError
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.yeast.graphs import (
     biogrid,
     complexes,
@@ -33,7 +33,7 @@ def _annotated(folder, genes, accessions):
     return [reading]
 
 
-def _relations(*reads) -> list[Reading]:
+def _relations(*reads) -> list[ReadReport]:
     return [reading for _, reading in reads]
 
 

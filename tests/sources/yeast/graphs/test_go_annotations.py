@@ -33,9 +33,14 @@ def test_annotations_hold_for_the_terms_above(raw, genes: GeneIndex) -> None:
     assert annotations.gene.tolist() == sorted(annotations.gene.tolist())
     assert reading.rows == 12 == reading.kept + sum(reading.dropped.values())
     assert reading.dropped == {
-        "obsolete term": 1, "evidence IGI left out": 1, "negated (NOT)": 1, "evidence ND left out": 1,
-        "unknown gene": 1, "term of another namespace": 1, "unknown term": 1,
-    }  # fmt: skip
+        "obsolete term": 1,
+        "evidence IGI left out": 1,
+        "negated (NOT)": 1,
+        "evidence ND left out": 1,
+        "unknown gene": 1,
+        "term of another namespace": 1,
+        "unknown term": 1,
+    }
     assert reading.renamed == 2
 
 
@@ -64,8 +69,9 @@ def test_block_of_components_says_what_was_left_out(raw, genes: GeneIndex) -> No
     assert "evidence codes left out: IGI, ND" in block.note
     assert "leak" not in block.note
     every = annotation_block(read_annotations(raw.path, genes, without=())[0], len(genes), "go_process")
-    assert every.note.endswith("evidence codes left out: none; annotations inferred from genetic "
-                               "interactions may leak")  # fmt: skip
+    assert every.note.endswith(
+        "evidence codes left out: none; annotations inferred from genetic interactions may leak"
+    )
 
 
 def test_the_order_of_rows_does_not_matter(raw, genes: GeneIndex) -> None:
@@ -83,7 +89,7 @@ def test_the_order_of_rows_does_not_matter(raw, genes: GeneIndex) -> None:
         ("2.2\n!\n", "2.2\nA" + 15 * "\t" + "\n", "line 2: received 16, expected 15 or 17 fields"),
         ("!gaf-version: 2.2\n!\n", "gaf-version: 2.2\n", "line 1: received 1 fields, expected at least 15"),
     ],
-)  # fmt: skip
+)
 def test_damage_names_the_line(raw, genes: GeneIndex, old: str, new: str, message: str) -> None:
     raw.replace(FILE.name, old, new)
     with pytest.raises(SourceError, match=message):

@@ -24,9 +24,13 @@ def test_biogrid_keeps_kinds_and_organisms_apart(raw, genes: GeneIndex) -> None:
     assert physical.adjacency[genes.find("SWH1"), genes.find("HO")] == 1  # the file says YAR044W
     assert physical.adjacency[genes.find("TFC3"), genes.find("SSA1")] == 1  # no systematic name: by symbol
     assert first.dropped == {
-        "partner of another organism": 1, "genetic interaction": 1, "unknown gene": 1,
-        "ambiguous gene name": 1, "self-loop": 1, "duplicate": 1,
-    }  # fmt: skip
+        "partner of another organism": 1,
+        "genetic interaction": 1,
+        "unknown gene": 1,
+        "ambiguous gene name": 1,
+        "self-loop": 1,
+        "duplicate": 1,
+    }
     assert (first.renamed, first.kept) == (1, 3)
     assert second.dropped == {"partner of another organism": 1, "physical interaction": 7}
     assert genetic.adjacency[genes.find("EFB1"), genes.find("SSA1")] == 1
@@ -58,8 +62,11 @@ def test_biogrid_header_has_37_columns_in_the_published_order() -> None:
     assert HEADER[0] == "#BioGRID Interaction ID"
     assert HEADER[5:7] == ("Systematic Name Interactor A", "Systematic Name Interactor B")
     assert HEADER[11:15] == (
-        "Experimental System", "Experimental System Type", "Author", "Publication Source",
-    )  # fmt: skip
+        "Experimental System",
+        "Experimental System Type",
+        "Author",
+        "Publication Source",
+    )
     assert HEADER[35:] == ("Organism Name Interactor A", "Organism Name Interactor B")
 
 

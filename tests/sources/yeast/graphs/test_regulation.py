@@ -42,8 +42,13 @@ def test_lines_give_edges_from_regulator_to_target(small, genes: GeneIndex) -> N
 
 def test_protein_names() -> None:
     assert gene_of_protein(["Gcn4p", "YGR067C", "2Doc", "p", "Cap1p", "hap"]) == [
-        "GCN4", "YGR067C", "2Doc", "p", "CAP1", "hap",
-    ]  # fmt: skip
+        "GCN4",
+        "YGR067C",
+        "2Doc",
+        "p",
+        "CAP1",
+        "hap",
+    ]
 
 
 def test_entries_other_than_0_and_1_name_the_line(small, genes: GeneIndex) -> None:

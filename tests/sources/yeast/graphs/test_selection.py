@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from wildtype.datasets.reading import ReadReport
 from wildtype.errors import ConfigError, SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.text import ignore
 from wildtype.sources.yeast.graphs import biogrid, regulation, sgd_interactions, tflink
 from wildtype.sources.yeast.graphs.irefindex import IREFINDEX
@@ -14,15 +14,16 @@ from wildtype.sources.yeast.graphs.selection import FURTHER, read_graphs
 from wildtype.sources.yeast.graphs.string import PAIRS
 
 USUAL = ["physical", "regulatory", "regulatory_documented"]
-CHANNELS = [f"string_{c}" for c in (
-    "neighborhood", "fusion", "cooccurence", "coexpression", "experimental", "database",
-)]  # fmt: skip
+CHANNELS = [
+    f"string_{c}"
+    for c in ("neighborhood", "fusion", "cooccurence", "coexpression", "experimental", "database")
+]
 RAW_MATRIX = "DNABinding_AND_Expr_TF_act_OR_inh_RegulationMatrix_Documented_2020511.csv"
 RAW_PAIRS = "RegulationTwoColumnTable_Documented_2013927.tsv"
 
 
 def test_genetic_interactions_are_never_there_unasked(raw, genes: GeneIndex) -> None:
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     graphs, absent = read_graphs(raw.path, genes, collect=readings.append)
     assert list(graphs) == [*USUAL, *CHANNELS, "tflink"]
     assert absent == []
@@ -31,15 +32,14 @@ def test_genetic_interactions_are_never_there_unasked(raw, genes: GeneIndex) -> 
 
 
 @pytest.mark.parametrize(
-    ("removed", "source"),
-    [((IREFINDEX,), "BioGRID"), ((IREFINDEX, biogrid.PUBLISHER.files[0].name), "SGD")],
+    ("removed", "source"), [((IREFINDEX,), "BioGRID"), ((IREFINDEX, biogrid.PUBLISHER.files[0].name), "SGD")]
 )
 def test_another_publisher_takes_the_place_of_physical(
     raw, genes: GeneIndex, removed: tuple[str, ...], source: str
 ) -> None:
     for file in removed:
         raw.remove(file)
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     graphs, _ = read_graphs(raw.path, genes, collect=readings.append)
     assert graphs["physical"].source == source
     assert next(r for r in readings if r.use == "physical").kept == graphs["physical"].edges
@@ -78,7 +78,7 @@ def test_further_relations_come_by_name_and_in_order(raw, genes: GeneIndex) -> N
         ">sp|P34111|TFC3_YEAST x OS=S OX=559292 GN=TFC3 PE=1 SV=2\nMV\n"
         ">sp|P39702|VPS8_YEAST x OS=S OX=559292 GN=VPS8 PE=1 SV=2\nMV\n",
     )
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     wanted = ("sgd_genetic", "same_complex", "biogrid_genetic", "biogrid_physical", "ppi_dip", "ppi_dip")
     graphs, _ = read_graphs(raw.path, genes, further=wanted, collect=readings.append)
     assert list(graphs) == [*USUAL, *CHANNELS, "tflink", *dict.fromkeys(wanted)]

@@ -72,10 +72,14 @@ def test_misspelt_channel_is_refused(small, genes: GeneIndex) -> None:
 
 @pytest.mark.parametrize(
     ("line", "message"),
-    [("0\t1\t0.5", "a node number of 1 to 4"), ("5\t1\t0.5", "a node number"),
-     ("1.5\t1\t0.5", "a node number"),
-     ("1\t2\t1.5", "a fusion score of 0 to 1"), ("1\t2\tNaN", "a number")],
-)  # fmt: skip
+    [
+        ("0\t1\t0.5", "a node number of 1 to 4"),
+        ("5\t1\t0.5", "a node number"),
+        ("1.5\t1\t0.5", "a node number"),
+        ("1\t2\t1.5", "a fusion score of 0 to 1"),
+        ("1\t2\tNaN", "a number"),
+    ],
+)
 def test_version_91_refuses_bad_nodes_and_scores(small, genes: GeneIndex, line: str, message: str) -> None:
     name = "string_v9.1_fusion.tsv.gz"
     small.write(name, small.text(name) + line + "\n")
@@ -104,8 +108,10 @@ def test_the_publishers_file_gives_one_relation_per_channel(raw, genes: GeneInde
         0.041
     )
     assert read["string_coexpression"][1].dropped == {
-        "score 0 in this channel": 1, "unknown gene": 2, "duplicate": 1,
-    }  # fmt: skip
+        "score 0 in this channel": 1,
+        "unknown gene": 2,
+        "duplicate": 1,
+    }
     for relation, reading in read.values():
         assert reading.rows == 6 == reading.kept + sum(reading.dropped.values())
         assert relation.version == "12.0"

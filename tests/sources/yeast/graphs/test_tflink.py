@@ -17,8 +17,11 @@ def test_accessions_decide_before_names(raw, genes: GeneIndex, accessions) -> No
     assert relation.directed
     assert reading.rows == 7 == reading.kept + sum(reading.dropped.values())
     assert reading.dropped == {
-        "another organism": 1, "unknown gene": 1, "ambiguous gene name": 1, "duplicate": 1,
-    }  # fmt: skip
+        "another organism": 1,
+        "unknown gene": 1,
+        "ambiguous gene name": 1,
+        "duplicate": 1,
+    }
     assert reading.renamed == 1  # FUN15 is an alias
     assert relation.note.endswith("genes found by UniProt accession, else name")
 

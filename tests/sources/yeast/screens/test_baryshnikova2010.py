@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.sources.spreadsheets import Cell, xls
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import ReadReport
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.yeast.screens.baryshnikova2010 import COMPILED, PUBLISHER, SHEET, WORKBOOK, read
 
 STRAINS: list[list[Cell]] = [  # strain, fitness, standard error; no header
@@ -72,8 +72,8 @@ def write_workbook(folder: Path, rows: Sequence[Sequence[Cell]] = STRAINS, sheet
     return path
 
 
-def collected(folder: Path, genes: GeneIndex) -> tuple[Measurements, Reading]:
-    readings: list[Reading] = []
+def collected(folder: Path, genes: GeneIndex) -> tuple[Measurements, ReadReport]:
+    readings: list[ReadReport] = []
     measurements = read(folder, genes, collect=readings.append)
     assert len(readings) == 1
     return measurements, readings[0]
@@ -82,12 +82,14 @@ def collected(folder: Path, genes: GeneIndex) -> tuple[Measurements, Reading]:
 def facts(measurements: Measurements) -> list[tuple[object, ...]]:
     return sorted(
         (
-            record.replicate, record.value, -1.0 if np.isnan(record.se) else record.se,
+            record.replicate,
+            record.value,
+            -1.0 if np.isnan(record.se) else record.se,
             record.environment.temperature,
             *((p.gene, p.kind.name.lower(), p.allele) for p in record.genotype.perturbations),
         )
         for record in measurements.records()
-    )  # fmt: skip
+    )
 
 
 def test_the_workbook_in_the_published_layout(tmp_path: Path, screen_genes: GeneIndex) -> None:

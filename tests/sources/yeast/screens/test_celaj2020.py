@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from wildtype.datasets.reading import ReadReport
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.yeast.screens.celaj2020 import (
     GENOTYPES,
     GROWTH_A,
@@ -75,7 +75,7 @@ def xga(small):
 
 
 def test_genotypes_of_every_order_in_every_drug(xga, transporters: GeneIndex) -> None:
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = read(xga.path, transporters, collect=readings.append)
     rows = {
         (r.phenotype.name, r.replicate, str(r.environment)): (
@@ -86,8 +86,9 @@ def test_genotypes_of_every_order_in_every_drug(xga, transporters: GeneIndex) ->
     }
     assert rows["drug resistance", "MATa A3", "not stated, benomyl"] == (set(), 2.1)
     assert rows["drug resistance", "MATalpha B1", "not stated, tamoxifen"] == (
-        {"YOR153W", "YOL075C", "YGR281W"}, 3.0,
-    )  # fmt: skip
+        {"YOR153W", "YOL075C", "YGR281W"},
+        3.0,
+    )
     assert rows["drug resistance", "MATalpha B2", "not stated, tamoxifen"][0] == set(TRANSPORTERS)
     assert rows["growth", "MATa A2", "not stated"] == ({"YOR153W"}, 1.0)
     assert rows["growth", "MATalpha B1", "not stated, tamoxifen"][1] == 0.1
@@ -111,7 +112,7 @@ def test_a_mutant_never_loses_a_gene_that_the_list_does_not_have(xga) -> None:
     known = [orf for orf in TRANSPORTERS if orf != "YGR281W"]
     xga.write(f"{GROWTH_ALPHA.name}.gz", table("alpha", ["CTRL", "tamoxifen"], ["B1", "A1"]))
     genes = GeneIndex(known, {orf: TRANSPORTERS[orf] for orf in known}, {}, "yeast")
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = read(xga.path, genes, collect=readings.append)
     assert not any(r.replicate.endswith(("B1", "B2")) for r in found.records() if r.value < 10)
     assert readings[1].dropped == {"strain without a genotype": 2, "deletes an unknown gene": 4}
@@ -119,7 +120,7 @@ def test_a_mutant_never_loses_a_gene_that_the_list_does_not_have(xga) -> None:
 
 def test_missing_values_are_counted(xga, transporters: GeneIndex) -> None:
     xga.replace(f"{RESISTANCE.name}.gz", "\t2.1\n", "\tNA\n")
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     read(xga.path, transporters, collect=readings.append)
     assert readings[1].dropped["no value"] == 1
 
@@ -163,11 +164,14 @@ def test_a_missing_or_truncated_file_is_named(xga, transporters: GeneIndex, file
 
 @pytest.mark.real
 def test_real_files(mirror: Path, real_genes: GeneIndex) -> None:
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = read(mirror, real_genes, collect=readings.append)
     assert [(r.rows, r.kept) for r in readings] == [
-        (11_520, 7195), (4498 * 16, 4498 * 16), (2013 * 17, 2013 * 17), (2485 * 17, 2485 * 17),
-    ]  # fmt: skip
+        (11_520, 7195),
+        (4498 * 16, 4498 * 16),
+        (2013 * 17, 2013 * 17),
+        (2485 * 17, 2485 * 17),
+    ]
     resistance = found.take(found.phenotype == 0)
     per_strain = resistance.take(resistance.environment == 0)
     keys, counts = np.unique(per_strain.genotype_key, axis=0, return_counts=True)
@@ -181,9 +185,13 @@ def test_real_files(mirror: Path, real_genes: GeneIndex) -> None:
         environment.compounds[0].name: code for code, environment in enumerate(resistance.environments[:16])
     }
     for gene, drug, cost in [
-        ("PDR5", "tamoxifen", 0.94), ("PDR5", "miconazole", 0.74), ("PDR5", "ketoconazole", 0.60),
-        ("SNQ2", "bisantrene", 0.74), ("SNQ2", "benomyl", 0.29), ("YOR1", "beauvericin", 0.88),
-    ]:  # fmt: skip
+        ("PDR5", "tamoxifen", 0.94),
+        ("PDR5", "miconazole", 0.74),
+        ("PDR5", "ketoconazole", 0.60),
+        ("SNQ2", "bisantrene", 0.74),
+        ("SNQ2", "benomyl", 0.29),
+        ("YOR1", "beauvericin", 0.88),
+    ]:
         rows = resistance.take(resistance.environment == drugs[drug])
         lacks = np.zeros(len(rows), bool)
         lacks[rows.row[rows.gene == real_genes.find(gene)]] = True

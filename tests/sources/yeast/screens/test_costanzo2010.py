@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import PerturbationKind
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import PerturbationKind
 from wildtype.sources.yeast.screens.costanzo2010 import (
     PUBLISHER,
     RAW_TABLE,
@@ -45,19 +45,22 @@ def write_raw(folder: Path, rows: Sequence[str] = RAW) -> Path:
     return path
 
 
-def collected(folder: Path, genes: GeneIndex) -> tuple[Measurements, list[Reading]]:
-    readings: list[Reading] = []
+def collected(folder: Path, genes: GeneIndex) -> tuple[Measurements, list[ReadReport]]:
+    readings: list[ReadReport] = []
     return read(folder, genes, collect=readings.append), readings
 
 
 def facts(measurements: Measurements) -> set[tuple[object, ...]]:
     return {
         (
-            record.phenotype.name, record.replicate, record.value, None if np.isnan(record.sd) else record.sd,
+            record.phenotype.name,
+            record.replicate,
+            record.value,
+            None if np.isnan(record.sd) else record.sd,
             *(f"{p.gene} {p.kind.name.lower()} {p.allele}".strip() for p in record.genotype.perturbations),
         )
         for record in measurements.records()
-    }  # fmt: skip
+    }
 
 
 def test_the_raw_table_in_the_published_layout(tmp_path: Path, screen_genes: GeneIndex) -> None:
@@ -95,9 +98,11 @@ def test_the_raw_table_in_the_published_layout(tmp_path: Path, screen_genes: Gen
         "fitness of crosses": (9, 5, {**lost, "no fitness given": 1}),
         "fitness of query strains": (9, 4, {"no fitness given": 1, again: 4}),
         "fitness of array strains": (
-            9, 5, {"unknown gene": 1, "ambiguous gene name": 1, "no fitness given": 1, again: 1},
+            9,
+            5,
+            {"unknown gene": 1, "ambiguous gene name": 1, "no fitness given": 1, again: 1},
         ),
-    }  # fmt: skip
+    }
     assert len(measurements) == 19
     p = {r.value: r.p for r in measurements.records() if r.phenotype.name == "epsilon"}
     assert p == {-0.2: 1.5e-08, 0.01: 0.4, 0.02: 0.3, 0.1: 0.04}
@@ -206,8 +211,10 @@ def test_suffixes_are_hypomorphs_and_bare_names_deletions(small, genes: GeneInde
     assert kinds["query YAL001C_tsq508"] == kinds["query YAL001C_tsq99"] == ["temperature_sensitive"]
     assert kinds["query YAL001C_damp"] == ["reduced_expression"]
     assert {kind.name for kind in map(PerturbationKind, measurements.kind)} == {
-        "DELETION", "TEMPERATURE_SENSITIVE", "REDUCED_EXPRESSION"
-    }  # fmt: skip
+        "DELETION",
+        "TEMPERATURE_SENSITIVE",
+        "REDUCED_EXPRESSION",
+    }
 
 
 @pytest.mark.parametrize(
@@ -218,11 +225,7 @@ def test_suffixes_are_hypomorphs_and_bare_names_deletions(small, genes: GeneInde
             "_ph1\t",
             "line 3: received 'YAL001C_ph1', expected an ORF name, alone or followed by _tsqN",
         ),
-        (
-            "-0.4000",
-            "low",
-            "line 3: received 'low', expected a number in 'field 5'",
-        ),
+        ("-0.4000", "low", "line 3: received 'low', expected a number in 'field 5'"),
         ("-0.4000\t0.0300", "-0.4000\t-0.03", "line 3: received '-0.03', expected a standard deviation"),
         (
             "0.2500\t0.0400\t0.0",

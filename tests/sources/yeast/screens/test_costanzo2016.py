@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.sources.spreadsheets import xlsx
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import PerturbationKind
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import PerturbationKind
 from wildtype.sources.yeast.screens.costanzo2016 import (
     FILES,
     PUBLISHER,
@@ -65,19 +65,22 @@ def write_crosses(folder: Path, rows: Sequence[str] = CROSSES, name: str = "SGA_
     return path
 
 
-def collected(folder: Path, genes: GeneIndex) -> tuple[Measurements, list[Reading]]:
-    readings: list[Reading] = []
+def collected(folder: Path, genes: GeneIndex) -> tuple[Measurements, list[ReadReport]]:
+    readings: list[ReadReport] = []
     return read(folder, genes, collect=readings.append), readings
 
 
 def facts(measurements: Measurements) -> set[tuple[object, ...]]:
     return {
         (
-            record.phenotype.name, record.replicate, record.environment.temperature, record.value,
+            record.phenotype.name,
+            record.replicate,
+            record.environment.temperature,
+            record.value,
             *(f"{p.gene} {p.kind.name.lower()} {p.allele}".strip() for p in record.genotype.perturbations),
         )
         for record in measurements.records()
-    }  # fmt: skip
+    }
 
 
 def test_crosses_in_the_published_layout(tmp_path: Path, screen_genes: GeneIndex) -> None:
@@ -89,21 +92,59 @@ def test_crosses_in_the_published_layout(tmp_path: Path, screen_genes: GeneIndex
         ("fitness", "query YAL002W_sn1", 30, 0.8, "YAL002W deletion", "YAL043C-A deletion"),
         ("epsilon", "query YAL043C-A_sn3", 30, -0.11, "YAL002W deletion", "YAL043C-A deletion"),
         ("fitness", "query YAL043C-A_sn3", 30, 0.81, "YAL002W deletion", "YAL043C-A deletion"),
-        ("epsilon", "query YAL001C_tsq508", 26, 0.2, "Q0045 temperature_sensitive cox1-1",
-         "YAL001C temperature_sensitive tfc3-g349e"),
-        ("fitness", "query YAL001C_tsq508", 26, 0.7, "Q0045 temperature_sensitive cox1-1",
-         "YAL001C temperature_sensitive tfc3-g349e"),
-        ("epsilon", "query YAL001C_damp174", 26, 0.01, "YAL001C reduced_expression tfc3_damp",
-         "YAL002W deletion"),
-        ("fitness", "query YAL001C_damp174", 26, 0.82, "YAL001C reduced_expression tfc3_damp",
-         "YAL002W deletion"),
-        ("epsilon", "query YBR126C_S26", 30, -0.05, "YAL002W deletion", "YBR126C deletion",
-         "YBR126C suppressor tps1-supp2"),
-        ("fitness", "query YBR126C_S26", 30, 0.6, "YAL002W deletion", "YBR126C deletion",
-         "YBR126C suppressor tps1-supp2"),
+        (
+            "epsilon",
+            "query YAL001C_tsq508",
+            26,
+            0.2,
+            "Q0045 temperature_sensitive cox1-1",
+            "YAL001C temperature_sensitive tfc3-g349e",
+        ),
+        (
+            "fitness",
+            "query YAL001C_tsq508",
+            26,
+            0.7,
+            "Q0045 temperature_sensitive cox1-1",
+            "YAL001C temperature_sensitive tfc3-g349e",
+        ),
+        (
+            "epsilon",
+            "query YAL001C_damp174",
+            26,
+            0.01,
+            "YAL001C reduced_expression tfc3_damp",
+            "YAL002W deletion",
+        ),
+        (
+            "fitness",
+            "query YAL001C_damp174",
+            26,
+            0.82,
+            "YAL001C reduced_expression tfc3_damp",
+            "YAL002W deletion",
+        ),
+        (
+            "epsilon",
+            "query YBR126C_S26",
+            30,
+            -0.05,
+            "YAL002W deletion",
+            "YBR126C deletion",
+            "YBR126C suppressor tps1-supp2",
+        ),
+        (
+            "fitness",
+            "query YBR126C_S26",
+            30,
+            0.6,
+            "YAL002W deletion",
+            "YBR126C deletion",
+            "YBR126C suppressor tps1-supp2",
+        ),
         ("epsilon", "query YAR044W_sn7", 30, 0.3, "YAR042W deletion", "YFL039C deletion"),
         ("fitness", "query YAL002W_sn1", 30, 0.61, "YAL002W deletion", "YBR126C deletion"),
-    }  # fmt: skip
+    }
     lost = {"unknown gene": 1, "ambiguous gene name": 1, "query and array of one gene": 1}
     assert [(r.file, r.use, r.rows, r.kept, r.dropped) for r in readings] == [
         ("SGA_NxN.txt", "epsilon", 10, 6, {**lost, "no score given": 1}),
@@ -233,7 +274,7 @@ def kinds_of(measurements: Measurements) -> dict[str, str]:
 
 
 def test_dcell_pairs_name_genes_and_essential_ones_are_reduced(small, genes: GeneIndex) -> None:
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     measurements = read_dcell(small.path, genes, collect=readings.append)
     assert [(r.rows, r.kept, r.dropped) for r in readings] == [
         (4, 3, {"unknown gene": 1}),
@@ -260,7 +301,7 @@ def test_dcell_pairs_name_genes_and_essential_ones_are_reduced(small, genes: Gen
 
 @pytest.mark.real
 def test_real_dcell_measurements(mirror: Path, real_genes: GeneIndex) -> None:
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     measurements = read_dcell(mirror, real_genes, collect=readings.append)
     assert [(r.rows, r.kept, r.dropped) for r in readings] == [(6731, 6731, {}), (3967, 3967, {})]
     assert (len(measurements), set(measurements.order.tolist())) == (10698, {2})

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from wildtype.datasets.reading import ReadReport
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.yeast.screens.diazmejia2018 import CONDITIONS, TABLE, read
 
 FILE = f"{TABLE.name}.gz"
@@ -42,7 +42,7 @@ def table() -> str:
 
 def test_score_and_fitness_of_every_pair_in_every_condition(small, genes: GeneIndex) -> None:
     small.write(FILE, table())
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = read(small.path, genes, collect=readings.append)
     rows = {
         (frozenset(p.gene for p in r.genotype.perturbations), r.phenotype.name, str(r.environment)): r
@@ -57,9 +57,11 @@ def test_score_and_fitness_of_every_pair_in_every_condition(small, genes: GeneIn
     (reading,) = readings
     assert (reading.rows, reading.kept, reading.renamed) == (7 * 18, 54, 18)
     assert reading.dropped == {
-        "unknown gene": 18, "ambiguous gene name": 18, "both strains of one gene": 18,
+        "unknown gene": 18,
+        "ambiguous gene name": 18,
+        "both strains of one gene": 18,
         "linked genes, removed by the publisher": 18,
-    }  # fmt: skip
+    }
 
 
 def test_the_order_of_rows_and_of_the_genes_does_not_matter(small, genes: GeneIndex) -> None:
@@ -78,13 +80,16 @@ def test_the_order_of_rows_and_of_the_genes_does_not_matter(small, genes: GeneIn
     [
         ("Gene_x\t", "Gene\t", "line 1: received the header"),
         ("\tW_xy.MMS\t", "\tW_xy.HMS\t", "expected one named 'W_xy.MMS'"),
-        ("\tNeutral\tDNA_repair\tNA\t0\t", "\tNeutral\tDNA_repair\tNA\tx\t",
-         "line 2: received 'x', expected a number in 'GIS_xy.NoDrug'"),
+        (
+            "\tNeutral\tDNA_repair\tNA\t0\t",
+            "\tNeutral\tDNA_repair\tNA\tx\t",
+            "line 2: received 'x', expected a number in 'GIS_xy.NoDrug'",
+        ),
         ("TFC3\tVPS8\tNA\tno\t", "TFC3\tVPS8\tNA\tmaybe\t", "line 2: received 'maybe', expected YES or no"),
         ("\t0.68\t", "\t-0.68\t", "line 2: received '-0.68', expected a standard error"),
         ("TFC3\tVPS8\tNA\t", "TFC3\tVPS8\t", "line 2: received 96 fields, expected 97"),
     ],
-)  # fmt: skip
+)
 def test_another_layout_is_refused(small, genes: GeneIndex, old: str, new: str, message: str) -> None:
     text = table()
     assert old in text
@@ -105,14 +110,15 @@ def test_a_missing_or_truncated_file_is_named(small, genes: GeneIndex) -> None:
 
 @pytest.mark.real
 def test_real_table(mirror: Path, real_genes: GeneIndex) -> None:
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = read(mirror, real_genes, collect=readings.append)
     (reading,) = readings
     assert (reading.rows, reading.kept) == (757 * 18, 686 * 18)
     assert reading.dropped == {
-        "unknown gene": 39 * 18, "both strains of one gene": 26 * 18,
+        "unknown gene": 39 * 18,
+        "both strains of one gene": 26 * 18,
         "linked genes, removed by the publisher": 6 * 18,
-    }  # fmt: skip
+    }
     assert len(found.environments) == 9
     epsilon = found.take(found.phenotype == [p.name for p in found.phenotypes].index("epsilon"))
     assert np.unique(epsilon.genotype_key, axis=0).shape[0] == 686

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import PerturbationKind
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import PerturbationKind
 from wildtype.sources.text import match_genes, read_rows
 from wildtype.sources.yeast.screens.growth import GROWTH, PUBLISHERS, READERS, SCREENS
 from wildtype.sources.yeast.traits.tables import BRESLOW, DEUTSCHBAUER, GIAEVER
@@ -33,13 +33,15 @@ def rows(found: Measurements) -> set[tuple[str, int, str, float]]:
 
 def test_ploidy_and_medium_come_from_the_headings(small, genes: GeneIndex) -> None:
     small.write(DEUTSCHBAUER.file, TWO_PLOIDIES)
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = READERS["deutschbauer2005"](small.path, genes, collect=readings.append)
     deletion, reduced = int(PerturbationKind.DELETION), int(PerturbationKind.REDUCED_EXPRESSION)
     assert rows(found) == {
-        ("YAL001C", reduced, "YPD", 0.9), ("YAL002W", reduced, "YPD", 1.01),
-        ("YAL002W", deletion, "YPD", 0.7), ("YAL002W", deletion, "minimal complete", 0.6),
-    }  # fmt: skip
+        ("YAL001C", reduced, "YPD", 0.9),
+        ("YAL002W", reduced, "YPD", 1.01),
+        ("YAL002W", deletion, "YPD", 0.7),
+        ("YAL002W", deletion, "minimal complete", 0.6),
+    }
     assert len({found.genotype(i).id for i in range(len(found))}) == 3
     (reading,) = readings
     assert (reading.rows, reading.kept) == (12, 4)
@@ -100,7 +102,7 @@ def test_every_screen_says_what_its_numbers_mean() -> None:
 def test_real_counts(
     mirror: Path, real_genes: GeneIndex, name: str, strains: int, columns: int, kept: int, environments: int
 ) -> None:
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = READERS[name](mirror, real_genes, collect=readings.append)
     assert (readings[0].rows, readings[0].kept, len(found)) == (strains * columns, kept, kept)
     assert set(readings[0].dropped) <= {"no value"}

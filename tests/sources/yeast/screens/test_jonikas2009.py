@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.io import savemat
 
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import PerturbationKind
 from wildtype.errors import SourceError
 from wildtype.files import sha256_of_file
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import PerturbationKind
 from wildtype.sources.yeast.screens.jonikas2009 import MATRIX, PUBLISHER, read, read_matrix
 
 NAMES = ["TFC3", "VPS8", "EFB1", "WT_DHIS3::KAN", "ACT1", "ROX3-2", "HTTR", "DOUBLE", "YAR044W"]
@@ -30,10 +30,15 @@ def variables(names: list[str] = NAMES) -> dict[str, Any]:
     cells = np.empty((1, n), dtype=object)
     cells[0] = [np.array([name]) for name in names]
     return {
-        "DM_array_merged": value, "DM_Hill_merged": np.ones((n, n)), "DM_corr": np.ones((n, n)),
-        "num_measurements": np.full((n, n), 3, np.uint8), "qnames_out": cells, "anames_out": cells,
-        "qindex_out": np.ones((n, 2)), "aindex_out": np.ones((n, 2)),
-    }  # fmt: skip
+        "DM_array_merged": value,
+        "DM_Hill_merged": np.ones((n, n)),
+        "DM_corr": np.ones((n, n)),
+        "num_measurements": np.full((n, n), 3, np.uint8),
+        "qnames_out": cells,
+        "anames_out": cells,
+        "qindex_out": np.ones((n, 2)),
+        "aindex_out": np.ones((n, 2)),
+    }
 
 
 def write(folder: Path, content: dict[str, Any]) -> None:
@@ -50,7 +55,7 @@ def essential(small, genes: GeneIndex) -> GeneIndex:
 
 
 def test_every_unordered_pair_is_read_once(small, essential: GeneIndex) -> None:
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = read(small.path, essential, collect=readings.append)
     rows = {
         frozenset((p.gene, p.kind, p.allele) for p in r.genotype.perturbations): r for r in found.records()
@@ -75,7 +80,7 @@ def test_values_that_are_not_there_are_counted(small, essential: GeneIndex) -> N
     content = variables()
     content["DM_array_merged"][0, 1] = content["DM_array_merged"][1, 0] = np.nan
     write(small.path, content)
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     read(small.path, essential, collect=readings.append)
     assert readings[-1].dropped["no value"] == 1
 
@@ -170,7 +175,7 @@ def test_real_file(mirror: Path, real_genes: GeneIndex) -> None:
     assert len(names) == PUBLISHER.published["strains"] == 444
     assert np.isnan(np.diag(value)).all()
     assert (np.isfinite(value).sum(), counts.max()) == (84_480, 28)
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = read(mirror, real_genes, collect=readings.append)
     reading = readings[-1]
     assert (reading.rows, reading.kept) == (444 * 445 // 2, 39_431)

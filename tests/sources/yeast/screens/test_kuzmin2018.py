@@ -16,12 +16,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.sources.yeast import trigenic_files as files
+from wildtype.datasets.interactions import tau
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import Measurement
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.interactions import tau
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Measurement
 from wildtype.sources.yeast.screens.kuzmin2018 import PUBLISHER, RAW, read
 from wildtype.sources.yeast.screens.sga_strains import HO
 
@@ -48,8 +48,8 @@ def changed(row: Sequence[str], **cells: str) -> list[str]:
     return out
 
 
-def load(folder: Path, genes: GeneIndex = GENES) -> tuple[Measurements, dict[str, Reading]]:
-    readings: list[Reading] = []
+def load(folder: Path, genes: GeneIndex = GENES) -> tuple[Measurements, dict[str, ReadReport]]:
+    readings: list[ReadReport] = []
     measured = read(folder, genes, collect=readings.append)
     for reading in readings:
         assert reading.rows == reading.kept + sum(reading.dropped.values())
@@ -142,8 +142,10 @@ def test_single_fitness_stands_once_per_strain_and_number(tmp_path: Path) -> Non
     measured, readings = load(tmp_path)
     arrays = [r for r in records(measured, "fitness") if r.replicate.startswith("array")]
     assert sorted((r.replicate, r.value) for r in arrays) == [
-        ("array YAL048C_dma2", 0.95), ("array YAL048C_dma2", 0.96), ("array YAL048C_dma3", 0.95)
-    ]  # fmt: skip
+        ("array YAL048C_dma2", 0.95),
+        ("array YAL048C_dma2", 0.96),
+        ("array YAL048C_dma3", 0.95),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -225,7 +227,7 @@ def test_a_missing_file_says_where_it_is(tmp_path: Path) -> None:
         ("Query allele name", "Query allele", "line 1: received the header"),
         ("Combined mutant fitness\t", "Triple mutant fitness\t", "line 1: received 'Triple mutant fitness, "),
     ],
-)  # fmt: skip
+)
 def test_damage_names_the_line(tmp_path: Path, old: str, new: str, message: str) -> None:
     path = files.write_2018(tmp_path, [TRIGENIC])
     text = path.read_text(encoding="utf-8")
@@ -265,9 +267,28 @@ def test_the_order_of_rows_changes_nothing(tmp_path: Path, random) -> None:
 
 
 CELLS = st.sampled_from(
-    ["", "NaN", "-1", "1e308", "0", "1.00E-310", "YAL048C", "YAL048C_dma2", "YGR109C+YDL227C_tm2", "a+b", "Δ",
-     "digenic", "trigenic", "x" * 70, '"', "1_0", " ", "\0", "é"]
-)  # fmt: skip
+    [
+        "",
+        "NaN",
+        "-1",
+        "1e308",
+        "0",
+        "1.00E-310",
+        "YAL048C",
+        "YAL048C_dma2",
+        "YGR109C+YDL227C_tm2",
+        "a+b",
+        "Δ",
+        "digenic",
+        "trigenic",
+        "x" * 70,
+        '"',
+        "1_0",
+        " ",
+        "\0",
+        "é",
+    ]
+)
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 12), CELLS), min_size=1, max_size=4))

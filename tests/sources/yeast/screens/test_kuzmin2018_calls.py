@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 from tests.sources.yeast import trigenic_files as files
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import Measurement, PerturbationKind
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Measurement, PerturbationKind
 from wildtype.sources.yeast.screens import kuzmin2018
 from wildtype.sources.yeast.screens.kuzmin2018 import read_calls, read_query_assignment
 from wildtype.sources.yeast.screens.sga_strains import HO
@@ -65,12 +65,13 @@ S2_ROWS = (
 def test_calls_with_scores(tmp_path: Path, name: str, encoding: str) -> None:
     text = files.text(S2_ROWS, S2_HEADER)
     (tmp_path / name).write_bytes(text.encode(encoding))
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     measured = read_calls(tmp_path, GENES, collect=readings.append)
     trigenic = records(measured, "score of significant trigenic interaction")
     assert sorted((r.value, r.p, r.replicate) for r in trigenic) == [
-        (-0.2, 0.001, "novel query YGR109C+YPR120C_tm1"), (-0.1, 0.01, "modified query YGR109C+YPR120C_tm1")
-    ]  # fmt: skip
+        (-0.2, 0.001, "novel query YGR109C+YPR120C_tm1"),
+        (-0.1, 0.01, "modified query YGR109C+YPR120C_tm1"),
+    ]
     (digenic,) = records(measured, "score of significant digenic interaction")
     assert [gene for gene, *_ in spelled(digenic)] == ["YAL048C", HO, "YGR109C"]
     assert [(r.rows, r.kept, r.dropped) for r in readings] == [(2, 1, {"unknown gene": 1}), (2, 2, {})]
@@ -97,12 +98,15 @@ def write_calls(folder: Path, rows: Sequence[Sequence[str]] = CALLS) -> None:
 
 def test_calls_reduced_to_signs(tmp_path: Path) -> None:
     write_calls(tmp_path)
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     measured = read_calls(tmp_path, GENES, collect=readings.append)
     digenic = records(measured, "sign of significant digenic interaction")
     assert sorted((min(set(g for g, *_ in spelled(r)) - {HO, "YAL048C"}), r.value) for r in digenic) == [
-        ("YGR109C", -1.0), ("YMR199W", -1.0), ("YMR199W", 1.0), ("YPR120C", 1.0)
-    ]  # fmt: skip
+        ("YGR109C", -1.0),
+        ("YMR199W", -1.0),
+        ("YMR199W", 1.0),
+        ("YPR120C", 1.0),
+    ]
     (trigenic,) = records(measured, "sign of significant trigenic interaction")
     assert trigenic.value == -1.0
     assert ("YBR152W", "TEMPERATURE_SENSITIVE", "SPP381-ph") in spelled(trigenic)
@@ -131,14 +135,16 @@ def test_without_calls_the_publishers_file_is_asked_for(tmp_path: Path) -> None:
 
 @pytest.mark.real
 def test_real_calls(mirror: Path, real_genes: GeneIndex) -> None:
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     measured = read_calls(mirror, real_genes, collect=readings.append)
     assert [(r.rows, r.kept, r.dropped) for r in readings] == [(11562, 11562, {}), (2382, 2382, {})]
     assert len(measured) == 13944 + 2  # two calls are listed with both signs
     names = np.array([p.name.split()[3] for p in measured.phenotypes])[measured.phenotype]
     assert Counter(zip(names.tolist(), measured.value.tolist(), strict=True)) == {
-        ("digenic", -1.0): 7471, ("digenic", 1.0): 4093, ("trigenic", -1.0): 2382
-    }  # fmt: skip
+        ("digenic", -1.0): 7471,
+        ("digenic", 1.0): 4093,
+        ("trigenic", -1.0): 2382,
+    }
     ho = real_genes.find(HO)
     assert int((measured.gene.reshape(-1, 3) == ho).any(1).sum()) == 11564
     assert set(measured.kind.tolist()) == {PerturbationKind.DELETION, PerturbationKind.TEMPERATURE_SENSITIVE}
@@ -157,15 +163,16 @@ ASSIGNMENT = (
 def test_query_assignment(tmp_path: Path) -> None:
     path = tmp_path / kuzmin2018.ASSIGNMENT.name
     path.write_text(files.text(ASSIGNMENT, ASSIGNMENT_HEADER))
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = read_query_assignment(tmp_path, GENES, collect=readings.append)
     assert [(r.rows, r.kept, r.dropped) for r in readings] == [(3, 2, {"unknown gene": 1})]
     assert len(found) == 2
     assert found.query == ("tm1", "tm9")
     assert found.source == (("YGR109C_sn1", "YPR120C_dma2"), ("YDR170C_tsq4", "YBR152W_tsa5"))
     assert found.control == (("tm2", "tm3"), ("tm10", "tm11"))
-    assert found.gene.tolist() == [[GENES.find(a), GENES.find(b)] for a, b in
-                                   (("YGR109C", "YPR120C"), ("YDR170C", "YBR152W"))]  # fmt: skip
+    assert found.gene.tolist() == [
+        [GENES.find(a), GENES.find(b)] for a, b in (("YGR109C", "YPR120C"), ("YDR170C", "YBR152W"))
+    ]
     path.write_text(files.text([ASSIGNMENT[0], ASSIGNMENT[0]], ASSIGNMENT_HEADER))
     with pytest.raises(SourceError, match="line 3: received 'tm1', expected every query once"):
         read_query_assignment(tmp_path, GENES)
@@ -173,7 +180,7 @@ def test_query_assignment(tmp_path: Path) -> None:
 
 @pytest.mark.real
 def test_real_query_assignment(mirror: Path, real_genes: GeneIndex) -> None:
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = read_query_assignment(mirror, real_genes, collect=readings.append)
     assert [(r.rows, r.kept) for r in readings] == [(146, 146)]
     assert Counter(found.annotation) == {"Tspace": 130, "PPI controls": 7, "POMBE": 6, "Duplicate PPI": 3}

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from tests.sources.yeast import trigenic_files as files
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import Measurement
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Measurement
 from wildtype.sources.yeast.screens import kuzmin2020
 from wildtype.sources.yeast.screens.kuzmin2020 import read
 from wildtype.sources.yeast.screens.sga_strains import HO
@@ -54,8 +54,8 @@ def write_s5(folder: Path, rows: Sequence[Sequence[str]] = S5) -> Path:
     return files.write_workbook(folder / kuzmin2020.QUERIES[0].name, files.HEADER_S5, rows)
 
 
-def load(folder: Path) -> tuple[Measurements, dict[tuple[str, str], Reading]]:
-    readings: list[Reading] = []
+def load(folder: Path) -> tuple[Measurements, dict[tuple[str, str], ReadReport]]:
+    readings: list[ReadReport] = []
     measured = read(folder, GENES, collect=readings.append)
     for reading in readings:
         assert reading.rows == reading.kept + sum(reading.dropped.values())

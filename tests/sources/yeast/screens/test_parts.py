@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wildtype.datasets.records import PerturbationKind
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.records import PerturbationKind
 from wildtype.sources.publisher import RemoteFile
-from wildtype.sources.yeast.screens.parts import Seen, Sieve, require_copy, together
+from wildtype.sources.yeast.screens.parts import RowFilter, Seen, require_copy, together
 from wildtype.sources.yeast.screens.sga_strains import Strains, parse_strain
 
 GENES = GeneIndex(["YAL001C", "YAL002W"], aliases={"YAL001C": ["both", "old"], "YAL002W": ["both"]})
@@ -28,7 +28,7 @@ def test_every_row_is_left_or_counted_under_one_reason(rows: list[tuple[int, int
     query, array = (np.array([row[side] for row in rows]) for side in (0, 1))
     begin = np.array([row[2] for row in rows])
     sides = [(STRAINS, query), (STRAINS, array)]
-    sieve = Sieve(begin)
+    sieve = RowFilter(begin)
     sieve.drop_genes(sides)
     sieve.drop("never", ~begin)
     reading = sieve.reading("file", "use", sides)

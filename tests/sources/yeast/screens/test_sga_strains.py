@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wildtype.datasets.records import PerturbationKind
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.records import PerturbationKind
 from wildtype.sources.yeast.screens.sga_strains import Strains, parse_allele, parse_strain
 
 ORFS = st.from_regex(r"Y[A-P][LR][0-9]{3}[WC](-[A-Z])?|Q0[0-9]{3}", fullmatch=True)
@@ -36,9 +36,19 @@ def test_identifiers(text: str, orfs: tuple[str, ...], kind: str, short: str) ->
 
 @pytest.mark.parametrize(
     "text",
-    ["", "YAR002W", "YAR002W+YML107C", "+YML107C_tm1", "YAR002W+_tm1", "YAR002W_tm1+YML107C_tm1",
-     "YAR002W_tm", "YAR002W_xyz1", "YAR002W+YML107C+YDL227C_tm1", "YAR002W_tm1 "],
-)  # fmt: skip
+    [
+        "",
+        "YAR002W",
+        "YAR002W+YML107C",
+        "+YML107C_tm1",
+        "YAR002W+_tm1",
+        "YAR002W_tm1+YML107C_tm1",
+        "YAR002W_tm",
+        "YAR002W_xyz1",
+        "YAR002W+YML107C+YDL227C_tm1",
+        "YAR002W_tm1 ",
+    ],
+)
 def test_what_is_no_strain(text: str) -> None:
     assert parse_strain(text) is None
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from tests.sources.spreadsheets import xlsx
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import Publication, Study
 from wildtype.errors import SourceError
 from wildtype.mutants import Kind
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Publication, Study
 from wildtype.sources.yeast.screens.single_fitness import (
     FITNESS,
     FITNESS_SOURCE,
@@ -109,7 +109,7 @@ def test_damage_of_the_workbook_names_sheet_and_row(small, genes: GeneIndex) -> 
 
 
 def test_measurements_keep_every_strain_and_temperature(small, genes: GeneIndex) -> None:
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     parts = measure_strains(STRAIN_TABLE.require(small.path), genes, STUDY, readings.append)
     records = [record for part in parts for record in part.records()]
     assert [(r.use, r.rows, r.kept, r.dropped) for r in readings] == [
@@ -119,10 +119,12 @@ def test_measurements_keep_every_strain_and_temperature(small, genes: GeneIndex)
     assert len(records) == 17
     found = {
         (record.replicate, record.environment.temperature): (
-            record.value, record.sd, [(p.kind.name.lower(), p.allele) for p in record.genotype.perturbations],
+            record.value,
+            record.sd,
+            [(p.kind.name.lower(), p.allele) for p in record.genotype.perturbations],
         )
         for record in records
-    }  # fmt: skip
+    }
     # Query and array strain, and both temperatures, repeat one number: nothing is merged here.
     for strain in ("YAL002W_sn1", "YAL002W_dma1"):
         for degrees in (26, 30):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from wildtype.datasets.records import PerturbationKind, Publication, Study
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.records import PerturbationKind, Publication, Study
 from wildtype.sources.yeast.screens.sga_strains import parse_strain
 from wildtype.sources.yeast.screens.single_fitness import sga_environment
 from wildtype.sources.yeast.screens.suppressors import SuppressedStrains, measured_apart, split_allele
@@ -46,9 +46,15 @@ def test_a_suppressed_strain_has_a_perturbation_more(screen_genes: GeneIndex) ->
     study = Study(name="x", publication=Publication(citation="nobody"), organism="yeast")
     side, value = (strains, np.array([0, 1, 2, 0])), np.array([1.0, 0.7, 0.5, 0.9])
     parts = measured_apart(
-        study, screen_genes, FITNESS, sga_environment(26), [side], value,
-        np.array([True, True, True, False]), label="strain",
-    )  # fmt: skip
+        study,
+        screen_genes,
+        FITNESS,
+        sga_environment(26),
+        [side],
+        value,
+        np.array([True, True, True, False]),
+        label="strain",
+    )
     found = {
         record.replicate: [(p.gene, p.kind, p.allele) for p in record.genotype.perturbations]
         for part in parts

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import Measurement, PerturbationKind
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Measurement, PerturbationKind
 from wildtype.sources.columns import read_columns
 from wildtype.sources.yeast.screens import kuzmin2018, tau_sga
 from wildtype.sources.yeast.screens.sga_strains import HO
@@ -72,8 +72,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def load(folder: Path, genes: GeneIndex = GENES) -> tuple[Measurements, dict[tuple[str, str], Reading]]:
-    readings: list[Reading] = []
+def load(folder: Path, genes: GeneIndex = GENES) -> tuple[Measurements, dict[tuple[str, str], ReadReport]]:
+    readings: list[ReadReport] = []
     measured = read(folder, genes, collect=readings.append)
     for reading in readings:
         assert reading.rows == reading.kept + sum(reading.dropped.values())
@@ -109,8 +109,10 @@ def test_control_queries_give_epsilon(folder: Path) -> None:
     measured, readings = load(folder)
     listed, only_scored = records(measured, "epsilon")
     assert spelled(listed) == [
-        QUERY[0], (HO, "DELETION", ""), ("YFL039C", "TEMPERATURE_SENSITIVE", "act1-101")
-    ]  # fmt: skip
+        QUERY[0],
+        (HO, "DELETION", ""),
+        ("YFL039C", "TEMPERATURE_SENSITIVE", "act1-101"),
+    ]
     assert (listed.value, listed.p, listed.replicate) == (0.02, 0.0, "query YAL001C+YDL227C_tm2")
     assert only_scored.value == pytest.approx(0.75 - 0.8)  # observed minus expected fitness
     again = {"the same cross as in the other file": 1}
@@ -126,9 +128,11 @@ def test_standards_give_every_number_of_a_strain_once(folder: Path) -> None:
     assert reading.dropped == dict.fromkeys(reasons, 1)
     at_26 = [r for r in records(measured, "fitness") if str(r.environment) == "not stated, 26 °C"]
     assert sorted((r.replicate, r.value) for r in at_26) == [
-        ("strain YAL002W_sn1", 1.0), ("strain YAL005C_S3", 0.7), ("strain YFL039C_tsa7", 0.5),
+        ("strain YAL002W_sn1", 1.0),
+        ("strain YAL005C_S3", 0.7),
+        ("strain YFL039C_tsa7", 0.5),
         ("strain YFL039C_tsa7", 0.6),
-    ]  # fmt: skip
+    ]
     suppressed = next(r for r in at_26 if r.replicate.endswith("S3"))
     assert spelled(suppressed) == [("YAL005C", "DELETION", ""), ("YAL005C", "SUPPRESSOR", "ssa1-supp2")]
     (damp,) = (r for r in records(measured, "fitness") if r.replicate == "strain YFL039C_damp9")
@@ -155,8 +159,9 @@ def test_alleles_of_queries_come_from_their_source_strains(folder: Path) -> None
     assert found["strain YAL001C_tm2"] == [QUERY[0]]  # by the assignment
     assert found["strain YAL001C+YAL002W_tm1"] == QUERY
     assert found["strain YAL003W+YFL039C_tm9"] == [  # not assigned: by what strains there are of the gene
-        ("YAL003W", "DELETION", ""), ("YFL039C", "TEMPERATURE_SENSITIVE", "")
-    ]  # fmt: skip
+        ("YAL003W", "DELETION", ""),
+        ("YFL039C", "TEMPERATURE_SENSITIVE", ""),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -204,9 +209,10 @@ def test_a_missing_or_truncated_file_is_named(folder: Path, name: str) -> None:
 
 @given(
     st.sampled_from(list(SMALL)),
-    st.integers(0, 8), st.integers(0, 12),
+    st.integers(0, 8),
+    st.integers(0, 12),
     st.sampled_from(["", "NaN", "1e308", "-1", "x_tm1", "YAL001C_sn1", HO, "a+b_tm1", '"', "\t", " ", "\0"]),
-)  # fmt: skip
+)
 @settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_mutated_file_is_read_or_refused(folder: Path, name: str, line: int, cell: int, new: str) -> None:
     rows = [row.split("\t") for row in SMALL[name].splitlines()]
@@ -259,9 +265,10 @@ def test_real_files(mirror: Path, real_genes: GeneIndex) -> None:
 @pytest.mark.real
 def test_real_score_is_observed_minus_expected(mirror: Path) -> None:
     rescored = read_columns(
-        tau_sga.RESCORED.require(mirror), types=(str, str, float, float, float, float),
+        tau_sga.RESCORED.require(mirror),
+        types=(str, str, float, float, float, float),
         header=tuple(RESCORED_HEADER.strip().split("\t")),
-    )  # fmt: skip
+    )
     scored = read_columns(tau_sga.SCORED.require(mirror), types=(str, str, *[float] * 10))
     row = {(scored.text(0)[i], scored.text(1)[i]): i for i in range(len(scored))}
     at = np.array([row[rescored.text(0)[i], rescored.text(1)[i]] for i in range(len(rescored))])

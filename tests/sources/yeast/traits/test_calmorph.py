@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from wildtype.datasets.reading import ReadReport
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.yeast.traits.calmorph import MUTANTS, WILD_TYPES, read
 
 TRAITS = [f"{prefix}C11-{i}_A" for prefix in ("", "ACV", "CCV", "DCV", "TCV") for i in range(1, 102)][:501]
@@ -28,7 +28,7 @@ def calmorph(small):
 
 
 def test_lower_case_genes_and_hyphenated_traits_are_read(calmorph, genes: GeneIndex) -> None:
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = read(calmorph.path, genes, collect=readings.append)
     assert len(found) == (4 + 3) * 501
     assert set(found.traits) == set(TRAITS)
@@ -52,7 +52,7 @@ def test_wild_types_and_merged_genes_are_replicates(calmorph, genes: GeneIndex) 
 def test_missing_values_are_counted(calmorph, genes: GeneIndex) -> None:
     text = calmorph.text(f"{MUTANTS.name}.gz").replace("\t0.5\t", "\tNA\t", 1)
     calmorph.write(f"{MUTANTS.name}.gz", text)
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     read(calmorph.path, genes, collect=readings.append)
     assert readings[0].dropped["no value"] == 1
 

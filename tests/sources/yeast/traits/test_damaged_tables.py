@@ -11,8 +11,8 @@ from tests.sources.yeast.test_damage import damage
 from tests.sources.yeast.traits.test_deleteome import table as deleteome_table
 from tests.sources.yeast.traits.test_messner2023 import TEXT, metadata
 from tests.sources.yeast.traits.test_phenome import MORPHOLOGY
+from wildtype.datasets.reading import ReadReport
 from wildtype.errors import SourceError
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.yeast.genes.sgd import read_genes
 from wildtype.sources.yeast.traits import calmorph, deleteome, messner2023, phenome
 from wildtype.sources.yeast.traits.tables import MULLEDER, VIZEACOUMAR
@@ -50,7 +50,7 @@ def test_every_mutated_file_is_read_or_refused(
     @given(damage())
     def check(change: Callable[[str], bytes]) -> None:
         shared_small.write(file, change(TEXTS[file]))
-        readings: list[Reading] = []
+        readings: list[ReadReport] = []
         try:
             found = reader(shared_small.path, genes, collect=readings.append)
         except SourceError as error:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from wildtype.datasets.reading import ReadReport
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.yeast.traits.deleteome import DELETEOME, read
 
 FILE = f"{DELETEOME.name}.gz"
@@ -34,14 +34,16 @@ def older() -> GeneIndex:
     """A gene list that has the names of the experiments, CMS1 with its meaning of today."""
     standard = {"YAL001C": "TFC3", "YAL002W": "VPS8", "YLR003C": "CMS1"}
     return GeneIndex(
-        ["YAL001C", "YAL002W", "YAL004W", "YLR003C", "YHR127W"], standard,
-        {"YAL004W": ["DOUBLE"], "YHR127W": ["HSN1", "DOUBLE"]}, "yeast",
-    )  # fmt: skip
+        ["YAL001C", "YAL002W", "YAL004W", "YLR003C", "YHR127W"],
+        standard,
+        {"YAL004W": ["DOUBLE"], "YHR127W": ["HSN1", "DOUBLE"]},
+        "yeast",
+    )
 
 
 def test_every_expression_value_names_mutant_and_gene(small, older: GeneIndex) -> None:
     small.write(FILE, table())
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = read(small.path, older, collect=readings.append)
     rows = {
         (r.genotype.perturbations[0].gene if r.genotype.perturbations else "", r.trait, r.replicate): r
@@ -56,14 +58,17 @@ def test_every_expression_value_names_mutant_and_gene(small, older: GeneIndex) -
     (reading,) = readings
     assert (reading.rows, reading.kept) == (9 * 4, 15)
     assert reading.dropped == {
-        "experiment that is no deletion": 4, "gene name that has changed its meaning": 4,
-        "unknown gene": 4, "ambiguous gene name": 4, "reporter of no known gene": 5,
-    }  # fmt: skip
+        "experiment that is no deletion": 4,
+        "gene name that has changed its meaning": 4,
+        "unknown gene": 4,
+        "ambiguous gene name": 4,
+        "reporter of no known gene": 5,
+    }
 
 
 def test_a_name_that_only_an_alias_knows_is_resolved_and_counted(small, older: GeneIndex) -> None:
     small.write(FILE, table(experiments=["hsn1-del vs. wt", "lug1-del vs. wt"]))
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = read(small.path, older, collect=readings.append)
     assert {r.genotype.perturbations[0].gene for r in found.records()} == {"YHR127W"}
     assert readings[0].renamed == 3
@@ -73,7 +78,7 @@ def test_a_name_that_only_an_alias_knows_is_resolved_and_counted(small, older: G
 def test_values_that_are_not_there_and_foreign_bytes_in_symbols(small, older: GeneIndex) -> None:
     text = table().replace("sym\t0\t", "sym\tNA\t", 1)
     small.write(FILE, text.encode().replace(b"sym", b"s\xe9m", 1))
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = read(small.path, older, collect=readings.append)
     assert len(found) == 14
     assert readings[0].dropped["no value"] == 1

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wildtype.datasets.records import Compound, Environment, PerturbationKind
 from wildtype.errors import SourceError
-from wildtype.phenotypes.records import Compound, Environment, PerturbationKind
 from wildtype.sources.yeast.traits.headings import parse_environment, parse_heading
 
 

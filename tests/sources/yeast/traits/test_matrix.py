@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from wildtype.errors import SourceError
-from wildtype.organism import GeneIndex
-from wildtype.phenotypes.records import (
+from wildtype.datasets.records import (
     Compound,
     Environment,
     PerturbationKind,
@@ -20,6 +18,8 @@ from wildtype.phenotypes.records import (
     Publication,
     Study,
 )
+from wildtype.errors import SourceError
+from wildtype.organism import GeneIndex
 from wildtype.sources.text import match_genes
 from wildtype.sources.yeast.traits.headings import STRAINS
 from wildtype.sources.yeast.traits.matrix import Column, Mutants, measure, sift, told_apart, without_gene
@@ -43,12 +43,17 @@ def test_every_number_carries_its_mutant_column_and_replicate() -> None:
     se = np.array([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]])
     found = list(measure(STUDY, GENES, mutants, columns, value, se=se).records())
     assert [(r.value, r.se, r.replicate, r.trait) for r in found] == [
-        (1.0, 0.1, "", ""), (2.0, 0.2, "probe 7", "round"), (3.0, 0.3, "wt 1", ""),
+        (1.0, 0.1, "", ""),
+        (2.0, 0.2, "probe 7", "round"),
+        (3.0, 0.3, "wt 1", ""),
         (6.0, 0.6, "s2 / probe 7", "round"),
-    ]  # fmt: skip
+    ]
     assert [[p.gene for p in r.genotype.perturbations] for r in found] == [
-        ["YAL001C", "YAL003W"], ["YAL001C", "YAL003W"], [], ["YAL002W"],
-    ]  # fmt: skip
+        ["YAL001C", "YAL003W"],
+        ["YAL001C", "YAL003W"],
+        [],
+        ["YAL002W"],
+    ]
     assert found[0].environment.id == DRUG.id
     assert found[3].environment.id == Environment().id
     assert found[0].genotype.perturbations[0].kind == PerturbationKind.DELETION

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from wildtype.datasets.reading import ReadReport
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.yeast.traits.messner2023 import MATRIX, METADATA, read
 
 MATRIX_FILE, METADATA_FILE = f"{MATRIX.name}.gz", f"{METADATA.name}.gz"
@@ -51,27 +51,35 @@ def messner(small):
 
 
 def test_every_intensity_names_mutant_and_gene(messner, genes: GeneIndex) -> None:
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = read(messner.path, genes, collect=readings.append)
     rows = {
         (r.genotype.perturbations[0].gene if r.genotype.perturbations else "", r.trait, r.replicate): r.value
         for r in found.records()
     }
     assert rows == {
-        ("YAL002W", "YAL003W", "P00001"): 10.5, ("YAL002W", "YAL003W", "P00001-2;P00001"): 1000,
+        ("YAL002W", "YAL003W", "P00001"): 10.5,
+        ("YAL002W", "YAL003W", "P00001-2;P00001"): 1000,
         ("YAL002W", "YAL005C", ""): 1,
-        ("YAL001C", "YAL003W", "s2 / P00001"): 20, ("YAL001C", "YAL003W", "s3 / P00001"): 30,
+        ("YAL001C", "YAL003W", "s2 / P00001"): 20,
+        ("YAL001C", "YAL003W", "s3 / P00001"): 30,
         ("YAL001C", "YAL005C", "s3"): 3,
-        ("", "YAL003W", "s4 / P00001"): 40, ("", "YAL003W", "s5 / P00001"): 50,
-        ("", "YAL005C", "s4"): 4, ("", "YAL005C", "s5"): 5,
-    }  # fmt: skip
+        ("", "YAL003W", "s4 / P00001"): 40,
+        ("", "YAL003W", "s5 / P00001"): 50,
+        ("", "YAL005C", "s4"): 4,
+        ("", "YAL005C", "s5"): 5,
+    }
     accessions, matrix = readings
     assert accessions.kept == 2
     assert (matrix.rows, matrix.kept) == (5 * 8, 10)
     assert matrix.dropped == {
-        "sample that the metadata do not list": 5, "quality control": 5, "unknown gene": 5,
-        "protein group of several genes": 5, "protein group of no known gene": 5, "no value": 5,
-    }  # fmt: skip
+        "sample that the metadata do not list": 5,
+        "quality control": 5,
+        "unknown gene": 5,
+        "protein group of several genes": 5,
+        "protein group of no known gene": 5,
+        "no value": 5,
+    }
 
 
 def test_without_a_file_of_uniprot_nothing_is_read(messner, genes: GeneIndex) -> None:

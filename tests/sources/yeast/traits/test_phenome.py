@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import PerturbationKind
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import PerturbationKind
 from wildtype.sources.yeast.traits.phenome import PUBLISHERS, READERS, STUDIES
 from wildtype.sources.yeast.traits.tables import JORGENSEN, MATTIAZZI, MULLEDER, VIZEACOUMAR
 
@@ -24,19 +24,20 @@ MORPHOLOGY = (
 
 
 def values(found: Measurements) -> set[tuple[str, str, str, float]]:
-    return {
-        (r.genotype.perturbations[0].gene, r.trait, r.replicate, r.value) for r in found.records()
-    }  # fmt: skip
+    return {(r.genotype.perturbations[0].gene, r.trait, r.replicate, r.value) for r in found.records()}
 
 
 def test_every_trait_of_every_strain_is_read_and_the_others_are_counted(small, genes: GeneIndex) -> None:
     small.write(VIZEACOUMAR.file, MORPHOLOGY)
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = READERS["vizeacoumar2010"](small.path, genes, collect=readings.append)
     assert values(found) == {
-        ("YAL001C", "cell area", "", 1.5), ("YAL002W", "cell area", "", 2.5), ("YAL002W", "buds", "", 3.5),
-        ("YAR042W", "buds", "YAR044W", 4.5), ("YAR042W", "cell area", "YAR042W", 5.5),
-    }  # fmt: skip
+        ("YAL001C", "cell area", "", 1.5),
+        ("YAL002W", "cell area", "", 2.5),
+        ("YAL002W", "buds", "", 3.5),
+        ("YAR042W", "buds", "YAR044W", 4.5),
+        ("YAR042W", "cell area", "YAR042W", 5.5),
+    }
     (reading,) = readings
     assert (reading.rows, reading.kept, reading.renamed) == (12, 5, 1)
     assert reading.dropped == {"unknown gene": 2, "ambiguous gene name": 2, "no value": 3}
@@ -53,7 +54,7 @@ def test_the_order_of_rows_does_not_matter(small, genes: GeneIndex) -> None:
 
 
 def test_amino_acids_have_their_own_layout(small, genes: GeneIndex) -> None:
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = READERS["mulleder2016"](small.path, genes, collect=readings.append)
     assert ("YAL002W", "alanine", "", 3.4) in values(found)
     assert len(found) == 4
@@ -133,7 +134,7 @@ def by_gene(found: Measurements, trait: str) -> dict[str, float]:
 def test_real_counts(
     mirror: Path, real_genes: GeneIndex, study, entries: int, kept: int, traits: int
 ) -> None:
-    readings: list[Reading] = []
+    readings: list[ReadReport] = []
     found = READERS[study.name](mirror, real_genes, collect=readings.append)
     assert (readings[0].rows, readings[0].kept, len(found)) == (entries, kept, kept)
     assert set(readings[0].dropped) <= {"no value"}  # all row names are current ORFs

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import Publication
 from wildtype.errors import SourceError
 from wildtype.organism import FeatureBlock, GeneIndex
 from wildtype.organism.components import spread
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import REMEDY, Rows, count_reasons, match_genes, read_rows
 from wildtype.sources.yeast.names import one_row_per_gene
@@ -44,7 +44,7 @@ PUBLISHER = Publisher(
 )
 
 
-def read_abundance(folder: str | Path, genes: GeneIndex) -> tuple[FeatureBlock, Reading]:
+def read_abundance(folder: str | Path, genes: GeneIndex) -> tuple[FeatureBlock, ReadReport]:
     """Return the block ``abundance`` [n, 1]: log10 of parts per million; NaN where the protein was not seen.
 
     Columns are found by the last comment line, since their order differs between releases.
@@ -72,10 +72,13 @@ def read_abundance(folder: str | Path, genes: GeneIndex) -> tuple[FeatureBlock, 
     positions, first, dropped = one_row_per_gene(matched, rows.path, ppm > 0)
     dropped |= count_reasons({"abundance 0": matched.found & (ppm == 0)})
     block = FeatureBlock(
-        "abundance", spread(np.log10(ppm[first])[:, None], positions, len(genes)), ("log10_ppm",),
-        source=f"PaxDb, {_dataset(rows)}", note="spectral counts: rare proteins are missing, not zero",
-    )  # fmt: skip
-    return block, Reading(
+        "abundance",
+        spread(np.log10(ppm[first])[:, None], positions, len(genes)),
+        ("log10_ppm",),
+        source=f"PaxDb, {_dataset(rows)}",
+        note="spectral counts: rare proteins are missing, not zero",
+    )
+    return block, ReadReport(
         rows.path.name, block.name, len(rows), int(positions.size), dropped, int(matched.renamed[first].sum())
     )
 

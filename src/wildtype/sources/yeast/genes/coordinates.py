@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import Publication
 from wildtype.errors import SourceError
 from wildtype.organism import Coordinates, GeneIndex
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import REMEDY, count_reasons, match_genes, read_rows
 from wildtype.sources.yeast.genes.gff import coding_spans
@@ -64,7 +64,7 @@ PUBLISHER = Publisher(
 )
 
 
-def read_gff_coordinates(folder: str | Path, genes: GeneIndex) -> tuple[Coordinates, Reading]:
+def read_gff_coordinates(folder: str | Path, genes: GeneIndex) -> tuple[Coordinates, ReadReport]:
     """Return the span of the coding rows of every ORF of the annotated genome (GFF3 of SGD).
 
     Raises
@@ -75,12 +75,18 @@ def read_gff_coordinates(folder: str | Path, genes: GeneIndex) -> tuple[Coordina
     path = ANNOTATED_GENOME.require(folder)
     spans = coding_spans(path)
     return _placed(
-        path, spans.names, chromosome_numbers(spans.sequence), spans.start, spans.end, spans.strand, genes,
+        path,
+        spans.names,
+        chromosome_numbers(spans.sequence),
+        spans.start,
+        spans.end,
+        spans.strand,
+        genes,
         "SGD annotated genome",
-    )  # fmt: skip
+    )
 
 
-def read_feature_coordinates(folder: str | Path, genes: GeneIndex) -> tuple[Coordinates, Reading]:
+def read_feature_coordinates(folder: str | Path, genes: GeneIndex) -> tuple[Coordinates, ReadReport]:
     """Return the places of the ORF rows of `SGD_features.tab`.
 
     Raises
@@ -97,12 +103,19 @@ def read_feature_coordinates(folder: str | Path, genes: GeneIndex) -> tuple[Coor
     at = np.flatnonzero(orf)
     names = rows.text(SYSTEMATIC)
     return _placed(
-        rows.path, [names[i] for i in at], chromosome[at], ends[0][at], ends[1][at], sign[at], genes,
-        "SGD features", others=len(rows) - at.size,
-    )  # fmt: skip
+        rows.path,
+        [names[i] for i in at],
+        chromosome[at],
+        ends[0][at],
+        ends[1][at],
+        sign[at],
+        genes,
+        "SGD features",
+        others=len(rows) - at.size,
+    )
 
 
-def read_sga_coordinates(folder: str | Path, genes: GeneIndex) -> tuple[Coordinates, Reading]:
+def read_sga_coordinates(folder: str | Path, genes: GeneIndex) -> tuple[Coordinates, ReadReport]:
     """Return the places by which the SGA pipeline masks linked pairs: ORF, chromosome, start, end.
 
     Raises
@@ -139,7 +152,7 @@ def _placed(
     genes: GeneIndex,
     source: str,
     others: int = 0,
-) -> tuple[Coordinates, Reading]:
+) -> tuple[Coordinates, ReadReport]:
     """Lay the rows of ORFs out over all n genes; ``others`` rows of the file are no ORFs."""
     n = len(genes)
     matched = match_genes(names, genes)
@@ -160,7 +173,11 @@ def _placed(
     out.strand[at] = strand[first]
     if others:
         dropped["not an ORF"] = others
-    return out, Reading(
-        path.name, "coordinates", len(names) + others, int(at.size), dropped,
+    return out, ReadReport(
+        path.name,
+        "coordinates",
+        len(names) + others,
+        int(at.size),
+        dropped,
         int(matched.renamed[first].sum()),
-    )  # fmt: skip
+    )

@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from pathlib import Path
 
+from wildtype.datasets.reading import ReadReport
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.text import match_genes, read_rows, read_text
 from wildtype.sources.yeast.genes.sgd import STANDARD_NAMES, SYSTEMATIC_NAMES
 
@@ -18,7 +18,7 @@ _DATE = re.compile(r"\d{1,2}-(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)")
 """What became of OCT1 and MAY24 in a list that went through a spreadsheet."""
 
 
-def read_sgd_ids(folder: str | Path, genes: GeneIndex) -> tuple[dict[str, int], Reading]:
+def read_sgd_ids(folder: str | Path, genes: GeneIndex) -> tuple[dict[str, int], ReadReport]:
     """Return the gene of every SGD identifier (``S000002362``); features that are no genes are counted.
 
     Raises
@@ -38,12 +38,12 @@ def read_sgd_ids(folder: str | Path, genes: GeneIndex) -> tuple[dict[str, int], 
         seen.add(sgd_id)
     matched = match_genes(names, genes)
     found = {a: int(p) for a, p in zip(ids, matched.position, strict=True) if p >= 0}
-    return found, Reading(
+    return found, ReadReport(
         path.name, "SGD identifiers", len(rows), len(found), matched.dropped(), int(matched.renamed.sum())
     )
 
 
-def read_standard_names(folder: str | Path, genes: GeneIndex) -> tuple[dict[str, str], Reading]:
+def read_standard_names(folder: str | Path, genes: GeneIndex) -> tuple[dict[str, str], ReadReport]:
     """Return systematic name to standard name of the genes that have one.
 
     Raises
@@ -68,6 +68,6 @@ def read_standard_names(folder: str | Path, genes: GeneIndex) -> tuple[dict[str,
             dropped["listed twice"] += 1
         else:
             out[name] = standard
-    return out, Reading(
+    return out, ReadReport(
         path.name, "standard names", len(rows), len(out), dict(dropped), int(matched.renamed.sum())
     )

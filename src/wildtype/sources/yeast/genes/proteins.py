@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
+from wildtype.datasets.reading import ReadReport
 from wildtype.errors import SourceError
 from wildtype.organism import FeatureBlock, GeneIndex
 from wildtype.organism.sequence_features import AMINO_ACIDS, STOP, UNSURE, protein_blocks
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.text import REMEDY, UNKNOWN, match_genes
 from wildtype.sources.yeast.genes.fasta import FastaRecord, read_fasta
 from wildtype.sources.yeast.genes.sgd import PROTEIN_SEQUENCES
@@ -57,7 +57,7 @@ def has_proteins(folder: str | Path) -> bool:
     return PROTEIN_SEQUENCES.find(folder) is not None or PROTEOME.find(folder) is not None
 
 
-def read_proteins(folder: str | Path, genes: GeneIndex) -> tuple[Proteins, Reading]:
+def read_proteins(folder: str | Path, genes: GeneIndex) -> tuple[Proteins, ReadReport]:
     """Return the translations of SGD, else the sequences of UniProt's proteome.
 
     Sequences with a stop inside (a pseudogene, a blocked frame) are left out and counted.
@@ -95,10 +95,14 @@ def read_proteins(folder: str | Path, genes: GeneIndex) -> tuple[Proteins, Readi
             out[gene] = sequence
     if not kept.any():
         raise SourceError(f"{path} has no sequence of a gene of the organism, expected thousands: {REMEDY}")
-    return Proteins(tuple(out), source), Reading(
-        path.name, "proteins", len(records), int(kept.sum()), dict(sorted(dropped.items())),
+    return Proteins(tuple(out), source), ReadReport(
+        path.name,
+        "proteins",
+        len(records),
+        int(kept.sum()),
+        dict(sorted(dropped.items())),
         int((kept & older).sum()),
-    )  # fmt: skip
+    )
 
 
 def _sequence(record: FastaRecord, path: Path) -> tuple[str, str]:

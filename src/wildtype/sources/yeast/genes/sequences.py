@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.reading import ReadReport
 from wildtype.organism import FeatureBlock, GeneIndex
 from wildtype.organism.sequence_features import SENSE, coding_blocks, count_codons
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.text import REMEDY, count_reasons, match_genes
 from wildtype.sources.yeast.genes.fasta import read_fasta
 from wildtype.sources.yeast.genes.sgd import CODING_SEQUENCES
@@ -24,7 +24,7 @@ SHORT = "shorter than one codon"
 
 def read_sequence_blocks(
     folder: str | Path, genes: GeneIndex, count: int = 24
-) -> tuple[list[FeatureBlock], Reading]:
+) -> tuple[list[FeatureBlock], ReadReport]:
     """Return the blocks of ``coding_blocks``: codon usage and bias, the protein and its properties.
 
     The eight mitochondrial genes differ from the standard code in a few codons.
@@ -50,7 +50,7 @@ def read_sequence_blocks(
         what=path.name,
     )
     dropped |= count_reasons({SHORT: short})
-    return blocks, Reading(path.name, "codon_usage, protein", len(names), int(positions.size), dropped)
+    return blocks, ReadReport(path.name, "codon_usage, protein", len(names), int(positions.size), dropped)
 
 
 def _codon_counts(path: Path) -> tuple[list[str], NDArray[np.int64]]:

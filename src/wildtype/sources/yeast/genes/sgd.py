@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import Publication
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import REMEDY, Rows, match_genes, read_rows
 from wildtype.sources.yeast.names import one_row_per_gene
@@ -76,7 +76,11 @@ PUBLISHER = Publisher(
     ),
     licence="CC BY 4.0, not confirmed",
     files=(
-        FEATURE_TABLE, ANNOTATED_GENOME, CODING_SEQUENCES, PROTEIN_SEQUENCES, SYSTEMATIC_NAMES,
+        FEATURE_TABLE,
+        ANNOTATED_GENOME,
+        CODING_SEQUENCES,
+        PROTEIN_SEQUENCES,
+        SYSTEMATIC_NAMES,
         STANDARD_NAMES,
     ),
     published={"features of type gene in R64": 6_607},
@@ -87,7 +91,7 @@ PUBLISHER = Publisher(
         "an alias may belong to several genes; names of genes that left the reference (YAR037W, YCL006C and "
         "others of older studies) are unknown or aliases of the gene they were merged into",
     ),
-)  # fmt: skip
+)
 DELETION_PROJECT = Publisher(
     name="sgdp-essential",
     title="Saccharomyces Genome Deletion Project: essential ORFs, strain table of 2002-04-19",
@@ -111,7 +115,7 @@ DELETION_PROJECT = Publisher(
 """The list of essential genes, which SGD does not make itself."""
 
 
-def read_genes(folder: str | Path) -> tuple[GeneIndex, Reading, str]:
+def read_genes(folder: str | Path) -> tuple[GeneIndex, ReadReport, str]:
     """Return the index of all ORFs (verified, uncharacterized, dubious), the row counts and a summary.
 
     The order is the file's: along the chromosomes. An alias that is the own name of another feature (a
@@ -149,7 +153,7 @@ def read_genes(folder: str | Path) -> tuple[GeneIndex, Reading, str]:
         f"{len(genes):,} ORFs of SGD ({what}); aliases left out since they name another feature: {withheld}"
     )
     dropped = {"not an ORF": len(rows) - orf.size} if len(rows) > orf.size else {}
-    return genes, Reading(rows.path.name, "genes", len(rows), int(orf.size), dropped), about
+    return genes, ReadReport(rows.path.name, "genes", len(rows), int(orf.size), dropped), about
 
 
 def _unique_names(rows: Rows, systematic: list[str], orf: NDArray[np.int64]) -> list[str]:
@@ -161,7 +165,7 @@ def _unique_names(rows: Rows, systematic: list[str], orf: NDArray[np.int64]) -> 
     return [systematic[i] for i in orf]
 
 
-def read_essential(folder: str | Path, genes: GeneIndex) -> tuple[NDArray[np.bool_], Reading]:
+def read_essential(folder: str | Path, genes: GeneIndex) -> tuple[NDArray[np.bool_], ReadReport]:
     """Return which genes the Saccharomyces Genome Deletion Project found essential [n], and the row counts.
 
     The list is of 2002-04-19 (Giaever et al. 2002, Nature 418:387); a few dozen of its genes have since been
@@ -186,6 +190,6 @@ def read_essential(folder: str | Path, genes: GeneIndex) -> tuple[NDArray[np.boo
     if rows.blank:
         dropped["blank line"] = rows.blank
     renamed = int(matched.renamed[first].sum())
-    return essential, Reading(
+    return essential, ReadReport(
         rows.path.name, "essential", len(rows) + rows.blank, int(found.size), dropped, renamed
     )

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import Publication
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import AMBIGUOUS, REMEDY, UNKNOWN, count_reasons, match_genes, read_rows
 from wildtype.sources.yeast.genes.fasta import FastaRecord, read_fasta
@@ -72,7 +72,7 @@ def has_accessions(folder: str | Path) -> bool:
     return any(file.find(folder) is not None for file in (MAPPING, ANNOTATED_GENOME, PROTEOME))
 
 
-def read_accessions(folder: str | Path, genes: GeneIndex) -> tuple[Accessions, Reading]:
+def read_accessions(folder: str | Path, genes: GeneIndex) -> tuple[Accessions, ReadReport]:
     """Return the genes of every accession.
 
     The first of these files that is there is read: UniProt's mapping; the annotated genome of SGD, whose
@@ -91,7 +91,7 @@ def read_accessions(folder: str | Path, genes: GeneIndex) -> tuple[Accessions, R
     return _from_headers(PROTEOME.require(folder), genes)
 
 
-def _from_headers(path: Path, genes: GeneIndex) -> tuple[Accessions, Reading]:
+def _from_headers(path: Path, genes: GeneIndex) -> tuple[Accessions, ReadReport]:
     records = read_fasta(path)
     found = [parse_header(record, path) for record in records]
     own = [(base_accession(accession), name) for accession, taxon, name in found if taxon == TAXON and name]
@@ -106,7 +106,7 @@ def _from_headers(path: Path, genes: GeneIndex) -> tuple[Accessions, Reading]:
         AGAIN: int(matched.found.sum()) - len(out),
     }
     dropped = {reason: count for reason, count in counts.items() if count} | matched.dropped()
-    return out, Reading(
+    return out, ReadReport(
         path.name, "UniProt accessions", len(records), len(out), dropped, int(matched.renamed.sum())
     )
 
@@ -129,7 +129,7 @@ def parse_header(record: FastaRecord, path: Path) -> tuple[str, str, str]:
     return accession, taxon, name or ""
 
 
-def _from_genome(path: Path, genes: GeneIndex) -> tuple[Accessions, Reading]:
+def _from_genome(path: Path, genes: GeneIndex) -> tuple[Accessions, ReadReport]:
     spans = coding_spans(path)
     matched = match_genes(spans.names, genes)
     out: dict[str, tuple[int, ...]] = {}
@@ -140,12 +140,12 @@ def _from_genome(path: Path, genes: GeneIndex) -> tuple[Accessions, Reading]:
             kept += 1
         nameless += position >= 0 and not accession
     dropped = matched.dropped() | ({"no accession": nameless} if nameless else {})
-    return out, Reading(
+    return out, ReadReport(
         path.name, "UniProt accessions", len(spans.names), kept, dropped, int(matched.renamed.sum())
     )
 
 
-def _from_mapping(path: Path, genes: GeneIndex) -> tuple[Accessions, Reading]:
+def _from_mapping(path: Path, genes: GeneIndex) -> tuple[Accessions, ReadReport]:
     """Read ORF names; gene names decide for accessions without one that is known."""
     rows = read_rows(path, fields=3)
     kind = np.array(rows.text(1))
@@ -169,7 +169,6 @@ def _from_mapping(path: Path, genes: GeneIndex) -> tuple[Accessions, Reading]:
             AGAIN: used & matched.found & ~kept,
         }
     )
-    return out, Reading(
-        path.name, "UniProt accessions", len(rows), int(kept.sum()), dropped,
-        int(matched.renamed[kept].sum()),
-    )  # fmt: skip
+    return out, ReadReport(
+        path.name, "UniProt accessions", len(rows), int(kept.sum()), dropped, int(matched.renamed[kept].sum())
+    )

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import Publication
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex, Relation
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Publication
 from wildtype.sources.columns import Columns, TextColumn, read_columns
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import GeneNames
@@ -81,7 +81,7 @@ def find_biogrid(folder: str | Path) -> tuple[Path, str] | None:
     return find_release(folder, STEM, SUFFIX) or find_release(folder, STEM_ALL, SUFFIX)
 
 
-def read_biogrid(folder: str | Path, genes: GeneIndex) -> list[tuple[Relation, Reading]]:
+def read_biogrid(folder: str | Path, genes: GeneIndex) -> list[tuple[Relation, ReadReport]]:
     """Return the undirected, unweighted relations ``biogrid_physical`` and ``biogrid_genetic``.
 
     Names are systematic ones, official symbols where there is none. Rows with a partner of another organism

@@ -10,9 +10,9 @@ from collections import Counter
 from itertools import combinations
 from pathlib import Path
 
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import Publication
 from wildtype.organism import GeneIndex, Relation
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import Rows, read_rows, read_text
 from wildtype.sources.yeast.genes.uniprot import Accessions, base_accession
@@ -58,7 +58,7 @@ NO_GENE = {
 """What other identifiers than accessions stand for, by their beginning."""
 
 
-def read_complexes(folder: str | Path, genes: GeneIndex, uniprot: Accessions) -> tuple[Relation, Reading]:
+def read_complexes(folder: str | Path, genes: GeneIndex, uniprot: Accessions) -> tuple[Relation, ReadReport]:
     """Return the undirected, weighted relation ``same_complex``.
 
     Two genes are joined if they take different places of one complex, members of nested complexes included;
@@ -107,12 +107,18 @@ def read_complexes(folder: str | Path, genes: GeneIndex, uniprot: Accessions) ->
     counts = {reason: count for reason, count in sorted(dropped.items()) if count}
     lost = ", ".join(f"{count:,} {reason}" for reason, count in sorted(members.items())) or "none"
     relation = Relation.from_edges(
-        "same_complex", first, second, len(genes), weights, directed=False, source="Complex Portal",
+        "same_complex",
+        first,
+        second,
+        len(genes),
+        weights,
+        directed=False,
+        source="Complex Portal",
         note=f"weight 1 / (places - 1) of the smallest common complex; members without a gene: {lost}",
         dropped=counts,
-    )  # fmt: skip
+    )
     kept = len(rows) - sum(counts.values())
-    return relation, Reading(path.name, relation.name, len(rows), kept, counts)
+    return relation, ReadReport(path.name, relation.name, len(rows), kept, counts)
 
 
 class _Complexes:

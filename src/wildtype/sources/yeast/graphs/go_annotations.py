@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import Publication
 from wildtype.errors import ConfigError, SourceError
 from wildtype.organism import FeatureBlock, GeneIndex, annotation_features
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import AMBIGUOUS, REMEDY, UNKNOWN, GeneNames, count_reasons, match_genes, read_rows
 from wildtype.sources.yeast.graphs.obo import FILE as ONTOLOGY
@@ -91,12 +91,8 @@ def present(folder: str | Path) -> bool:
 
 
 def read_annotations(
-    folder: str | Path,
-    genes: GeneIndex,
-    *,
-    namespace: str = PROCESS,
-    without: Collection[str] = WITHOUT,
-) -> tuple[Annotations, Reading]:
+    folder: str | Path, genes: GeneIndex, *, namespace: str = PROCESS, without: Collection[str] = WITHOUT
+) -> tuple[Annotations, ReadReport]:
     """Return the propagated annotations of one namespace.
 
     A gene is found by its ORF name, the first of the synonyms, else by its symbol. Alternative and replaced
@@ -153,7 +149,7 @@ def read_annotations(
     if not kept.any():
         raise SourceError(f"{path} has no usable annotation in {namespace}, expected thousands: {REMEDY}")
     renamed = int((kept & ((how != "") | matched.renamed)).sum())
-    reading = Reading(path.name, namespace, len(rows), int(kept.sum()), count_reasons(reasons), renamed)
+    reading = ReadReport(path.name, namespace, len(rows), int(kept.sum()), count_reasons(reasons), renamed)
     return _propagated(path, ontology, matched.position[kept], term[kept], tuple(sorted(without))), reading
 
 
@@ -167,11 +163,7 @@ def _genes(symbols: list[str], synonyms: list[str], genes: GeneIndex) -> GeneNam
 
 
 def _propagated(
-    path: Path,
-    ontology: Ontology,
-    gene: NDArray[np.int64],
-    term: NDArray[np.int64],
-    without: tuple[str, ...],
+    path: Path, ontology: Ontology, gene: NDArray[np.int64], term: NDArray[np.int64], without: tuple[str, ...]
 ) -> Annotations:
     found, row = np.unique(gene, return_inverse=True)
     direct = sparse.csr_array(

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.reading import ReadReport
 from wildtype.organism import GeneIndex, Relation
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.text import GeneNames, add_counts, count_reasons
 from wildtype.sources.yeast.names import match_pairs
 
@@ -47,7 +47,7 @@ class Interactions:
     kind: NDArray[np.str_]
     dropped: Mapping[str, NDArray[np.bool_]]
 
-    def relation(self, name: str, kind: str, genes: GeneIndex) -> tuple[Relation, Reading]:
+    def relation(self, name: str, kind: str, genes: GeneIndex) -> tuple[Relation, ReadReport]:
         """Return the undirected, unweighted relation ``name`` of one kind: a pair is one edge however often
         it was reported.
         """
@@ -60,13 +60,18 @@ class Interactions:
         first, second = (GeneNames(e.position[left], e.renamed[left]) for e in (self.first, self.second))
         kept, dropped, renamed = match_pairs(first, second)
         relation = Relation.from_edges(
-            name, first.position[kept], second.position[kept], len(genes), directed=False,
-            source=self.source, version=self.version,
+            name,
+            first.position[kept],
+            second.position[kept],
+            len(genes),
+            directed=False,
+            source=self.source,
+            version=self.version,
             note=LEAKS if kind == GENETIC else "a pair that several publications report is one edge",
             dropped=add_counts(count_reasons(masks), dropped),
-        )  # fmt: skip
-        return relation, Reading(self.file, name, len(left), relation.edges, relation.dropped, renamed)
+        )
+        return relation, ReadReport(self.file, name, len(left), relation.edges, relation.dropped, renamed)
 
-    def both(self, prefix: str, genes: GeneIndex) -> list[tuple[Relation, Reading]]:
+    def both(self, prefix: str, genes: GeneIndex) -> list[tuple[Relation, ReadReport]]:
         """Return ``<prefix>_physical`` and ``<prefix>_genetic``."""
         return [self.relation(f"{prefix}_{kind}", kind, genes) for kind in (PHYSICAL, GENETIC)]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import Publication
 from wildtype.organism import GeneIndex, Relation
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import match_genes, read_rows
 from wildtype.sources.yeast.names import match_pairs
@@ -35,7 +35,7 @@ PUBLISHER = Publisher(
 )
 
 
-def read_physical(folder: str | Path, genes: GeneIndex) -> tuple[Relation, Reading]:
+def read_physical(folder: str | Path, genes: GeneIndex) -> tuple[Relation, ReadReport]:
     """Return the undirected, unweighted relation ``physical``; one row of the file per pair and publication.
 
     Raises
@@ -47,11 +47,16 @@ def read_physical(folder: str | Path, genes: GeneIndex) -> tuple[Relation, Readi
     first, second = match_genes(rows.text(0), genes), match_genes(rows.text(1), genes)
     kept, dropped, renamed = match_pairs(first, second)
     relation = Relation.from_edges(
-        "physical", first.position[kept], second.position[kept], len(genes), directed=False,
-        source="iRefIndex", version="with PubMed ids",
+        "physical",
+        first.position[kept],
+        second.position[kept],
+        len(genes),
+        directed=False,
+        source="iRefIndex",
+        version="with PubMed ids",
         note="a pair that several publications report is one edge; complexes are listed as pairs",
         dropped=dropped,
-    )  # fmt: skip
-    return relation, Reading(
+    )
+    return relation, ReadReport(
         rows.path.name, relation.name, len(rows), relation.edges, relation.dropped, renamed
     )

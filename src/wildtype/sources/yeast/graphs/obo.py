@@ -17,16 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from wildtype.datasets.records import Publication
 from wildtype.errors import SourceError
-from wildtype.phenotypes.records import Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import REMEDY, read_text
 
 FILE = RemoteFile(
     "go-basic.obo",
-    ("https://current.geneontology.org/ontology/go-basic.obo", "https://purl.obolibrary.org/obo/go/go-basic.obo"),
+    (
+        "https://current.geneontology.org/ontology/go-basic.obo",
+        "https://purl.obolibrary.org/obo/go/go-basic.obo",
+    ),
     aliases=("go.obo",),
-)  # fmt: skip
+)
 PUBLISHER = Publisher(
     name="gene-ontology",
     title="Gene Ontology: terms and their relations",

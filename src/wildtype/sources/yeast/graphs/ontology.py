@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import Publication
 from wildtype.errors import SourceError
 from wildtype.organism import FeatureBlock, GeneIndex
 from wildtype.organism.annotation_features import annotation_block
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import REMEDY, match_genes, read_text
 from wildtype.sources.yeast.names import one_row_per_gene
@@ -71,7 +71,7 @@ class GoTable:
     file: str
 
 
-def read_go_process(folder: str | Path, genes: GeneIndex, count: int = 64) -> tuple[FeatureBlock, Reading]:
+def read_go_process(folder: str | Path, genes: GeneIndex, count: int = 64) -> tuple[FeatureBlock, ReadReport]:
     """Return the block ``go_process`` [n, 64]: components of annotations weighted by information.
 
     Terms are weighted as in ``annotation_block``. Genes that the table lacks are NaN; errors as in
@@ -79,14 +79,17 @@ def read_go_process(folder: str | Path, genes: GeneIndex, count: int = 64) -> tu
     """
     found = read_go_table(folder, genes)
     block = annotation_block(
-        found.table, found.genes, len(genes), "go_process",
+        found.table,
+        found.genes,
+        len(genes),
+        "go_process",
         source="Gene Ontology biological process, 2014-08-19",
         note="evidence codes are lost: annotations inferred from genetic interactions known before August "
         "2014 may leak",
         count=count,
         what=found.file,
-    )  # fmt: skip
-    return block, Reading(
+    )
+    return block, ReadReport(
         found.file, block.name, found.names, int(found.genes.size), found.dropped, found.renamed
     )
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import Publication
 from wildtype.errors import DatasetError
 from wildtype.organism import GeneIndex, Relation
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import match_genes, read_rows
 from wildtype.sources.yeast.names import match_pairs
@@ -69,9 +69,14 @@ def _list(
         gated="" if url else f"take {path} of the repository {repository}",
     )
     publisher = Publisher(
-        relation.replace("_", "-"), title, publication, licence, (remote,), {"rows": rows},
+        relation.replace("_", "-"),
+        title,
+        publication,
+        licence,
+        (remote,),
+        {"rows": rows},
         (f"prepared by others: {place}", *((f"weight: {weight}",) if weight else ())),
-    )  # fmt: skip
+    )
     return PairList(relation, file, separator, bool(weight), publisher, f"weight: {weight}" if weight else "")
 
 
@@ -157,7 +162,7 @@ LISTS = (
 PUBLISHERS = tuple(item.publisher for item in LISTS)
 
 
-def read_pair_list(folder: str | Path, genes: GeneIndex, relation: str) -> tuple[Relation, Reading]:
+def read_pair_list(folder: str | Path, genes: GeneIndex, relation: str) -> tuple[Relation, ReadReport]:
     """Return one undirected relation of ``LISTS``; a pair in both orders is one edge, with its larger weight.
 
     Raises
@@ -180,8 +185,14 @@ def read_pair_list(folder: str | Path, genes: GeneIndex, relation: str) -> tuple
     first, second = match_genes(rows.text(0), genes), match_genes(rows.text(1), genes)
     kept, dropped, renamed = match_pairs(first, second)
     out = Relation.from_edges(
-        relation, first.position[kept], second.position[kept], len(genes),
-        None if weights is None else weights[kept], directed=False,
-        source=item.publisher.title, note=item.note, dropped=dropped,
-    )  # fmt: skip
-    return out, Reading(path.name, relation, len(rows), out.edges, out.dropped, renamed)
+        relation,
+        first.position[kept],
+        second.position[kept],
+        len(genes),
+        None if weights is None else weights[kept],
+        directed=False,
+        source=item.publisher.title,
+        note=item.note,
+        dropped=dropped,
+    )
+    return out, ReadReport(path.name, relation, len(rows), out.edges, out.dropped, renamed)

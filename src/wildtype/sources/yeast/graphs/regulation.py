@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import Publication
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex, Relation
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import REMEDY, GeneNames, Rows, match_genes, read_rows, read_text
 from wildtype.sources.yeast.graphs.releases import find_release
@@ -71,7 +71,7 @@ def has_documented(folder: str | Path) -> bool:
     return (Path(folder) / DOCUMENTED).is_file() or raw is not None
 
 
-def read_regulatory(folder: str | Path, genes: GeneIndex) -> tuple[Relation, Reading]:
+def read_regulatory(folder: str | Path, genes: GeneIndex) -> tuple[Relation, ReadReport]:
     """Return ``regulatory``: edges with DNA-binding and expression evidence, from a 0/1 table.
 
     Rows of the reading are the entries that are 1.
@@ -88,12 +88,17 @@ def read_regulatory(folder: str | Path, genes: GeneIndex) -> tuple[Relation, Rea
     rows = read_rows(PUBLISHER.files[0].require(folder), header=("SystematicName", ...))
     target, regulator = _ones(rows)
     return _relation(
-        "regulatory", (list(rows.header[1:]), regulator), (rows.text(0), target), genes,
-        version="2019-07-13", note=note, file=BOTH,
-    )  # fmt: skip
+        "regulatory",
+        (list(rows.header[1:]), regulator),
+        (rows.text(0), target),
+        genes,
+        version="2019-07-13",
+        note=note,
+        file=BOTH,
+    )
 
 
-def read_documented(folder: str | Path, genes: GeneIndex) -> tuple[Relation, Reading]:
+def read_documented(folder: str | Path, genes: GeneIndex) -> tuple[Relation, ReadReport]:
     """Return ``regulatory_documented``: every regulation, from lines ``target ORF,regulator protein``.
 
     Without that export, the portal's two-column table (``regulator;target``) or matrix is read.
@@ -108,21 +113,31 @@ def read_documented(folder: str | Path, genes: GeneIndex) -> tuple[Relation, Rea
         if raw := find_release(folder, RAW_PAIRS, ".tsv"):
             rows = read_rows(raw[0], separator=";", fields=2)
             return _relation(
-                name, (rows.text(0), None), (rows.text(1), None), genes,
-                version=raw[1], note=STAND_IN, file=raw[0].name,
-            )  # fmt: skip
+                name,
+                (rows.text(0), None),
+                (rows.text(1), None),
+                genes,
+                version=raw[1],
+                note=STAND_IN,
+                file=raw[0].name,
+            )
         if raw := find_release(folder, RAW_MATRIX, ".csv"):
             return read_regulation_matrix(raw[0], genes, name, version=raw[1], note=STAND_IN)
     rows = read_rows(PUBLISHER.files[1].require(folder), separator=",", fields=2)
     return _relation(
-        name, (rows.text(1), None), (rows.text(0), None), genes,
-        version="2020 export", note=STAND_IN, file=DOCUMENTED,
-    )  # fmt: skip
+        name,
+        (rows.text(1), None),
+        (rows.text(0), None),
+        genes,
+        version="2020 export",
+        note=STAND_IN,
+        file=DOCUMENTED,
+    )
 
 
 def read_regulation_matrix(
     path: str | Path, genes: GeneIndex, name: str, *, version: str = "", note: str = ""
-) -> tuple[Relation, Reading]:
+) -> tuple[Relation, ReadReport]:
     """Return the directed relation of any matrix of the portal: rows regulators, columns targets.
 
     Rows of the reading are the entries that are 1.
@@ -144,9 +159,14 @@ def read_regulation_matrix(
         )
     regulator, target = _ones(rows)
     return _relation(
-        name, (regulators, regulator), (list(rows.header[1:]), target), genes,
-        version=version, note=note, file=path.name,
-    )  # fmt: skip
+        name,
+        (regulators, regulator),
+        (list(rows.header[1:]), target),
+        genes,
+        version=version,
+        note=note,
+        file=path.name,
+    )
 
 
 def gene_of_protein(names: Iterable[str]) -> list[str]:
@@ -177,7 +197,7 @@ Ends = tuple[list[str], NDArray[np.int64] | None]
 
 def _relation(
     name: str, regulators: Ends, targets: Ends, genes: GeneIndex, *, version: str, note: str, file: str
-) -> tuple[Relation, Reading]:
+) -> tuple[Relation, ReadReport]:
     proteins = gene_of_protein(regulators[0])
     by_regulator = match_genes(proteins, genes)
     lost = {given for given, at in zip(regulators[0], by_regulator.position, strict=True) if at < 0}
@@ -187,10 +207,17 @@ def _relation(
     regulator, target = _take(by_regulator, regulators[1]), _take(match_genes(targets[0], genes), targets[1])
     kept, dropped, renamed = match_pairs(regulator, target)
     relation = Relation.from_edges(
-        name, regulator.position[kept], target.position[kept], len(genes), directed=True,
-        source="YEASTRACT", version=version, note=note, dropped=dropped,
-    )  # fmt: skip
-    return relation, Reading(file, name, len(kept), relation.edges, relation.dropped, renamed)
+        name,
+        regulator.position[kept],
+        target.position[kept],
+        len(genes),
+        directed=True,
+        source="YEASTRACT",
+        version=version,
+        note=note,
+        dropped=dropped,
+    )
+    return relation, ReadReport(file, name, len(kept), relation.edges, relation.dropped, renamed)
 
 
 def _take(names: GeneNames, at: NDArray[np.int64] | None) -> GeneNames:

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import Publication
 from wildtype.organism import GeneIndex, Relation
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import GeneNames, Rows, match_genes, read_rows
 from wildtype.sources.yeast.names import match_pairs
@@ -64,7 +64,7 @@ _WHOLE = re.compile(r"-?[0-9]{1,6}")
 RESPONSE_HEADER = ("tf", "target", "value", "pvalue", "study")
 
 
-def read_gold_standard(folder: str | Path, genes: GeneIndex) -> tuple[Relation, Reading]:
+def read_gold_standard(folder: str | Path, genes: GeneIndex) -> tuple[Relation, ReadReport]:
     """Return ``regulatory_gold_standard``: directed, without sign. Rows of the reading are non-zero entries.
 
     Raises
@@ -76,12 +76,17 @@ def read_gold_standard(folder: str | Path, genes: GeneIndex) -> tuple[Relation, 
     _refuse(rows, ~np.isin(values, (-1, 0, 1)), "entries that are -1, 0 or 1")
     repressed = int((values < 0).sum())
     return _relation(
-        "regulatory_gold_standard", rows, regulators, values, genes, weighted=False,
+        "regulatory_gold_standard",
+        rows,
+        regulators,
+        values,
+        genes,
+        weighted=False,
         note=f"{repressed:,} of the edges repress; the sign is not kept",
-    )  # fmt: skip
+    )
 
 
-def read_motifs(folder: str | Path, genes: GeneIndex) -> tuple[Relation, Reading]:
+def read_motifs(folder: str | Path, genes: GeneIndex) -> tuple[Relation, ReadReport]:
     """Return ``regulatory_motifs``: directed; the weight is the number of motifs of the regulator in the
     promoter of the target, without the sign that the file gives repressors. Rows of the reading are non-zero
     entries.
@@ -94,13 +99,18 @@ def read_motifs(folder: str | Path, genes: GeneIndex) -> tuple[Relation, Reading
     rows, regulators, values = _matrix(MOTIFS.require(folder))
     negative = int((values < 0).sum())
     return _relation(
-        "regulatory_motifs", rows, regulators, values, genes, weighted=True,
+        "regulatory_motifs",
+        rows,
+        regulators,
+        values,
+        genes,
+        weighted=True,
         note=f"weight: motifs in the promoter, most of which are not bound; {negative:,} counts are negative "
         "in the file (repressors); the sign is not kept",
-    )  # fmt: skip
+    )
 
 
-def read_responses(folder: str | Path, genes: GeneIndex) -> tuple[Relation, Reading]:
+def read_responses(folder: str | Path, genes: GeneIndex) -> tuple[Relation, ReadReport]:
     """Return ``regulatory_responses``: directed, from a deleted factor to a target that it binds; the weight
     is the absolute z-score of the target's expression, the largest over the studies.
 
@@ -117,12 +127,17 @@ def read_responses(folder: str | Path, genes: GeneIndex) -> tuple[Relation, Read
     if not some.all():
         dropped["score 0"] = int((~some).sum())
     relation = Relation.from_edges(
-        "regulatory_responses", regulator.position[kept], target.position[kept], len(genes),
-        score[some][kept], directed=True, source="saezlab/yeast_phospho",
+        "regulatory_responses",
+        regulator.position[kept],
+        target.position[kept],
+        len(genes),
+        score[some][kept],
+        directed=True,
+        source="saezlab/yeast_phospho",
         note="weight: absolute z-score of expression in the deletion; a measurement of deletions",
         dropped=dropped,
-    )  # fmt: skip
-    return relation, Reading(
+    )
+    return relation, ReadReport(
         rows.path.name, relation.name, len(rows), relation.edges, relation.dropped, renamed
     )
 
@@ -160,17 +175,23 @@ def _relation(
     *,
     weighted: bool,
     note: str,
-) -> tuple[Relation, Reading]:
+) -> tuple[Relation, ReadReport]:
     at, column = np.nonzero(values)
     regulator = _take(match_genes(regulators, genes), column)
     target = _take(match_genes(rows.text(0)[1:], genes), at)
     kept, dropped, renamed = match_pairs(regulator, target)
     relation = Relation.from_edges(
-        name, regulator.position[kept], target.position[kept], len(genes),
-        np.abs(values[at, column][kept]) if weighted else None, directed=True, source="inferelator",
-        note=note, dropped=dropped,
-    )  # fmt: skip
-    return relation, Reading(rows.path.name, name, len(kept), relation.edges, relation.dropped, renamed)
+        name,
+        regulator.position[kept],
+        target.position[kept],
+        len(genes),
+        np.abs(values[at, column][kept]) if weighted else None,
+        directed=True,
+        source="inferelator",
+        note=note,
+        dropped=dropped,
+    )
+    return relation, ReadReport(rows.path.name, name, len(kept), relation.edges, relation.dropped, renamed)
 
 
 def _take(names: GeneNames, at: NDArray[np.int64]) -> GeneNames:

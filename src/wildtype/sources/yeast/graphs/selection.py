@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from wildtype.datasets.reading import ReadReport
 from wildtype.errors import ConfigError, SourceError
 from wildtype.organism import GeneGraphs, GeneIndex, Relation
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.text import Collector
 from wildtype.sources.yeast.genes.uniprot import Accessions, has_accessions, read_accessions
 from wildtype.sources.yeast.graphs import (
@@ -27,7 +27,7 @@ from wildtype.sources.yeast.graphs import (
 )
 from wildtype.sources.yeast.graphs.string import VERSIONS, read_string, versions_in
 
-Read = tuple[Relation, Reading]
+Read = tuple[Relation, ReadReport]
 Reader = Callable[[str | Path, GeneIndex, Accessions], list[Read]]
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import Publication
 from wildtype.organism import GeneIndex, Relation
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Publication
 from wildtype.sources.columns import read_columns
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.yeast.graphs.interactions import GENETIC, LEAKS, PHYSICAL, Interactions
@@ -28,16 +28,13 @@ PUBLISHER = Publisher(
     ),
     licence="CC BY 4.0, not confirmed",
     files=(FILE,),
-    notes=(
-        "12 columns without header; changes weekly, so that no checksum can be given",
-        LEAKS,
-    ),
+    notes=("12 columns without header; changes weekly, so that no checksum can be given", LEAKS),
 )
 BAIT, HIT, TYPE = 0, 2, 5
 FIELDS = 12
 
 
-def read_sgd_interactions(folder: str | Path, genes: GeneIndex) -> list[tuple[Relation, Reading]]:
+def read_sgd_interactions(folder: str | Path, genes: GeneIndex) -> list[tuple[Relation, ReadReport]]:
     """Return the undirected, unweighted relations ``sgd_physical`` and ``sgd_genetic``.
 
     Raises
@@ -52,9 +49,14 @@ def read_sgd_interactions(folder: str | Path, genes: GeneIndex) -> list[tuple[Re
     kind = column.map(_kind, "U8")
     table.refuse(TYPE, kind == "", "a genetic or physical interaction")
     return Interactions(
-        table.path.name, "SGD", "curated", table.text(BAIT).match(genes), table.text(HIT).match(genes),
-        kind, {},
-    ).both("sgd", genes)  # fmt: skip
+        table.path.name,
+        "SGD",
+        "curated",
+        table.text(BAIT).match(genes),
+        table.text(HIT).match(genes),
+        kind,
+        {},
+    ).both("sgd", genes)
 
 
 def _kind(text: str) -> str:

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import Publication
 from wildtype.errors import ConfigError
 from wildtype.organism import GeneIndex, Relation
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Publication
 from wildtype.sources.columns import TextColumn, read_columns
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import GeneNames, add_counts, match_genes, read_rows, require
@@ -70,10 +70,17 @@ PUBLISHER = Publisher(
     licence="CC BY 4.0 (v11.0 and later); v9.1 an academic Creative Commons licence, not confirmed",
     files=(*DETAILED.values(), *ALIASES.values()),
     published={
-        "9.1 neighborhood pairs": 45_610, "9.1 fusion pairs": 1_361, "9.1 cooccurence pairs": 2_664,
-        "9.1 coexpression pairs": 314_013, "9.1 experimental pairs": 219_995, "9.1 database pairs": 33_486,
-        "12.0 neighborhood pairs": 147_874, "12.0 fusion pairs": 11_810, "12.0 cooccurence pairs": 11_115,
-        "12.0 coexpression pairs": 1_002_538, "12.0 experimental pairs": 825_101,
+        "9.1 neighborhood pairs": 45_610,
+        "9.1 fusion pairs": 1_361,
+        "9.1 cooccurence pairs": 2_664,
+        "9.1 coexpression pairs": 314_013,
+        "9.1 experimental pairs": 219_995,
+        "9.1 database pairs": 33_486,
+        "12.0 neighborhood pairs": 147_874,
+        "12.0 fusion pairs": 11_810,
+        "12.0 cooccurence pairs": 11_115,
+        "12.0 coexpression pairs": 1_002_538,
+        "12.0 experimental pairs": 825_101,
         "12.0 database pairs": 73_818,
     },
     notes=(
@@ -82,7 +89,7 @@ PUBLISHER = Publisher(
         "the experimental, database and textmining channels may contain genetic interactions",
         "edge counts of v11.0 and v11.5 and checksums of all files are not confirmed",
     ),
-)  # fmt: skip
+)
 DERIVED = Publisher(
     name="string-derived",
     title="STRING v11.5 cut at combined score 900, and four channels of v9.1, as other studies prepared them",
@@ -104,7 +111,7 @@ PUBLISHERS = (PUBLISHER, DERIVED)
 
 def read_string(
     folder: str | Path, genes: GeneIndex, version: str = "11.5", *, textmining: bool = False
-) -> list[tuple[Relation, Reading]]:
+) -> list[tuple[Relation, ReadReport]]:
     """Return the undirected, weighted relations ``string_<channel>`` of one version (Szklarczyk et al. 2021).
 
     Weights are scores / 1000, in (0, 1). Of a pair that stands in both orders the larger score counts.
@@ -166,7 +173,7 @@ def _relation(
     weights: NDArray[np.floating],
     genes: GeneIndex,
     labels: Mapping[str, str],
-) -> tuple[Relation, Reading]:
+) -> tuple[Relation, ReadReport]:
     """Build one channel; rows without evidence in it are counted before names are looked at."""
     weights = weights.astype(np.float32)
     some = weights > 0
@@ -174,18 +181,25 @@ def _relation(
     kept, dropped, renamed = match_pairs(first, second)
     none = {NO_EVIDENCE: int((~some).sum())} if not some.all() else {}
     relation = Relation.from_edges(
-        f"string_{channel}", first.position[kept], second.position[kept], len(genes), weights[some][kept],
-        directed=False, source="STRING", version=labels["version"], note=_note(channel, labels["cut"]),
+        f"string_{channel}",
+        first.position[kept],
+        second.position[kept],
+        len(genes),
+        weights[some][kept],
+        directed=False,
+        source="STRING",
+        version=labels["version"],
+        note=_note(channel, labels["cut"]),
         dropped=add_counts(none, dropped),
-    )  # fmt: skip
-    return relation, Reading(
+    )
+    return relation, ReadReport(
         labels["file"], relation.name, len(weights), relation.edges, relation.dropped, renamed
     )
 
 
 def _read_detailed(
     path: Path, folder: str | Path, genes: GeneIndex, version: str, textmining: bool
-) -> list[tuple[Relation, Reading]]:
+) -> list[tuple[Relation, ReadReport]]:
     channels = (*CHANNELS, TEXTMINING) if textmining else CHANNELS
     kinds = [float if name in channels else None for name in DETAILED_HEADER[2:]]
     table = read_columns(path, types=(str, str, *kinds), separator=" ", header=DETAILED_HEADER)
@@ -222,7 +236,7 @@ def _proteins(column: TextColumn, genes: GeneIndex, aliases: Path | None) -> Gen
     return GeneNames(matched.position[column.code], matched.renamed[column.code])
 
 
-def _read_115(folder: str | Path, genes: GeneIndex) -> list[tuple[Relation, Reading]]:
+def _read_115(folder: str | Path, genes: GeneIndex) -> list[tuple[Relation, ReadReport]]:
     rows = read_rows(require(folder, PAIRS), header=("protein1", "protein2", *CHANNELS))
     ends = match_genes(rows.text(0), genes), match_genes(rows.text(1), genes)
     labels = {
@@ -240,7 +254,7 @@ def _read_115(folder: str | Path, genes: GeneIndex) -> list[tuple[Relation, Read
     return out
 
 
-def _read_91(folder: str | Path, genes: GeneIndex) -> list[tuple[Relation, Reading]]:
+def _read_91(folder: str | Path, genes: GeneIndex) -> list[tuple[Relation, ReadReport]]:
     listed = read_rows(require(folder, NODES_91), fields=1)
     names = listed.text(0)
     again = np.ones(len(names), bool)

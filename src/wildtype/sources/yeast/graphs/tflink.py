@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import Publication
 from wildtype.organism import GeneIndex, Relation
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Publication
 from wildtype.sources.columns import TextColumn, read_columns
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import GeneNames, add_counts, match_genes
@@ -53,7 +53,7 @@ PUBLISHER = Publisher(
 
 def read_tflink(
     folder: str | Path, genes: GeneIndex, uniprot: Accessions | None = None
-) -> tuple[Relation, Reading]:
+) -> tuple[Relation, ReadReport]:
     """Return the directed, unweighted relation ``tflink``.
 
     Parameters
@@ -86,11 +86,17 @@ def read_tflink(
     foreign = {FOREIGN: int((~own).sum())} if not own.all() else {}
     how = "UniProt accession, else name" if uniprot else "name"
     relation = Relation.from_edges(
-        "tflink", regulator.position[kept], target.position[kept], len(genes), directed=True,
-        source="TFLink", version="1.0", note=f"binding or expression evidence; genes found by {how}",
+        "tflink",
+        regulator.position[kept],
+        target.position[kept],
+        len(genes),
+        directed=True,
+        source="TFLink",
+        version="1.0",
+        note=f"binding or expression evidence; genes found by {how}",
         dropped=add_counts(foreign, dropped),
-    )  # fmt: skip
-    return relation, Reading(path.name, relation.name, len(own), relation.edges, relation.dropped, renamed)
+    )
+    return relation, ReadReport(path.name, relation.name, len(own), relation.edges, relation.dropped, renamed)
 
 
 def _genes(accession: TextColumn, name: TextColumn, genes: GeneIndex, uniprot: Accessions) -> GeneNames:

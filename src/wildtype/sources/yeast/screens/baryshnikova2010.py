@@ -10,14 +10,14 @@ from pathlib import Path
 
 import numpy as np
 
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.records import PerturbationKind, Publication
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.records import PerturbationKind, Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.sheets import read_sheet
 from wildtype.sources.text import Collector, Rows, ignore, read_rows
 from wildtype.sources.yeast.screens.costanzo2010 import EXPECTED, parse_strain
-from wildtype.sources.yeast.screens.parts import Sieve, study_of, together
+from wildtype.sources.yeast.screens.parts import RowFilter, study_of, together
 from wildtype.sources.yeast.screens.sga_strains import Strains
 from wildtype.sources.yeast.screens.single_fitness import sga_environment
 from wildtype.sources.yeast.screens.trigenic_table import FITNESS, NO_FITNESS
@@ -97,16 +97,23 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
         [strain for strain, _, _ in found], [[(kind, allele)] for _, kind, allele in found], genes, 1
     )
     side = (strains, np.arange(len(rows)))
-    sieve = Sieve(np.ones(len(rows), bool))
+    sieve = RowFilter(np.ones(len(rows), bool))
     sieve.drop_genes([side])
     sieve.drop(NO_FITNESS, np.isnan(value))
     collect(sieve.reading(path.name, FITNESS.name, [side]))
     at = np.flatnonzero(sieve.left)
     kind = strains.kind[at]
     measurements = Measurements.build(
-        study_of(PUBLISHER, [path]), genes=genes.names, gene=strains.gene[at], kind=kind,
-        allele=strains.allele[at], environments=(sga_environment(STANDARD), sga_environment(PERMISSIVE)),
-        environment=kind[:, 0] == PerturbationKind.TEMPERATURE_SENSITIVE, phenotypes=(FITNESS,),
-        value=value[at], se=se[at], replicate=[f"strain {names[i]}" for i in at.tolist()],
-    )  # fmt: skip
+        study_of(PUBLISHER, [path]),
+        genes=genes.names,
+        gene=strains.gene[at],
+        kind=kind,
+        allele=strains.allele[at],
+        environments=(sga_environment(STANDARD), sga_environment(PERMISSIVE)),
+        environment=kind[:, 0] == PerturbationKind.TEMPERATURE_SENSITIVE,
+        phenotypes=(FITNESS,),
+        value=value[at],
+        se=se[at],
+        replicate=[f"strain {names[i]}" for i in at.tolist()],
+    )
     return together([measurements], genes, [path])

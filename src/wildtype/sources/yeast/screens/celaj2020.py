@@ -11,21 +11,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import Compound, Environment, PhenotypeDefinition, Publication
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Compound, Environment, PhenotypeDefinition, Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
-from wildtype.sources.text import (
-    REMEDY,
-    Collector,
-    GeneNames,
-    count_reasons,
-    ignore,
-    match_genes,
-    read_rows,
-)
+from wildtype.sources.text import REMEDY, Collector, GeneNames, count_reasons, ignore, match_genes, read_rows
 from wildtype.sources.yeast.screens.parts import study_of
 from wildtype.sources.yeast.traits.headings import Strain
 from wildtype.sources.yeast.traits.matrix import Column, Flags, Mutants, measure, readable, sift
@@ -56,13 +48,19 @@ PUBLISHER = Publisher(
     ),
 )
 RESISTANCE_TO_DRUG = PhenotypeDefinition(
-    name="drug resistance", unit="growth relative to the solvent control = 1", direction="higher is fitter",
-    min_order=0, description="growth of a strain in a drug relative to its growth without; 1 is unaffected",
-)  # fmt: skip
+    name="drug resistance",
+    unit="growth relative to the solvent control = 1",
+    direction="higher is fitter",
+    min_order=0,
+    description="growth of a strain in a drug relative to its growth without; 1 is unaffected",
+)
 GROWTH = PhenotypeDefinition(
-    name="growth", unit="relative to the pool = 1", direction="higher is fitter", min_order=0,
+    name="growth",
+    unit="relative to the pool = 1",
+    direction="higher is fitter",
+    min_order=0,
     description="growth of a strain in the pool of its mating type",
-)  # fmt: skip
+)
 CONTROL = "CTRL"
 NO_GENOTYPE = "no genotype"
 NO_STRAIN = "strain without a genotype"
@@ -122,9 +120,8 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
         deleted = strains.deleted[row] & (row >= 0)[:, None]
         lost: Flags = np.asarray((deleted & ~strains.genes.found).any(1))
         value, reading = sift(
-            path, f"measurements of {phenotype.name}", value,
-            rows={NO_STRAIN: row < 0, UNKNOWN_GENE: lost},
-        )  # fmt: skip
+            path, f"measurements of {phenotype.name}", value, rows={NO_STRAIN: row < 0, UNKNOWN_GENE: lost}
+        )
         collect(reading)
         deleted &= strains.genes.found
         gene = np.broadcast_to(strains.genes.position, deleted.shape)[deleted]
@@ -137,7 +134,7 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
     return Measurements.concatenate(parts)
 
 
-def read_genotypes(path: Path, genes: GeneIndex) -> tuple[Strains, Reading]:
+def read_genotypes(path: Path, genes: GeneIndex) -> tuple[Strains, ReadReport]:
     """Read which of the 16 genes every strain lacks (1: deleted, 0: present).
 
     Raises
@@ -169,7 +166,7 @@ def read_genotypes(path: Path, genes: GeneIndex) -> tuple[Strains, Reading]:
         raise SourceError(f"{path} has no strain with a genotype, expected thousands: {REMEDY}")
     strains = Strains(row, states[known] == 1, tuple(mating), match_genes(names, genes))
     dropped = count_reasons({NO_GENOTYPE: ~known})
-    return strains, Reading(path.name, "genotypes", len(rows), int(known.sum()), dropped)
+    return strains, ReadReport(path.name, "genotypes", len(rows), int(known.sum()), dropped)
 
 
 def _environment(drug: str) -> Environment:

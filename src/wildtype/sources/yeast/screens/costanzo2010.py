@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.records import PerturbationKind, PhenotypeDefinition, Publication
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.records import PerturbationKind, PhenotypeDefinition, Publication
 from wildtype.sources.columns import Columns, read_columns
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import Collector, ignore
-from wildtype.sources.yeast.screens.parts import REPEATED, Sieve, measured, study_of, together
+from wildtype.sources.yeast.screens.parts import REPEATED, RowFilter, measured, study_of, together
 from wildtype.sources.yeast.screens.sga_strains import StrainId, Strains
 from wildtype.sources.yeast.screens.single_fitness import sga_environment
 from wildtype.sources.yeast.screens.trigenic_table import EPSILON, FITNESS, NO_FITNESS, NO_SCORE
@@ -116,13 +116,18 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
         columns.refuse(position, columns.numbers(position) < 0, "a standard deviation of at least 0")
     query, array = _strains(columns, QUERY, genes), _strains(columns, ARRAY, genes)
     study, environment = study_of(PUBLISHER, [path]), sga_environment()
-    crosses, parts = Sieve(np.ones(len(columns), bool)), []
+    crosses, parts = RowFilter(np.ones(len(columns), bool)), []
     crosses.drop_genes([query, array])
 
     def measure(
-        sides: list[Side], phenotype: PhenotypeDefinition, use: str, position: int, sieve: Sieve, label: str,
+        sides: list[Side],
+        phenotype: PhenotypeDefinition,
+        use: str,
+        position: int,
+        sieve: RowFilter,
+        label: str,
         p: NDArray[np.float64] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         value, sd = columns.numbers(position), columns.numbers(position + 1)
         sieve.drop(NO_SCORE if phenotype is EPSILON else NO_FITNESS, np.isnan(value))
         if len(sides) == 1:
@@ -136,7 +141,7 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
     if raw:
         measure([query, array], FITNESS, "fitness of crosses", DOUBLE, crosses, "query")
         for side, position, label in ((query, QUERY_FITNESS, "query"), (array, ARRAY_FITNESS, "array")):
-            sieve = Sieve(np.ones(len(columns), bool))
+            sieve = RowFilter(np.ones(len(columns), bool))
             sieve.drop_genes([side])
             measure([side], FITNESS, f"fitness of {label} strains", position, sieve, label)
     return together(parts, genes, [path])

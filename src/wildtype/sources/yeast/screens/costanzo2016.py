@@ -18,25 +18,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import PerturbationKind, Publication, Study
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import PerturbationKind, Publication, Study
 from wildtype.sources.columns import Columns, read_columns
 from wildtype.sources.publisher import Publisher, RemoteFile
-from wildtype.sources.text import (
-    REMEDY,
-    Collector,
-    add_counts,
-    count_reasons,
-    ignore,
-    match_genes,
-    read_rows,
-)
+from wildtype.sources.text import REMEDY, Collector, add_counts, count_reasons, ignore, match_genes, read_rows
 from wildtype.sources.yeast.genes.sgd import read_essential
 from wildtype.sources.yeast.names import SAME_GENE, match_pairs
-from wildtype.sources.yeast.screens.parts import Sieve, study_of, together
+from wildtype.sources.yeast.screens.parts import RowFilter, study_of, together
 from wildtype.sources.yeast.screens.sga_strains import parse_strain
 from wildtype.sources.yeast.screens.single_fitness import (
     STRAIN_TABLE,
@@ -69,9 +61,11 @@ _DCELL = "https://raw.githubusercontent.com/idekerlab/DCell/567054dcb81c391c9460
 def _dcell_file(name: str, term: str) -> RemoteFile:
     url = f"{_DCELL}/training/TrainData/{term.replace(':', '%3A')}_training_data_2016_0"
     return RemoteFile(
-        name.removesuffix(".gz"), (url,), aliases=(f"{term}_training_data_2016_0",),
+        name.removesuffix(".gz"),
+        (url,),
+        aliases=(f"{term}_training_data_2016_0",),
         gated=f"fetch it from {url} (compressed, {name}, it is read too)",
-    )  # fmt: skip
+    )
 
 
 ALL = tuple(archived(name) for name in TABLES)
@@ -171,7 +165,7 @@ def _measure_crosses(path: Path, genes: GeneIndex, study: Study, collect: Collec
     columns.refuse(P_VALUE, (p < 0) | (p > 1), "a p-value of 0 to 1")
     columns.refuse(DOUBLE_SD, sd < 0, "a standard deviation of at least 0")
     first = [(strains.first, code) for strains, code in sides]
-    usable = Sieve(np.ones(len(columns), bool))
+    usable = RowFilter(np.ones(len(columns), bool))
     usable.drop_genes(first)
     parts = []
     for phenotype, use, value, why, given in (
@@ -183,9 +177,16 @@ def _measure_crosses(path: Path, genes: GeneIndex, study: Study, collect: Collec
         collect(sieve.reading(path.name, use, first))
         for degrees in np.unique(temperature):
             parts += measured_apart(
-                study, genes, phenotype, sga_environment(float(degrees)), sides, value,
-                sieve.left & (temperature == degrees), label="query", **given,
-            )  # fmt: skip
+                study,
+                genes,
+                phenotype,
+                sga_environment(float(degrees)),
+                sides,
+                value,
+                sieve.left & (temperature == degrees),
+                label="query",
+                **given,
+            )
     return parts
 
 
@@ -273,11 +274,18 @@ def read_dcell(folder: str | Path, genes: GeneIndex, *, collect: Collector = ign
     study = study_of(DCELL, [file.path for file in files])
     parts = []
     for file in files:
-        collect(Reading(file.path.name, EPSILON.name, file.rows, len(file.gene), file.dropped, file.renamed))
+        collect(
+            ReadReport(file.path.name, EPSILON.name, file.rows, len(file.gene), file.dropped, file.renamed)
+        )
         parts.append(
             Measurements.build(
-                study, genes=genes.names, gene=file.gene, kind=kinds[file.gene], value=file.value,
-                environments=(sga_environment(),), phenotypes=(EPSILON,),
+                study,
+                genes=genes.names,
+                gene=file.gene,
+                kind=kinds[file.gene],
+                value=file.value,
+                environments=(sga_environment(),),
+                phenotypes=(EPSILON,),
             )
-        )  # fmt: skip
+        )
     return Measurements.concatenate(parts)

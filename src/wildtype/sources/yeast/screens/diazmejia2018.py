@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.records import Compound, Environment, PhenotypeDefinition, Publication
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.records import Compound, Environment, PhenotypeDefinition, Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import Collector, Rows, ignore, match_genes, read_rows
 from wildtype.sources.yeast.names import SAME_GENE
@@ -48,15 +48,18 @@ PUBLISHER = Publisher(
 )
 CONDITIONS = ("NoDrug", "DMSO", "MMS", "4NQO", "BLMC", "ZEOC", "HYDX", "DXRB", "CSPL")
 EPSILON = PhenotypeDefinition(
-    name="epsilon", unit="fitness, wild type = 1", min_order=2,
+    name="epsilon",
+    unit="fitness, wild type = 1",
+    min_order=2,
     description="genetic interaction score GIS: fitness of the double mutant minus the product of those of "
     "the singles, averaged over barcodes",
-)  # fmt: skip
+)
 FITNESS = PhenotypeDefinition(
-    name="fitness", direction="higher is fitter",
+    name="fitness",
+    direction="higher is fitter",
     description="generations of growth relative to pairs of neutral genes, averaged over barcodes; never "
     "below 0",
-)  # fmt: skip
+)
 LINKED = "linked genes, removed by the publisher"
 _QUANTITIES = (  # phenotype, column of the value, column of its standard error
     (EPSILON, "GIS_xy", "SE_GIS_xy"),
@@ -85,9 +88,12 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
     missing = [without_gene(side) for side in sides]
     reasons = {reason: mask | missing[1][reason] for reason, mask in missing[0].items()}
     value, reading = sift(
-        path, "measurements", value, rows=reasons | {SAME_GENE: same, LINKED: removed},
+        path,
+        "measurements",
+        value,
+        rows=reasons | {SAME_GENE: same, LINKED: removed},
         renamed=sides[0].renamed | sides[1].renamed,
-    )  # fmt: skip
+    )
     collect(reading)
     pair = np.stack([side.position for side in sides], axis=1)
     pair[(pair < 0).any(1)] = 0  # dropped: no value is left in these rows

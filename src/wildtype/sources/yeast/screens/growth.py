@@ -10,10 +10,10 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.records import PhenotypeDefinition
 from wildtype.errors import SourceError, shown
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.records import PhenotypeDefinition
 from wildtype.sources.text import REMEDY, Collector, ignore
 from wildtype.sources.yeast.traits.headings import parse_heading
 from wildtype.sources.yeast.traits.matrix import Column
@@ -60,9 +60,11 @@ GROWTH = {
     ),
 }  # fmt: skip
 SHAPE = PhenotypeDefinition(
-    name="cell shape score", unit="score as published", level="trait",
+    name="cell shape score",
+    unit="score as published",
+    level="trait",
     description="whole numbers; 0 for most strains",
-)  # fmt: skip
+)
 
 
 def read(folder: str | Path, genes: GeneIndex, *, screen: Study, collect: Collector = ignore) -> Measurements:

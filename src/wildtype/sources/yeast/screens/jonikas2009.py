@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import PerturbationKind, PhenotypeDefinition, Publication
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import PerturbationKind, PhenotypeDefinition, Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import LARGEST, REMEDY, Collector, GeneNames, ignore, match_genes
 from wildtype.sources.yeast.genes.sgd import read_essential
 from wildtype.sources.yeast.names import SAME_GENE
 from wildtype.sources.yeast.screens.mat5 import Variable, read_mat5
-from wildtype.sources.yeast.screens.parts import Sieve, study_of
+from wildtype.sources.yeast.screens.parts import RowFilter, study_of
 from wildtype.sources.yeast.traits.matrix import NO_VALUE, without_gene
 
 MATRIX = RemoteFile(
@@ -55,9 +55,11 @@ PUBLISHER = Publisher(
     ),
 )
 UPR = PhenotypeDefinition(
-    name="UPR reporter", unit="as in DM_array_merged, not stated", min_order=1,
+    name="UPR reporter",
+    unit="as in DM_array_merged, not stated",
+    min_order=1,
     description="fluorescence of a reporter of the unfolded-protein response; higher is more response",
-)  # fmt: skip
+)
 WILD_TYPE = "WT_DHIS3::KAN"
 _NAMES, _VALUES, _COUNTS = ("qnames_out", "anames_out"), "DM_array_merged", "num_measurements"
 _ALLELE = re.compile(r"(?P<gene>[A-Z]{3}\d+)-(?P<number>\d+)")
@@ -79,7 +81,7 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
     first, second = np.triu_indices(len(names))
     matched, kind, allele = _perturbations(names, genes, essential)
     control = np.array([name == WILD_TYPE for name in names])
-    sieve = Sieve(np.ones(len(first), bool))
+    sieve = RowFilter(np.ones(len(first), bool))
     for reason, mask in without_gene(matched, control).items():
         sieve.drop(reason, mask[first] | mask[second])
     same = matched.position[first] == matched.position[second]
@@ -92,15 +94,20 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
     mutant = ~control[sides]
     renamed = matched.renamed[sides].any(1)
     collect(
-        Reading(path.name, "measurements", len(first), len(sides), dict(sieve.dropped), int(renamed.sum()))
+        ReadReport(path.name, "measurements", len(first), len(sides), dict(sieve.dropped), int(renamed.sum()))
     )
     perturbed = sides[mutant]
     return Measurements.build(
-        study_of(PUBLISHER, [path]), genes=genes.names, gene=matched.position[perturbed],
-        offsets=np.concatenate([[0], np.cumsum(mutant.sum(1))]), kind=kind[perturbed],
-        allele=allele[perturbed], phenotypes=(UPR,), value=value[sides[:, 0], sides[:, 1]],
+        study_of(PUBLISHER, [path]),
+        genes=genes.names,
+        gene=matched.position[perturbed],
+        offsets=np.concatenate([[0], np.cumsum(mutant.sum(1))]),
+        kind=kind[perturbed],
+        allele=allele[perturbed],
+        phenotypes=(UPR,),
+        value=value[sides[:, 0], sides[:, 1]],
         n=counts[sides[:, 0], sides[:, 1]],
-    )  # fmt: skip
+    )
 
 
 def _perturbations(

@@ -11,15 +11,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import PhenotypeDefinition, Publication, Study
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import PhenotypeDefinition, Publication, Study
 from wildtype.sources.columns import read_columns
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import Collector, ignore, match_genes, read_bytes, read_rows
 from wildtype.sources.yeast.names import match_pairs
-from wildtype.sources.yeast.screens.parts import Sieve, require_copy, study_of, together
+from wildtype.sources.yeast.screens.parts import RowFilter, require_copy, study_of, together
 from wildtype.sources.yeast.screens.sga_strains import StrainId
 from wildtype.sources.yeast.screens.suppressors import measured_apart, split_allele
 from wildtype.sources.yeast.screens.trigenic_table import (
@@ -109,13 +109,15 @@ PUBLISHER = Publisher(
 SCORE_OF_CALL, SIGN_OF_CALL = (
     {
         mutant: PhenotypeDefinition(
-            name=f"{what} of significant {mutant} interaction", unit=unit, min_order=fewest,
+            name=f"{what} of significant {mutant} interaction",
+            unit=unit,
+            min_order=fewest,
             description="thresholded calls only: a combination that is not listed is not known to be zero",
         )
         for mutant, fewest in (("digenic", 2), ("trigenic", 3))
     }
     for what, unit in (("score", "fitness units"), ("sign", "-1 or 1"))
-)  # fmt: skip
+)
 """Phenotypes of the calls, by type of combined mutant."""
 STUDY_OF_CALLS = f"{PUBLISHER.name}-calls"
 """Under which the calls stand in a store, beside the scores of S1."""
@@ -177,15 +179,22 @@ def _read_significant(path: Path, genes: GeneIndex, collect: Collector) -> Measu
     study, both, parts = _study_of_calls(path), first_mutations(sides), []
     for mutant, rows in (("digenic", ~trigenic), ("trigenic", trigenic)):
         phenotype = SCORE_OF_CALL[mutant]
-        sieve = Sieve(rows)
+        sieve = RowFilter(rows)
         sieve.drop_genes(both)
         sieve.drop(NO_SCORE, np.isnan(score))
         collect(sieve.reading(path.name, phenotype.name, both))
         for code, name in enumerate(kind.names):
             parts += measured_apart(
-                study, genes, phenotype, ENVIRONMENT, sides, score, sieve.left & (kind.code == code),
-                label=f"{name} query".lstrip(), p=p,
-            )  # fmt: skip
+                study,
+                genes,
+                phenotype,
+                ENVIRONMENT,
+                sides,
+                score,
+                sieve.left & (kind.code == code),
+                label=f"{name} query".lstrip(),
+                p=p,
+            )
     return together(parts, genes, [path])
 
 
@@ -197,8 +206,9 @@ def _read_signs(path: Path, genes: GeneIndex, collect: Collector) -> Measurement
     strains = build_strains(
         [StrainId("", triple, "") for triple in orfs],
         [[split_allele(name, "") for name in triple] for triple in alleles],
-        genes, 3,
-    )  # fmt: skip
+        genes,
+        3,
+    )
     counts = np.stack([rows.numbers(position) for position in (7, 8)], axis=1)
     for column, position in enumerate((7, 8)):
         wrong = (counts[:, column] < 0) | (counts[:, column] % 1 != 0)
@@ -206,15 +216,21 @@ def _read_signs(path: Path, genes: GeneIndex, collect: Collector) -> Measurement
     side = (strains, np.arange(len(rows)))
     study, first, parts = _study_of_calls(path), first_mutations([side]), []
     for mutant in MUTANT_TYPES:
-        sieve = Sieve(mutants == mutant)
+        sieve = RowFilter(mutants == mutant)
         sieve.drop_genes(first)
         sieve.drop(NO_SCORE, counts.sum(1) == 0)
         collect(sieve.reading(path.name, SIGN_OF_CALL[mutant].name, first))
         for column, sign in ((0, 1.0), (1, -1.0)):
             parts += measured_apart(
-                study, genes, SIGN_OF_CALL[mutant], ENVIRONMENT, [side], np.full(len(rows), sign),
-                sieve.left & (counts[:, column] > 0), label="",
-            )  # fmt: skip
+                study,
+                genes,
+                SIGN_OF_CALL[mutant],
+                ENVIRONMENT,
+                [side],
+                np.full(len(rows), sign),
+                sieve.left & (counts[:, column] > 0),
+                label="",
+            )
     return together(parts, genes, [path])
 
 
@@ -260,7 +276,7 @@ def read_query_assignment(folder: str | Path, genes: GeneIndex, *, collect: Coll
     firsts = {name: row for row, name in reversed(list(enumerate(names)))}
     rows.refuse(4, np.array([firsts[name] != row for row, name in enumerate(names)]), "every query once")
     kept, dropped, renamed = match_pairs(first, second)
-    collect(Reading(rows.path.name, "strains of queries", len(rows), int(kept.sum()), dropped, renamed))
+    collect(ReadReport(rows.path.name, "strains of queries", len(rows), int(kept.sum()), dropped, renamed))
     at = np.flatnonzero(kept).tolist()
     text = [rows.text(position) for position in range(8)]
     return Assignment(

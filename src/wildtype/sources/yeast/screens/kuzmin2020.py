@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.measurements import Measurements, coded
+from wildtype.datasets.records import Publication, Study
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements, coded
-from wildtype.phenotypes.records import Publication, Study
 from wildtype.sources.columns import MISSING, Columns, TextColumn, read_columns
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.sheets import read_sheet
 from wildtype.sources.text import Collector, ignore
-from wildtype.sources.yeast.screens.parts import Seen, Sieve, require_copy, study_of, together
+from wildtype.sources.yeast.screens.parts import RowFilter, Seen, require_copy, study_of, together
 from wildtype.sources.yeast.screens.sga_strains import HO, StrainId
 from wildtype.sources.yeast.screens.suppressors import measured_apart, split_allele
 from wildtype.sources.yeast.screens.trigenic_table import (
@@ -172,11 +172,12 @@ def _read_queries(
         strains = build_strains(
             [_query(names[i], tuple(orf for orf, _ in mutations[i])) for i in mine.tolist()],
             [[split_allele(allele, "tm") for _, allele in mutations[i]] for i in mine.tolist()],
-            genes, k,
-        )  # fmt: skip
+            genes,
+            k,
+        )
         side = (strains, np.arange(mine.size))
         first = first_mutations([side])
-        sieve = Sieve(np.ones(mine.size, bool))
+        sieve = RowFilter(np.ones(mine.size, bool))
         sieve.drop_genes(first)
         sieve.drop(NO_FITNESS, np.isnan(value[mine]))
         collect(sieve.reading(path.name, f"fitness of query strains listed with {k} ORF(s)", first))

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import Environment, PhenotypeDefinition, Study
 from wildtype.errors import SourceError
 from wildtype.files import sha256_of_file
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Environment, PhenotypeDefinition, Study
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import AMBIGUOUS, REMEDY, UNKNOWN
 from wildtype.sources.yeast.screens.sga_strains import Strains
@@ -32,9 +32,13 @@ REPEATED = "the number of another row again"
 def study_of(publisher: Publisher, paths: Iterable[Path]) -> Study:
     """Return the study of a publisher, with the checksums of the files that were read."""
     return Study(
-        name=publisher.name, publication=publisher.publication, organism="yeast", licence=publisher.licence,
-        files={path.name: sha256_of_file(path) for path in paths}, notes=publisher.notes,
-    )  # fmt: skip
+        name=publisher.name,
+        publication=publisher.publication,
+        organism="yeast",
+        licence=publisher.licence,
+        files={path.name: sha256_of_file(path) for path in paths},
+        notes=publisher.notes,
+    )
 
 
 def require_copy(folder: str | Path, copies: Sequence[RemoteFile]) -> Path:
@@ -43,7 +47,7 @@ def require_copy(folder: str | Path, copies: Sequence[RemoteFile]) -> Path:
     return next(found, None) or copies[0].require(folder)
 
 
-class Sieve:
+class RowFilter:
     """Which rows are left; every other one is counted under the first reason that it was dropped for.
 
     Parameters
@@ -82,11 +86,11 @@ class Sieve:
         genes = np.sort(np.concatenate([strains.gene[code] for strains, code in sides], axis=1), axis=1)
         self.drop(ONE_GENE_TWICE, (np.diff(genes, axis=1) == 0).any(1))
 
-    def reading(self, file: str, use: str, sides: Sequence[tuple[Strains, Ints]]) -> Reading:
+    def reading(self, file: str, use: str, sides: Sequence[tuple[Strains, Ints]]) -> ReadReport:
         """Return what became of the rows that the sieve began with."""
         renamed = np.logical_or.reduce([strains.renamed[code] for strains, code in sides]) & self.left
         kept = int(self.left.sum())
-        return Reading(file, use, self.rows, kept, dict(self.dropped), int(renamed.sum()))
+        return ReadReport(file, use, self.rows, kept, dict(self.dropped), int(renamed.sum()))
 
 
 class Seen:
@@ -137,14 +141,18 @@ def measured(
     first, code = sides[0]
     replicates = np.array([f"{label} {strain.name}".strip() for strain in first.ids], dtype=object)
     return Measurements.build(
-        study, genes=genes.names,
+        study,
+        genes=genes.names,
         gene=np.concatenate([strains.gene[code[at]] for strains, code in sides], axis=1),
         kind=np.concatenate([strains.kind[code[at]] for strains, code in sides], axis=1),
         allele=np.concatenate([strains.allele[code[at]] for strains, code in sides], axis=1),
-        environments=(environment,), phenotypes=(phenotype,), value=value[at],
-        sd=np.nan if sd is None else sd[at], p=np.nan if p is None else p[at],
+        environments=(environment,),
+        phenotypes=(phenotype,),
+        value=value[at],
+        sd=np.nan if sd is None else sd[at],
+        p=np.nan if p is None else p[at],
         replicate=replicates[code[at]],
-    )  # fmt: skip
+    )
 
 
 def together(parts: Sequence[Measurements], genes: GeneIndex, files: Iterable[Path]) -> Measurements:

@@ -17,8 +17,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.records import PerturbationKind
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.records import PerturbationKind
 from wildtype.sources.text import match_genes
 
 HO = "YDL227C"

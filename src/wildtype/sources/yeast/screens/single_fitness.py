@@ -12,17 +12,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import Environment, PerturbationKind, Study
+from wildtype.datasets.stages.aggregate import average
 from wildtype.errors import SourceError, shown
 from wildtype.mutants import Kind
 from wildtype.organism import FeatureBlock, GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Environment, PerturbationKind, Study
-from wildtype.phenotypes.stages.aggregate import average
 from wildtype.sources.publisher import RemoteFile
 from wildtype.sources.sheets import read_sheet
 from wildtype.sources.text import REMEDY, Collector, GeneNames, Rows, count_reasons, read_rows
-from wildtype.sources.yeast.screens.parts import Sieve
+from wildtype.sources.yeast.screens.parts import RowFilter
 from wildtype.sources.yeast.screens.sga_strains import StrainId, parse_strain
 from wildtype.sources.yeast.screens.suppressors import SuppressedStrains, measured_apart
 from wildtype.sources.yeast.screens.trigenic_table import FITNESS as FITNESS_PHENOTYPE
@@ -40,16 +40,21 @@ def archived(name: str, *aliases: str, gated: str = "") -> RemoteFile:
     """Return one file of the publisher's archive, which may also lie unpacked in its folder."""
     folders = dict.fromkeys((ARCHIVE, ARCHIVE.replace(":", "_"), ARCHIVE.replace(":", "")))
     return RemoteFile(
-        name, (_URL,), _SHA256, (*aliases, *(f"{folder}/{name}" for folder in folders)), f"{ARCHIVE}/{name}",
+        name,
+        (_URL,),
+        _SHA256,
+        (*aliases, *(f"{folder}/{name}" for folder in folders)),
+        f"{ARCHIVE}/{name}",
         gated,
-    )  # fmt: skip
+    )
 
 
 FITNESS = "costanzo2016_single_mutant_fitness.tsv.gz"
 STRAIN_TABLE = archived(
-    "strain_ids_and_single_mutant_fitness.xlsx", FITNESS.removesuffix(".gz"),
+    "strain_ids_and_single_mutant_fitness.xlsx",
+    FITNESS.removesuffix(".gz"),
     gated=f"take it out of the archive at {_URL} (or its first sheet as text, {FITNESS})",
-)  # fmt: skip
+)
 """The table as the publisher's workbook, or its first sheet as text."""
 FITNESS_SOURCE = "costanzo2016:fitness"
 MEDIUM = "SGA double-mutant selection medium"
@@ -180,14 +185,21 @@ def measure_strains(path: Path, genes: GeneIndex, study: Study, collect: Collect
     for column, name in enumerate(TEMPERATURES):
         temperature = float(name.removesuffix("C"))
         value, sd = table.value[:, column], table.sd[:, column]
-        sieve = Sieve(np.ones(len(table.rows), bool))
+        sieve = RowFilter(np.ones(len(table.rows), bool))
         sieve.drop_genes([(side[0].first, side[1])])
         sieve.drop(NO_FITNESS, np.isnan(value))
         collect(sieve.reading(path.name, f"fitness at {temperature:g} °C", [(side[0].first, side[1])]))
         parts += measured_apart(
-            study, genes, FITNESS_PHENOTYPE, sga_environment(temperature), [side], value, sieve.left,
-            label="strain", sd=sd,
-        )  # fmt: skip
+            study,
+            genes,
+            FITNESS_PHENOTYPE,
+            sga_environment(temperature),
+            [side],
+            value,
+            sieve.left,
+            label="strain",
+            sd=sd,
+        )
     return parts
 
 
@@ -233,7 +245,7 @@ def by_gene(strains: Strains, n: int) -> tuple[NDArray[np.float32], NDArray[np.f
     return value, sd
 
 
-def fitness_block(strains: Strains, n: int) -> tuple[FeatureBlock, Reading]:
+def fitness_block(strains: Strains, n: int) -> tuple[FeatureBlock, ReadReport]:
     """Return the block ``fitness`` [n, 2], fitness at 30 and 26 °C, and the counts of strains."""
     value, _ = by_gene(strains, n)
     block = FeatureBlock(
@@ -253,4 +265,4 @@ def fitness_block(strains: Strains, n: int) -> tuple[FeatureBlock, Reading]:
     if int(usable.sum()) > kept:
         dropped["merged: strains of one gene"] = int(usable.sum()) - kept
     renamed = int(strains.gene.renamed[usable].sum())
-    return block, Reading(FITNESS, block.name, len(strains), kept, dropped, renamed)
+    return block, ReadReport(FITNESS, block.name, len(strains), kept, dropped, renamed)

@@ -16,9 +16,9 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.records import Environment, PerturbationKind, PhenotypeDefinition, Study
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.records import Environment, PerturbationKind, PhenotypeDefinition, Study
 from wildtype.sources.yeast.screens.parts import measured
 from wildtype.sources.yeast.screens.sga_strains import StrainId, Strains, parse_allele
 

@@ -16,15 +16,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import Environment, PerturbationKind, Study
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Environment, PerturbationKind, Study
 from wildtype.sources.columns import Columns, read_columns
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import Collector, ignore, read_rows
 from wildtype.sources.yeast.screens import kuzmin2018
-from wildtype.sources.yeast.screens.parts import REPEATED, Seen, Sieve, study_of, together
+from wildtype.sources.yeast.screens.parts import REPEATED, RowFilter, Seen, study_of, together
 from wildtype.sources.yeast.screens.sga_strains import HO, StrainId, parse_strain
 from wildtype.sources.yeast.screens.suppressors import measured_apart, split_allele
 from wildtype.sources.yeast.screens.trigenic_table import (
@@ -115,10 +115,7 @@ QUERY_TYPES = ("tm", "y")
 DELETION_TYPES = ("sn", "dma")
 LISTED = "the same cross as in the other file"
 """The 12-column output and the published layout list the same crosses."""
-SINGLE_STANDARDS = (
-    (SINGLES_26, Environment(temperature=26)),
-    (SINGLES_30, Environment(temperature=30)),
-)
+SINGLE_STANDARDS = ((SINGLES_26, Environment(temperature=26)), (SINGLES_30, Environment(temperature=30)))
 
 
 def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -> Measurements:
@@ -181,7 +178,7 @@ class Alleles:
 def read_alleles(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -> Alleles:
     """Read the strain table and the assignment of queries; raises ``SourceError``."""
     rows = read_rows(STRAINS.require(folder), header=_STRAINS_HEADER)
-    collect(Reading(rows.path.name, "alleles of strains", len(rows), len(rows)))
+    collect(ReadReport(rows.path.name, "alleles of strains", len(rows), len(rows)))
     strains, orfs = rows.text(0), rows.text(1)
     parsed = [parse_strain(name) for name in strains]
     wrong = np.array([found is None or found.orfs != (orf,) for found, orf in zip(parsed, orfs, strict=True)])
@@ -232,7 +229,7 @@ class _Reader:
     ) -> list[Measurements]:
         """Return the fitness of strains, every distinct number of a strain once."""
         first = first_mutations([side])
-        sieve = Sieve(rows)
+        sieve = RowFilter(rows)
         sieve.drop_genes(first)
         sieve.drop(NO_FITNESS, np.isnan(value))
         sieve.drop(REPEATED, seen.again(*first[0], value, sieve.left))
@@ -262,15 +259,23 @@ class _Reader:
             (TRIGENIC_EPSILON, TRIGENIC_EPSILON.name, ~control, given.score, None, given.p),
             (FITNESS, "fitness of crosses", control | True, given.fitness, given.sd, None),
         ):
-            sieve = Sieve(rows)
+            sieve = RowFilter(rows)
             sieve.drop_genes(both)
             sieve.drop(LISTED, listed)
             sieve.drop(NO_FITNESS, np.isnan(value))
             self.collect(sieve.reading(given.file, use, both))
             parts += measured_apart(
-                self.study, self.genes, phenotype, ENVIRONMENT, given.sides, value, sieve.left,
-                label="query", sd=sd, p=p,
-            )  # fmt: skip
+                self.study,
+                self.genes,
+                phenotype,
+                ENVIRONMENT,
+                given.sides,
+                value,
+                sieve.left,
+                label="query",
+                sd=sd,
+                p=p,
+            )
         return parts
 
     def sides(self, columns: Columns) -> list[Side]:
@@ -289,9 +294,13 @@ class _Reader:
         """Return the crosses of the published layout."""
         columns = read_columns(path, types=_RESCORED_TYPES, header=_RESCORED_HEADER)
         given = _Crosses(
-            path.name, self.sides(columns), score=columns.numbers(2), p=read_p_values(columns, 3),
-            fitness=columns.numbers(4), sd=read_sd(columns, 5),
-        )  # fmt: skip
+            path.name,
+            self.sides(columns),
+            score=columns.numbers(2),
+            p=read_p_values(columns, 3),
+            fitness=columns.numbers(4),
+            sd=read_sd(columns, 5),
+        )
         return given, self.crosses(given, np.zeros(len(columns), bool))
 
     def scored(self, path: Path, rescored: _Crosses, seen: Seen) -> list[Measurements]:
@@ -302,9 +311,13 @@ class _Reader:
         columns = read_columns(path, types=_SCORED_TYPES)
         observed, expected = columns.numbers(10), columns.numbers(9)
         given = _Crosses(
-            path.name, self.sides(columns), score=observed - expected, p=read_p_values(columns, 4),
-            fitness=observed, sd=read_sd(columns, 11),
-        )  # fmt: skip
+            path.name,
+            self.sides(columns),
+            score=observed - expected,
+            p=read_p_values(columns, 4),
+            fitness=observed,
+            sd=read_sd(columns, 11),
+        )
         known = set(rescored.names())
         parts = self.crosses(given, np.array([name in known for name in given.names()]))
         every = np.ones(len(columns), bool)

@@ -17,12 +17,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.records import Environment, PerturbationKind, PhenotypeDefinition, Study
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.records import Environment, PerturbationKind, PhenotypeDefinition, Study
 from wildtype.sources.columns import Columns
 from wildtype.sources.text import Collector
-from wildtype.sources.yeast.screens.parts import REPEATED, Seen, Sieve
+from wildtype.sources.yeast.screens.parts import REPEATED, RowFilter, Seen
 from wildtype.sources.yeast.screens.sga_strains import HO, StrainId, Strains, parse_strain
 from wildtype.sources.yeast.screens.suppressors import SuppressedStrains, measured_apart, split_allele
 
@@ -123,11 +123,18 @@ def read_crosses(columns: Columns, genes: GeneIndex) -> Crosses:
         )
     query, array = read_strains(columns, genes)
     return Crosses(
-        columns.path, query, array, trigenic=read_mutant_types(columns),
-        raw=columns.numbers(5), adjusted=columns.numbers(6), p=read_p_values(columns, 7),
-        query_fitness=columns.numbers(8), array_fitness=columns.numbers(9),
-        fitness=columns.numbers(10), sd=read_sd(columns, 11),
-    )  # fmt: skip
+        columns.path,
+        query,
+        array,
+        trigenic=read_mutant_types(columns),
+        raw=columns.numbers(5),
+        adjusted=columns.numbers(6),
+        p=read_p_values(columns, 7),
+        query_fitness=columns.numbers(8),
+        array_fitness=columns.numbers(9),
+        fitness=columns.numbers(10),
+        sd=read_sd(columns, 11),
+    )
 
 
 def read_mutant_types(columns: Columns) -> Flags:
@@ -198,10 +205,11 @@ def build_strains(
         Strains.build(
             [replace(strain, orfs=(strain.orfs[i],)) for strain, i in zip(strains, at, strict=True)],
             [[(suppressor, name)] for name in names],
-            genes, 1,
+            genes,
+            1,
         ),
         np.array([bool(name) for name in names], bool),
-    )  # fmt: skip
+    )
 
 
 def measurements(
@@ -240,7 +248,7 @@ def measurements(
         (EPSILON, EPSILON.name, ~crosses.trigenic, crosses.raw, NO_SCORE, None, crosses.p),
         (FITNESS, "fitness of crosses", every, crosses.fitness, NO_FITNESS, crosses.sd, None),
     ):
-        sieve = Sieve(rows)
+        sieve = RowFilter(rows)
         sieve.drop(CONTRADICTION, contradicts)
         sieve.drop_genes(both)
         sieve.drop(why, np.isnan(value))
@@ -255,7 +263,7 @@ def measurements(
         (crosses.array, crosses.array_fitness, "array"),
     ):
         strains = first_mutations([side])
-        sieve = Sieve(every)
+        sieve = RowFilter(every)
         sieve.drop_genes(strains)
         sieve.drop(NO_FITNESS, np.isnan(value))
         if label == "query":

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.records import PhenotypeDefinition, Publication
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.records import PhenotypeDefinition, Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import REMEDY, Collector, ignore, match_genes
 from wildtype.sources.yeast.screens.parts import study_of
@@ -56,9 +56,11 @@ PUBLISHER = Publisher(
     ),
 )
 PHENOTYPE = PhenotypeDefinition(
-    name="CalMorph", unit="as in SCMD, by trait", level="trait",
+    name="CalMorph",
+    unit="as in SCMD, by trait",
+    level="trait",
     description="mean or coefficient of variation over the cells of a class; the trait is SCMD's name of it",
-)  # fmt: skip
+)
 
 
 def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -> Measurements:

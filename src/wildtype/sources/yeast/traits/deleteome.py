@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.records import PhenotypeDefinition, Publication
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.records import PhenotypeDefinition, Publication
 from wildtype.sources.columns import ColumnType, read_columns
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import REMEDY, Collector, ignore, match_genes
@@ -52,9 +52,11 @@ PUBLISHER = Publisher(
     ),
 )
 PHENOTYPE = PhenotypeDefinition(
-    name="mRNA", unit="log2(mutant / wild type)", level="gene",
+    name="mRNA",
+    unit="log2(mutant / wild type)",
+    level="gene",
     description="expression of the gene that the trait names; p is limma's, adjusted by Benjamini-Hochberg",
-)  # fmt: skip
+)
 KEYS = ("reporterId", "systematicName", "geneSymbol")
 TRIPLE = ("M", "A", "p_value")
 CHANGED_NAMES = ("CMS1", "LUG1")
@@ -102,10 +104,13 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
         CHANGED: np.isin(deleted, CHANGED_NAMES),
     }
     value, reading = sift(
-        path, "measurements", value,
-        rows=reasons | without_gene(matched, wild_type), columns={REPORTER: ~measured.found},
+        path,
+        "measurements",
+        value,
+        rows=reasons | without_gene(matched, wild_type),
+        columns={REPORTER: ~measured.found},
         renamed=matched.renamed,
-    )  # fmt: skip
+    )
     collect(reading)
     strain = Strain("wild type")
     again = told_apart(measured.position, [reporters[row] for row in range(len(reporters))])

@@ -11,8 +11,8 @@ import math
 import re
 from dataclasses import dataclass
 
+from wildtype.datasets.records import Compound, Environment, PerturbationKind
 from wildtype.errors import SourceError, shown
-from wildtype.phenotypes.records import Compound, Environment, PerturbationKind
 
 STANDARD = "standard"
 _STUDY = re.compile(r".+, \d{4}")

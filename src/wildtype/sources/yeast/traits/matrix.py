@@ -15,11 +15,11 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.measurements import Measurements, coded
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import Environment, PhenotypeDefinition, Record, Study
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements, coded
-from wildtype.phenotypes.reading import Reading
-from wildtype.phenotypes.records import Environment, PhenotypeDefinition, Record, Study
 from wildtype.sources.text import AMBIGUOUS, REMEDY, UNKNOWN, GeneNames
 from wildtype.sources.yeast.traits.headings import Strain
 
@@ -119,17 +119,31 @@ def measure(
     doses = np.array([c.strain.dose for c in columns], np.float64)
     unknown = np.full(len(row), np.nan)
     return Measurements(
-        studies=(study,), genes=genes.names, alleles=alleles, environments=environments,
-        phenotypes=phenotypes, traits=traits, references=references,
+        studies=(study,),
+        genes=genes.names,
+        alleles=alleles,
+        environments=environments,
+        phenotypes=phenotypes,
+        traits=traits,
+        references=references,
         replicates=tuple(" / ".join(filter(None, (a, b))) for a in row_names for b in column_names),
-        gene=mutants.gene[perturbed], kind=kinds[of_column], allele=allele[of_column],
-        dose=doses[of_column], offsets=offsets,
-        study=np.zeros(len(row), np.int64), environment=environment[column], phenotype=phenotype[column],
-        trait=trait[column], value=value[row, column],
-        sd=unknown, se=unknown.copy() if se is None else se[row, column],
-        p=unknown.copy() if p is None else p[row, column], n=np.zeros(len(row), np.int64),
-        replicate=row_name[row] * len(column_names) + column_name[column], reference=reference[column],
-    )  # fmt: skip
+        gene=mutants.gene[perturbed],
+        kind=kinds[of_column],
+        allele=allele[of_column],
+        dose=doses[of_column],
+        offsets=offsets,
+        study=np.zeros(len(row), np.int64),
+        environment=environment[column],
+        phenotype=phenotype[column],
+        trait=trait[column],
+        value=value[row, column],
+        sd=unknown,
+        se=unknown.copy() if se is None else se[row, column],
+        p=unknown.copy() if p is None else p[row, column],
+        n=np.zeros(len(row), np.int64),
+        replicate=row_name[row] * len(column_names) + column_name[column],
+        reference=reference[column],
+    )
 
 
 def _distinct(records: Sequence[R]) -> tuple[tuple[R, ...], Ints]:
@@ -150,10 +164,7 @@ def readable(path: Path, texts: Iterable[str]) -> None:
 def without_gene(names: GeneNames, wild_type: Flags | None = None) -> dict[str, Flags]:
     """Return which rows [m] name no gene, by reason; rows of wild types need none."""
     unknown = names.position == -1
-    return {
-        UNKNOWN: unknown if wild_type is None else unknown & ~wild_type,
-        AMBIGUOUS: names.position == -2,
-    }
+    return {UNKNOWN: unknown if wild_type is None else unknown & ~wild_type, AMBIGUOUS: names.position == -2}
 
 
 def sift(
@@ -164,7 +175,7 @@ def sift(
     rows: Mapping[str, Flags],
     columns: Mapping[str, Flags] | None = None,
     renamed: Flags | None = None,
-) -> tuple[Floats, Reading]:
+) -> tuple[Floats, ReadReport]:
     """Return ``value`` [m, c] with NaN in place of what is dropped, and what became of its entries.
 
     Parameters
@@ -198,4 +209,4 @@ def sift(
     if not kept:
         raise SourceError(f"{path} has no value of a gene of the organism, expected thousands: {REMEDY}")
     old = 0 if renamed is None else int(left[renamed].sum())
-    return np.where(left, value, np.nan), Reading(path.name, use, value.size, kept, dropped, old)
+    return np.where(left, value, np.nan), ReadReport(path.name, use, value.size, kept, dropped, old)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.records import PhenotypeDefinition, Publication
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.records import PhenotypeDefinition, Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import Collector, ignore, match_genes, read_rows
 from wildtype.sources.yeast.genes.uniprot import Accessions, base_accession, read_accessions
@@ -50,8 +50,12 @@ PUBLISHER = Publisher(
     "CC BY 4.0",
     (MATRIX, METADATA),
     {
-        "samples": 5476, "deletions": 4699, "controls": 388, "quality controls": 389,
-        "protein groups": 1850, "measured": 8_466_210,
+        "samples": 5476,
+        "deletions": 4699,
+        "controls": 388,
+        "quality controls": 389,
+        "protein groups": 1850,
+        "measured": 8_466_210,
     },
     (
         "intensities are linear and relative (MaxLFQ, batch-corrected), not log2; nothing is imputed",
@@ -59,11 +63,13 @@ PUBLISHER = Publisher(
         "HIS3 controls are wild-type replicates",
         "protein groups are UniProt accessions: a file of UniProt must stand in the folder as well",
     ),
-)  # fmt: skip
+)
 PHENOTYPE = PhenotypeDefinition(
-    name="protein", unit="relative intensity", level="gene",
+    name="protein",
+    unit="relative intensity",
+    level="gene",
     description="amount of the protein of the gene that the trait names (MaxLFQ, batch-corrected, linear)",
-)  # fmt: skip
+)
 DELETION, CONTROL, QUALITY = "ko", "his3", "qc"
 QUALITY_CONTROL = "quality control"
 NOT_LISTED = "sample that the metadata do not list"
@@ -97,14 +103,16 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
     matched = match_genes(orfs, genes)
     position = np.where(kinds == DELETION, matched.position, -1)
     value, reading = sift(
-        paths[0], "measurements", value,
+        paths[0],
+        "measurements",
+        value,
         rows={NOT_LISTED: kinds == "", QUALITY_CONTROL: kinds == QUALITY} | without_gene(matched, control),
         columns={
             SEVERAL: np.array([len(several) > 1 for several in found]),
             NO_GENE: np.array([not several for several in found]),
         },
         renamed=matched.renamed & ~control,
-    )  # fmt: skip
+    )
     collect(reading)
     several = told_apart(position, samples)
     names = [

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.records import PhenotypeDefinition
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.records import PhenotypeDefinition
 from wildtype.sources.text import REMEDY, Collector, ignore
 from wildtype.sources.yeast.traits.headings import parse_heading
 from wildtype.sources.yeast.traits.matrix import Column

@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from wildtype.phenotypes.records import PhenotypeDefinition, Publication
+from wildtype.datasets.records import PhenotypeDefinition, Publication
 
 
 @dataclass(frozen=True)

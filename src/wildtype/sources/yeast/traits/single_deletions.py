@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.reading import ReadReport
 from wildtype.organism import FeatureBlock, GeneIndex
 from wildtype.organism.components import components, spread
-from wildtype.phenotypes.reading import Reading
 from wildtype.sources.text import match_genes
 from wildtype.sources.yeast.names import one_row_per_gene
 from wildtype.sources.yeast.screens.growth import GROWTH, SHAPE
@@ -47,7 +47,7 @@ class PhenotypeTable:
 
     study: Study
     values: NDArray[np.float64]
-    reading: Reading
+    reading: ReadReport
 
 
 def read_study(folder: str | Path, study: Study, genes: GeneIndex) -> PhenotypeTable:
@@ -65,7 +65,9 @@ def read_study(folder: str | Path, study: Study, genes: GeneIndex) -> PhenotypeT
     values[positions] = numbers[first]
     renamed = int(matched.renamed[first].sum())
     return PhenotypeTable(
-        study, values, Reading(rows.path.name, "phenotypes", len(rows), int(positions.size), dropped, renamed)
+        study,
+        values,
+        ReadReport(rows.path.name, "phenotypes", len(rows), int(positions.size), dropped, renamed),
     )
 
 

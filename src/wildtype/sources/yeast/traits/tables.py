@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.records import Publication
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.phenotypes.measurements import Measurements
-from wildtype.phenotypes.records import Publication
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import REMEDY, Collector, Header, Rows, ignore, match_genes, read_rows
 from wildtype.sources.yeast.screens.parts import study_of
@@ -87,87 +87,134 @@ def _phenome(
     )
     return Study(
         Publisher(
-            name, title, Publication(citation=citation, pubmed=pubmed),
-            "CC BY 4.0 (Yeast Phenome); terms of the article not confirmed", (remote,), published,
+            name,
+            title,
+            Publication(citation=citation, pubmed=pubmed),
+            "CC BY 4.0 (Yeast Phenome); terms of the article not confirmed",
+            (remote,),
+            published,
             ("as compiled by Yeast Phenome (yeastphenome.org)", *notes),
         ),
         use,
-    )  # fmt: skip
+    )
 
 
 BRESLOW = _phenome(
-    "breslow2008", "growth", "phenotype_growth_breslow2008.tsv",
-    "18622397/breslow_weissman_2008_value.txt", "4b73307f232a7e131a396a25ab1dd8c927bad5e3",
-    "Growth rates of haploid deletions in competition", "Breslow et al. 2008, Nat Methods 5:711",
+    "breslow2008",
+    "growth",
+    "phenotype_growth_breslow2008.tsv",
+    "18622397/breslow_weissman_2008_value.txt",
+    "4b73307f232a7e131a396a25ab1dd8c927bad5e3",
+    "Growth rates of haploid deletions in competition",
+    "Breslow et al. 2008, Nat Methods 5:711",
     {"strains": 4157},
-)  # fmt: skip
+)
 DEUTSCHBAUER = _phenome(
-    "deutschbauer2005", "growth", "phenotype_growth_deutschbauer2005.tsv",
-    "15716499/deutschbauer_giaever_2005_value.txt", "f89ed040c0b51210e1e7215b08def4ea4209b792",
+    "deutschbauer2005",
+    "growth",
+    "phenotype_growth_deutschbauer2005.tsv",
+    "15716499/deutschbauer_giaever_2005_value.txt",
+    "f89ed040c0b51210e1e7215b08def4ea4209b792",
     "Fitness of heterozygous and homozygous deletions in two media",
-    "Deutschbauer et al. 2005, Genetics 169:1915", {"strains": 5866},
-)  # fmt: skip
+    "Deutschbauer et al. 2005, Genetics 169:1915",
+    {"strains": 5866},
+)
 QIAN = _phenome(
-    "qian2012", "growth", "phenotype_growth_qian2012.tsv",
-    "23103169/qian_zhang_2012_value.txt", "478dfb27ca26c937f1a0a69d9b11de4c13a8ec2c",
-    "Fitness of homozygous deletions in six media", "Qian et al. 2012, Cell Reports 2:1399",
-    {"strains": 4403}, "the media OAK and ETH are named as in the file",
-)  # fmt: skip
+    "qian2012",
+    "growth",
+    "phenotype_growth_qian2012.tsv",
+    "23103169/qian_zhang_2012_value.txt",
+    "478dfb27ca26c937f1a0a69d9b11de4c13a8ec2c",
+    "Fitness of homozygous deletions in six media",
+    "Qian et al. 2012, Cell Reports 2:1399",
+    {"strains": 4403},
+    "the media OAK and ETH are named as in the file",
+)
 STEINMETZ = _phenome(
-    "steinmetz2002", "growth", "phenotype_growth_steinmetz2002.tsv",
-    "12134146/steinmetz_davis_2002_value.txt", "d4f92be0c552704352edd91cfc48997a87fc0a81",
+    "steinmetz2002",
+    "growth",
+    "phenotype_growth_steinmetz2002.tsv",
+    "12134146/steinmetz_davis_2002_value.txt",
+    "d4f92be0c552704352edd91cfc48997a87fc0a81",
     "Growth of heterozygous and homozygous deletions in eight media",
-    "Steinmetz et al. 2002, Nat Genet 31:400", {"strains": 5823, "screens": 16},
+    "Steinmetz et al. 2002, Nat Genet 31:400",
+    {"strains": 5823, "screens": 16},
     "the unit is not stated in the file",
-)  # fmt: skip
+)
 GIAEVER = _phenome(
-    "giaever2002", "growth", "phenotype_growth_giaever2002.tsv",
-    "12140549/giaever_johnston_2002_value.txt", "20747a7b1e41f24010b29cc4f253dac3f3bbb76e",
-    "Growth and cell shape of homozygous deletions", "Giaever et al. 2002, Nature 418:387",
+    "giaever2002",
+    "growth",
+    "phenotype_growth_giaever2002.tsv",
+    "12140549/giaever_johnston_2002_value.txt",
+    "20747a7b1e41f24010b29cc4f253dac3f3bbb76e",
+    "Growth and cell shape of homozygous deletions",
+    "Giaever et al. 2002, Nature 418:387",
     {"strains": 4732, "screens": 22},
     "the unit is not stated in the file, and columns differ in scale; the column of plain YPD is 0 for most",
-)  # fmt: skip
+)
 COSTANZO2021 = _phenome(
-    "costanzo2021", "growth", "phenotype_growth14cond_costanzo2021.tsv",
-    "33958448/costanzo_andrews_2021_value.txt", "c52cd2964b5a37d498dabfcc1b40ed83bfe6d0dc",
+    "costanzo2021",
+    "growth",
+    "phenotype_growth14cond_costanzo2021.tsv",
+    "33958448/costanzo_andrews_2021_value.txt",
+    "c52cd2964b5a37d498dabfcc1b40ed83bfe6d0dc",
     "Effect of single deletions on growth in 14 conditions",
-    "Costanzo et al. 2021, Science 372:eabf8424", {"strains": 3614, "conditions": 14},
-)  # fmt: skip
+    "Costanzo et al. 2021, Science 372:eabf8424",
+    {"strains": 3614, "conditions": 14},
+)
 VIZEACOUMAR = _phenome(
-    "vizeacoumar2010", "morphology", "phenotype_morphology_vizeacoumar2010.tsv",
-    "20065090/vizeacoumar_andrews_2010_value.txt", "69f7ad507a3b76836b5bf67eb7b1669bd7fe4f5d",
-    "Cell, nuclear and spindle morphology of deletions", "Vizeacoumar et al. 2010, J Cell Biol 188:69",
+    "vizeacoumar2010",
+    "morphology",
+    "phenotype_morphology_vizeacoumar2010.tsv",
+    "20065090/vizeacoumar_andrews_2010_value.txt",
+    "69f7ad507a3b76836b5bf67eb7b1669bd7fe4f5d",
+    "Cell, nuclear and spindle morphology of deletions",
+    "Vizeacoumar et al. 2010, J Cell Biol 188:69",
     {"strains": 4245, "traits": 90},
-)  # fmt: skip
+)
 MATTIAZZI = _phenome(
-    "mattiazzi2020", "morphology", "phenotype_morphology_mattiazzi2020.tsv",
-    "32064787/mattiazzi_usaj_andrews_2020_value.txt", "4ceb9ef454414511e56442f8a63013e77a437b25",
+    "mattiazzi2020",
+    "morphology",
+    "phenotype_morphology_mattiazzi2020.tsv",
+    "32064787/mattiazzi_usaj_andrews_2020_value.txt",
+    "4ceb9ef454414511e56442f8a63013e77a437b25",
     "Penetrance of morphology phenotypes of endocytic compartments",
-    "Mattiazzi Usaj et al. 2020, Mol Syst Biol 16:e9243", {"strains": 4580, "traits": 17},
-)  # fmt: skip
+    "Mattiazzi Usaj et al. 2020, Mol Syst Biol 16:e9243",
+    {"strains": 4580, "traits": 17},
+)
 JORGENSEN = _phenome(
-    "jorgensen2002", "cell_size", "phenotype_cellsize_jorgensen2002.tsv",
-    "12089449/jorgensen_tyers_2002_value.txt", "d58ca04a9d42e7cb4848d6c38f1c474f8aed1b6c",
-    "Cell size of deletions, selected strains only", "Jorgensen et al. 2002, Science 297:395",
+    "jorgensen2002",
+    "cell_size",
+    "phenotype_cellsize_jorgensen2002.tsv",
+    "12089449/jorgensen_tyers_2002_value.txt",
+    "d58ca04a9d42e7cb4848d6c38f1c474f8aed1b6c",
+    "Cell size of deletions, selected strains only",
+    "Jorgensen et al. 2002, Science 297:395",
     {"strains": 441},
-)  # fmt: skip
+)
 MULLEDER = Study(
     Publisher(
-        "mulleder2016", "Amino acids in deletions, z-scores",
-        Publication(citation="Mülleder et al. 2016, Cell 167:553"), "not confirmed",
+        "mulleder2016",
+        "Amino acids in deletions, z-scores",
+        Publication(citation="Mülleder et al. 2016, Cell 167:553"),
+        "not confirmed",
         (
             RemoteFile(
                 "phenotype_metabolome_mulleder2016_zscores.csv",
-                (f"{_HOST}/saezlab/yeast_phospho/c4a677ff52798ae38df4151fbcc3e9be21c5245d/data/"
-                 "Mulleder_2016_metabolomics_zscores.csv",),
+                (
+                    f"{_HOST}/saezlab/yeast_phospho/c4a677ff52798ae38df4151fbcc3e9be21c5245d/data/"
+                    "Mulleder_2016_metabolomics_zscores.csv",
+                ),
                 aliases=("Mulleder_2016_metabolomics_zscores.csv",),
             ),
         ),
         {"strains": 4678, "traits": 19},
         ("z-scores as kept by saezlab/yeast_phospho, not the publisher's own table",),
     ),
-    "amino_acids", ",", ("ORF", "gene", ...),
-)  # fmt: skip
+    "amino_acids",
+    ",",
+    ("ORF", "gene", ...),
+)
 
 
 def read_table(folder: str | Path, study: Study) -> tuple[Rows, NDArray[np.float64]]:
@@ -179,9 +226,11 @@ def read_table(folder: str | Path, study: Study) -> tuple[Rows, NDArray[np.float
         If the file is missing, damaged, or has an entry that is neither a number nor missing.
     """
     rows = read_rows(
-        study.remote.require(folder), separator=study.separator, header=study.key,
+        study.remote.require(folder),
+        separator=study.separator,
+        header=study.key,
         quoted=study.separator == ",",
-    )  # fmt: skip
+    )
     start = len(study.key) - 1
     columns = [rows.numbers(i, missing=MISSING) for i in range(start, len(rows.header))]
     return rows, np.stack(columns, axis=1)

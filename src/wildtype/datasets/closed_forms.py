@@ -1,0 +1,155 @@
+"""Closed forms for triple mutants: what the fitness of their pairs and singles says without any fit.
+
+``tau_zero`` takes the three genes not to interact as three, ``min_pairs`` takes the triple mutant to grow as
+its slowest pair does. Under flux balance a triple deletion mutant never grows faster than that, so that
+``min_pairs`` is an upper bound there. Both are given in fitness and in tau (Kuzmin et al. 2018, Science
+360:eaao1729).
+
+Legend: m measured rows · t triples · n genes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wildtype.datasets.interactions import fitness_from_tau, tau
+from wildtype.errors import ConfigError
+from wildtype.mutants import MutantTable
+
+CLOSED_FORMS = {
+    "tau_zero": "no trigenic interaction: fitness as its pairs and singles say",
+    "min_pairs": "fitness of the slowest pair",
+}
+"""Every closed form by name, with one line for tables."""
+PHENOTYPES = ("fitness", "tau")
+PAIRS = tuple(combinations(range(3), 2))
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Fitness of the pairs and singles of T triples.
+
+    Attributes
+    ----------
+    pairs : float64 [3, T]
+        Of the first and second, first and third, second and third gene.
+    singles : float64 [3, T]
+        Of each gene alone.
+    unmeasured : bool [3, T]
+        Pairs that were not measured: they are the product of their singles.
+    missing_singles : int
+        How many of the 3 T singles were not measured: they are 1.
+    """
+
+    pairs: Floats
+    singles: Floats
+    unmeasured: NDArray[np.bool_]
+    missing_singles: int
+
+    @property
+    def missing_pairs(self) -> int:
+        """How many of the 3 T pairs were not measured."""
+        return int(self.unmeasured.sum())
+
+
+def applies(phenotype: str, table: MutantTable) -> bool:
+    """Say whether closed forms can stand beside predictions: fitness or tau, and all rows triples."""
+    return phenotype in PHENOTYPES and len(table) > 0 and bool((table.order == 3).all())
+
+
+def parts_of(
+    triples: MutantTable, measured: MutantTable, single_fitness: NDArray[np.float32] | None = None
+) -> Parts:
+    """Look the pairs and singles of triples up among measured mutants; O((M + T) log(M + T)).
+
+    A part is the same genes with the same kinds and doses in the same condition; several rows of one are
+    averaged. What is measured for other orders is not looked at, nor are the triples' own labels.
+
+    Parameters
+    ----------
+    triples : MutantTable
+        T rows of three genes.
+    measured : MutantTable
+        M rows of fitness that may be seen.
+    single_fitness : float32 [n], optional
+        Used for singles that no row has (NaN: not known), whatever the condition and kind.
+
+    Raises
+    ------
+    ShapeError
+        If a row of ``triples`` has not three genes.
+    """
+    genes = triples.matrix(3)
+    state = _states(measured, triples)
+    wanted = state[measured.gene.size :].reshape(-1, 3)
+    alone = _look_up(measured, state, [triples.condition] * 3, [wanted[:, [i]] for i in range(3)])
+    if single_fitness is not None:
+        alone = np.where(np.isnan(alone), single_fitness.astype(np.float64)[genes.T], alone)
+    missing_singles = int(np.isnan(alone).sum())
+    alone = np.where(np.isnan(alone), 1.0, alone)
+    pairs = _look_up(measured, state, [triples.condition] * 3, [wanted[:, list(pair)] for pair in PAIRS])
+    products = np.stack([alone[i] * alone[j] for i, j in PAIRS])
+    unmeasured = np.isnan(pairs)
+    return Parts(np.where(unmeasured, products, pairs), alone, unmeasured, missing_singles)
+
+
+def closed_form(name: str, phenotype: str, parts: Parts) -> Floats:
+    """Return what a closed form says of T triples, float64 [T], as ``fitness`` or ``tau``.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such closed form, or none for the phenotype.
+    """
+    if name not in CLOSED_FORMS:
+        raise ConfigError(f"there is no closed form {name!r}; known: {', '.join(CLOSED_FORMS)}")
+    if phenotype not in PHENOTYPES:
+        raise ConfigError(f"closed form {name!r} gives {' and '.join(PHENOTYPES)}, not {phenotype!r}")
+    if name == "tau_zero":
+        zero = np.zeros(parts.pairs.shape[1])
+        return zero if phenotype == "tau" else fitness_from_tau(zero, *parts.pairs, *parts.singles)[0]
+    slowest = parts.pairs.min(axis=0)
+    return slowest if phenotype == "fitness" else tau(slowest, *parts.pairs, *parts.singles)
+
+
+def _states(measured: MutantTable, triples: MutantTable) -> NDArray[np.int64]:
+    """Return one number per perturbation of both tables: equal for equal gene, kind and dose."""
+    doses = [
+        np.full(t.gene.size, -1.0) if t.dose is None else np.nan_to_num(t.dose.astype(np.float64), nan=-1.0)
+        for t in (measured, triples)
+    ]
+    columns = (
+        np.concatenate([measured.gene, triples.gene]),
+        np.concatenate([measured.kind, triples.kind]),
+        np.unique(np.concatenate(doses), return_inverse=True)[1],
+    )
+    return np.unique(np.stack(columns), axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def _look_up(
+    measured: MutantTable,
+    state: NDArray[np.int64],
+    conditions: list[NDArray[np.int64]],
+    sets: list[NDArray[np.int64]],
+) -> Floats:
+    """Return the measured values of sets of states [T, k] under conditions [T], [len(sets), T]; NaN: none."""
+    k = sets[0].shape[1]
+    rows = np.flatnonzero(measured.order == k)
+    have = state[: measured.gene.size][measured.offsets[rows][:, None] + np.arange(k)]
+    keys = np.concatenate(
+        [
+            np.column_stack([measured.condition[rows], have]),
+            *(np.column_stack([c, s]) for c, s in zip(conditions, sets, strict=True)),
+        ]
+    )
+    ids = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
+    count = np.bincount(ids[: rows.size], minlength=int(ids.max(initial=-1)) + 1)
+    total = np.bincount(ids[: rows.size], weights=measured.value[rows], minlength=count.size)
+    mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    return np.asarray(mean[ids[rows.size :]].reshape(len(sets), -1), np.float64)

@@ -1,0 +1,443 @@
+"""Measurements in columns: the same facts as `records`, for millions of rows at once.
+
+Every reader of a publisher's file returns one `Measurements`, the store takes and gives them, and the stages
+on the way to a dataset work on them.
+
+Legend: M measurements · k perturbations of one mutant · Σk perturbations of all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from wildtype.datasets.codes import bits, joint, ragged
+from wildtype.datasets.records import (
+    Environment,
+    Genotype,
+    Measurement,
+    Perturbation,
+    PerturbationKind,
+    PhenotypeDefinition,
+    Study,
+)
+from wildtype.errors import DatasetError
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Texts = Sequence[str] | NDArray[Any]
+_CONTROL = re.compile(r"[\x00-\x1f]")
+
+
+def coded(texts: Texts) -> tuple[tuple[str, ...], Ints]:
+    """Return the distinct texts, ascending, and the position [M] of every text among them."""
+    given = np.asarray(texts, dtype=object).reshape(-1).tolist()
+    spelled = {text: str(text) for text in set(given)}
+    distinct = sorted(set(spelled.values()))
+    position = {text: code for code, text in enumerate(distinct)}
+    code_of = {text: position[spelling] for text, spelling in spelled.items()}
+    return tuple(distinct), np.fromiter(map(code_of.__getitem__, given), np.int64, len(given))
+
+
+@dataclass(frozen=True, eq=False)
+class Measurements:
+    """Measured numbers and what they were measured on; make one with `build` or `from_records`.
+
+    Attributes
+    ----------
+    studies, genes, alleles, environments, phenotypes, traits, replicates, references : tuples
+        What the codes below refer to; genes are systematic names (or names of foreign genes).
+    gene, allele : int64 [Σk]
+        Perturbed gene and its allele, mutants one after the other.
+    kind : uint8 [Σk]
+        `PerturbationKind`.
+    dose : float64 [Σk]
+        Copies, or expression relative to wild type; NaN where it is not stated.
+    offsets : int64 [M+1]
+        Where each mutant's perturbations begin; a wild type has none.
+    study, environment, phenotype, trait, replicate, reference : int64 [M]
+        Codes.
+    value, sd, se, p : float64 [M]
+        The number, its standard deviation over replicates, its standard error and p-value (NaN: not known).
+    n : int64 [M]
+        Replicates behind the number; 0 where it is not stated.
+
+    Raises
+    ------
+    DatasetError
+        Naming the first row that no `Measurement` record would accept.
+    """
+
+    studies: tuple[Study, ...]
+    genes: tuple[str, ...]
+    alleles: tuple[str, ...]
+    environments: tuple[Environment, ...]
+    phenotypes: tuple[PhenotypeDefinition, ...]
+    traits: tuple[str, ...]
+    replicates: tuple[str, ...]
+    references: tuple[str, ...]
+    gene: Ints
+    kind: NDArray[np.uint8]
+    allele: Ints
+    dose: Floats
+    offsets: Ints
+    study: Ints
+    environment: Ints
+    phenotype: Ints
+    trait: Ints
+    value: Floats
+    sd: Floats
+    se: Floats
+    p: Floats
+    n: Ints
+    replicate: Ints
+    reference: Ints
+
+    def __post_init__(self) -> None:
+        total = int(self.offsets[-1]) if len(self.offsets) else -1
+        if len(self.offsets) < 1 or self.offsets[0] != 0 or (np.diff(self.offsets) < 0).any():
+            raise DatasetError("offsets of measurements must ascend from 0")
+        for name in ("gene", "kind", "allele", "dose"):
+            if getattr(self, name).shape != (total,):
+                raise DatasetError(
+                    f"{name} has shape {getattr(self, name).shape}, expected ({total},): one per perturbation"
+                )
+        for name in (
+            "study",
+            "environment",
+            "phenotype",
+            "trait",
+            "value",
+            "sd",
+            "se",
+            "p",
+            "n",
+            "replicate",
+            "reference",
+        ):
+            if getattr(self, name).shape != (len(self),):
+                raise DatasetError(
+                    f"{name} has shape {getattr(self, name).shape}, expected ({len(self)},): one per row"
+                )
+        for name in ("genes", "alleles", "traits", "replicates", "references"):
+            texts: tuple[str, ...] = getattr(self, name)
+            wrong = next((text for text in texts if text != text.strip() or _CONTROL.search(text)), None)
+            if wrong is not None:
+                raise DatasetError(
+                    f"{name} of measurements hold {wrong!r}: remove control characters and surrounding blanks"
+                )
+        if "" in self.genes:
+            raise DatasetError("genes of measurements hold an empty name: name every gene")
+        for name, count in self._sizes().items():
+            codes = getattr(self, name)
+            if codes.size and not (codes.min() >= 0 and codes.max() < count):
+                raise DatasetError(f"a code of {name} is outside 0 … {count - 1}")
+        self._refuse(~np.isfinite(self.value), "a value that is not a number")
+        self._refuse((self.sd < 0) | (self.se < 0), "a negative sd or se")
+        self._refuse(np.isinf(self.sd) | np.isinf(self.se), "an infinite sd or se")
+        self._refuse((self.p < 0) | (self.p > 1), "a p-value outside 0 … 1")
+        self._refuse(self.n < 0, "a negative number of replicates")
+        endless = np.zeros(len(self), bool)
+        endless[self.row[np.isinf(self.dose)]] = True
+        self._refuse(endless, "an infinite dose")
+        whole = np.array([phenotype.level == "cell" for phenotype in self.phenotypes], bool)
+        named = np.array([bool(trait) for trait in self.traits], bool)
+        if len(self):
+            self._refuse(
+                whole[self.phenotype] == named[self.trait],
+                "a trait for a phenotype of the whole cell, or none where one is needed",
+            )
+        self._refuse_repeated_perturbations()
+
+    def _sizes(self) -> dict[str, int]:
+        return {
+            "gene": len(self.genes),
+            "kind": len(PerturbationKind),
+            "allele": len(self.alleles),
+            "study": len(self.studies),
+            "environment": len(self.environments),
+            "phenotype": len(self.phenotypes),
+            "trait": len(self.traits),
+            "replicate": len(self.replicates),
+            "reference": len(self.references),
+        }
+
+    def _refuse(self, wrong: NDArray[np.bool_], what: str) -> None:
+        if wrong.any():
+            row = int(wrong.argmax())
+            names = ", ".join(self.genes[g] for g in self.gene[self.offsets[row] : self.offsets[row + 1]])
+            raise DatasetError(
+                f"measurement {row + 1} of {self.studies[self.study[row]].name} ({names or 'wild type'}) "
+                f"has {what}"
+            )
+
+    def _refuse_repeated_perturbations(self) -> None:
+        wrong = np.zeros(len(self), bool)
+        for k in np.unique(self.order[self.order > 1]):
+            rows = np.flatnonzero(self.order == k)
+            codes = np.sort(self._perturbation_code[self.offsets[rows][:, None] + np.arange(k)], axis=1)
+            wrong[rows] = (codes[:, 1:] == codes[:, :-1]).any(axis=1)
+        self._refuse(wrong, "one perturbation twice")
+
+    @classmethod
+    def build(
+        cls,
+        study: Study,
+        *,
+        genes: Sequence[str],
+        gene: ArrayLike,
+        value: ArrayLike,
+        offsets: ArrayLike | None = None,
+        kind: ArrayLike = PerturbationKind.DELETION,
+        allele: Texts | None = None,
+        dose: ArrayLike | None = None,
+        environments: Sequence[Environment] = (Environment(),),
+        environment: ArrayLike = 0,
+        phenotypes: Sequence[PhenotypeDefinition],
+        phenotype: ArrayLike = 0,
+        trait: Texts | None = None,
+        sd: ArrayLike = np.nan,
+        se: ArrayLike = np.nan,
+        p: ArrayLike = np.nan,
+        n: ArrayLike = 0,
+        replicate: Texts | str = "",
+        reference: Texts | str = "",
+    ) -> Measurements:
+        """Build from whatever a parser has; a single value of a column stands for all rows.
+
+        Parameters
+        ----------
+        study : Study
+            Where all rows come from.
+        genes : sequence of str
+            Names that `gene` refers to, such as ``GeneIndex.names``.
+        gene : int [M, k] or [Σk]
+            Positions; flat ones need `offsets` [M+1].
+        kind, allele, dose
+            Per perturbation, in the layout of `gene`.
+        environment, phenotype
+            Position per row in `environments` and `phenotypes`.
+        trait, replicate, reference
+            Text per row.
+        """
+        genes_of = np.asarray(gene, dtype=np.int64)
+        values = np.asarray(value, dtype=np.float64).reshape(-1)
+        rows = len(values)
+        if offsets is None:
+            starts = np.arange(rows + 1, dtype=np.int64) * (genes_of.shape[1] if genes_of.ndim == 2 else 1)
+        else:
+            starts = np.asarray(offsets, dtype=np.int64)
+        flat = genes_of.shape
+
+        def each(given: ArrayLike, dtype: type, shape: tuple[int, ...]) -> NDArray[Any]:
+            return np.ascontiguousarray(np.broadcast_to(np.asarray(given, dtype=dtype), shape)).reshape(-1)
+
+        def texts(given: Texts | str | None, shape: tuple[int, ...]) -> tuple[tuple[str, ...], Ints]:
+            if given is None or isinstance(given, str):
+                return (given or "",), np.zeros(int(np.prod(shape)), np.int64)
+            return coded(np.asarray(given, dtype=object).reshape(-1))
+
+        alleles, allele_code = texts(allele, flat)
+        traits, trait_code = texts(trait, (rows,))
+        replicates, replicate_code = texts(replicate, (rows,))
+        references, reference_code = texts(reference, (rows,))
+        return cls(
+            studies=(study,),
+            genes=tuple(genes),
+            alleles=alleles,
+            environments=tuple(environments),
+            phenotypes=tuple(phenotypes),
+            traits=traits,
+            replicates=replicates,
+            references=references,
+            gene=genes_of.reshape(-1),
+            kind=each(kind, np.uint8, flat),
+            allele=allele_code,
+            dose=each(np.nan if dose is None else dose, np.float64, flat),
+            offsets=starts,
+            study=np.zeros(rows, np.int64),
+            environment=each(environment, np.int64, (rows,)),
+            phenotype=each(phenotype, np.int64, (rows,)),
+            trait=trait_code,
+            value=values,
+            sd=each(sd, np.float64, (rows,)),
+            se=each(se, np.float64, (rows,)),
+            p=each(p, np.float64, (rows,)),
+            n=each(n, np.int64, (rows,)),
+            replicate=replicate_code,
+            reference=reference_code,
+        )
+
+    @classmethod
+    def from_records(cls, studies: Sequence[Study], records: Iterable[Measurement]) -> Measurements:
+        """Build from records; raises ``DatasetError`` if one names a study that is not among `studies`."""
+        given = list(records)
+        named = {study.name: code for code, study in enumerate(studies)}
+        missing = next((record.study for record in given if record.study not in named), None)
+        if missing is not None:
+            raise DatasetError(f"a measurement names the study {missing!r}, which is not among those given")
+        flat = [p for record in given for p in record.genotype.perturbations]
+        genes, gene = coded([p.gene for p in flat])
+        environments = list({record.environment.id: record.environment for record in given}.values())
+        phenotypes = list({record.phenotype.id: record.phenotype for record in given}.values())
+        environment_code = {environment.id: code for code, environment in enumerate(environments)}
+        phenotype_code = {phenotype.id: code for code, phenotype in enumerate(phenotypes)}
+        built = cls.build(
+            studies[0],
+            genes=genes,
+            gene=gene,
+            offsets=np.cumsum([0] + [len(record.genotype.perturbations) for record in given]),
+            kind=np.array([p.kind for p in flat], dtype=np.uint8),
+            allele=[p.allele for p in flat],
+            dose=np.array([p.dose for p in flat], dtype=np.float64),
+            environments=environments,
+            environment=[environment_code[r.environment.id] for r in given],
+            phenotypes=phenotypes,
+            phenotype=[phenotype_code[r.phenotype.id] for r in given],
+            trait=[r.trait for r in given],
+            value=[r.value for r in given],
+            sd=[r.sd for r in given],
+            se=[r.se for r in given],
+            p=[r.p for r in given],
+            n=[r.n for r in given],
+            replicate=[r.replicate for r in given],
+            reference=[r.reference for r in given],
+        )
+        study = np.array([named[record.study] for record in given], dtype=np.int64)
+        return replace(built, studies=tuple(studies), study=study)
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Measurements]) -> Measurements:
+        """Return the rows of several, one after the other; equal studies, environments … become one."""
+        if not parts:
+            raise DatasetError("no measurements to put together, expected at least one part")
+        merged: dict[str, Any] = {}
+        for code, names in _CODES.items():
+            known: dict[Any, int] = {}
+            columns = []
+            for part in parts:
+                entries = getattr(part, names)
+                keys = [entry if isinstance(entry, str) else entry.id for entry in entries]
+                merged.setdefault(names, []).extend(
+                    entry
+                    for key, entry in zip(keys, entries, strict=True)
+                    if key not in known and known.setdefault(key, len(known)) >= 0
+                )
+                table = np.array([known[key] for key in keys], dtype=np.int64)
+                columns.append(table[getattr(part, code)] if len(table) else getattr(part, code))
+            merged[code] = np.concatenate(columns)
+            merged[names] = tuple(merged[names])
+        for name in ("kind", "dose", "value", "sd", "se", "p", "n"):
+            merged[name] = np.concatenate([getattr(part, name) for part in parts])
+        starts = np.cumsum([0] + [len(part.gene) for part in parts])
+        offsets = [part.offsets[1:] + start for part, start in zip(parts, starts, strict=False)]
+        merged["offsets"] = np.concatenate([np.zeros(1, np.int64), *offsets])
+        return cls(**merged)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @cached_property
+    def order(self) -> Ints:
+        """Number of perturbations per row [M]."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def row(self) -> Ints:
+        """Row of every perturbation [Σk]."""
+        return np.repeat(np.arange(len(self)), self.order)
+
+    @property
+    def _perturbation_code(self) -> Ints:
+        doses, dose = np.unique(bits(self.dose), return_inverse=True)
+        sizes = self._sizes()
+        return joint(
+            [
+                (self.gene, sizes["gene"]),
+                (self.kind, sizes["kind"]),
+                (self.allele, sizes["allele"]),
+                (dose, len(doses)),
+            ]
+        )
+
+    @cached_property
+    def distinct_perturbations(self) -> tuple[list[Perturbation], Ints]:
+        """The different perturbations, and which of them [Σk] every perturbation is."""
+        _, first, code = np.unique(self._perturbation_code, return_index=True, return_inverse=True)
+        distinct = [
+            Perturbation(
+                gene=self.genes[self.gene[i]],
+                kind=PerturbationKind(int(self.kind[i])),
+                allele=self.alleles[self.allele[i]],
+                dose=float(self.dose[i]),
+            )
+            for i in first
+        ]
+        return distinct, code.reshape(-1)
+
+    @property
+    def perturbation(self) -> Ints:
+        """Number [Σk] of every perturbation: equal for equal gene, kind, allele and dose."""
+        return self.distinct_perturbations[1]
+
+    @cached_property
+    def genotype_key(self) -> NDArray[np.uint64]:
+        """The two halves of every row's `Genotype.id` [M, 2]."""
+        distinct, code = self.distinct_perturbations
+        ids = [p.id for p in distinct]
+        out = np.empty((len(self), 2), np.uint64)
+        for half in range(2):
+            digest = np.array([int(i[16 * half : 16 * half + 16], 16) for i in ids], dtype=np.uint64)
+            total = np.concatenate(
+                [np.zeros(1, np.uint64), np.cumsum(digest[code])]
+            )  # modulo 2⁶⁴, as ids are
+            out[:, half] = total[self.offsets[1:]] - total[self.offsets[:-1]]
+        return out
+
+    def take(self, rows: ArrayLike) -> Measurements:
+        """Return the given rows (positions or boolean mask), in that order."""
+        index = np.asarray(rows)
+        index = np.flatnonzero(index) if index.dtype == bool else index.astype(np.int64)
+        at, offsets = ragged(self.offsets[index], self.order[index])
+        per_row = {name: getattr(self, name)[index] for name in _PER_ROW}
+        per_perturbation = {name: getattr(self, name)[at] for name in ("gene", "kind", "allele", "dose")}
+        return replace(self, offsets=offsets, **per_row, **per_perturbation)
+
+    def genotype(self, row: int) -> Genotype:
+        """Return the mutant of one row."""
+        distinct, code = self.distinct_perturbations
+        span = code[self.offsets[row] : self.offsets[row + 1]]
+        return Genotype(perturbations=tuple(distinct[c] for c in span))
+
+    def records(self) -> Iterator[Measurement]:
+        """Yield every row as a checked record."""
+        for row in range(len(self)):
+            yield Measurement(
+                study=self.studies[self.study[row]].name,
+                genotype=self.genotype(row),
+                environment=self.environments[self.environment[row]],
+                phenotype=self.phenotypes[self.phenotype[row]],
+                trait=self.traits[self.trait[row]],
+                value=float(self.value[row]),
+                sd=float(self.sd[row]),
+                se=float(self.se[row]),
+                p=float(self.p[row]),
+                n=int(self.n[row]),
+                replicate=self.replicates[self.replicate[row]],
+                reference=self.references[self.reference[row]],
+            )
+
+
+# Column of codes -> what it refers to.
+_CODES = {
+    "study": "studies", "gene": "genes", "allele": "alleles", "environment": "environments",
+    "phenotype": "phenotypes", "trait": "traits", "replicate": "replicates", "reference": "references",
+}  # fmt: skip
+_PER_ROW = ("study", "environment", "phenotype", "trait", "value", "sd", "se", "p", "n", "replicate",
+            "reference")  # fmt: skip

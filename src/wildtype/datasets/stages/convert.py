@@ -1,0 +1,207 @@
+"""Convert: what a publisher recorded becomes mutants of an organism, row by row; no two rows meet here."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wildtype.datasets.dataset import Phenotype
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.records import PerturbationKind
+from wildtype.datasets.stages.names import chosen_condition, name_conditions, name_phenotypes
+from wildtype.datasets.stages.policies import Policies
+from wildtype.datasets.stages.ranks import ranks
+from wildtype.datasets.stages.report import StageReport
+from wildtype.datasets.stages.rows import Rows
+from wildtype.errors import ConfigError
+from wildtype.mutants import Kind
+from wildtype.organism import GeneIndex, Organism
+
+EFFECT = {
+    PerturbationKind.DELETION: Kind.ABSENT,
+    PerturbationKind.REDUCED_EXPRESSION: Kind.REDUCED,
+    PerturbationKind.TEMPERATURE_SENSITIVE: Kind.REDUCED,
+    PerturbationKind.OTHER_ALLELE: Kind.REDUCED,
+    PerturbationKind.SUPPRESSOR: Kind.REDUCED,  # stands in no row that is left: see _suppressors
+    PerturbationKind.OVEREXPRESSION: Kind.OVEREXPRESSED,
+    PerturbationKind.ADDITION: Kind.ADDED,
+}
+"""What a model sees of a recorded perturbation, with ``kinds="by effect"``."""
+SUPPRESSOR = "strain with a suppressor mutation"
+IGNORED = "suppressor mutation not represented"
+NEUTRAL = "perturbation of a neutral locus taken out"
+UNKNOWN_GENE = "gene that the organism does not have"
+FOREIGN_GENE = "foreign gene added"
+TWICE = "one gene perturbed twice"
+TOO_FEW = "fewer genes perturbed than the phenotype is defined for"
+ELSEWHERE = "measured in another environment"
+DERIVED = "sd derived from standard error and number of replicates"
+POOLED = "environments not told apart"
+
+
+class Conversion:
+    """The rows of one dataset while they are converted: the result, and a report of every step.
+
+    Parameters
+    ----------
+    measurements : Measurements
+        As selected from a store.
+    organism : Organism
+        The wild type that mutants refer to.
+    policies : Policies
+        How.
+
+    Attributes
+    ----------
+    rows : Rows
+        The rows that are left.
+    phenotypes, conditions : tuples
+        What ``rows.phenotype`` and ``rows.condition`` refer to.
+    doses : float64 [d]
+        What ``rows.dose`` refers to, ascending; the last is NaN: not stated.
+    reports : list of StageReport
+        What every step did.
+
+    Raises
+    ------
+    ConfigError
+        If the policies name a gene or an environment that is not there.
+    DatasetError
+        If studies mean different things by one phenotype.
+    """
+
+    phenotypes: tuple[Phenotype, ...]
+    conditions: tuple[str, ...]
+
+    def __init__(self, measurements: Measurements, organism: Organism, policies: Policies) -> None:
+        self.reports: list[StageReport] = []
+        self.phenotypes, phenotype = name_phenotypes(measurements, policies.studies)
+        self.conditions, condition = name_conditions(measurements.environments, measurements.environment)
+        self.doses, dose = np.unique(np.append(measurements.dose + 0.0, np.nan), return_inverse=True)
+        self.rows = _rows(measurements, organism.genes, phenotype, condition, dose.reshape(-1)[:-1])
+        self._sd(measurements, policies)
+        self._environments(policies)
+        self._suppressors(policies)
+        self._neutral(organism.genes, policies)
+        self._genes(policies)
+        self._repeated(policies)
+        self._fewest(policies)
+
+    def _close(self, step: str, policy: str, before: int, **counts: dict[str, int]) -> None:
+        self.reports.append(StageReport("convert", step, policy, before, len(self.rows), **counts))
+
+    def _drop(self, step: str, policy: str, *reasons: tuple[str, NDArray[np.bool_]]) -> None:
+        """Leave rows [m] out, each for the first reason that holds."""
+        before, left = len(self.rows), np.ones(len(self.rows), bool)
+        dropped = {}
+        for reason, wrong in reasons:
+            dropped[reason] = int((left & wrong).sum())
+            left &= ~wrong
+        if not left.all():
+            self.rows = self.rows.take(left)
+        self._close(step, policy, before, dropped=dropped)
+
+    def _take_out(self, step: str, policy: str, reason: str, marked: NDArray[np.bool_]) -> None:
+        """Take marked perturbations [Σk] out of their rows."""
+        changed = int(self.rows.holding(marked).sum())
+        if changed:
+            self.rows = self.rows.without(marked)
+        self._close(step, policy, len(self.rows), noted={reason: changed})
+
+    def _sd(self, measurements: Measurements, policies: Policies) -> None:
+        noted = {}
+        if policies.sd == "derived":
+            derived = measurements.se * np.sqrt(measurements.n)
+            usable = np.isnan(measurements.sd) & np.isfinite(derived) & (measurements.n > 0)
+            self.rows = replace(self.rows, sd=np.where(usable, derived, self.rows.sd))
+            noted = {DERIVED: int(usable.sum())}
+        self._close("sd", policies.sd, len(self.rows), noted=noted)
+
+    def _environments(self, policies: Policies) -> None:
+        if policies.environments == "one":
+            place = chosen_condition(self.conditions, policies.environment)
+            self._drop("environments", policies.environment, (ELSEWHERE, self.rows.condition != place))
+            self._one_condition(policies.environment)
+            return
+        noted = {}
+        if policies.environments == "pooled" and len(self.conditions) > 1:
+            self._one_condition("pooled")
+            noted = {POOLED: len(self.rows)}
+        self._close("environments", policies.environments, len(self.rows), noted=noted)
+
+    def _one_condition(self, name: str) -> None:
+        self.conditions = (name,)
+        self.rows = replace(self.rows, condition=np.zeros(len(self.rows), np.int64))
+
+    def _suppressors(self, policies: Policies) -> None:
+        marked = self.rows.recorded == PerturbationKind.SUPPRESSOR
+        if policies.suppressors == "ignore":
+            self._take_out("suppressors", "ignore", IGNORED, marked)
+        else:
+            self._drop("suppressors", "drop", (SUPPRESSOR, self.rows.holding(marked)))
+
+    def _neutral(self, genes: GeneIndex, policies: Policies) -> None:
+        for name in policies.neutral:
+            if name not in genes:
+                near = genes.nearest(name)
+                raise ConfigError(
+                    f"the neutral locus {name!r} is not in organism {genes.organism!r}; "
+                    + (f"did you mean {' or '.join(near)}?" if near else "leave it out of the policies")
+                )
+        marked = np.isin(self.rows.gene, genes.find_all(policies.neutral))
+        self._take_out("neutral loci", ", ".join(policies.neutral) or "none", NEUTRAL, marked)
+
+    def _genes(self, policies: Policies) -> None:
+        lacking = self.rows.gene < 0
+        foreign = lacking & (self.rows.recorded == PerturbationKind.ADDITION)
+        self._drop(
+            "genes",
+            policies.genes,
+            (UNKNOWN_GENE, self.rows.holding(lacking & ~foreign)),
+            (FOREIGN_GENE, self.rows.holding(foreign)),
+        )
+
+    def _repeated(self, policies: Policies) -> None:
+        gene, row = self.rows.gene, self.rows.row
+        again = np.zeros(len(gene), bool)
+        again[1:] = (gene[1:] == gene[:-1]) & (row[1:] == row[:-1])
+        self._drop("repeated genes", policies.repeated_genes, (TWICE, self.rows.holding(again)))
+
+    def _fewest(self, policies: Policies) -> None:
+        fewest = np.array([p.min_order for p in self.phenotypes], np.int64)
+        self._drop(
+            "fewest genes", policies.fewest_genes, (TOO_FEW, self.rows.order < fewest[self.rows.phenotype])
+        )
+
+
+def _rows(
+    m: Measurements,
+    genes: GeneIndex,
+    phenotype: NDArray[np.int64],
+    condition: NDArray[np.int64],
+    dose: NDArray[np.int64],
+) -> Rows:
+    """Return all measurements as rows, every code replaced by a position or a rank of what it stands for."""
+    places = {name: place for place, name in enumerate(genes.names)}
+    gene = np.array([places.get(name, -1) for name in m.genes], np.int64)[m.gene]
+    effect = np.array([EFFECT[kind] for kind in PerturbationKind], np.int64)
+    recorded = m.kind.astype(np.int64)
+    by_name = np.unique(np.array(m.alleles, dtype=str), return_inverse=True)[1].reshape(-1)
+    allele = ranks([recorded, by_name[m.allele]])
+    key = m.row * (len(genes) + 1) + gene + 1
+    within = np.argsort(key, kind="stable") if (np.diff(key) < 0).any() else slice(None)
+    return Rows(
+        gene=gene[within],
+        recorded=recorded[within],
+        kind=effect[recorded][within],
+        allele=allele[within],
+        dose=dose[within],
+        offsets=m.offsets,
+        phenotype=phenotype,
+        condition=condition,
+        value=m.value + 0.0,  # -0.0 becomes 0.0
+        sd=np.where(np.isnan(m.sd), np.nan, m.sd + 0.0),
+        p=np.where(np.isnan(m.p), np.nan, m.p + 0.0),
+    )

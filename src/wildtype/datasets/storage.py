@@ -1,0 +1,150 @@
+"""A dataset on disk: one folder, no pickle.
+
+    dataset.json     what it is, and the SHA-256 of everything
+    table.npz        the arrays of its table
+    singles.npz      fitness of single mutants
+    table.parquet    the same table for people and other programs; nothing here reads it
+
+The organism is stored once, beside its datasets; a dataset pins the gene index that it was built on and is
+re-mapped by name when the organism has since been rebuilt with another one.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wildtype.datasets.dataset import Dataset, Phenotype
+from wildtype.datasets.stages.report import StageReport
+from wildtype.errors import DatasetError, reason_of
+from wildtype.files import content_hash, sha256_of_file, write_json, writing, writing_folder
+from wildtype.mutants.storage import read_table, save_table
+from wildtype.organism import GeneIndex, Organism
+
+FORMAT = 4
+READABLE = (1, 2, 3, 4)
+"""Format 1 has neither stages nor a Parquet table, and no hash of ``dataset.json`` itself; format 3 has
+p-values, format 4 profiles (a number per gene), and a dataset without either is written as format 2 still.
+"""
+FILES = {"table": "table.npz", "singles": "singles.npz", "readable": "table.parquet"}
+"""File by the name under which its SHA-256 is recorded."""
+
+
+def save_dataset(dataset: Dataset, folder: str | Path) -> None:
+    """Write a dataset (without its organism's graphs and features) to ``folder``, whole or not at all.
+
+    Raises ``OutputError`` where it cannot be written.
+    """
+    import pyarrow.parquet as pq
+
+    singles: dict[str, Any] = {}
+    if dataset.single_fitness is not None:
+        singles["single_fitness"] = dataset.single_fitness
+    if dataset.single_fitness_sd is not None:
+        singles["single_fitness_sd"] = dataset.single_fitness_sd
+    with writing_folder(folder) as temporary:
+        save_table(dataset.table, temporary / "table.npz")
+        with writing(temporary / "singles.npz") as path, open(path, "wb") as handle:
+            np.savez(handle, **singles)
+        with writing(temporary / "table.parquet") as path:
+            pq.write_table(dataset.to_arrow(), path, compression="zstd")
+        record = {
+            "format_version": _format(dataset),
+            "name": dataset.name,
+            "organism": dataset.organism.name,
+            "genes": dataset.organism.genes.to_json(),
+            "phenotypes": [asdict(p) for p in dataset.phenotypes],
+            "conditions": list(dataset.conditions),
+            "targets": list(dataset.targets),
+            "excluded": dict(dataset.excluded),
+            "policies": dict(dataset.policies),
+            "single_fitness_source": dataset.single_fitness_source,
+            "noise": dataset.noise,
+            "notes": list(dataset.notes),
+            "citation": dataset.citation,
+            "stages": [report.to_json() for report in dataset.stages],
+            "sha256": dataset.sha256,
+        }
+        record |= {f"{name}_sha256": sha256_of_file(temporary / file) for name, file in FILES.items()}
+        write_json(temporary / "dataset.json", record | {"record_sha256": content_hash(record)})
+
+
+def read_dataset(folder: str | Path, organism: Organism) -> Dataset:
+    """Read what ``save_dataset`` wrote, on ``organism``'s gene index.
+
+    Raises
+    ------
+    DatasetError
+        If the folder is missing, damaged, of another format, or a gene of it is no longer in the organism.
+    """
+    folder = Path(folder)
+    remedy = "remove the folder and build it again"
+    try:
+        record = json.loads((folder / "dataset.json").read_text(encoding="utf-8"))
+        version = record["format_version"]
+        if version not in READABLE:
+            raise DatasetError(
+                f"{folder} has format {version}, this version of wildtype reads up to {FORMAT}: update "
+                f"wildtype, or {remedy}"
+            )
+        _verify(folder, record, remedy)
+        table, _ = read_table(folder / "table.npz")
+        with np.load(folder / "singles.npz", allow_pickle=False) as stored:
+            singles = {key: stored[key] for key in stored.files}
+        genes = GeneIndex.from_json(record["genes"])
+        if genes != organism.genes:
+            mapping = genes.mapping_to(organism.genes)
+            table = table.remap(mapping, len(organism.genes))
+            for key, values in singles.items():
+                moved = np.full(len(organism.genes), np.nan, np.float32)
+                moved[mapping[mapping >= 0]] = values[mapping >= 0]
+                singles[key] = moved
+        return Dataset(
+            name=record["name"],
+            organism=organism,
+            table=table,
+            phenotypes=tuple(Phenotype(**p) for p in record["phenotypes"]),
+            conditions=tuple(record["conditions"]),
+            targets=tuple(record["targets"]),
+            excluded=record["excluded"],
+            policies=record["policies"],
+            single_fitness=singles.get("single_fitness"),
+            single_fitness_sd=singles.get("single_fitness_sd"),
+            single_fitness_source=record["single_fitness_source"],
+            noise=record["noise"],
+            notes=tuple(record["notes"]),
+            citation=record["citation"],
+            stages=tuple(StageReport(**report) for report in record.get("stages", ())),
+        )
+    except FileNotFoundError as error:
+        raise DatasetError(
+            f"there is no dataset at {folder} ({error.filename} is missing): build it first"
+        ) from error
+    except (KeyError, ValueError, TypeError, EOFError, OSError, zipfile.BadZipFile) as error:
+        if isinstance(error, DatasetError) and str(folder) in str(error):
+            raise
+        raise DatasetError(f"the dataset at {folder} is damaged ({reason_of(error)}): {remedy}") from error
+
+
+def _format(dataset: Dataset) -> int:
+    """Return the oldest format that holds a dataset."""
+    if dataset.table.profiles is not None:
+        return FORMAT
+    return 2 if dataset.table.p is None else 3
+
+
+def _verify(folder: Path, record: dict[str, Any], remedy: str) -> None:
+    if record["format_version"] > 1:
+        recorded = record.pop("record_sha256")
+        if content_hash(record) != recorded:
+            raise DatasetError(f"{folder / 'dataset.json'} does not match its recorded sha256: {remedy}")
+    for name, file in FILES.items():
+        if record["format_version"] == 1 and name == "readable":
+            continue
+        if sha256_of_file(folder / file) != record[f"{name}_sha256"]:
+            raise DatasetError(f"{folder / file} does not match its recorded sha256: {remedy}")

@@ -1,0 +1,135 @@
+"""One order of rows, names and perturbations for equal measurements, and the hash of them in that order.
+
+Legend: M measurements · k perturbations of one mutant · G different genotypes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wildtype.datasets.codes import bits, joint
+from wildtype.datasets.measurements import Ints, Measurements
+from wildtype.datasets.records import RECORD_VERSION
+from wildtype.files import content_hash
+
+NAMES = {
+    "study": "studies", "gene": "genes", "allele": "alleles", "environment": "environments",
+    "phenotype": "phenotypes", "trait": "traits", "replicate": "replicates", "reference": "references",
+}  # fmt: skip
+"""Column of codes: what it refers to."""
+FLOATS = ("value", "sd", "se", "p")
+
+
+def canonical(measurements: Measurements) -> Measurements:
+    """Return the same rows in the order that depends on nothing but what they say.
+
+    Names are ascending and only those in use, records without a name of their own are ordered by id, the
+    perturbations of a mutant as in `Genotype`, and rows by study, genotype, environment, phenotype, trait,
+    replicate, reference and numbers.
+    """
+    ordered = with_ordered_perturbations(with_ordered_names(measurements))
+    key = joint(
+        [
+            (ordered.study, len(ordered.studies)),
+            (genotypes(ordered)[1], len(ordered) + 1),
+            *(
+                (getattr(ordered, name), len(getattr(ordered, NAMES[name])))
+                for name in ("environment", "phenotype", "trait", "replicate", "reference")
+            ),
+        ]
+    )
+    order = np.argsort(key, kind="stable")
+    tied = np.flatnonzero(key[order][1:] == key[order][:-1])
+    again = np.union1d(tied, tied + 1)  # numbers matter only where all else is equal
+    rows = order[again]
+    numbers = [bits(getattr(ordered, name)[rows]) for name in reversed(FLOATS)]
+    order[again] = rows[np.lexsort((ordered.n[rows], *numbers, key[rows]))]
+    return ordered.take(order)
+
+
+def with_ordered_names(measurements: Measurements) -> Measurements:
+    """Return the same rows with every list of names and records ascending, without those not in use."""
+    changed: dict[str, Any] = {}
+    for code, names in NAMES.items():
+        entries, codes = getattr(measurements, names), getattr(measurements, code)
+        used = np.flatnonzero(np.bincount(codes, minlength=len(entries))).tolist()
+        keys = {position: _key(entries[position]) for position in used}
+        ascending = sorted(set(keys.values()))
+        rank = {key: new for new, key in enumerate(ascending)}
+        table = np.zeros(len(entries), np.int64)
+        table[used] = [rank[keys[position]] for position in used]
+        entry = {keys[position]: entries[position] for position in used}
+        changed[names] = tuple(entry[key] for key in ascending)
+        changed[code] = table[codes]
+    for name in (*FLOATS, "dose"):
+        changed[name] = bits(getattr(measurements, name)).view(np.float64)
+    return replace(measurements, **changed)
+
+
+def _key(entry: Any) -> tuple[str, str]:
+    if isinstance(entry, str):
+        return (entry, "")
+    return (getattr(entry, "name", ""), entry.id)
+
+
+def with_ordered_perturbations(measurements: Measurements) -> Measurements:
+    """Return the same rows with the perturbations of each by gene, kind, allele and dose, as in `Genotype`.
+
+    `measurements` has its names ascending.
+    """
+    m = measurements
+    spelled, dose = np.unique(bits(m.dose), return_inverse=True)
+    texts = [str(number) for number in spelled.view(np.float64).tolist()]
+    rank = np.argsort(np.argsort(texts))
+    code = joint(
+        [(m.gene, len(m.genes)), (m.kind, 256), (m.allele, len(m.alleles)), (rank[dose], len(texts))]
+    )
+    turned = (np.diff(code) < 0) & (np.diff(m.row) == 0)
+    if not turned.any():
+        return m
+    order = np.lexsort((code, m.row))
+    return replace(m, **{name: getattr(m, name)[order] for name in ("gene", "kind", "allele", "dose")})
+
+
+def genotypes(measurements: Measurements) -> tuple[Ints, Ints]:
+    """Return one row [G] of every different genotype, by ascending id, and the genotype [M] of every row."""
+    key: NDArray[np.uint64] = measurements.genotype_key
+    order = np.lexsort((key[:, 1], key[:, 0]))
+    new = np.ones(len(order), bool)
+    new[1:] = (key[order][1:] != key[order][:-1]).any(axis=1)
+    code = np.empty(len(order), np.int64)
+    code[order] = np.cumsum(new) - 1
+    return order[new], code
+
+
+def sha256(measurements: Measurements) -> str:
+    """Return the hash of what the rows say, whatever their order."""
+    return sha256_of_studies(by_study(canonical(measurements)))
+
+
+def by_study(ordered: Measurements) -> Iterator[tuple[str, Measurements]]:
+    """Yield the name and the rows of every study that has any; `ordered` is canonical, and so are they."""
+    for code in np.unique(ordered.study).tolist():
+        yield ordered.studies[code].name, with_ordered_names(ordered.take(ordered.study == code))
+
+
+def sha256_of_studies(parts: Iterable[tuple[str, Measurements]]) -> str:
+    """Return the hash of canonical measurements given study by study, as (name, rows)."""
+    digests = {name: _sha256_of_one(rows) for name, rows in parts}
+    return content_hash(RECORD_VERSION, sorted(digests.items()))
+
+
+def _sha256_of_one(rows: Measurements) -> str:
+    names = [
+        [entry if isinstance(entry, str) else entry.id for entry in getattr(rows, names)]
+        for code, names in NAMES.items()
+        if code != "study"  # a hash of what was measured does not change with a note on the study
+    ]
+    columns = ("gene", "kind", "allele", "dose", "offsets", "environment", "phenotype", "trait", "n",
+               "replicate", "reference", *FLOATS)  # fmt: skip
+    return content_hash(names, *(getattr(rows, name) for name in columns))

@@ -1,0 +1,451 @@
+"""The loops of evidence, compiled by numba and kept on disk: hashed sets, one-edit lookup, similarities.
+
+Legend: n genes · q queries · Σk their genes · m measured mutants · e entries (a measured mutant and one of
+its genes) · c channels of similarity · d width of the embedding · t tokens per query.
+
+A gene set is the sum modulo 2⁶⁴ of one random word per gene (Zobrist 1970), so that an edit of a set costs an
+addition whatever its size. Buckets hold what has one key; a table with open addressing finds them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+# Sums may be reordered, but numbers that are none stay so: taken for zero, they would be counted twice.
+COMPILED = {"cache": True, "nogil": True, "fastmath": {"nsz", "arcp", "contract", "afn", "reassoc"}}
+
+EDITS = ("replaced", "removed", "added")
+REPLACED, REMOVED, ADDED = range(3)
+"""How a measured mutant differs from the one asked about: see `lookup`."""
+
+
+def _make_table(keys: Any, slots: Any) -> None:
+    """Enter bucket i at the place of ``keys[i]``; ``slots`` int64 [power of two] is -1 on entry."""
+    mask = np.uint64(len(slots) - 1)
+    for i in range(len(keys)):
+        at = (keys[i] ^ (keys[i] >> np.uint64(29))) & mask
+        while slots[at] >= 0:
+            at = (at + np.uint64(1)) & mask
+        slots[at] = i
+
+
+def _find(key: Any, keys: Any, slots: Any) -> Any:
+    """Return the bucket of a key, or -1."""
+    mask = np.uint64(len(slots) - 1)
+    at = (key ^ (key >> np.uint64(29))) & mask
+    while slots[at] >= 0:
+        if keys[slots[at]] == key:
+            return slots[at]
+        at = (at + np.uint64(1)) & mask
+    return -1
+
+
+def _mark(keys: Any, marks: Any) -> None:
+    """Set the bit of every key in ``marks`` uint64 [power of two], zero on entry."""
+    mask = np.uint64(64 * len(marks) - 1)
+    for key in keys:
+        bit = (key >> np.uint64(24)) & mask
+        marks[bit >> np.uint64(6)] |= np.uint64(1) << (bit & np.uint64(63))
+
+
+def _may_hold(key: Any, marks: Any) -> Any:
+    """Whether a key may be there; most that are not are told by one bit, and marks fit where slots do not."""
+    bit = (key >> np.uint64(24)) & np.uint64(64 * len(marks) - 1)
+    return (marks[bit >> np.uint64(6)] >> (bit & np.uint64(63))) & np.uint64(1)
+
+
+def _cosine(i: int, j: int, indptr: Any, indices: Any, data: Any) -> Any:
+    """Return the inner product of two sparse rows of unit length."""
+    a, a_end, b, b_end = indptr[i], indptr[i + 1], indptr[j], indptr[j + 1]
+    total = np.float32(0)
+    while a < a_end and b < b_end:
+        if indices[a] == indices[b]:
+            total += data[a] * data[b]
+            a += 1
+            b += 1
+        elif indices[a] < indices[b]:
+            a += 1
+        else:
+            b += 1
+    return total
+
+
+def _dot(i: int, j: int, unit: Any, first: int, last: int) -> Any:
+    total = np.float32(0)
+    for x in range(first, last):
+        total += unit[i, x] * unit[j, x]
+    return total
+
+
+def _weight(i: int, j: int, indptr: Any, indices: Any, data: Any) -> Any:
+    """Return the entry (i, j) of a sorted CSR matrix."""
+    low, high = indptr[i], indptr[i + 1]
+    while low < high:
+        middle = (low + high) >> 1
+        if indices[middle] < j:
+            low = middle + 1
+        else:
+            high = middle
+    if low < indptr[i + 1] and indices[low] == j:
+        return data[low]
+    return np.float32(0)
+
+
+def _keep(score: Any, best: Any, used: Any) -> Any:
+    """Return the place of a token of that score among the best, or -1; ``used`` places are taken."""
+    if used < len(best):
+        return used
+    worst = 0
+    for x in range(1, len(best)):
+        if best[x] < best[worst]:
+            worst = x
+    return worst if score > best[worst] else -1
+
+
+def _one_edit(
+    first: int,
+    last: int,
+    words: Any,
+    gene: Any,
+    offsets: Any,
+    condition: Any,
+    less_keys: Any,
+    less_slots: Any,
+    less_start: Any,
+    entry_row: Any,
+    entry_gene: Any,
+    whole_keys: Any,
+    whole_slots: Any,
+    whole_start: Any,
+    whole_row: Any,
+    row_condition: Any,
+    k_indptr: Any,
+    k_indices: Any,
+    k_data: Any,
+    p_indptr: Any,
+    p_indices: Any,
+    p_data: Any,
+    product: Any,
+    spread: Any,
+    best: Any,
+    ranked: int,
+    row: Any,
+    edit: Any,
+    old: Any,
+    new: Any,
+) -> None:
+    """Write the best measured mutants one edit away from queries ``first`` … ``last``-1, best first.
+
+    Their row, edit and genes: ``row``, ``edit``, ``old`` and ``new`` [q, t] are -1 on entry. ``best`` [t] and
+    ``spread`` [contexts], zero on entry and exit, are scratch. The best are those of the same condition, then
+    smaller and larger sets, then those whose genes are most similar; where there are at most ``ranked``, no
+    gene is compared. ``product`` holds the products [n, n] of all profiles, or nothing.
+    """
+    t = row.shape[1]
+    for query in range(first, last):
+        used = 0
+        whole = np.uint64(0)
+        for at in range(offsets[query], offsets[query + 1]):
+            whole += words[gene[at]]
+        bucket = _find(whole, less_keys, less_slots)
+        candidates = less_start[bucket + 1] - less_start[bucket] if bucket >= 0 else 0
+        for at in range(offsets[query], offsets[query + 1]):
+            less = whole - words[gene[at]]
+            bucket = _find(less, less_keys, less_slots)
+            if bucket >= 0:
+                candidates += less_start[bucket + 1] - less_start[bucket]
+            bucket = _find(less, whole_keys, whole_slots)
+            if bucket >= 0:
+                candidates += whole_start[bucket + 1] - whole_start[bucket]
+        crowded = candidates > min(t, ranked)
+        for at in range(offsets[query], offsets[query + 1]):
+            g = gene[at]
+            less = whole - words[g]
+            bucket = _find(less, less_keys, less_slots)
+            if bucket >= 0:
+                start, end = less_start[bucket], less_start[bucket + 1]
+                if crowded and not len(product):
+                    for e in range(p_indptr[g], p_indptr[g + 1]):
+                        spread[p_indices[e]] = p_data[e]
+                for e in range(start, end):
+                    x = entry_gene[e]
+                    if x == g:
+                        continue
+                    score = np.float32(row_condition[entry_row[e]] == condition[query]) * np.float32(16)
+                    if crowded:
+                        alike = np.float32(0)
+                        if len(product):
+                            alike = product[g, x]
+                        else:
+                            for f in range(p_indptr[x], p_indptr[x + 1]):
+                                alike += p_data[f] * spread[p_indices[f]]
+                        score += _weight(g, x, k_indptr, k_indices, k_data)
+                        score += max(alike, np.float32(0)) ** 2
+                    place = _keep(score, best, used)
+                    if place >= 0:
+                        best[place] = score
+                        row[query, place], edit[query, place] = entry_row[e], REPLACED
+                        old[query, place], new[query, place] = g, x
+                        used = min(used + 1, t)
+                if crowded and not len(product):
+                    for e in range(p_indptr[g], p_indptr[g + 1]):
+                        spread[p_indices[e]] = 0
+            bucket = _find(less, whole_keys, whole_slots)
+            if bucket >= 0:
+                for e in range(whole_start[bucket], whole_start[bucket + 1]):
+                    same = row_condition[whole_row[e]] == condition[query]
+                    place = _keep(8 + 16 * same, best, used)
+                    if place >= 0:
+                        best[place] = 8 + 16 * same
+                        row[query, place], edit[query, place] = whole_row[e], REMOVED
+                        old[query, place], new[query, place] = g, -1
+                        used = min(used + 1, t)
+        bucket = _find(whole, less_keys, less_slots)
+        if bucket >= 0:
+            for e in range(less_start[bucket], less_start[bucket + 1]):
+                same = row_condition[entry_row[e]] == condition[query]
+                place = _keep(4 + 16 * same, best, used)
+                if place >= 0:
+                    best[place] = 4 + 16 * same
+                    row[query, place], edit[query, place] = entry_row[e], ADDED
+                    old[query, place], new[query, place] = -1, entry_gene[e]
+                    used = min(used + 1, t)
+        if used > ranked:
+            order = np.argsort(-best[:used], kind="mergesort")
+            for column in (row, edit, old, new):
+                column[query, :used] = column[query, :used][order]
+
+
+def _two_edits(
+    first: int,
+    last: int,
+    words: Any,
+    gene: Any,
+    offsets: Any,
+    condition: Any,
+    whole_keys: Any,
+    whole_slots: Any,
+    whole_start: Any,
+    whole_row: Any,
+    row_condition: Any,
+    marks: Any,
+    orders: Any,
+    neighbour: Any,
+    near: Any,
+    pairs: int,
+    value: Any,
+    known: Any,
+    best: Any,
+    ranked: int,
+    row: Any,
+    old: Any,
+    new: Any,
+    total: Any,
+    weight: Any,
+) -> None:
+    """Write the best measured mutants with two genes replaced by neighbours, best first if they are more than
+    ``ranked``, and what all of them say together.
+
+    ``marks`` are the bits of all keys (see `_mark`), and ``orders`` tells of which numbers of genes mutants
+    were measured.
+
+    ``total`` and ``weight`` [q, p] take Σ w y and Σ w over all of them, w the product of both likenesses;
+    ``value`` and ``known`` [m, p] are 0 where nothing was measured.
+
+    ``neighbour`` [n, r] (-1: none) and its scores ``near`` give the replacements; ``row`` [q, t], ``old`` and
+    ``new`` [q, t, 2] are -1 on entry. Of a large set, only the first ``pairs`` pairs of genes are replaced.
+    """
+    t, r = row.shape[1], neighbour.shape[1]
+    for query in range(first, last):
+        order = offsets[query + 1] - offsets[query]
+        if order >= len(orders) or not orders[order]:
+            continue
+        used, tried = 0, 0
+        whole = np.uint64(0)
+        for at in range(offsets[query], offsets[query + 1]):
+            whole += words[gene[at]]
+        for i in range(offsets[query], offsets[query + 1]):
+            for j in range(i + 1, offsets[query + 1]):
+                tried += 1
+                if tried > pairs:
+                    break
+                a, b = gene[i], gene[j]
+                rest = whole - words[a] - words[b]
+                for x in range(r):
+                    c = neighbour[a, x]
+                    if c < 0:
+                        break
+                    if c == b:
+                        continue
+                    key = rest + words[c]
+                    for y in range(r):
+                        d = neighbour[b, y]
+                        if d < 0:
+                            break
+                        if d == a or d == c:  # noqa: SIM109
+                            continue
+                        if not _may_hold(key + words[d], marks):
+                            continue
+                        bucket = _find(key + words[d], whole_keys, whole_slots)
+                        if bucket < 0:
+                            continue
+                        for e in range(whole_start[bucket], whole_start[bucket + 1]):
+                            both = near[a, x] * near[b, y]
+                            for p in range(total.shape[1]):
+                                total[query, p] += both * value[whole_row[e], p]
+                                weight[query, p] += both * known[whole_row[e], p]
+                            same = np.float32(row_condition[whole_row[e]] == condition[query])
+                            score = both + np.float32(16) * same
+                            place = _keep(score, best, used)
+                            if place >= 0:
+                                best[place] = score
+                                row[query, place] = whole_row[e]
+                                old[query, place, 0], old[query, place, 1] = a, b
+                                new[query, place, 0], new[query, place, 1] = c, d
+                                used = min(used + 1, t)
+        if used > ranked:
+            by = np.argsort(-best[:used], kind="mergesort")
+            row[query, :used] = row[query, :used][by]
+            old[query, :used] = old[query, :used][by]
+            new[query, :used] = new[query, :used][by]
+
+
+def _similar(
+    first: int,
+    last: int,
+    left: Any,
+    right: Any,
+    unit: Any,
+    cuts: Any,
+    r_indptr: Any,
+    r_indices: Any,
+    r_data: Any,
+    p_indptr: Any,
+    p_indices: Any,
+    p_data: Any,
+    product: Any,
+    scale: Any,
+    out: Any,
+) -> None:
+    """Write the similarity of genes ``left`` and ``right`` [q] in every channel; 0 where one of them is -1.
+
+    Channels: weight in every relation, cosine in every part of the embedding, in all of it, and of profiles.
+    ``product`` holds the products [n, n] of all profiles, or nothing;
+    ``r_indptr`` [relations, n + 1] holds places in the joined ``r_indices`` and ``r_data``.
+    """
+    relations, parts = len(r_indptr), len(cuts) - 1
+    for at in range(first, last):
+        i, j = left[at], right[at]
+        if i < 0 or j < 0:
+            for x in range(out.shape[1]):
+                out[at, x] = 0
+            continue
+        for x in range(relations):
+            out[at, x] = _weight(i, j, r_indptr[x], r_indices, r_data)
+        total = np.float32(0)
+        for x in range(parts):
+            part = _dot(i, j, unit, cuts[x], cuts[x + 1])
+            out[at, relations + x] = part
+            total += part
+        out[at, relations + parts] = total
+        if len(product):
+            out[at, relations + parts + 1] = product[i, j]
+        else:
+            out[at, relations + parts + 1] = _cosine(i, j, p_indptr, p_indices, p_data)
+        for x in range(out.shape[1]):
+            out[at, x] *= scale[x]
+
+
+def _neighbours(
+    first: int,
+    last: int,
+    known: Any,
+    k_indptr: Any,
+    k_indices: Any,
+    k_data: Any,
+    p_indptr: Any,
+    p_indices: Any,
+    p_data: Any,
+    t_indptr: Any,
+    t_indices: Any,
+    t_data: Any,
+    score: Any,
+    best: Any,
+    neighbour: Any,
+    near: Any,
+) -> None:
+    """Write the measured genes most like genes ``first`` … ``last``-1, best first: ``neighbour`` [n, r] and
+    ``near``.
+
+    Likeness is cosine³ of what is known (a sparse matrix ``k`` of neighbours) plus cosine² of label profiles
+    (``p``, and ``t`` its transpose). ``score`` [n] is scratch and zero on entry and exit.
+    """
+    r = neighbour.shape[1]
+    touched = np.empty(len(score), np.int64)
+    for i in range(first, last):
+        count = 0
+        for e in range(p_indptr[i], p_indptr[i + 1]):
+            context, value = p_indices[e], p_data[e]
+            for f in range(t_indptr[context], t_indptr[context + 1]):
+                x = t_indices[f]
+                if score[x] == 0:
+                    touched[count] = x
+                    count += 1
+                score[x] += value * t_data[f]
+                if score[x] == 0:
+                    score[x] = np.float32(1e-12)
+        for c in range(count):
+            x = touched[c]
+            score[x] = max(score[x], np.float32(0)) ** 2 + np.float32(1e-12)
+        for e in range(k_indptr[i], k_indptr[i + 1]):
+            x = k_indices[e]
+            if score[x] == 0:
+                touched[count] = x
+                count += 1
+            score[x] += k_data[e]
+        used = 0
+        for c in range(count):
+            x = touched[c]
+            value = score[x]
+            score[x] = 0
+            if x == i or not known[x] or value < 1e-4:
+                continue
+            place = _keep(value, best, used)
+            if place >= 0:
+                best[place] = value
+                neighbour[i, place] = x
+                used = min(used + 1, r)
+        order = np.argsort(-best[:used])
+        chosen = neighbour[i, :used].copy()
+        for x in range(used):
+            neighbour[i, x] = chosen[order[x]]
+            near[i, x] = best[order[x]]
+
+
+def _inverse_rows(indptr: Any, data: Any) -> None:
+    """Scale every sparse row to unit length, in place."""
+    for i in range(len(indptr) - 1):
+        total = np.float32(0)
+        for e in range(indptr[i], indptr[i + 1]):
+            total += data[e] ** 2
+        if total > 0:
+            for e in range(indptr[i], indptr[i + 1]):
+                data[e] /= np.sqrt(total)
+
+
+make_table = njit(**COMPILED)(_make_table)
+mark = njit(**COMPILED)(_mark)
+_find = njit(inline="always", **COMPILED)(_find)
+_may_hold = njit(inline="always", **COMPILED)(_may_hold)
+_cosine = njit(**COMPILED)(_cosine)
+_dot = njit(**COMPILED)(_dot)
+_weight = njit(**COMPILED)(_weight)
+_keep = njit(inline="always", **COMPILED)(_keep)
+one_edit = njit(**COMPILED)(_one_edit)
+two_edits = njit(**COMPILED)(_two_edits)
+similar = njit(**COMPILED)(_similar)
+neighbours = njit(**COMPILED)(_neighbours)
+to_unit_rows = njit(**COMPILED)(_inverse_rows)

@@ -1,0 +1,176 @@
+"""`MeasuredSets`: an index of measured mutants of any order, kind and condition, for lookups by edited gene
+set.
+
+Legend: n genes · m measured mutants (a gene set in a condition) · e entries (a measured mutant and one of its
+genes) · p phenotypes · c contexts (a measured set less one of its genes).
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from wildtype.evidence import kernels
+from wildtype.mutants.rows import gene_words, keys_of
+from wildtype.mutants.table import MutantTable
+
+CONTEXT_PRIOR = 10.0
+"""Contexts with many labels say less of a gene: they count by the inverse root of their number plus this."""
+
+
+SHRINKAGE = 5.0
+
+
+class Buckets:
+    """Positions by key: bucket i holds ``order[start[i]:start[i + 1]]``."""
+
+    def __init__(self, keys: NDArray[np.uint64]) -> None:
+        self.order = np.argsort(keys, kind="stable")
+        self.keys, first = np.unique(keys[self.order], return_index=True)
+        self.start = np.append(first, len(keys)).astype(np.int64)
+        self.slots = np.full(1 << max(int(2 * len(self.keys)).bit_length(), 4), -1, np.int64)
+        kernels.make_table(self.keys, self.slots)
+
+    @cached_property
+    def marks(self) -> NDArray[np.uint64]:
+        """One bit of many for every key: what has none is not there."""
+        out = np.zeros(len(self.slots) // 8, np.uint64)
+        kernels.mark(self.keys, out)
+        return out
+
+
+class MeasuredSets:
+    """Measured mutants, found by what they share with others.
+
+    Parameters
+    ----------
+    table : MutantTable
+        Measurements: several rows (kinds, phenotypes) of one gene set in one condition are one mutant, with
+        the mean value of each phenotype.
+    n : int
+        Number of genes.
+    phenotypes : int
+        Number of phenotypes p.
+
+    Attributes
+    ----------
+    value : float32 [m, p]
+        Measured values, NaN where a phenotype was not measured.
+    condition : int64 [m]
+    orders : bool [largest order + 1]
+        Whether any mutant has so many genes.
+
+    Notes
+    -----
+    Building costs O(e log e), and what finds mutants as much again when it is first asked.
+    """
+
+    def __init__(self, table: MutantTable, n: int, phenotypes: int) -> None:
+        self.n, self.phenotypes = n, phenotypes
+        self.words = gene_words(n)
+        keys = keys_of(table.gene, table.offsets, self.words)
+        order = np.lexsort((table.condition, keys))
+        new = np.ones(len(table), bool)
+        new[1:] = (keys[order][1:] != keys[order][:-1]) | (
+            table.condition[order][1:] != table.condition[order][:-1]
+        )
+        first = order[new]
+        mutant = np.empty(len(table), np.int64)
+        mutant[order] = np.cumsum(new) - 1
+        self.mutants = table.take(first)
+        self.condition = self.mutants.condition
+        cell = mutant * phenotypes + table.phenotype
+        size = len(first) * phenotypes
+        count = np.bincount(cell, minlength=size)
+        total = np.bincount(cell, table.value.astype(np.float64), minlength=size)
+        with np.errstate(invalid="ignore"):
+            self.value = (total / count).reshape(-1, phenotypes).astype(np.float32)
+        self.keys = keys[first]
+        self.orders = np.bincount(self.mutants.order, minlength=1) > 0
+
+    def __len__(self) -> int:
+        return len(self.mutants)
+
+    @cached_property
+    def whole(self) -> Buckets:
+        """Mutants by their gene sets."""
+        return Buckets(self.keys)
+
+    @cached_property
+    def less(self) -> Buckets:
+        """Mutants by their gene sets less each gene; its entries have these rows and genes [Σk]."""
+        entries = self.mutants
+        with np.errstate(over="ignore"):
+            return Buckets(self.keys[entries.row] - self.words[entries.gene])
+
+    @cached_property
+    def entry_row(self) -> NDArray[np.int64]:
+        """Mutant of each entry of ``less``."""
+        return self.mutants.row[self.less.order]
+
+    @cached_property
+    def entry_gene(self) -> NDArray[np.int64]:
+        """Gene that each entry of ``less`` lacks."""
+        return self.mutants.gene[self.less.order]
+
+    @cached_property
+    def statistics(self) -> NDArray[np.float32]:
+        """Number, sum and share of positive values of the mutants with each gene [n, 3 p]."""
+        known = np.isfinite(self.value)
+        value = np.where(known, self.value, 0)
+        stack = np.concatenate([known, value, value > 0], axis=1).astype(np.float32)
+        spread = sparse.csr_array(
+            (np.ones(len(self.entry_gene), np.float32), (self.entry_gene, self.entry_row)),
+            shape=(self.n, max(len(self), 1)),
+        )
+        out = spread @ stack if len(self) else np.zeros((self.n, stack.shape[1]), np.float32)
+        return np.asarray(out, np.float32)
+
+    @cached_property
+    def profiles(self) -> sparse.csr_array:
+        """Label profiles [n, c p] with rows of unit length: what was measured of a gene, context by context.
+
+        Genes of one pathway interact with the same partners (Costanzo et al., Science 353:aaf1420, 2016).
+        """
+        p = self.phenotypes
+        context = np.repeat(np.arange(len(self.less.keys)), np.diff(self.less.start))
+        number = np.diff(self.less.start).astype(np.float32)
+        values = self.value[self.entry_row] / np.sqrt(number[context] + CONTEXT_PRIOR)[:, None]
+        entry, phenotype = np.nonzero(np.isfinite(values))
+        at = (self.entry_gene[entry], context[entry] * p + phenotype)
+        shape = (self.n, max(len(number) * p, 1))
+        out = sparse.csr_array((values[entry, phenotype], at), shape=shape)
+        out.sum_duplicates()
+        out.sort_indices()
+        kernels.to_unit_rows(out.indptr, out.data)
+        return out
+
+
+def additive_effects(measured: MeasuredSets) -> NDArray[np.float32]:
+    """Return what each gene adds to each phenotype [n, p], by ridge regression on the measured sets.
+
+    A measured value is taken as an intercept per phenotype and order plus the sum of its genes' effects;
+    effects are shrunken as if each gene had ``SHRINKAGE`` further measurements without effect. Genes
+    without measurements have 0.
+    """
+    from scipy.sparse.linalg import cg
+
+    n, p = measured.n, measured.phenotypes
+    out = np.zeros((n, p), np.float32)
+    table = measured.mutants
+    for phenotype in range(p):
+        rows = np.flatnonzero(np.isfinite(measured.value[:, phenotype]))
+        if not rows.size:
+            continue
+        part = table.take(rows)
+        design = sparse.csr_array((np.ones(len(part.gene)), part.gene, part.offsets), shape=(len(part), n))
+        y = measured.value[rows, phenotype].astype(np.float64)
+        _, of = np.unique(part.order, return_inverse=True)
+        y = y - (np.bincount(of, y) / np.bincount(of))[of]
+        normal: Any = design.T @ design + SHRINKAGE * sparse.eye_array(n)
+        out[:, phenotype], _ = cg(normal, design.T @ y, rtol=1e-4, maxiter=50)
+    return out

@@ -1,0 +1,177 @@
+"""`GeneSimilarity`: how alike any two genes are, channel by channel, without an n × n matrix.
+
+Legend: n genes · d width of the embedding · r relations · e edges.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from wildtype.organism import GeneFeatures, Organism, Relation
+from wildtype.organism.graph_features import DEGREES
+from wildtype.organism.similarity import embedding_parts, nearest
+
+SPECTRAL = 24
+SMALL = 3
+"""Blocks of up to so many columns are traits."""
+GRAPH_BLOCKS = ("spectral.", "degrees")
+NEAREST = 40
+PROFILE_SCALE = 5.0
+"""Genes that are looked at as replacements of a gene, before labels have their say."""
+
+
+@dataclass(frozen=True, eq=False)
+class GeneSimilarity:
+    """What is known of the likeness of genes before a label is seen.
+
+    Attributes
+    ----------
+    relations : tuple of str
+        Names of the r relations.
+    parts : tuple of str
+        Names of the parts of the embedding.
+    unit : float32 [n, d]
+        The embedding; rows of all parts together have unit length, so that an inner product is the mean
+        cosine over what is known of both genes.
+    cuts : int64 [parts + 1]
+        Columns of each part.
+    indptr, indices, data : int64 [r, n + 1], int64 [e], float32 [e]
+        The relations, symmetric, as sparse rows one after the other; the largest weight of each is 1.
+    scale : float32 [r + parts + 2]
+        What brings each channel to unit mean square among similar genes.
+    traits : float32 [n, c]
+        Standardised features of few columns (degrees, essentiality, fitness, abundance), which pairs of genes
+        are compared by; ``trait_names`` [c].
+    """
+
+    relations: tuple[str, ...]
+    parts: tuple[str, ...]
+    unit: NDArray[np.float32]
+    cuts: NDArray[np.int64]
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int64]
+    data: NDArray[np.float32]
+    scale: NDArray[np.float32]
+    traits: NDArray[np.float32]
+    trait_names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, organism: Organism, seed: int = 0, like: GeneSimilarity | None = None) -> GeneSimilarity:
+        """Return the likeness of an organism's genes by its relations and feature blocks.
+
+        With ``like``, that of another organism, channels are those of the other by name: what this organism
+        lacks is 0, and what the other lacks is left out.
+        """
+        n = len(organism.genes)
+        # Spectral features of genes say again what the relations' own parts say.
+        blocks = [block for name, block in organism.features.items() if not name.startswith(GRAPH_BLOCKS)]
+        parts = embedding_parts(replace(organism, features=GeneFeatures(blocks)), seed, SPECTRAL)
+        names = [name for name, relation in organism.graphs.items() if relation.nnz]
+        if like is not None:
+            nothing = np.zeros((n, 0), np.float32)
+            parts, names = {name: parts.get(name, nothing) for name in like.parts}, list(like.relations)
+        joined = np.concatenate([*parts.values(), np.zeros((n, 0), np.float32)], axis=1, dtype=np.float32)
+        length = np.linalg.norm(joined, axis=1, keepdims=True)
+        both = [_symmetric(organism.graphs[name]) if name in organism.graphs else _none(n) for name in names]
+        starts = np.cumsum([0, *(matrix.nnz for matrix in both)])
+        made = cls(
+            relations=tuple(names),
+            parts=tuple(parts),
+            unit=np.ascontiguousarray(joined / np.maximum(length, 1e-9)),
+            cuts=np.cumsum([0, *(part.shape[1] for part in parts.values())]).astype(np.int64),
+            indptr=np.array(
+                [m.indptr + start for m, start in zip(both, starts, strict=False)], np.int64
+            ).reshape(len(names), n + 1),
+            indices=np.concatenate([*(m.indices for m in both), np.zeros(0)]).astype(np.int64),
+            data=np.concatenate([*(m.data for m in both), np.zeros(0)]).astype(np.float32),
+            scale=np.ones(len(names) + len(parts) + 2, np.float32),
+            traits=np.zeros((n, 0), np.float32),
+            trait_names=(),
+        )
+        scale = made._scale() if like is None else like.scale
+        traits, columns = _traits(organism, like)
+        return replace(made, scale=scale, traits=traits, trait_names=columns)
+
+    def _scale(self) -> NDArray[np.float32]:
+        """Return factors that bring every channel to unit mean square among similar genes."""
+        from wildtype.evidence import kernels
+
+        near = self.near.tocoo()
+        left, right = (x.astype(np.int64) for x in near.coords)
+        empty = np.zeros(self.genes + 1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32)
+        out = np.zeros((len(left), len(self.channels)), np.float32)
+        kernels.similar(
+            0,
+            len(left),
+            left,
+            right,
+            self.unit,
+            self.cuts,
+            self.indptr,
+            self.indices,
+            self.data,
+            *empty,
+            np.zeros((0, 0), np.float32),
+            np.ones(len(self.channels), np.float32),
+            out,
+        )
+        size = np.sqrt(np.mean(out**2, axis=0)) if len(left) else np.ones(len(self.channels))
+        factor = 1 / np.maximum(size, 0.01)
+        factor[-1] = PROFILE_SCALE
+        return factor.astype(np.float32)
+
+    @property
+    def genes(self) -> int:
+        """Number of genes n."""
+        return len(self.unit)
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """Names of the channels of a pair of genes, in order; the last one is known where labels are."""
+        return (*self.relations, *self.parts, "joint", "label profiles")
+
+    @cached_property
+    def near(self) -> sparse.csr_array:
+        """[n, n]: for every gene the most similar ones, weight = cosine³."""
+        found = nearest(self.unit, np.arange(self.genes), NEAREST, 0.05)
+        found.data = (found.data**3).astype(np.float32)
+        return found
+
+
+def _traits(organism: Organism, like: GeneSimilarity | None) -> tuple[NDArray[np.float32], tuple[str, ...]]:
+    """Return the columns [n, c] of small blocks, by name those of ``like``, and their names."""
+    n = len(organism.genes)
+    small = GeneFeatures(
+        block
+        for name, block in organism.features.items()
+        if block.values.shape[1] <= SMALL or name == DEGREES
+    )
+    values, columns = small.matrix(n)
+    if like is None:
+        return np.ascontiguousarray(values), columns
+    place = {name: i for i, name in enumerate(columns)}
+    out = np.zeros((n, len(like.trait_names)), np.float32)
+    for i, name in enumerate(like.trait_names):
+        if name in place:
+            out[:, i] = values[:, place[name]]
+    return out, like.trait_names
+
+
+def _symmetric(relation: Relation) -> sparse.csr_array:
+    """Return a relation with both directions of every edge, its largest weight 1."""
+    both = relation.adjacency.copy()
+    if relation.directed:
+        both = sparse.csr_array(both + relation.transpose)
+    both.sort_indices()
+    if both.nnz:
+        both.data = both.data / both.data.max()
+    return both
+
+
+def _none(n: int) -> sparse.csr_array:
+    return sparse.coo_array(([], ([], [])), shape=(n, n), dtype=np.float32).tocsr()

@@ -1,0 +1,63 @@
+"""What simple predictors and closed forms say of a run's test rows.
+
+Legend: M test rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wildtype.datasets.closed_forms import applies, closed_form, parts_of
+from wildtype.experiments.data import RunData
+from wildtype.models.baselines import make_baseline
+from wildtype.models.baselines.groundwork import BaselineFeatures
+
+
+def predict_baseline(name: str, data: RunData, seed: int) -> NDArray[np.float64]:
+    """Fit a baseline on every phenotype that has test rows, and predict these."""
+    train, validation, test = (data.part(part) for part in ("train", "validation", "test"))
+    out = np.full(len(test), np.nan)
+    groundwork = BaselineFeatures(data.dataset.organism, train, data.single_fitness)
+    for p, phenotype in enumerate(data.dataset.phenotypes):
+        rows = test.phenotype == p
+        if phenotype.form == "gene" or not rows.any():
+            continue  # a number per gene is no column of a baseline; its mean profile stands in the table
+        baseline = make_baseline(name).fit(
+            data.dataset.organism,
+            train.take(train.phenotype == p),
+            validation.take(validation.phenotype == p),
+            single_fitness=data.single_fitness,
+            seed=seed,
+            groundwork=groundwork,
+        )
+        out[rows] = baseline.predict(test.take(rows))
+    return out
+
+
+def triples(data: RunData) -> list[int]:
+    """Return the phenotypes for which closed forms give predictions."""
+    test = data.part("test")
+    return [
+        p
+        for p, phenotype in enumerate(data.dataset.phenotypes)
+        if applies(phenotype.name, test.take(test.phenotype == p))
+    ]
+
+
+def predict_closed_form(name: str, data: RunData, log: Callable[[str], None]) -> NDArray[np.float64]:
+    """Predict test rows of triple mutants from measured pairs and singles; NaN where it does not apply."""
+    test, measured = data.part("test"), data.measured_fitness()
+    out = np.full(len(test), np.nan)
+    for p in triples(data):
+        rows = test.phenotype == p
+        parts = parts_of(test.take(rows), measured, data.single_fitness)
+        out[rows] = closed_form(name, data.dataset.phenotypes[p].name, parts)
+        log(
+            f"{name} of {data.dataset.phenotypes[p].name}: {parts.missing_pairs:,} of {parts.pairs.size:,} "
+            f"pairs are not measured in what may be seen (product of the singles instead), "
+            f"{parts.missing_singles:,} singles (1 instead)"
+        )
+    return out

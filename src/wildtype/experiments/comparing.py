@@ -1,0 +1,125 @@
+"""The honest tables of a run: every model on the same test rows, phenotype by phenotype and over all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wildtype.datasets.closed_forms import CLOSED_FORMS
+from wildtype.errors import DatasetError
+from wildtype.evaluation.across import evaluate_across
+from wildtype.evaluation.compare import Comparison, evaluate_predictions
+from wildtype.evaluation.vectors import compare_profiles, compare_vector
+from wildtype.experiments.baselines import triples
+from wildtype.experiments.data import RunData
+from wildtype.experiments.settings.schema import TrainConfig
+from wildtype.models.checkpoint import Checkpoint
+
+
+def compare(
+    config: TrainConfig,
+    data: RunData,
+    predicted: dict[str, NDArray[np.float64]],
+    seconds: dict[str, float],
+    peak: dict[str, float],
+) -> dict[str, Comparison]:
+    """Return the table of every phenotype that stands alone, and of every group."""
+    phenotype = data.dataset.table.phenotype[data.split.test]
+    closed = triples(data)
+
+    def options(i: int) -> dict[str, Any]:
+        return {
+            "split": data.split.name,
+            "seconds": shown(seconds, i),
+            "peak_mib": shown(peak, i),
+            "replicates": config.run.replicates,
+            "seed": config.seed,
+        }
+
+    def shown(values: dict[str, Any], i: int) -> dict[str, Any]:
+        return {name: value for name, value in values.items() if i in closed or name not in CLOSED_FORMS}
+
+    found = {}
+    for i, p in enumerate(data.dataset.phenotypes):
+        rows = phenotype == i
+        if not rows.any() or p.form == "gene":
+            continue
+        if p.group:
+            if p.group in found:
+                continue
+            members = [j for j, other in enumerate(data.dataset.phenotypes) if other.group == p.group]
+            rows = np.isin(phenotype, members)
+            found[p.group] = compare_vector(
+                data.dataset,
+                data.split.test[rows],
+                {name: v[rows] for name, v in shown(predicted, i).items()},
+                data.scaler,
+                p.group,
+                **options(i),
+            )
+            continue
+        found[p.name] = evaluate_predictions(
+            data.dataset,
+            data.split.test[rows],
+            {name: values[rows] for name, values in shown(predicted, i).items()},
+            phenotype=p.name,
+            **options(i),
+        )
+    return found
+
+
+def compare_profiles_of(
+    config: TrainConfig, data: RunData, checkpoint: Checkpoint, seconds: dict[str, float]
+) -> dict[str, Comparison]:
+    """Return the table of every phenotype that has a number per gene: the model, and the mean profile."""
+    train, test, found = data.part("train"), data.part("test"), {}
+    for i, p in enumerate(data.dataset.phenotypes):
+        rows, learned = np.flatnonzero(test.phenotype == i), np.flatnonzero(train.phenotype == i)
+        if p.form != "gene" or not rows.size:
+            continue
+        assert train.profile is not None
+        assert train.profiles is not None
+        seen = train.profiles[train.profile[learned]]
+        known = np.isfinite(seen)
+        mean = np.where(known, seen, 0).sum(0) / np.maximum(known.sum(0), 1)
+        model = checkpoint.predict_profiles(test.take(rows), i)
+        found[p.name] = compare_profiles(
+            data.dataset,
+            data.split.test[rows],
+            {config.model.name: model, "mean": np.broadcast_to(mean, model.shape)},
+            data.scaler,
+            p.name,
+            split=data.split.name,
+            seconds={config.model.name: seconds[config.model.name]},
+            replicates=config.run.replicates,
+            seed=config.seed,
+        )
+    return found
+
+
+def compare_across(
+    config: TrainConfig,
+    data: RunData,
+    predicted: dict[str, NDArray[np.float64]],
+    seconds: dict[str, float],
+    peak: dict[str, float],
+    log: Callable[[str], None],
+) -> Comparison | None:
+    """Return the mean over phenotypes; None, said, where too few of them allow a correlation."""
+    try:
+        return evaluate_across(
+            data.dataset,
+            data.split.test,
+            predicted,
+            split=data.split.name,
+            seconds=seconds,
+            peak_mib=peak,
+            replicates=config.run.replicates,
+            seed=config.seed,
+        )
+    except DatasetError as error:  # too few phenotypes with labels that differ: their own tables say so
+        log(str(error))
+        return None

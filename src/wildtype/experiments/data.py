@@ -1,0 +1,245 @@
+"""The data of a run: the chosen rows and genes, what may be looked at, the split, and scaled labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wildtype.datasets import Dataset, Split
+from wildtype.datasets.draws import count_genes
+from wildtype.datasets.pinned import read_pinned
+from wildtype.datasets.query_pairs import contains_pair
+from wildtype.datasets.scaling import LabelScaler
+from wildtype.datasets.subsets import subset
+from wildtype.errors import ConfigError, SplitError
+from wildtype.experiments.settings.schema import TrainConfig
+from wildtype.models.known import PARTS, ReferenceMeasurements
+from wildtype.mutants import MutantTable
+from wildtype.mutants.identity import grouping
+from wildtype.organism import FeatureBlock, GeneFeatures, Organism
+from wildtype.organism.controls import choose_relations, rewire_relations
+from wildtype.sources.catalogue import IN_SILICO, load_dataset
+
+
+@dataclass(frozen=True, eq=False)
+class RunData:
+    """Everything that models of one run are given.
+
+    Attributes
+    ----------
+    whole : Dataset
+        All phenotypes of the dataset, on the run's genes.
+    dataset : Dataset
+        The rows of the run's phenotypes; its organism holds only features that may be seen for these targets.
+    split : Split
+        Of ``dataset``'s rows, checked for leaks.
+    leakage : dict
+        What the check found.
+    scaler : LabelScaler
+        Fitted on training rows.
+    single_fitness : float32 [n] or None
+        Fitness of single mutants as models may see it: never that of a validation or test row.
+    """
+
+    whole: Dataset
+    dataset: Dataset
+    split: Split
+    leakage: dict[str, object]
+    scaler: LabelScaler
+    single_fitness: NDArray[np.float32] | None
+
+    def part(self, name: str) -> MutantTable:
+        """Return the rows of ``train``, ``validation`` or ``test``, labels as measured."""
+        return self.dataset.table.take(getattr(self.split, name))
+
+    def mutants(self, name: str) -> int:
+        """Return how many mutants a part has: rows of equal genes, kinds, doses and condition are one."""
+        part = self.part(name)
+        found = grouping(part)
+        return len(part) if found is None else len(found.first)
+
+    def scaled(self, name: str) -> MutantTable:
+        """Return the rows of a part with scaled labels."""
+        return self.scaler.scaled(self.part(name))
+
+    def features(self, leave_out: list[str]) -> GeneFeatures:
+        """Return the blocks that a model is given: the organism's, and the visible single-mutant fitness.
+
+        Raises
+        ------
+        ConfigError
+            If ``leave_out`` names no block.
+        """
+        blocks = list(self.organism_without(leave_out).features.values())
+        if self.single_fitness is not None and "single_fitness" not in leave_out:
+            blocks.append(FeatureBlock("single_fitness", self.single_fitness[:, None], ("fitness",)))
+        return GeneFeatures(blocks)
+
+    def organism_without(self, leave_out: list[str]) -> Organism:
+        """Return the organism without some feature blocks; raises ``ConfigError`` if there is none of a
+        name.
+        """
+        organism = self.dataset.organism
+        for name in leave_out:
+            if name not in organism.features and name != "single_fitness":
+                known = ", ".join([*organism.features, "single_fitness"])
+                raise ConfigError(f"model.leave_out names {name!r}; known feature blocks: {known}")
+        kept = [block for name, block in organism.features.items() if name not in leave_out]
+        return replace(organism, features=GeneFeatures(kept))
+
+    def measured_fitness(self) -> MutantTable:
+        """Return the measured fitness of single and double mutants that closed forms may look at.
+
+        Training rows where fitness is predicted. Where it is not: rows of gene sets that stand in no other
+        row than training ones, without held-out genes and query pairs; none where whole screens are held out.
+        """
+        if "fitness" in (names := [p.name for p in self.dataset.phenotypes]):
+            train = self.part("train")
+            return train.take((train.phenotype == names.index("fitness")) & (train.order < 3))
+        t, split = self.whole.table, self.split
+        if split.held_out_screens or "fitness" not in [p.name for p in self.whole.phenotypes]:
+            return t.take([])
+        chosen = [self.whole.phenotype_index(name) for name in names]
+        rows = np.flatnonzero(np.isin(t.phenotype, chosen))
+        hidden = np.ones(rows.size, bool)
+        hidden[split.train] = False
+        seen = (t.phenotype == self.whole.phenotype_index("fitness")) & (t.order < 3)
+        seen &= ~np.isin(t.set_id, t.set_id[rows[hidden]])
+        return t.take(seen & ~self._held_out())
+
+    def _held_out(self) -> NDArray[np.bool_]:
+        """Return which rows of the whole dataset hold a held-out gene or query pair; all, of a split by
+        screens.
+        """
+        t, split = self.whole.table, self.split
+        if split.held_out_screens:
+            return np.ones(len(t), bool)
+        genes = self.whole.organism.genes
+        held = np.zeros(len(genes), bool)
+        held[[genes.find(name) for part in split.held_out_genes.values() for name in part]] = True
+        out = count_genes(t, held) > 0
+        pairs = [[genes.find(g) for g in pair] for part in split.held_out_pairs.values() for pair in part]
+        if pairs:
+            out |= contains_pair(t, np.sort(np.array(pairs, dtype=np.int64), axis=1), len(genes))
+        return np.asarray(out)
+
+    def known(self) -> ReferenceMeasurements:
+        """Return what a checkpoint remembers of the measurements."""
+        n, whole = len(self.whole.organism.genes), self.whole
+        part = np.where(self._held_out(), PARTS.index("hidden"), PARTS.index("unused")).astype(np.uint8)
+        chosen = np.array([whole.phenotype_index(p.name) for p in self.dataset.phenotypes])
+        rows = np.flatnonzero(np.isin(whole.table.phenotype, chosen))
+        for code, name in enumerate(PARTS[:3]):
+            part[rows[getattr(self.split, name)]] = code
+        unknown = np.full(n, np.nan, np.float32)
+        essential = whole.organism.essential
+        return ReferenceMeasurements(
+            phenotypes=tuple(p.name for p in whole.phenotypes),
+            table=whole.table,
+            part=part,
+            single_fitness=unknown if whole.single_fitness is None else whole.single_fitness,
+            single_fitness_sd=unknown if whole.single_fitness_sd is None else whole.single_fitness_sd,
+            essential=np.zeros(n, bool) if essential is None else essential,
+            coordinates=whole.organism.coordinates,
+            metabolic=whole.organism.metabolic,
+        )
+
+
+def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
+    """Load (or take) the dataset and make everything that a run needs of it.
+
+    Raises
+    ------
+    DatasetError, SplitError, ConfigError
+        Where names do not exist or a part stays empty.
+    """
+    whole = load_for(config) if dataset is None else dataset
+    for path in config.data.embeddings:
+        whole = replace(whole, organism=whole.organism.with_features(path))
+    targets = config.data.phenotypes or list(whole.targets)
+    if config.data.rows is not None:
+        whole = _fewer(whole, targets, config.data.rows)
+    chosen = whole.select(targets)
+    if config.data.tokens == "measured":
+        genes = chosen.measured_genes()
+        rows = np.isin(whole.table.gene, genes)
+        whole_rows = np.bincount(whole.table.row, weights=~rows, minlength=len(whole)) == 0
+        whole = replace(whole, table=whole.table.take(whole_rows)).restrict_genes(genes)
+    elif config.data.tokens != "all":
+        raise ConfigError(f"data.tokens={config.data.tokens!r} is not known; known: all, measured")
+    chosen_organism = with_chosen_graphs(config, whole.organism)
+    whole = whole if chosen_organism is whole.organism else replace(whole, organism=chosen_organism)
+    chosen = whole.select([p.name for p in chosen.phenotypes])
+    split = _split(config, chosen)
+    sources = [source for p in chosen.phenotypes for source in p.sources]
+    organism: Organism = replace(chosen.organism, features=chosen.organism.features.allowed_for(sources))
+    if organism.name in IN_SILICO and organism.essential is not None:
+        # Simulated essentiality is a threshold on simulated growth: a held-out single's label.
+        organism = replace(organism, essential=organism.essential & ~_held_out_singles(chosen, split))
+    chosen = replace(chosen, organism=organism)
+    train = chosen.table.take(split.train)
+    return RunData(
+        whole=whole,
+        dataset=chosen,
+        split=split,
+        leakage=split.check(chosen),
+        scaler=LabelScaler.of_table(train, chosen.phenotypes, flip=config.data.flip),
+        single_fitness=_visible_single_fitness(chosen, split, sources),
+    )
+
+
+def load_for(config: TrainConfig) -> Dataset:
+    """Return the dataset that the settings name, on the variant of the organism that they name."""
+    return load_dataset(config.data.name, organism=config.data.organism, progress=config.run.progress)
+
+
+def with_chosen_graphs(config: TrainConfig, organism: Organism) -> Organism:
+    """Return the organism, on a run's genes, with the gene graphs that its models and baselines see.
+
+    Rewiring comes last, on the run's genes alone: the degrees kept are those of the graphs that models see.
+    """
+    organism = choose_relations(organism, config.data.graphs, config.data.without)
+    return rewire_relations(organism, config.seed) if config.data.rewired else organism
+
+
+def _fewer(dataset: Dataset, targets: list[str], rows: int) -> Dataset:
+    """Return a dataset with so many rows of the phenotypes ``targets``, and all rows of the others."""
+    phenotypes = [dataset.phenotype_index(name) for name in targets]
+    wanted = np.isin(dataset.table.phenotype, phenotypes)
+    try:
+        drawn = subset(dataset, np.flatnonzero(wanted), size=rows)
+    except SplitError as error:
+        raise ConfigError(f"data.rows={rows}: {error}") from error
+    keep = ~wanted
+    keep[drawn] = True
+    return replace(dataset, table=dataset.table.take(keep))
+
+
+def _split(config: TrainConfig, dataset: Dataset) -> Split:
+    """Return the split that the settings describe, drawn or read from a file."""
+    if config.split.pinned:
+        return read_pinned(config.split.pinned, dataset).split
+    options = {f.name: getattr(config.split, f.name) for f in fields(config.split)}
+    drawn = {k: v for k, v in options.items() if k not in ("name", "pinned") and v is not None}
+    return dataset.split(config.split.name, config.seed, **drawn)
+
+
+def _visible_single_fitness(dataset: Dataset, split: Split, sources: list[str]) -> NDArray[np.float32] | None:
+    """Return single-mutant fitness without what a validation or test row of a single mutant would give
+    away.
+    """
+    if dataset.single_fitness is None or set(dataset.single_fitness_source.split(" + ")) & set(sources):
+        return None
+    visible = dataset.single_fitness.copy()
+    visible[_held_out_singles(dataset, split)] = np.nan
+    return visible
+
+
+def _held_out_singles(dataset: Dataset, split: Split) -> NDArray[np.bool_]:
+    """Return the genes [n] whose single mutant is a row, and one that is not in training."""
+    singles = np.flatnonzero(dataset.table.order == 1)
+    out = np.zeros(len(dataset.organism.genes), bool)
+    out[dataset.table.gene[dataset.table.offsets[singles[~np.isin(singles, split.train)]]]] = True
+    return out

@@ -1,0 +1,141 @@
+"""`profile estimate`: what a run will take, from its first steps; and, after the run, how wrong that was."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+
+from wildtype.datasets import Dataset
+from wildtype.errors import ConfigError
+from wildtype.experiments.data import RunData, prepare
+from wildtype.experiments.settings.schema import TrainConfig
+from wildtype.experiments.setup import build, loaders
+from wildtype.files import write_json
+from wildtype.models.interface import Output
+from wildtype.mutants.loader import MutantLoader
+from wildtype.profiling.estimate import (
+    Estimate,
+    Probe,
+    available_device_mib,
+    available_memory_mib,
+    compare,
+    data_bytes,
+    folder_bytes,
+    free_disk,
+    state_bytes,
+)
+from wildtype.profiling.memory import PeakMemory
+from wildtype.training.fit import FitReport, accelerator, fit_model
+from wildtype.training.phase_hooks import recorder_for
+
+STEPS = 20
+FILE = "estimate.json"
+
+
+def estimate_run(
+    config: TrainConfig, *, data: RunData | None = None, dataset: Dataset | None = None
+) -> Estimate:
+    """Run the first steps of a configuration, with one validation, and extend them to the whole run.
+
+    Nothing is kept of these steps.
+
+    Parameters
+    ----------
+    config
+        Settings of `wildtype train`.
+    data
+        Prepared already.
+    dataset
+        Instead of the one that the settings name.
+    """
+    config.training.check()
+    if config.execution != "training":
+        raise ConfigError(f"an estimate is about whole training: leave out execution={config.execution}")
+    data = prepare(config, dataset) if data is None else data
+    model, tensors = build(config, data, config.seed)
+    train, validation = data.scaled("train"), data.scaled("validation")
+    per_epoch = len(MutantLoader(train, config.training.batch_size))
+    limit = config.training.steps
+    epochs = -(-limit // per_epoch) if limit else config.training.epochs
+    training = replace(config.training, steps=STEPS, epochs=-(-STEPS // per_epoch), patience=0, wandb=False)
+    gpu = accelerator(training) == "gpu"
+    recorder = recorder_for("cuda" if gpu else "cpu", warm_up=0)
+    checkpoint, resume = state_bytes(model)
+    if gpu:
+        torch.cuda.reset_peak_memory_stats()
+    batches_of = loaders(config, data, tensors, config.seed)
+    with TemporaryDirectory() as room, PeakMemory() as memory:
+        fit_model(
+            model,
+            tensors,
+            train,
+            validation,
+            training,
+            folder=Path(room),
+            seed=config.seed,
+            show=False,
+            recorder=recorder,
+            loader=batches_of.train,
+            validation_loader=batches_of.validation,
+            outputs=Output.of([asdict(p) for p in data.dataset.phenotypes]),
+        )
+        scalars = _logged(Path(room) / "logs" / "metrics.csv")
+    with PeakMemory() as after:
+        pass
+    batches = len(MutantLoader(validation, config.training.batch_size))
+    rounds = max(recorder.begun // per_epoch, 1)
+    return Estimate.from_probe(
+        Probe(
+            step_seconds=recorder.step_seconds().tolist(),
+            steps_per_epoch=min(per_epoch, limit or per_epoch),
+            memory_mib=memory.peak,
+            held_mib=after.before,
+            checkpoint_bytes=checkpoint,
+            resume_bytes=resume,
+            scalars=scalars,
+            validation_step_seconds=[recorder.outside.get("validation", 0.0) / (rounds * batches)] * batches,
+            validation_steps=batches,
+            epoch_seconds=recorder.outside.get("end of epoch", 0.0) / rounds,
+            data_bytes=data_bytes(tensors, data.known()),
+            device_mib=torch.cuda.max_memory_allocated() / 2**20 if gpu else None,
+        ),
+        epochs=min(epochs, config.training.epochs),
+        members=config.training.members,
+        memory_available_mib=available_memory_mib(),
+        disk_free_bytes=free_disk(config.run.folder or "runs"),
+        threads=config.training.threads or torch.get_num_threads(),
+        device_available_mib=available_device_mib("cuda") if gpu else None,
+    )
+
+
+def refuse(estimate: Estimate) -> None:
+    """Raise ``ConfigError`` if a run will not fit on this machine."""
+    if problems := estimate.problems():
+        raise ConfigError("; ".join(problems))
+
+
+def write_outcome(
+    estimate: Estimate, folder: Path, reports: list[FitReport], memory_mib: float
+) -> dict[str, float]:
+    """Write what was predicted and measured to ``estimate.json``; return predicted / measured - 1."""
+    epochs = sum(report.epochs for report in reports)
+    measured: dict[str, Any] = {
+        "seconds_per_epoch": sum(report.seconds for report in reports) / epochs if epochs else None,
+        "memory_mib": memory_mib,
+        "disk_bytes": folder_bytes(folder),
+    }
+    errors = compare(estimate, measured)
+    write_json(folder / FILE, {"predicted": estimate.to_json(), "measured": measured, "errors": errors})
+    return errors
+
+
+def _logged(table: Path) -> tuple[str, ...]:
+    """Names of what is logged at every step."""
+    header = table.read_text(encoding="utf-8").partition("\n")[0].strip().split(",")
+    return tuple(
+        name for name in header if name not in ("epoch", "step") and not name.startswith("validation")
+    )

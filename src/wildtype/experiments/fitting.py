@@ -1,0 +1,148 @@
+"""From settings and data to trained members, and from those to a checkpoint."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import torch
+from lightning.pytorch.callbacks import Callback
+from numpy.typing import NDArray
+from torch import Tensor
+
+from wildtype.datasets.units import held_out_units
+from wildtype.experiments.data import RunData
+from wildtype.experiments.folder import MEMBER
+from wildtype.experiments.profile_writing import ProfileWriting
+from wildtype.experiments.settings.schema import TrainConfig
+from wildtype.experiments.setup import build, feature_scaling, loaders, of_member, relations
+from wildtype.models.checkpoint import Checkpoint
+from wildtype.models.interface import Model, OrganismTensors, Output
+from wildtype.models.validation_rows import ValidationRows
+from wildtype.mutants import MutantTable
+from wildtype.profiling.record import FILE
+from wildtype.seeds import derive
+from wildtype.training.fit import FitReport, fit_model
+from wildtype.training.snapshots import read_snapshots
+from wildtype.training.validation import ValidationScore
+from wildtype.training.world import world
+
+
+def fit_members(
+    config: TrainConfig,
+    data: RunData,
+    model: Model,
+    tensors: OrganismTensors,
+    folder: Path,
+    fingerprint: str,
+    callbacks: Sequence[Callback] = (),
+) -> tuple[list[Model], list[FitReport]]:
+    """Fit ``model``, and further members in folders of their own; snapshots are members too.
+
+    ``callbacks`` of Lightning listen to the training of every member.
+    """
+    members, reports, rank_zero = [model], [], world().is_rank_zero
+    for number in range(config.training.members):
+        seed, room = config.seed, folder
+        if number:
+            seed, room = derive(config.seed, "member", number), folder / f"{MEMBER}{number + 1}"
+            members.append(build(config, data, seed)[0])
+        writing = ProfileWriting(config, data, members[number], tensors, room / FILE) if rank_zero else None
+        batches = loaders(of_member(config, number, config.training.members), data, tensors, seed)
+        report = fit_model(
+            members[number],
+            tensors,
+            data.scaled("train"),
+            data.scaled("validation"),
+            config.training,
+            folder=room,
+            seed=seed,
+            fingerprint=fingerprint,
+            resume=config.run.resume and (not number or (room / "resume").is_dir()),
+            show=config.run.progress,
+            execution=config.execution,
+            recorder=None if writing is None else writing.recorder,
+            callbacks=[*callbacks] if writing is None else [writing, *callbacks],
+            loader=batches.train,
+            validation_loader=batches.validation,
+            outputs=Output.of([asdict(p) for p in data.dataset.phenotypes]),
+        )
+        if writing is not None and writing.recorder.begun:  # a finished run that is resumed keeps its profile
+            writing.done()
+        reports.append(report)
+    if config.training.snapshots and config.execution == "training" and rank_zero:
+        rooms = [folder, *(folder / f"{MEMBER}{i + 1}" for i in range(1, len(members)))]
+        members = [
+            _with_weights(member, weights)
+            for member, room in zip(members, rooms, strict=True)
+            for weights in read_snapshots(room, config.training)
+        ]
+    return members, reports
+
+
+def _with_weights(model: Model, weights: dict[str, Tensor]) -> Model:
+    other = copy.deepcopy(model)
+    other.load_state_dict(weights)
+    return other
+
+
+def make_checkpoint(
+    config: TrainConfig, data: RunData, model: Model, tensors: OrganismTensors, reports: list[FitReport]
+) -> Checkpoint:
+    """Return a trained model with everything it answers from, and what it reaches on the validation rows."""
+    organism = data.dataset.organism
+    checkpoint = Checkpoint(
+        model=model,
+        genes=organism.genes,
+        organism=tensors.without_priors(),
+        phenotypes=[asdict(p) for p in data.dataset.phenotypes],
+        conditions=list(data.dataset.conditions),
+        mean=data.scaler.mean,
+        sd=data.scaler.sd,
+        relations=relations(data),
+        known=data.known(),
+        origin={
+            "dataset": data.dataset.name,
+            "dataset_sha256": data.dataset.sha256,
+            "organism": organism.name,
+            "split": data.split.name,
+            "seed": config.seed,
+        },
+        features=feature_scaling(config, data),
+    )
+    validation = data.part("validation")
+    values, sd = checkpoint.predict_measured_with_sd(validation)
+    checkpoint.validation = ValidationRows(values, sd, held_out_units(data.dataset, data.split, "validation"))
+    error = values - validation.value
+    checkpoint.metrics = {
+        "fit": asdict(reports[0]),
+        "members": [asdict(report) for report in reports[1:]],
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "validation_score": _score(checkpoint, validation, values),
+        "validation": {
+            p.name: {"rmse": float(np.sqrt(np.mean(error[validation.phenotype == i] ** 2)))}
+            for i, p in enumerate(data.dataset.phenotypes)
+            if p.form != "gene" and (validation.phenotype == i).any()
+        },
+    }
+    return checkpoint
+
+
+def _score(checkpoint: Checkpoint, validation: MutantTable, values: NDArray[np.float64]) -> float:
+    """Return the score of the finished model, trees and all, on the rows that epochs are compared by."""
+    outputs = checkpoint.outputs
+    score = ValidationScore(outputs)
+    rows = np.array([output.form != "gene" for output in outputs])[validation.phenotype]
+    found = (values[rows], validation.value[rows], validation.phenotype[rows])
+    score.add_rows(*(torch.from_numpy(np.asarray(x)) for x in found))
+    for p, output in enumerate(outputs):
+        own = validation.take(np.flatnonzero(validation.phenotype == p))
+        if output.form == "gene" and len(own):
+            assert own.profile is not None
+            assert own.profiles is not None
+            said = torch.from_numpy(checkpoint.predict_profiles(own, p))
+            score.add_profiles(p, said, torch.from_numpy(own.profiles[own.profile]))
+    return score.result()[0]

@@ -1,0 +1,235 @@
+"""`write_report`, `write_plot`: what run folders hold, as a page or as one figure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wildtype.errors import ConfigError, WildtypeError, reason_of
+from wildtype.evaluation.sides import count_sides
+from wildtype.evaluation.summary import summarise
+from wildtype.experiments.folder import REPORT
+from wildtype.experiments.stored import Run
+from wildtype.files import write_text
+from wildtype.report.figures.calibration import calibration_panels
+from wildtype.report.figures.comparison import comparison_panel, summary_panel
+from wildtype.report.figures.error import error_panels
+from wildtype.report.figures.learning import learning_panels
+from wildtype.report.figures.panel import Panel, save_panels
+from wildtype.report.figures.predicted import predicted_panels
+from wildtype.report.figures.style import check_target
+from wildtype.report.figures.time import time_panel
+from wildtype.report.run_facts import Asked, RunFacts
+from wildtype.report.run_page import run_page
+
+if TYPE_CHECKING:
+    from wildtype.inference.predictor import Predictor
+
+SCREENED, AT_ONCE = 10_000, 2_000
+"""Mutants that a page asks about at most, for each phenotype: by itself, and at the end of training."""
+TOP = 10
+MOST_PHENOTYPES = 4
+"""Drawn on a page of one run; fewer where there are several runs."""
+
+
+def write_report(folders: Sequence[Path], target: Path, *, screened: int = SCREENED) -> None:
+    """Write the page of one or several finished runs.
+
+    Parameters
+    ----------
+    folders : sequence of Path
+        Run folders.
+    target : Path
+        The page; what stands there is replaced.
+    screened : int
+        Mutants to predict at most for the list of those not yet measured, for each phenotype; 0: no list.
+
+    Raises
+    ------
+    CheckpointError
+        If a folder holds no finished run, or is damaged.
+    ConfigError
+        If too many runs are named.
+    OutputError
+        If the page cannot be written.
+    """
+    if screened < 0:
+        raise ConfigError(f"screen={screened}: ask about at least one mutant, or 0 for none")
+    runs = [Run(Path(folder)) for folder in folders]
+    each = max(MOST_PHENOTYPES // max(len(runs), 1), 1)
+    facts = [run_facts(run, phenotypes=each, screened=screened) for run in runs]
+    summaries = summarise(next(iter(run.tables().values())) for run in runs) if len(runs) > 1 else []
+    write_text(target, run_page(facts, summaries))
+
+
+def report_after_training(folder: Path, log: Callable[[str], None]) -> None:
+    """Write the page of a run that has just finished; it asks about fewer mutants than `write_report`.
+
+    A page that cannot be written is told of and spoils nothing: the run is whole without it.
+    """
+    try:
+        write_report([folder], folder / REPORT, screened=AT_ONCE)
+        log(f"page: {folder / REPORT}")
+    except Exception as error:
+        log(f"no page was written ({reason_of(error)}); wildtype report {folder} tries again")
+
+
+def run_facts(run: Run, *, phenotypes: int = MOST_PHENOTYPES, screened: int = 0) -> RunFacts:
+    """Gather what a page tells of a run."""
+    first, *more = run.tables().values()
+    tested, asked, sides, essential = run.tested[:phenotypes], [], None, frozenset[str]()
+    coverage = run.coverage
+    try:
+        known = run.predictor.checkpoint.known
+        sides = count_sides(known)
+        essential = frozenset(run.genes.names[i] for i in np.flatnonzero(known.essential))
+        if screened:
+            asked = [ask_unmeasured(run.predictor, rows.phenotype, screened) for rows in tested]
+    except WildtypeError as error:
+        run.missing["sides"] = str(error)
+    if not screened:
+        asked = [Asked(f"Nothing was asked yet: wildtype report {run.path} asks the model about mutants.")]
+    own = {first.phenotype, *(table.phenotype for table in more)}
+    return RunFacts(
+        name=run.path.resolve().name,
+        model=run.model,
+        tables=[first, *more],
+        others=[table for table in run.comparisons.values() if table.phenotype not in own],
+        ceilings={rows.phenotype: rows.noise().ceiling for rows in run.tested},
+        tested=tested,
+        undrawn=len(run.tested) - len(tested),
+        coverage=coverage,
+        learning=run.learning,
+        profile=run.profile,
+        genes=run.genes,
+        essential=essential,
+        asked=asked,
+        explained=run.explained,
+        sides=sides,
+        settings=run.settings,
+        record=run.record,
+        card=run.card,
+        split=run.split,
+        fit=run.metrics,
+        missing=run.missing,
+    )
+
+
+def ask_unmeasured(predictor: Predictor, phenotype: str, most: int) -> Asked:
+    """Ask about mutants that nobody measured, at most ``most``: sets of the genes with most training rows, as
+    many genes each as most training rows have.
+    """
+    trained = predictor.trained
+    rows = trained.take(trained.phenotype == predictor.checkpoint.known.phenotypes.index(phenotype))
+    order = int(np.argmax(np.bincount(rows.order)))
+    counts = np.bincount(rows.gene, minlength=len(predictor.genes))
+    ranked = np.argsort(-counts, kind="stable")[: int((counts > 0).sum())]
+    size = next(n for n in range(len(ranked), order - 1, -1) if math.comb(n, order) <= most or n == order)
+    among = [predictor.genes.names[i] for i in ranked[:size]]
+    sets = f"all {math.comb(size, order):,} sets of {order} of the {size:,} genes with most training rows"
+    interval = 0.9 if predictor.checkpoint.validation is not None else None
+    try:
+        frame = predictor.screen(
+            order, among, top=TOP, phenotypes=[phenotype], unmeasured=True, interval=interval
+        )
+    except WildtypeError as error:
+        return Asked(f"{phenotype}: {sets} could not be asked about: {error}")
+    asked = frame.attrs["asked"]
+    if not asked:
+        return Asked(f"{phenotype}: asked about {sets}; every one of them was measured.", frame)
+    return Asked(
+        f"{phenotype}: asked about {sets}, of which {asked:,} were not measured. A list of extremes is a "
+        f"list of errors, too: the interval is that of a mutant drawn at random, not of one picked for its "
+        f"prediction.",
+        frame,
+    )
+
+
+# ------------------------------------------------------------------------------------------------------ plots
+
+
+def _of_tested(run: Run, panels: Callable[[Any], list[Panel]]) -> list[Panel]:
+    return [panel for rows in run.tested[:MOST_PHENOTYPES] for panel in panels(rows)]
+
+
+def _comparison(runs: Sequence[Run]) -> list[Panel]:
+    if len(runs) > 1:
+        groups = summarise(table for run in runs for table in run.tables().values())
+        return [summary_panel(group) for group in groups]
+    ceilings = {rows.phenotype: rows.noise().ceiling for rows in runs[0].tested}
+    return [
+        comparison_panel(table, ceilings.get(table.phenotype, math.nan))
+        for table in runs[0].tables().values()
+    ]
+
+
+def _calibration(runs: Sequence[Run]) -> list[Panel]:
+    if len(runs) > 1:
+        from wildtype.evaluation.calibration import mean_coverage
+
+        return calibration_panels(mean_coverage([run.coverage for run in runs]))
+    return calibration_panels(runs[0].coverage)
+
+
+def _time(runs: Sequence[Run]) -> list[Panel]:
+    panel = time_panel([{**run.profile, "name": run.path.resolve().name} for run in runs if run.profile])
+    return [] if panel is None else [panel]
+
+
+def _each(make: Callable[[Run], list[Panel]]) -> Callable[[Sequence[Run]], list[Panel]]:
+    """Return the panels of every run, which are called after their run where there are several."""
+
+    def panels(runs: Sequence[Run]) -> list[Panel]:
+        if len(runs) == 1:
+            return make(runs[0])
+        found = []
+        for run in runs:
+            name = run.path.resolve().name
+            found += [
+                replace(panel, title=f"{name}: {panel.title}", short=f"{name}: {panel.short or panel.title}")
+                for panel in make(run)
+            ]
+        return found
+
+    return panels
+
+
+PLOTS: dict[str, Callable[[Sequence[Run]], list[Panel]]] = {
+    "comparison": _comparison,
+    "predicted": _each(lambda run: _of_tested(run, predicted_panels)),
+    "calibration": _calibration,
+    "error": _each(lambda run: _of_tested(run, error_panels)),
+    "learning": _each(lambda run: learning_panels(run.learning) if run.learning else []),
+    "time": _time,
+}
+"""What can be plotted, by kind: the panels of some runs."""
+
+
+def write_plot(kind: str, folders: Sequence[Path], target: Path) -> None:
+    """Write one figure of one or several finished runs, as .svg, .pdf or .png.
+
+    Raises
+    ------
+    ConfigError
+        If the kind or the ending is not known, or the runs hold nothing of this kind.
+    CheckpointError
+        If a folder holds no finished run, or is damaged.
+    OutputError
+        If the figure cannot be written.
+    """
+    if kind not in PLOTS:
+        raise ConfigError(f"{kind!r} is no kind of plot; known: {', '.join(PLOTS)}")
+    check_target(target)
+    runs = [Run(Path(folder)) for folder in folders]
+    for run in runs:
+        _ = run.comparisons  # a run that is not finished is refused whatever is asked of it
+    panels = PLOTS[kind](runs)
+    if not panels:
+        why = "; ".join(dict.fromkeys(reason for run in runs for reason in run.missing.values()))
+        raise ConfigError(f"there is nothing to draw of {kind}: {why or 'the runs hold no such numbers'}")
+    save_panels(panels, target)

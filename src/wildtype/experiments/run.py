@@ -1,0 +1,210 @@
+"""`train`: from settings to a run folder.
+
+    settings.json · split.json · card.json · record.json   what was done, with what, where
+    checkpoint/                                             the model, ready to predict
+    comparison.json · comparison.md                         the honest table, one per phenotype
+    across.json                                             the mean over phenotypes, where there are several
+    predictions.parquet                                     test rows: measured, and predicted by every model
+    vectors.csv                                             Pearson of every member of a vector
+    estimate.json                                           what was predicted of time, memory and disk
+    profile.json                                            where the time of its steps went
+    logs/ · resume/                                         every step's losses; where to continue
+    snapshots/                                              weights of members, with training.snapshots
+    member-2/ …                                             the same of the further members of an ensemble
+    report.html                                             all of it as a page, written by the command
+
+The folder takes its name before training starts, so that a killed run can be resumed; ``comparison.json`` is
+written last and marks a finished run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wildtype.datasets import Dataset
+from wildtype.datasets.closed_forms import CLOSED_FORMS
+from wildtype.errors import ConfigError
+from wildtype.evaluation.vectors import by_member
+from wildtype.experiments.baselines import predict_baseline, predict_closed_form, triples
+from wildtype.experiments.closure import FITNESS, implied_tau
+from wildtype.experiments.comparing import compare, compare_across, compare_profiles_of
+from wildtype.experiments.data import RunData, prepare
+from wildtype.experiments.estimate import estimate_run, refuse, write_outcome
+from wildtype.experiments.fitting import fit_members, make_checkpoint
+from wildtype.experiments.folder import ACROSS, DONE, MEMBERS, claim, going_on, resumable, settings_of
+from wildtype.experiments.post_fit import post_fit
+from wildtype.experiments.record import environment, of_data
+from wildtype.experiments.settings.schema import TrainConfig
+from wildtype.experiments.setup import build
+from wildtype.experiments.stored import Run
+from wildtype.files import content_hash, write_json, write_text, writing
+from wildtype.models.baselines import BASELINES, make_baseline
+from wildtype.models.checkpoint import Checkpoint
+from wildtype.models.ensemble import Ensemble
+from wildtype.models.registry import check
+from wildtype.mutants import MutantTable
+from wildtype.profiling.memory import PeakMemory
+from wildtype.report.table import to_markdown
+from wildtype.training.fit import accelerator
+from wildtype.training.task import EXECUTIONS
+from wildtype.training.world import world
+
+Log = Callable[[str], None]
+
+
+def train(config: TrainConfig, *, dataset: Dataset | None = None, log: Log = lambda text: None) -> Run:
+    """Fit the model and every baseline on one split, compare them on the test rows, and save the run.
+
+    Of several processes that torchrun started, the first writes the folder and does all but the network's
+    training; the others return when that is done.
+
+    Parameters
+    ----------
+    config : TrainConfig
+        All settings.
+    dataset : Dataset, optional
+        Used instead of the one that the settings name.
+    log : callable
+        Told, in a few words, what is going on.
+
+    Raises
+    ------
+    ConfigError, DatasetError, SplitError, CheckpointError, OutputError
+        In one sentence each.
+    """
+    if config.run.requeued:
+        if not config.run.folder:
+            raise ConfigError("run.requeued=true: name the run's folder with run.folder")
+        config = going_on(config, Path(config.run.folder))
+    config.training.check()
+    accelerator(config.training)  # what is not there must be found out before anything is written
+    check(config.model)
+    if config.run.estimate and config.execution != "training":
+        raise ConfigError(
+            f"run.estimate=true is about whole training, which execution={config.execution} is not"
+        )
+    if config.execution not in EXECUTIONS:
+        raise ConfigError(f"execution={config.execution!r}; known: {', '.join(EXECUTIONS)}")
+    baselines = list(BASELINES) if config.baselines == ["all"] else config.baselines
+    for name in baselines:
+        if name not in CLOSED_FORMS:
+            make_baseline(name)  # an unknown name must not be found out after an hour of training
+    data = prepare(config, dataset)
+    if config.baselines == ["all"] and triples(data):
+        baselines += CLOSED_FORMS
+    elif (asked := [name for name in baselines if name in CLOSED_FORMS]) and not triples(data):
+        raise ConfigError(
+            f"baseline {asked[0]!r} is for triple mutants: it needs test rows of fitness or tau that all "
+            f"perturb three genes; leave it out, or test triples (split.name=order)"
+        )
+    estimate = estimate_run(config, data=data) if config.run.estimate else None
+    if estimate is not None:
+        log(f"estimate: {estimate.seconds_per_epoch:,.2f} s per epoch, {estimate.memory_mib:,.0f} MiB")
+        refuse(estimate)
+    model, tensors = build(config, data, config.seed, log)
+    fingerprint = content_hash(resumable(settings_of(config)), data.dataset.sha256, data.split.to_json())
+    if not world().is_rank_zero:
+        folder = Path(config.run.folder)
+        fit_members(config, data, model, tensors, folder, fingerprint)
+        return Run(folder)
+    folder = claim(config, fingerprint)
+    write_json(folder / "card.json", data.whole.card())
+    write_json(folder / "split.json", data.split.to_json())
+    write_json(folder / "record.json", environment() | of_data(data))
+    log(_split_line(data))
+    for path in config.data.embeddings:
+        log(f"embeddings {path}: {data.whole.organism.features[Path(path).stem].note}")
+
+    with PeakMemory() as memory:
+        members, reports = fit_members(config, data, model, tensors, folder, fingerprint)
+        if config.execution != "training":
+            return Run(folder)
+        start = time.perf_counter()
+        post_fit(config, data, tensors, members, log)
+        model = members[0] if len(members) == 1 else Ensemble(members).eval()
+        checkpoint = make_checkpoint(config, data, model, tensors, reports)
+        predicted = {config.model.name: checkpoint.predict_measured(data.part("test"))}
+    seconds = {config.model.name: sum(r.seconds for r in reports) + time.perf_counter() - start}
+    peak = {config.model.name: memory.peak}
+    for report in reports:
+        if not report.mutants_per_second > 0:  # resumed when there was nothing left to do
+            continue
+        log(
+            f"{config.model.name}: best validation r {report.best_score:.4f} at epoch {report.best_epoch} of "
+            f"{report.epochs}, {report.mutants_per_second:,.0f} mutants/s, "
+            f"{report.loading_share:.1%} of it loading"
+        )
+    for name in baselines:
+        start = time.perf_counter()
+        with PeakMemory() as memory:
+            if name in CLOSED_FORMS:
+                predicted[name] = predict_closed_form(name, data, log)
+            else:
+                predicted[name] = predict_baseline(name, data, config.seed)
+        seconds[name], peak[name] = time.perf_counter() - start, memory.peak
+        log(f"{name}: {seconds[name]:.1f} s")
+    comparisons = compare(config, data, predicted, seconds, peak)
+    comparisons |= compare_profiles_of(config, data, checkpoint, seconds)
+    comparisons |= implied_tau(
+        data,
+        predicted,
+        {config.model.name: partial(_fitness, checkpoint)},
+        split=data.split.name,
+        seconds=seconds,
+        peak_mib=peak,
+        replicates=config.run.replicates,
+        seed=config.seed,
+    )
+    checkpoint.metrics["test"] = {
+        name: asdict(comparison[config.model.name]) for name, comparison in comparisons.items()
+    }
+    checkpoint.save(folder / "checkpoint")
+    _write_predictions(data, predicted, folder / "predictions.parquet")
+    grouped = [i for i, p in enumerate(data.dataset.phenotypes) if p.group]
+    if grouped:
+        with writing(folder / MEMBERS) as target:
+            by_member(data.dataset, data.split.test, predicted, grouped).to_csv(target, index=False)
+    across = (
+        compare_across(config, data, predicted, seconds, peak, log)
+        if len(data.dataset.phenotypes) > 1
+        else None
+    )
+    if across is not None:
+        write_json(folder / ACROSS, across.to_json())
+    tables = [f"## {name}\n\n{to_markdown(comparison)}" for name, comparison in comparisons.items()]
+    if across is not None:
+        tables.insert(0, f"## {across.phenotype}\n\n{to_markdown(across)}")
+    write_text(folder / "comparison.md", "\n\n".join(tables) + "\n")
+    if estimate is not None:
+        errors = write_outcome(estimate, folder, reports, peak[config.model.name])
+        log("estimate against run: " + ", ".join(f"{name} {error:+.0%}" for name, error in errors.items()))
+    write_json(folder / DONE, {name: comparison.to_json() for name, comparison in comparisons.items()})
+    return Run(folder)
+
+
+def _fitness(checkpoint: Checkpoint, table: MutantTable) -> NDArray[np.float64]:
+    return checkpoint.predict(table)[:, checkpoint.names.index(FITNESS)]
+
+
+def _split_line(data: RunData) -> str:
+    split = data.split
+    dropped = ", ".join(f"{count:,} {reason}" for reason, count in split.dropped.items()) or "none"
+    return (
+        f"split {split.name} (seed {split.seed}): {len(split.train):,} training, {len(split.validation):,} "
+        f"validation, {len(split.test):,} test rows; dropped: {dropped}; no leak found"
+    )
+
+
+def _write_predictions(data: RunData, predicted: dict[str, NDArray[np.float64]], target: Path) -> None:
+    frame = replace(data.dataset, table=data.part("test")).to_pandas()
+    for name, values in predicted.items():
+        frame[name] = values
+    with writing(target) as path:
+        frame.to_parquet(path, index=False)

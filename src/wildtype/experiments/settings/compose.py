@@ -1,0 +1,159 @@
+"""From `key=value` words to checked settings, with Hydra; unknown keys and wrong types are errors in one
+sentence.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
+from functools import cache
+from pathlib import Path
+
+from hydra import compose as hydra_compose
+from hydra import initialize_config_dir
+from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
+from hydra.errors import HydraException
+from omegaconf import MISSING, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from wildtype.errors import ConfigError, shown
+from wildtype.experiments.settings.schema import TrainConfig
+from wildtype.experiments.settings.stored import model_settings
+from wildtype.models.registry import MODELS, config_class
+
+SETTINGS = Path(__file__).parents[1] / "presets"
+GROUPS = {"data": "dataset", "model": "model", "experiment": "experiment"}
+LONGEST = 500
+"""Characters of what another library says of a word."""
+MAPS = (
+    "model.prior.heads",
+    "model.evidence.imitate",
+    "model.zeros",
+)  # settings whose keys are names of the user's data
+
+
+def compose(overrides: Sequence[str] = ()) -> TrainConfig:
+    """Return the settings of a run: defaults, what the files of dataset and experiment say, ``overrides``.
+
+    Parameters
+    ----------
+    overrides : sequence of str
+        ``data=yeast-digenic-costanzo2010``, ``model=dango``, ``experiment=yeast-trigenic``,
+        ``model.layers=0``, ``seed=1``, …
+
+    Raises
+    ------
+    ConfigError
+        On an unknown key, dataset, model or experiment, or a value of the wrong type.
+    CheckpointError
+        If the model is to have the settings of another, and there is none, or it is damaged.
+    """
+    given = [_taken_apart(word) for word in overrides]
+    groups = [f"{key}={value}" for key, value in (_chosen(*pair) for pair in given) if key in GROUPS]
+    keys = _keys_of(tuple(groups))
+    checked = [_checked(*_chosen(*pair), keys) for pair in given]
+    # Hydra cannot add entries to a map by their dotted names; OmegaConf can.
+    entries = [word for word in checked if word.startswith(tuple(f"{name}." for name in MAPS))]
+    words = [word for word in checked if word not in entries]
+    if any(word.startswith("data.name=") for word in words) and not any(w.startswith("data=") for w in words):
+        words.insert(0, "data=other")
+    config = _compose(words, entries)
+    if config.training.like_start and config.training.start:
+        if own := [key for key, _ in given if key.partition(".")[0] == "model"]:
+            raise ConfigError(
+                f"{own[0]}: the model is that of training.start={config.training.start}; leave it out, or "
+                f"say training.like_start=false"
+            )
+        config.model = model_settings(Path(config.training.start))
+    return config
+
+
+@cache
+def _keys_of(groups: tuple[str, ...]) -> list[str]:
+    """Return the names of all settings of the model that these groups choose."""
+    return known_keys(_compose(groups, []))
+
+
+def _compose(words: Sequence[str], entries: Sequence[str]) -> TrainConfig:
+    """Return what Hydra makes of words that were checked, with further entries of maps."""
+    schema = OmegaConf.structured(TrainConfig)
+    schema.model = MISSING  # its type is that of the model that is chosen
+    store = ConfigStore.instance()
+    store.store(name="schema", node=schema)
+    for name in MODELS:
+        store.store(group="model_schema", name=name, node=config_class(name))
+    GlobalHydra.instance().clear()
+    try:
+        with initialize_config_dir(str(SETTINGS.resolve()), version_base="1.3"):
+            composed = hydra_compose("train", overrides=list(words))
+        OmegaConf.set_struct(composed, False)
+        config = OmegaConf.to_object(OmegaConf.merge(composed, OmegaConf.from_dotlist(list(entries))))
+    except (HydraException, OmegaConfBaseException, ValueError) as error:  # a number of 5,000 digits
+        raise ConfigError(_explain(error)) from error
+    assert isinstance(config, TrainConfig)
+    return config
+
+
+def known_keys(node: object = TrainConfig, prefix: str = "") -> list[str]:
+    """Return the dotted names of all settings."""
+    names: list[str] = []
+    instance = node() if isinstance(node, type) else node
+    if is_dataclass(instance):
+        for field in fields(instance):
+            value = getattr(instance, field.name)
+            names.append(prefix + field.name)
+            names += known_keys(value, f"{prefix}{field.name}.") if is_dataclass(value) else []
+    return names
+
+
+def known(group: str) -> list[str]:
+    """Return the names of the settings files of a group: ``data``, ``model`` or ``experiment``."""
+    return sorted(path.stem for path in (SETTINGS / group).glob("*.yaml"))
+
+
+def _taken_apart(word: str) -> tuple[str, str]:
+    """Return key and value of a word; raises ``ConfigError`` if it is none."""
+    key, found, value = word.lstrip("+").partition("=")
+    if not found:
+        raise ConfigError(f"{shown(word)} is not a setting: write key=value, as in model.layers=2")
+    return key, value
+
+
+def _chosen(key: str, value: str) -> tuple[str, str]:
+    """Return a word again after checking what it chooses of a group; own data take the general settings."""
+    if key == "model.name":
+        key = "model"
+    if key not in GROUPS or value in known(key):
+        return key, value
+    if key == "data" and re.fullmatch(r"[A-Za-z0-9][\w.-]*", value):
+        return "data.name", value  # own data, or a query's
+    raise ConfigError(f"there is no {GROUPS[key]} {shown(value)}; known: {', '.join(known(key))}")
+
+
+def _checked(key: str, value: str, keys: Sequence[str]) -> str:
+    """Return a word as Hydra wants it, after checking its key; raises ``ConfigError``."""
+    if key in GROUPS:
+        return f"{key}={value}"
+    owner = next((name for name in MAPS if key == name or key.startswith(f"{name}.")), None)
+    if owner in keys:
+        return f"+{key}={value}" if key == owner else f"{key}={value}"
+    if key not in keys:
+        near = difflib.get_close_matches(key, keys, n=3, cutoff=0.6)
+        hint = (
+            f"did you mean {' or '.join(near)}?"
+            if near
+            else "see `wildtype train --settings` for all of them"
+        )
+        raise ConfigError(f"{shown(key)} is not a setting; {hint}")
+    return f"{key}={value}"
+
+
+def _explain(error: Exception) -> str:
+    """Return the sentences of an error and of what caused it, on one line."""
+    causes = [error, error.__cause__, error.__context__]
+    lines = [line.strip() for cause in causes if cause for line in str(cause).splitlines() if line.strip()]
+    text = re.sub(r"\s+", " ", "; ".join(dict.fromkeys(lines)))
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

@@ -1,0 +1,99 @@
+"""What a user's table holds, in plain values, to be looked at before anything is written.
+
+Legend: m measurements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import PerturbationKind
+from wildtype.organism import Organism
+
+
+def summarise(measurements: Measurements, organism: Organism, reading: ReadReport) -> dict[str, Any]:
+    """Return counts of rows, genes, kinds, phenotypes, conditions and replicates, and what to look at twice.
+
+    ``mutants`` are different combinations of genes, kinds, doses and alleles; a mutant is ``measured again``
+    where a further row gives the same phenotype of it in the same condition.
+    """
+    m = measurements
+    known = len(organism.genes)
+    names = np.unique(m.gene)
+    orders, rows = np.unique(m.order, return_counts=True)
+    kinds, perturbed = np.unique(m.kind, return_counts=True)
+    mutant = _groups([m.genotype_key[:, 0], m.genotype_key[:, 1]])
+    question = _groups([mutant, m.phenotype, m.environment])
+    return {
+        "name": m.studies[0].name,
+        "organism": organism.name,
+        "file": reading.file,
+        "rows": len(m),
+        "mutants": _number(mutant),
+        "rows_by_order": {str(order): int(count) for order, count in zip(orders, rows, strict=True)},
+        "genes": len(names),
+        "foreign_genes": [m.genes[g] for g in names if g >= known],
+        "perturbations_by_kind": {
+            PerturbationKind(kind).name.lower().replace("_", " "): int(count)
+            for kind, count in zip(kinds, perturbed, strict=True)
+        },
+        "phenotypes": [
+            {
+                "name": definition.name,
+                "unit": definition.unit,
+                "rows": int(rows.sum()),
+                "lowest": float(m.value[rows].min()),
+                "highest": float(m.value[rows].max()),
+                "with_sd": int(np.isfinite(m.sd[rows]).sum()),
+            }
+            for p, definition in enumerate(m.phenotypes)
+            if (rows := m.phenotype == p).any()
+        ],
+        "rows_by_condition": _counted([str(environment) for environment in m.environments], m.environment),
+        "rows_by_replicate": _counted([name or "not stated" for name in m.replicates], m.replicate),
+        "measured_again": len(m) - _number(question),
+        "remarks": _remarks(m, organism, reading, question),
+    }
+
+
+def _remarks(
+    m: Measurements, organism: Organism, reading: ReadReport, question: NDArray[np.int64]
+) -> list[str]:
+    same = _groups([question, m.value.view(np.int64), m.replicate])
+    native = m.gene < len(organism.genes)
+    lethal = native & (m.kind == PerturbationKind.DELETION)
+    if organism.essential is None:
+        lethal[:] = False
+    else:
+        lethal[native] &= organism.essential[m.gene[native]]
+    counts = {
+        "rows that name a gene by an older name or alias": reading.renamed,
+        "rows that repeat another row, value and replicate alike, and count once": len(m) - _number(same),
+        f"added genes that organism {organism.name!r} does not have; their rows stay in the store, and are "
+        f"left out of datasets": len(np.unique(m.gene[~native])),
+        "rows that delete a gene that is listed as essential (is its kind really absent?)": len(
+            np.unique(m.row[lethal])
+        ),
+    }
+    return [*m.studies[0].notes, *(f"{what}: {count:,}" for what, count in counts.items() if count)]
+
+
+def _number(groups: NDArray[np.int64]) -> int:
+    return int(groups.max()) + 1
+
+
+def _groups(columns: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
+    """Return one number [m] per row of several columns, from 0 on, equal for equal rows."""
+    matrix = np.column_stack([column.astype(np.uint64) for column in columns])
+    return np.unique(matrix, axis=0, return_inverse=True)[1].reshape(-1)
+
+
+def _counted(names: Sequence[str], codes: NDArray[np.int64]) -> dict[str, int]:
+    counts = np.bincount(codes, minlength=len(names))
+    return {name: int(count) for name, count in zip(names, counts, strict=True) if count}

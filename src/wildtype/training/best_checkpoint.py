@@ -1,0 +1,138 @@
+"""`BestCheckpoint`: keeps the best weights, stops when validation no longer improves, saves where a run is.
+
+The state is one folder, replaced whole after every epoch: `state.safetensors` (weights, best weights,
+optimiser) and `state.json` (epoch, step, best score). No pickle.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning.pytorch import Callback, LightningModule, Trainer
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor
+
+from wildtype.errors import CheckpointError, reason_of
+from wildtype.files import sha256_of_file, write_json, write_tensors, writing_folder
+from wildtype.training.task import FitTask
+
+
+class BestCheckpoint(Callback):
+    """Best weights, early stopping and resume state.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the state is kept.
+    patience : int
+        Epochs without a better validation score before training stops; 0: never.
+    fingerprint : str
+        Hash of configuration and data; a state with another one is refused.
+    """
+
+    def __init__(self, folder: Path, patience: int, fingerprint: str) -> None:
+        self.folder = folder
+        self.patience = patience
+        self.fingerprint = fingerprint
+        self.epoch = 0  # finished epochs of the whole run
+        self.best_score = float("-inf")
+        self.best_epoch = 0
+        self.best: dict[str, Tensor] = {}
+        self.stopped = False
+        self.scores: list[float] = []
+
+    def resume(self, task: FitTask) -> dict[str, Tensor]:
+        """Load the saved state into ``task``; return the optimiser's tensors for ``restore_optimizer``.
+
+        Raises
+        ------
+        CheckpointError
+            If there is no state, it is damaged, or it belongs to another configuration or other data.
+        """
+        remedy = "train again without resume"
+        try:
+            record = json.loads((self.folder / "state.json").read_text(encoding="utf-8"))
+            if record["fingerprint"] != self.fingerprint:
+                raise CheckpointError(
+                    f"the state in {str(self.folder)!r} belongs to another configuration or other "
+                    f"data: {remedy}"
+                )
+            path = self.folder / "state.safetensors"
+            if sha256_of_file(path) != record["sha256"]:
+                raise CheckpointError(f"{str(path)!r} is damaged (its sha256 differs): {remedy}")
+            state = load_file(path)
+            parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "optimizer": {}}
+            for key, value in state.items():
+                part, name = key.split("/", 1)
+                parts[part][name] = value
+            task.model.load_state_dict(parts["model"])
+            task.step, task.epoch = record["step"], record["epoch"]
+            self.epoch, self.stopped = record["epoch"], record["stopped"]
+            self.best, self.best_epoch = parts["best"], record["best_epoch"]
+            self.best_score, self.scores = record["best_score"], record["scores"]
+        except FileNotFoundError as error:
+            raise CheckpointError(f"there is nothing to resume in {str(self.folder)!r}: {remedy}") from error
+        except (KeyError, ValueError, RuntimeError, SafetensorError) as error:
+            if isinstance(error, CheckpointError):
+                raise
+            raise CheckpointError(
+                f"the state in {str(self.folder)!r} is damaged ({reason_of(error)}): {remedy}"
+            ) from error
+        return parts["optimizer"]
+
+    def on_train_batch_end(self, trainer: Trainer, pl_module: LightningModule, *args: Any) -> None:
+        """Stop where the settings limit the steps of the whole run."""
+        assert isinstance(pl_module, FitTask)
+        if pl_module.config.steps and pl_module.step >= pl_module.config.steps:
+            self.stopped = trainer.should_stop = True
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Judge the epoch (validation has run), keep its weights if best, save the state."""
+        assert isinstance(pl_module, FitTask)
+        self.epoch += 1
+        pl_module.epoch = self.epoch
+        score = pl_module.validation_score
+        self.scores.append(score)
+        if score > self.best_score:
+            self.best_score, self.best_epoch = score, self.epoch
+            self.best = {name: value.detach().clone() for name, value in pl_module.model.state_dict().items()}
+        if self.patience and self.epoch - self.best_epoch >= self.patience:
+            self.stopped = True
+            trainer.should_stop = True
+        if pl_module.world.is_rank_zero:
+            self._save(pl_module, trainer.optimizers[0])
+
+    def _save(self, task: FitTask, optimizer: torch.optim.Optimizer) -> None:
+        tensors = {f"model/{name}": value for name, value in task.model.state_dict().items()}
+        tensors |= {f"best/{name}": value for name, value in self.best.items()}
+        for index, values in optimizer.state_dict()["state"].items():
+            tensors |= {f"optimizer/{index}/{name}": torch.as_tensor(value) for name, value in values.items()}
+        with writing_folder(self.folder) as temporary:
+            path = temporary / "state.safetensors"
+            write_tensors(path, tensors)
+            record: dict[str, Any] = {
+                "fingerprint": self.fingerprint,
+                "epoch": self.epoch,
+                "step": task.step,
+                "stopped": self.stopped,
+                "best_epoch": self.best_epoch,
+                "best_score": self.best_score,
+                "scores": self.scores,
+                "sha256": sha256_of_file(path),
+            }
+            write_json(temporary / "state.json", record)
+
+
+def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+    """Put the tensors of ``BestCheckpoint.resume`` back into an optimiser over the same parameters."""
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, value in tensors.items():
+        index, name = key.split("/", 1)
+        state.setdefault(int(index), {})[name] = value
+    record = optimizer.state_dict()
+    record["state"] = state
+    optimizer.load_state_dict(record)

@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import pytest
+
+from wildtype.datasets.stages.report import StageReport
+from wildtype.errors import DatasetError
+
+
+def test_every_count_has_a_name_that_says_what_it_is() -> None:
+    report = StageReport(
+        "aggregate", "x", "y", 10, 8, {"lost": 2}, {"alike": 3}, {"assumed": 3}, {"changed": 1}
+    )
+    assert report.excluded == {"lost": 2, "merged: alike": 3}
+    assert report.counts == {"lost": 2, "merged: alike": 3, "added: assumed": 3, "changed": 1}
+    assert StageReport(**report.to_json()) == report
+
+
+def test_counts_of_nothing_are_left_out() -> None:
+    assert StageReport("convert", "x", "y", 1, 1, {"lost": 0}).counts == {}
+
+
+def test_a_row_that_is_not_accounted_for_is_an_error() -> None:
+    with pytest.raises(DatasetError, match="10 rows came in and 9 went out, but 0 are accounted for"):
+        StageReport("convert", "genes", "known", 10, 9)

@@ -1,0 +1,276 @@
+"""Evidence lookups against their plain definitions, and what a mutant may not see."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.tiny import similar_genes
+from wildtype.errors import ConfigError
+from wildtype.evidence import kernels
+from wildtype.evidence.kernels import ADDED, REMOVED, REPLACED
+from wildtype.evidence.lookup import EvidenceIndex, EvidenceSizes
+from wildtype.evidence.measured import SHRINKAGE, Buckets, MeasuredSets, additive_effects
+from wildtype.evidence.out_of_fold import OutOfFold
+from wildtype.mutants import MutantTable
+from wildtype.mutants.evidence_tokens import EvidenceTokens
+
+GENES = 14
+SIMILARITY = similar_genes(GENES)
+MANY = EvidenceSizes(tokens=500, two=60, neighbours=4, replacements=13)
+
+
+def measured(rng: np.random.Generator, rows: int, conditions: int = 1, phenotypes: int = 1) -> MutantTable:
+    sets = [rng.choice(GENES, rng.integers(1, 4), replace=False) for _ in range(rows)]
+    return MutantTable.from_sets(
+        sets,
+        condition=rng.integers(0, conditions, rows),
+        phenotype=rng.integers(0, phenotypes, rows),
+        value=rng.normal(size=rows),
+    )
+
+
+def sets_of(table: MutantTable) -> list[frozenset[int]]:
+    spans = zip(table.offsets[:-1], table.offsets[1:], strict=True)
+    return [frozenset(table.gene[a:b].tolist()) for a, b in spans]
+
+
+@settings(deadline=None, max_examples=25)
+@given(seed=st.integers(0, 10**6))
+def test_every_set_one_edit_away_is_found_and_no_other(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    table, asked = measured(rng, 40, conditions=2), measured(rng, 6, conditions=2)
+    own = set(sets_of(asked))
+    part = EvidenceIndex(SIMILARITY, table, 1, MANY).part(np.array([s in own for s in sets_of(table)]))
+    tokens = part.tokens_of(asked.gene, asked.offsets, asked.condition)
+    known = list(zip(sets_of(part.measured.mutants), part.measured.condition.tolist(), strict=True))
+    values = part.measured.value[:, 0]
+    for q, query in enumerate(sets_of(asked)):
+        expected = []
+        for (other, condition), value in zip(known, values, strict=True):
+            gone, new = query - other, other - query
+            edit = {(1, 1): REPLACED, (1, 0): REMOVED, (0, 1): ADDED}.get((len(gone), len(new)))
+            if edit is not None:
+                same = float(condition == asked.condition[q])
+                expected.append((edit, *(gone or {-1}), *(new or {-1}), same, round(float(value), 5)))
+        at = tokens.one_mask[q].nonzero()[:, 0]
+        columns = (tokens.one_edit, tokens.one_old, tokens.one_new, tokens.one_same, tokens.one_value[..., 0])
+        found = [tuple(column[q, i].item() for column in columns) for i in at]
+        assert sorted(expected) == sorted((*f[:4], round(f[4], 5)) for f in found)
+
+
+@settings(deadline=None, max_examples=15)
+@given(seed=st.integers(0, 10**6))
+def test_two_edits_are_all_pairs_of_neighbours(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    table = measured(rng, 60)
+    asked = MutantTable.from_sets([[0, 1], [2, 5, 9]])
+    own = set(sets_of(asked))
+    part = EvidenceIndex(SIMILARITY, table, 1, MANY).part(np.array([s in own for s in sets_of(table)]))
+    tokens = part.tokens_of(asked.gene, asked.offsets, asked.condition)
+    where = {s: i for i, s in enumerate(sets_of(part.measured.mutants))}
+    for q, query in enumerate(sets_of(asked)):
+        expected: dict[tuple[int, ...], float] = {}
+        total = weight = 0.0
+        genes = sorted(query)
+        for i, a in enumerate(genes):
+            for b in genes[i + 1 :]:
+                for x, c in enumerate(part.neighbour[a]):
+                    for y, d in enumerate(part.neighbour[b]):
+                        other = frozenset(query - {a, b} | {int(c), int(d)})
+                        legal = c >= 0 and d >= 0 and c != d and not {c, d} & query
+                        if legal and other in where:
+                            w = float(part.near[a, x] * part.near[b, y])
+                            value = float(part.measured.value[where[other], 0])
+                            expected[(a, b, int(c), int(d))] = value
+                            total, weight = total + w * value, weight + w
+        found = {
+            (*tokens.two_old[q, t].tolist(), *tokens.two_new[q, t].tolist()): tokens.two_value[q, t, 0].item()
+            for t in tokens.two_mask[q].nonzero()[:, 0]
+        }
+        assert found == pytest.approx(expected, abs=1e-6)
+        assert tokens.two_all[q, 0].item() == pytest.approx(total / (weight + 0.01), abs=1e-4)
+
+
+def same(one: EvidenceTokens, other: EvidenceTokens) -> bool:
+    return all(torch.equal(getattr(one, f.name), getattr(other, f.name)) for f in fields(EvidenceTokens))
+
+
+def test_no_record_of_a_querys_own_gene_set_is_evidence() -> None:
+    rng = np.random.default_rng(1)
+    table = measured(rng, 80, conditions=2, phenotypes=2)
+    index = EvidenceIndex(SIMILARITY, table, 2, MANY)
+    for row in range(0, 80, 7):
+        asked = table.take([row])
+        own = np.array([s == sets_of(asked)[0] for s in sets_of(table)])
+        changed = replace(table, value=np.where(own, table.value + 50, table.value).astype(np.float32))
+        assert same(index.tokens_of(asked), EvidenceIndex(SIMILARITY, changed, 2, MANY).tokens_of(asked))
+        others = replace(table, value=np.where(own, table.value, table.value + 1).astype(np.float32))
+        assert not same(index.tokens_of(asked), EvidenceIndex(SIMILARITY, others, 2, MANY).tokens_of(asked))
+
+
+@pytest.mark.parametrize("regime", ["seen", "one", "none", "pair"])
+def test_a_training_mutant_never_sees_its_own_label(regime: str) -> None:
+    rng = np.random.default_rng(2)
+    table = measured(rng, 60)
+    folds = OutOfFold(EvidenceIndex(SIMILARITY, table, 1, MANY), {regime: 1.0}, seed=3)
+    for row in range(0, 60, 9):
+        asked = table.take([row])
+        own = np.array([s == sets_of(asked)[0] for s in sets_of(table)])
+        changed = replace(table, value=np.where(own, -9, table.value).astype(np.float32))
+        other = OutOfFold(EvidenceIndex(SIMILARITY, changed, 1, MANY), {regime: 1.0}, seed=3)
+        assert same(folds.tokens_of(asked), other.tokens_of(asked))
+
+
+def test_what_a_regime_hides() -> None:
+    rng = np.random.default_rng(4)
+    table = measured(rng, 200)
+    table = table.take(table.order == 2)
+    index = EvidenceIndex(SIMILARITY, table, 1, MANY)
+    none = OutOfFold(index, {"none": 1.0}, seed=0).tokens_of(table)
+    assert not none.one_mask.any()
+    assert not none.own.any()
+    one = OutOfFold(index, {"one": 1.0}, seed=0).tokens_of(table)
+    hidden = (one.own[:, 1] == 0).reshape(-1, 2).sum(1)  # pairs of which that many genes are unseen
+    assert (hidden >= 1).all()
+    seen = OutOfFold(index, {"seen": 1.0}, seed=0).tokens_of(table)
+    assert seen.one_mask.any()
+
+
+def test_epochs_differ_and_repeat_whatever_the_batches() -> None:
+    table = measured(np.random.default_rng(5), 120)
+    folds = OutOfFold(EvidenceIndex(SIMILARITY, table, 1), {"seen": 0.5, "one": 0.5}, seed=1)
+    first = folds.tokens_of(table)
+    folds.set_epoch(1)
+    assert not same(first, folds.tokens_of(table))
+    folds.set_epoch(0)
+    assert same(first, folds.tokens_of(table))
+    rows = np.arange(30, 60)
+    part = folds.tokens_of(table.take(rows))
+    assert torch.equal(part.one_value, first.one_value[rows])
+    assert torch.equal(part.two_all, first.two_all[rows])
+
+
+def test_unknown_regimes_are_refused() -> None:
+    index = EvidenceIndex(SIMILARITY, measured(np.random.default_rng(6), 10), 1)
+    with pytest.raises(ConfigError, match="known regimes are seen, one, none, pair"):
+        OutOfFold(index, {"some": 1.0}, 0)
+    with pytest.raises(ConfigError, match="gives no regime a share above 0"):
+        OutOfFold(index, {"one": 0.0}, 0)
+
+
+def test_without_measurements_only_relations_are_told() -> None:
+    asked = MutantTable.from_sets([[0, 1, 2], [3]])
+    tokens = EvidenceIndex(SIMILARITY, asked.take([]), 1, EvidenceSizes(0, 0, 0, 0)).tokens_of(asked)
+    assert tokens.one_mask.shape == (2, 0)
+    assert tokens.pair_row.tolist() == [0, 0, 0]
+    assert tokens.pair.abs().sum() > 0
+    assert not tokens.own.any()
+
+
+def test_similarity_is_what_its_channels_say() -> None:
+    part = EvidenceIndex(SIMILARITY, measured(np.random.default_rng(7), 50), 1).part()
+    left, right = np.repeat(np.arange(GENES), GENES), np.tile(np.arange(GENES), GENES)
+    found = part.similar(left, right) / SIMILARITY.scale
+    profiles = part.profiles.toarray()
+    joint = SIMILARITY.unit @ SIMILARITY.unit.T
+    names = SIMILARITY.channels
+    assert found[:, names.index("joint")] == pytest.approx(joint.reshape(-1), abs=1e-5)
+    likeness = (profiles @ profiles.T).reshape(-1)
+    assert found[:, names.index("label profiles")] == pytest.approx(likeness, abs=1e-5)
+    parts = found[:, len(SIMILARITY.relations) : -2]
+    assert parts.sum(1) == pytest.approx(joint.reshape(-1), abs=1e-5)
+    assert (part.similar(np.array([-1]), np.array([2])) == 0).all()
+
+
+def test_values_of_kinds_and_phenotypes_are_averaged_per_mutant() -> None:
+    table = MutantTable.from_sets(
+        [[0, 1], [0, 1], [0, 1], [0, 1]], condition=[0, 0, 0, 1], phenotype=[0, 0, 1, 0], value=[1, 3, 5, 7]
+    )
+    found = MeasuredSets(table, GENES, 2)
+    assert found.value.tolist()[0] == [2, 5]
+    assert found.value[1, 0] == 7
+    assert np.isnan(found.value[1, 1])
+    assert found.statistics[0].tolist() == [2, 1, 9, 5, 2, 1]
+
+
+def test_additive_effects_are_ridge() -> None:
+    table = measured(np.random.default_rng(8), 200)
+    table = table.take(table.order == 2)
+    found = additive_effects(MeasuredSets(table, GENES, 1))[:, 0]
+    mutants = MeasuredSets(table, GENES, 1)
+    x = np.zeros((len(mutants), GENES))
+    x[mutants.mutants.row, mutants.mutants.gene] = 1
+    y = mutants.value[:, 0] - mutants.value[:, 0].mean()
+    expected = np.linalg.solve(x.T @ x + SHRINKAGE * np.eye(GENES), x.T @ y)
+    assert found == pytest.approx(expected, abs=1e-3)
+
+
+def test_without_tokens_nothing_is_known_but_the_additive_model() -> None:
+    rng = np.random.default_rng(9)
+    table, asked = measured(rng, 60, phenotypes=2), measured(rng, 10)
+    sizes = EvidenceSizes(0, 0, 0, 0)
+    found = EvidenceIndex(SIMILARITY, table, 2, sizes).tokens_of(asked)
+    blank = EvidenceIndex(SIMILARITY, table.take([]), 2, sizes).tokens_of(asked)
+    effects = additive_effects(MeasuredSets(table, GENES, 2))[asked.gene]
+    assert np.abs(effects).min(0).max() > 0
+    np.testing.assert_array_equal(found.own_effect.numpy(), effects)
+    for field in fields(EvidenceTokens):
+        if field.name != "own_effect":
+            np.testing.assert_array_equal(getattr(found, field.name), getattr(blank, field.name))
+
+
+@pytest.mark.parametrize("regime", ["seen", "one", "none"])
+def test_the_additive_model_of_a_training_mutant_is_without_its_own_value(regime: str) -> None:
+    table = measured(np.random.default_rng(10), 60)
+    row = 7
+    value = table.value.copy()
+    value[[s == sets_of(table)[row] for s in sets_of(table)]] += 100
+    effects = []
+    for one in (table, replace(table, value=value)):
+        hidden = OutOfFold(EvidenceIndex(SIMILARITY, one, 1, EvidenceSizes(0, 0, 0, 0)), {regime: 1.0}, 0)
+        effects.append(hidden.tokens_of(one.take([row])).own_effect)
+    assert torch.equal(*effects)
+    assert bool(effects[0].any()) == (regime != "none")
+
+
+PROFILES_THAT_ARE_NO_NUMBERS = """
+import numpy as np
+from wildtype.evidence.kernels import neighbours
+
+n = 6
+start, every = np.arange(0, n * n + 1, n), np.tile(np.arange(n), n)
+profile = (start, every, np.full(n * n, np.nan, np.float32))
+nothing = (np.zeros(n + 1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
+found = np.full((n, 3), -1)
+scratch = (np.zeros(n, np.float32), np.zeros(3, np.float32))
+near = np.zeros((n, 3), np.float32)
+neighbours(0, n, np.ones(n, bool), *nothing, *profile, *profile, *scratch, found, near)
+print([len(set(row)) for row in found.tolist()])
+"""
+
+
+def test_profiles_that_are_no_numbers_do_not_overwrite_memory(tmp_path: Path) -> None:
+    checked = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", PROFILES_THAT_ARE_NO_NUMBERS], env=checked, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == "[3, 3, 3, 3, 3, 3]", done.stderr
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 5000])
+def test_marks_miss_no_key_and_tell_most_others(count: int) -> None:
+    draw = np.random.default_rng(count)
+    keys, others = (draw.integers(0, 2**64, size, np.uint64) for size in (count, 2000))
+    marks = Buckets(keys).marks
+    assert all(kernels._may_hold(key, marks) for key in keys)
+    assert sum(int(kernels._may_hold(key, marks)) for key in others) < 0.1 * len(others)

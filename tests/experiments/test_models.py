@@ -1,0 +1,150 @@
+"""Every neural model goes the whole way: settings, training, table, checkpoint, resume, prediction."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import wildtype as wt
+from tests.tiny import tiny_dataset
+from wildtype.errors import CheckpointError, ConfigError, DatasetError
+from wildtype.experiments.run import train
+from wildtype.experiments.settings.compose import compose
+from wildtype.experiments.stored import Run
+from wildtype.models.ensemble import Ensemble
+from wildtype.models.registry import MODELS
+from wildtype.organism import Metabolism
+from wildtype.training import best_checkpoint
+
+SMALL = {
+    "cell_transformer": ["model.width=16", "model.heads=4", "model.layers=1", "model.head.heads=2"],
+    "dango": ["model.width=16", "model.transition=1"],
+    "difference_gnn": ["model.width=8", "model.layers=2", "model.gin_layers=1"],
+}
+NAMES = pytest.mark.parametrize("name", list(MODELS))
+
+
+def run(name: str, folder: Path, *more: str) -> Run:
+    words = [f"model={name}", *SMALL[name], "training.epochs=2", "training.batch_size=64", "baselines=[mean]",
+             f"run.folder={folder}", "run.progress=false", "run.replicates=20", "data.name=tiny-growth",
+             "training.deterministic=true", *more]  # fmt: skip
+    return train(compose(words), dataset=tiny_dataset())
+
+
+@NAMES
+def test_trains_stands_in_the_table_and_predicts_again(name: str, tmp_path: Path) -> None:
+    done = run(name, tmp_path / "run")
+    table = done.comparisons["epsilon"]
+    assert {score.model for score in table.scores} == {name, "mean"}
+    model = wt.load(done.path)
+    sets = [["G001", "G002"], ["abc3", "G004", "G005"], ["G001", "G023:reduced"]]
+    frame = model.predict(sets)
+    assert np.isfinite(frame["epsilon"]).all()
+    assert frame["epsilon"].nunique() == 3
+    assert model.checkpoint.metrics["parameters"] == sum(
+        p.numel() for p in model.checkpoint.model.parameters()
+    )
+    part = tiny_dataset().select(["epsilon"]).table.take(np.arange(5))
+    again = done.predictor.checkpoint.predict(part)
+    np.testing.assert_array_equal(model.checkpoint.predict(part), again)
+
+
+@pytest.mark.slow
+@NAMES
+def test_a_killed_run_resumes_to_the_same_result(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = run(name, tmp_path / "whole")
+    save = best_checkpoint.BestCheckpoint._save
+
+    def save_and_die(self: best_checkpoint.BestCheckpoint, *arguments: object) -> None:
+        save(self, *arguments)  # type: ignore[arg-type]
+        raise InterruptedError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(best_checkpoint.BestCheckpoint, "_save", save_and_die)
+        with pytest.raises(InterruptedError):
+            run(name, tmp_path / "killed")
+    (tmp_path / "killed" / ".resume.0a1b.part").mkdir()
+    (tmp_path / "killed" / "resume" / ".state.json.0a1b.part").write_text("{")
+    resumed = run(name, tmp_path / "killed", "run.resume=true")
+    assert not [*(tmp_path / "killed").rglob("*.part")]
+    part = tiny_dataset().select(["epsilon"]).table.take(np.arange(50))
+    first, second = (r.predictor.checkpoint.predict(part) for r in (whole, resumed))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_the_metabolism_is_counted_trained_and_loaded_again(tmp_path: Path) -> None:
+    dataset, edges = tiny_dataset(), sparse.csr_array(np.array([[-1.0, 0.0], [1.0, -1.0]]))
+    bounds = np.zeros(2), np.ones(2), np.array([0.0, 1.0])
+    network = Metabolism.build(["R1", "R2"], ["a", "b"], edges, *bounds, ["G001 and G002", "G003"])
+    words = [f"run.folder={tmp_path / 'run'}", "model=difference_gnn", *SMALL["difference_gnn"],
+             "baselines=[]", "model.metabolism=true", "training.epochs=1", "run.progress=false",
+             "run.replicates=20", "data.name=tiny-growth"]  # fmt: skip
+    with pytest.raises(ConfigError, match="metabolism"):
+        train(compose(words), dataset=dataset)
+    done = train(
+        compose(words), dataset=replace(dataset, organism=replace(dataset.organism, metabolism=network))
+    )
+    again = wt.load(done.path).checkpoint
+    assert (again.model.config.reactions, again.model.config.metabolites) == (2, 2)
+    part = dataset.select(["epsilon"]).table.take(np.arange(20))
+    np.testing.assert_array_equal(again.predict(part), done.predictor.checkpoint.predict(part))
+
+
+@pytest.mark.slow
+def test_an_ensemble_is_trained_saved_and_resumed(tmp_path: Path) -> None:
+    single = run("dango", tmp_path / "one")
+    double = run("dango", tmp_path / "two", "training.members=2")
+    model = double.predictor.checkpoint.model
+    assert isinstance(model, Ensemble)
+    first, second = model.members
+    for (label, a), b in zip(
+        single.predictor.checkpoint.model.named_parameters(), first.parameters(), strict=True
+    ):
+        np.testing.assert_array_equal(a.detach(), b.detach(), err_msg=label)
+    assert not np.array_equal(first.table.weight.detach(), second.table.weight.detach())  # type: ignore[union-attr,operator]
+    assert (double.path / "member-2" / "resume" / "state.json").is_file()
+    again = run("dango", double.path, "training.members=2", "run.resume=true")
+    part = tiny_dataset().select(["epsilon"]).table.take(np.arange(50))
+    np.testing.assert_array_equal(
+        again.predictor.checkpoint.predict(part), double.predictor.checkpoint.predict(part)
+    )
+    with pytest.raises(CheckpointError, match="another configuration"):
+        run("dango", double.path, "training.members=3", "run.resume=true")
+
+
+@pytest.mark.slow
+def test_flipped_labels_give_predictions_the_right_way_round(tmp_path: Path) -> None:
+    words = [
+        "training.epochs=12",
+        "training.learning_rate=0.01",
+        "model.schedule=pre_then_post",
+        "model.transition=0",
+    ]
+    plain, flipped = (
+        run("dango", tmp_path / flip, *words, f"data.flip={flip}") for flip in ("false", "true")
+    )
+    for done in (plain, flipped):
+        table = tiny_dataset().select(["epsilon"]).table
+        rows = done.predictor.checkpoint
+        predicted = rows.predict_measured(table)
+        assert np.corrcoef(predicted, table.value)[0, 1] > 0.3
+    assert (flipped.predictor.checkpoint.sd < 0).all()
+
+
+def test_weighing_by_p_needs_p(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="p-values"):
+        run("dango", tmp_path / "run", "training.weighting=p")
+
+
+def test_fewer_rows_are_the_same_whatever_the_seed(tmp_path: Path) -> None:
+    runs = [run("dango", tmp_path / seed, "data.rows=100", f"seed={seed}") for seed in "01"]
+    known = [set(map(tuple, r.predictor.checkpoint.known.table.gene.reshape(-1)[:, None])) for r in runs]
+    assert known[0] == known[1]
+    split = [r.comparisons["epsilon"].rows for r in runs]
+    assert split == [10, 10]

@@ -1,0 +1,220 @@
+"""Own data into the store and a dataset: nothing is replaced unasked, and nothing is lost on the way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from unittest.mock import Mock
+
+import numpy as np
+import pytest
+
+from tests.sources.user_tables.tables import write, yeast
+from wildtype.datasets import Dataset
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import Publication, Study
+from wildtype.datasets.storage import read_dataset, save_dataset
+from wildtype.datasets.store import Store, store_path
+from wildtype.errors import DatasetError
+from wildtype.organism.storage import save_organism
+from wildtype.sources.catalogue import dataset_folder, load_dataset, organism_folder
+from wildtype.sources.user_tables.register import NOTE, check_name, register
+from wildtype.sources.user_tables.summary import summarise
+from wildtype.sources.user_tables.table import read_table
+from wildtype.sources.user_tables.template import template
+
+TEXT = """\
+genes,value,kind,condition,replicate,sd
+SGS1;SRS2,0.40,,YPD,a,0.1
+SGS1;SRS2,0.44,,YPD,b,0.1
+SGS1;SRS2,0.60,,heat,a,0.1
+CDC28,0.80,reduced,YPD,a,
+CDC28,0.00,absent,YPD,a,
+crtE;HO,1.20,added;absent,YPD,a,
+HPR5,0.9,,YPD,a,
+HPR5,0.9,,YPD,a,
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WILDTYPE_CACHE", str(tmp_path / "cache"))
+
+
+def read(folder: Path, text: str = TEXT, **options: str) -> tuple[Measurements, ReadReport]:
+    readings: list[ReadReport] = []
+    path = write(folder, text)
+    m = read_table(path, yeast(), phenotype="fitness", collect=readings.append, **options)  # type: ignore[arg-type]
+    return m, readings[0]
+
+
+def imported(folder: Path, text: str = TEXT, *, replace: bool = False) -> Dataset:
+    return register(*read(folder, text), yeast(), replace=replace)
+
+
+def rows_of(dataset: Dataset) -> dict[tuple[str, str, str], float]:
+    frame = dataset.to_pandas()
+    keys = zip(frame["genes"], frame["kinds"], frame["condition"], strict=True)
+    return {key: round(value, 6) for key, value in zip(keys, frame["value"].tolist(), strict=True)}
+
+
+def test_replicates_are_apart_in_the_store_and_merged_in_the_dataset(tmp_path: Path) -> None:
+    dataset = imported(tmp_path)
+    assert rows_of(dataset) == {
+        ("YMR190C,YJL092W", "absent,absent", "YPD"): 0.42,
+        ("YMR190C,YJL092W", "absent,absent", "heat"): 0.6,
+        ("YBR160W", "reduced", "YPD"): 0.8,
+        ("YBR160W", "absent", "YPD"): 0.0,
+        ("YJL092W", "absent", "YPD"): 0.9,
+    }
+    assert dataset.excluded == {
+        "foreign gene added": 1,
+        "merged: a number that stands twice": 1,
+        "merged: replicates of one mutant": 1,
+    }
+    assert dataset.notes[0] == NOTE
+    assert dataset.citation == "own data: my.csv"
+    assert "no noise ceiling: " in dataset.noise
+    with Store.open(store_path(), read_only=True) as store:
+        (study,) = store.studies()
+        assert (study.name, study.rows, study.readings[0].kept) == ("my", 8, 8)
+        assert sorted(store.select().value) == sorted(read(tmp_path)[0].value)
+    save_organism(yeast(), organism_folder("yeast"))
+    assert load_dataset("my").sha256 == dataset.sha256
+
+
+def test_the_order_of_rows_does_not_matter(tmp_path: Path) -> None:
+    first = imported(tmp_path)
+    header, *rows = TEXT.splitlines()
+    second = imported(tmp_path, "\n".join([header, *reversed(rows)]) + "\n", replace=True)
+    assert second.sha256 == first.sha256
+    np.testing.assert_array_equal(second.table.value, first.table.value)
+
+
+def test_nothing_is_replaced_unasked(tmp_path: Path) -> None:
+    first = imported(tmp_path)
+    with pytest.raises(DatasetError, match="there is own data called 'my' already: take --replace"):
+        imported(tmp_path, "genes,value\nHO,1\n")
+    assert read_dataset(dataset_folder("my"), yeast()).sha256 == first.sha256
+    second = imported(tmp_path, "genes,value\nHO,1\n", replace=True)
+    assert len(second) == 1
+    assert read_dataset(dataset_folder("my"), yeast()).sha256 == second.sha256
+    with Store.open(store_path(), read_only=True) as store:
+        assert [study.rows for study in store.studies()] == [1]
+
+
+def cut_off(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave what an import leaves that ends between its rows and its dataset."""
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            "wildtype.sources.user_tables.register.save_dataset", Mock(side_effect=KeyboardInterrupt)
+        )
+        with pytest.raises(KeyboardInterrupt):
+            imported(folder)
+    assert not dataset_folder("my").exists()
+
+
+def test_an_import_that_was_cut_off_is_finished_by_the_same_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut_off(tmp_path, monkeypatch)
+    check_name("my")
+    dataset = imported(tmp_path)
+    assert read_dataset(dataset_folder("my"), yeast()).sha256 == dataset.sha256
+    with Store.open(store_path(), read_only=True) as store:
+        assert [study.rows for study in store.studies()] == [8]
+
+
+def test_rows_of_another_table_are_not_replaced_to_finish(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut_off(tmp_path, monkeypatch)
+    with pytest.raises(DatasetError, match="another table as 'my' was cut off, .* take --replace"):
+        imported(tmp_path, "genes,value\nHO,1\n")
+    with Store.open(store_path(), read_only=True) as store:
+        assert [study.rows for study in store.studies()] == [8]
+    assert len(imported(tmp_path, "genes,value\nHO,1\n", replace=True)) == 1
+
+
+def test_who_comes_second_replaces_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = imported(tmp_path)
+    monkeypatch.setattr(
+        "wildtype.sources.user_tables.register.check_name", Mock()
+    )  # both found the name free
+    with pytest.raises(DatasetError, match="there is own data called 'my' already"):
+        imported(tmp_path)
+    assert read_dataset(dataset_folder("my"), yeast()).sha256 == first.sha256
+
+
+@pytest.mark.parametrize("name", ["ecoli-core-growth", "string", "queries"])
+def test_names_of_published_data_are_kept_for_them(name: str) -> None:
+    with pytest.raises(DatasetError, match="is a name of published data"):
+        check_name(name, replace=True)
+
+
+def test_a_published_study_in_the_store_is_not_replaced(tmp_path: Path) -> None:
+    published = Study(name="my", publication=Publication(citation="A 2024"), organism="yeast", licence="CC0")
+    m, _ = read(tmp_path)
+    with Store.create(store_path()) as store:
+        store.ingest(Measurements.from_records([published], m.records()))
+    with pytest.raises(DatasetError, match="is a name of published data"):
+        imported(tmp_path, replace=True)
+
+
+def test_a_table_without_a_usable_row_changes_nothing(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="no row is left of 1 measurements .*1 foreign gene added"):
+        imported(tmp_path, "genes,value,kind\ncrtE,1,added\n")
+    assert not store_path().exists()
+    assert not dataset_folder("my").exists()
+
+
+def test_a_dataset_made_by_a_query_is_not_replaced(tmp_path: Path) -> None:
+    save_dataset(replace(imported(tmp_path), name="asked", notes=()), dataset_folder("asked"))
+    with pytest.raises(DatasetError, match="'asked' is a dataset made by a query"):
+        check_name("asked", replace=True)
+
+
+def test_the_summary_counts_everything(tmp_path: Path) -> None:
+    m, reading = read(tmp_path, TEXT.replace("HPR5,0.9,,YPD,a,", "CDK1,0.9,,YPD,,", 1))
+    assert summarise(m, yeast(), reading) == {
+        "name": "my",
+        "organism": "yeast",
+        "file": "my.csv",
+        "rows": 8,
+        "mutants": 5,
+        "rows_by_order": {"1": 4, "2": 4},
+        "genes": 5,
+        "foreign_genes": ["crtE"],
+        "perturbations_by_kind": {"deletion": 10, "reduced expression": 1, "addition": 1},
+        "phenotypes": [
+            {
+                "name": "fitness",
+                "unit": "relative to wild type = 1",
+                "rows": 8,
+                "lowest": 0.0,
+                "highest": 1.2,
+                "with_sd": 3,
+            }
+        ],
+        "rows_by_condition": {"YPD": 7, "heat": 1},
+        "rows_by_replicate": {"not stated": 1, "a": 6, "b": 1},
+        "measured_again": 2,
+        "remarks": [
+            "rows that name a gene by an older name or alias: 2",
+            "added genes that organism 'yeast' does not have; their rows stay in the store, and are left out "
+            "of datasets: 1",
+            "rows that delete a gene that is listed as essential (is its kind really absent?): 2",
+        ],
+    }
+    m, reading = read(tmp_path)
+    remark = "rows that repeat another row, value and replicate alike, and count once: 1"
+    assert remark in summarise(m, yeast(), reading)["remarks"]
+
+
+def test_the_template_can_be_imported(tmp_path: Path) -> None:
+    path = write(tmp_path, template(), "template.csv")
+    m = read_table(path, yeast())
+    assert len(m) == 6
+    assert sorted(p.name for p in m.phenotypes) == ["epsilon", "fitness"]
+    assert all(line.isascii() and len(line) <= 110 for line in template().splitlines())

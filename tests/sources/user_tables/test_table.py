@@ -1,0 +1,326 @@
+"""A user's table: everything that is right is kept, and everything that is wrong is said at once."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.sources.user_tables.tables import GENES, write, yeast
+from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.records import Environment, Genotype, Perturbation, PerturbationKind
+from wildtype.errors import SourceError
+from wildtype.sources.user_tables.problems import SHOWN, TableProblems
+from wildtype.sources.user_tables.table import read_table, study_name
+from wildtype.sources.user_tables.vocabulary import PHENOTYPES, Columns
+from wildtype.sources.yeast.screens import trigenic_table
+
+FULL = """\
+genes,value,kind,dose,condition,phenotype,sd,replicate,plate
+SGS1;HPR5,0.41,absent,,YPD,fitness,0.05,1,7
+sgs1;srs2,0.43,,,YPD,fitness,NA,2,8
+CDC28;CLN2,-0.2,temperature-sensitive;absent,,YPD 37 C,epsilon,,1,7
+PDR5,1.1,overexpressed,2.5,,titre,0,,7
+"""
+NO_KIND = (
+    "is not a kind of perturbation; known kinds: absent, reduced, temperature sensitive, other allele, "
+    "suppressor, overexpressed, added"
+)
+
+
+def problems(path: Path, **options: str) -> list[str]:
+    with pytest.raises(TableProblems) as error:
+        read_table(path, yeast(), **options)  # type: ignore[arg-type]
+    return [str(problem) for problem in error.value.problems]
+
+
+def test_a_full_table_becomes_measurements(tmp_path: Path) -> None:
+    readings: list[ReadReport] = []
+    path = write(tmp_path, FULL, "My Screen.csv")
+    m = read_table(path, yeast(), unit="mg/l", collect=readings.append)
+    assert readings == [ReadReport("My Screen.csv", "own data", 4, 4, renamed=1)]
+    (study,) = m.studies
+    assert (study.name, study.organism, study.licence) == ("my-screen", "yeast", "own data")
+    assert study.publication.citation == "own data: My Screen.csv"
+    assert study.files == {"My Screen.csv": hashlib.sha256(FULL.encode()).hexdigest()}
+    assert study.notes == ("columns of the table that are not used: plate",)
+    records = list(m.records())
+    pair = Genotype(perturbations=(Perturbation(gene="YMR190C"), Perturbation(gene="YJL092W")))
+    assert [r.genotype.id for r in records[:2]] == [pair.id, pair.id]
+    assert [(r.value, r.sd, r.replicate) for r in records[:2]] == [
+        (0.41, 0.05, "1"),
+        (0.43, pytest.approx(math.nan, nan_ok=True), "2"),
+    ]
+    assert records[0].phenotype == PHENOTYPES["fitness"]
+    assert records[0].environment == Environment(medium="YPD")
+    assert {p.gene: p.kind for p in records[2].genotype.perturbations} == {
+        "YBR160W": PerturbationKind.TEMPERATURE_SENSITIVE,
+        "YPL256C": PerturbationKind.DELETION,
+    }
+    assert records[3].phenotype.name == "titre"
+    assert records[3].phenotype.unit == "mg/l"
+    assert records[3].environment == Environment()
+    (pump,) = records[3].genotype.perturbations
+    assert (pump.kind, pump.dose, records[3].sd) == (PerturbationKind.OVEREXPRESSION, 2.5, 0.0)
+
+
+def test_every_problem_of_every_row_is_said(tmp_path: Path) -> None:
+    text = """\
+genes,value,kind,dose,condition,phenotype,sd,replicate
+SGS1;SGS1,0.5,,,,fitness,0.1,a
+YMR19OC,half,gone,lots,,fitness,-1,a
+STS1,inf,absent;absent,1;2,,fitness,x,a
+,,,,,,,
+;SRS2,0.5,,-1,,,,
+SGS1;SRS2;HO,"0,5",absent;reduced,1;2,,tau,,a
+SGS1,,,,"a
+b",a:b,1e999,"c\td"
+SGS1;SRS2,1,,,,tau,,
+HO,1_000,present,0x1,,epsilon,,
+HO,1
+"""
+    assert problems(write(tmp_path, text)) == [
+        f"row {place}: {message}"
+        for place, message in (
+            (
+                "1 (line 2), column 'genes'",
+                "names 'YMR190C' more than once ('SGS1', 'SGS1'): a gene counts once in a mutant",
+            ),
+            ("2 (line 3), column 'kind'", f"'gone' {NO_KIND}"),
+            (
+                "2 (line 3), column 'genes'",
+                "'YMR19OC' is not in organism 'yeast' (8 genes); did you mean YMR190C?",
+            ),
+            ("2 (line 3), column 'dose'", "received 'lots', expected a number of at least 0"),
+            ("2 (line 3), column 'value'", "received 'half', expected a number"),
+            ("2 (line 3), column 'sd'", "received -1, expected a number of at least 0"),
+            ("3 (line 4), column 'kind'", "names 2 kinds for 1 gene, expected one for all or one each"),
+            (
+                "3 (line 4), column 'genes'",
+                "'STS1' is ambiguous in organism 'yeast' (8 genes): it may mean YOR153W, YIR026C; use one of "
+                "these",
+            ),
+            ("3 (line 4), column 'dose'", "gives 2 doses for 1 gene, expected one each"),
+            ("3 (line 4), column 'value'", "received 'inf', expected a number"),
+            ("3 (line 4), column 'sd'", "received 'x', expected a number"),
+            ("4 (line 6), column 'genes'", "has an empty name between separators"),
+            ("4 (line 6), column 'dose'", "received '-1', expected a number of at least 0"),
+            ("4 (line 6), column 'dose'", "gives 1 doses for 2 genes, expected one each"),
+            ("4 (line 6), column 'phenotype'", "is empty, expected a name: give it, or one for all"),
+            ("5 (line 7), column 'kind'", "names 2 kinds for 3 genes, expected one for all or one each"),
+            ("5 (line 7), column 'dose'", "gives 2 doses for 3 genes, expected one each"),
+            ("5 (line 7), column 'value'", "received '0,5', expected a number, with a decimal point"),
+            ("6 (line 8), column 'value'", "received '', expected a number: give it, or leave the row out"),
+            ("6 (line 8), column 'sd'", "received '1e999', expected a number"),
+            ("6 (line 8), column 'condition'", "received 'a\\nb', expected a name on one line, without tabs"),
+            ("6 (line 8), column 'replicate'", "received 'c\\td', expected a name on one line, without tabs"),
+            (
+                "6 (line 8), column 'phenotype'",
+                "'a:b' cannot name a phenotype: write it without ':', '+' and ','",
+            ),
+            ("7 (line 10), column 'genes'", "names 2 of the at least 3 genes that tau is about"),
+            ("8 (line 11), column 'kind'", f"'present' {NO_KIND}"),
+            ("8 (line 11), column 'dose'", "received '0x1', expected a number of at least 0"),
+            ("8 (line 11), column 'value'", "received '1_000', expected a number"),
+            ("8 (line 11), column 'genes'", "names 1 of the at least 2 genes that epsilon is about"),
+            ("9 (line 12)", "received 2 cells, expected 8"),
+        )
+    ]
+
+
+def test_an_empty_set_of_genes_is_a_problem(tmp_path: Path) -> None:
+    assert problems(write(tmp_path, "genes,value,kind,dose\n,1,gone,x\n")) == [
+        "row 1 (line 2), column 'genes': is empty, expected at least one gene",
+        f"row 1 (line 2), column 'kind': 'gone' {NO_KIND}",
+        "row 1 (line 2), column 'dose': received 'x', expected a number of at least 0",
+    ]
+
+
+def test_a_long_list_of_problems_is_capped_and_counted(tmp_path: Path) -> None:
+    rows = [f"G{i},1" for i in range(SHOWN + 5)] + ["GONE,x"] * 1000
+    path = write(tmp_path, "genes,value\n" + "\n".join(rows) + "\n")
+    with pytest.raises(TableProblems) as error:
+        read_table(path, yeast())
+    assert len(error.value.problems) == SHOWN + 5 + 2000
+    lines = str(error.value).splitlines()
+    assert lines[0] == f"{path} has 2,025 problems in 1,025 of 1,025 rows; nothing was read:"
+    assert len(lines) == 1 + SHOWN + 1
+    assert lines[-1] == f"  … and {5 + 2000:,} more problems in other rows"
+    path = write(tmp_path, "genes,value\n" + "HO,x\n" * 1000)
+    with pytest.raises(TableProblems) as error:
+        read_table(path, yeast())
+    assert str(error.value).splitlines()[1:] == [
+        "  row 1 (line 2), row 2 (line 3), row 3 (line 4), row 4 (line 5), row 5 (line 6) and 995 more rows, "
+        "column 'value': received 'x', expected a number"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cell", "separator"),
+    [
+        ("SGS1;SRS2;HO", ""),
+        ("SGS1,SRS2,HO", ""),
+        ("SGS1+SRS2+HO", ""),
+        ("SGS1|SRS2|HO", ""),
+        ("SGS1 SRS2  HO", ""),
+        ("SGS1 ; SRS2;HO", ""),
+        ("SGS1,SRS2, HO", ","),
+        ("SGS1/SRS2/HO", "/"),
+        ("SGS1 SRS2 HO", " "),
+    ],
+)
+def test_sets_are_written_in_many_ways(tmp_path: Path, cell: str, separator: str) -> None:
+    m = read_table(write(tmp_path, f"genes\tvalue\n{cell}\t1\n"), yeast(), gene_separator=separator)
+    assert {p.gene for p in m.genotype(0).perturbations} == {"YMR190C", "YJL092W", "YDL227C"}
+
+
+def test_a_gene_with_a_separator_in_its_name(tmp_path: Path) -> None:
+    m = read_table(write(tmp_path, 'genes;value\n"ARG5,6";1\n"ARG5,6+HO";1\n'), yeast())
+    assert [len(m.genotype(row).perturbations) for row in (0, 1)] == [1, 2]
+
+
+def test_kinds_in_many_words(tmp_path: Path) -> None:
+    words = {
+        "": 0, "absent": 0, "Deletion": 0, "reduced": 1, "DAmP": 1, "ts": 2, "temperature_sensitive": 2,
+        "other allele": 3, "suppressor": 4, "OVEREXPRESSED": 5, "added": 6,
+    }  # fmt: skip
+    text = "genes,value,kind\n" + "".join(f"HO,1,{word}\n" for word in words)
+    assert read_table(write(tmp_path, text), yeast()).kind.tolist() == list(words.values())
+    text = "genes,value,kind\nHO;SGS1,1,\nHO;SGS1,1,ts\nHO;SGS1,1,;ts\nHO;SGS1,1,other allele;other allele\n"
+    assert read_table(write(tmp_path, text), yeast()).kind.tolist() == [0, 0, 2, 2, 0, 2, 3, 3]
+
+
+def test_doses_follow_their_genes(tmp_path: Path) -> None:
+    text = "genes,value,dose\nHO;SGS1,1,0.5;2\nHO;SGS1,1,;2\nHO;SGS1,1,NA\nHO,1,3\n"
+    doses = read_table(write(tmp_path, text), yeast()).dose
+    assert np.nan_to_num(doses, nan=-1).tolist() == [0.5, 2, -1, 2, -1, -1, 3]
+
+
+def test_a_foreign_gene_is_one_that_was_added(tmp_path: Path) -> None:
+    m = read_table(
+        write(tmp_path, "genes,value,kind\ncrtE;HO,1,added;absent\ncrtE,2,added\nHO,1,added\n"), yeast()
+    )
+    assert m.genes == (*GENES, "crtE")
+    assert [m.genes[g] for g in m.gene] == ["crtE", "YDL227C", "crtE", "YDL227C"]
+    assert "'crtE' is not in organism 'yeast'" in problems(write(tmp_path, "genes,value\ncrtE,1\n"))[0]
+    text = "genes,value,kind\nSTS1,1,added\n"
+    assert "'STS1' is ambiguous" in problems(write(tmp_path, text))[0]
+
+
+def test_columns_by_other_names(tmp_path: Path) -> None:
+    text = "Mutant,Titre,Was,Spread\nHO,3.5,ts,0.1\n"
+    columns = Columns(genes="Mutant", value="titre", kind="Was", sd="Spread")
+    m = read_table(write(tmp_path, text), yeast(), columns)
+    assert (m.phenotypes[0].name, m.phenotypes[0].unit) == ("Titre", "not stated")
+    assert (m.value[0], m.sd[0], m.kind[0]) == (3.5, 0.1, PerturbationKind.TEMPERATURE_SENSITIVE)
+
+
+@pytest.mark.parametrize(
+    ("header", "columns", "message"),
+    [
+        ("gene,value", Columns(), r"no column 'genes' \(it has 'gene', 'value'\): .*--genes-column"),
+        ("genes,y", Columns(), "no column 'value' .*--value-column"),
+        ("genes,value", Columns(sd="error"), "no column 'error' .*--sd-column"),
+        ("Genes,GENES,value", Columns(), "several columns 'genes'"),
+        ("genes,value", Columns(sd="value"), "column 'value' is to be two things"),
+        ("genes|value", Columns(), "or another --separator"),
+    ],
+)
+def test_missing_and_doubtful_columns(tmp_path: Path, header: str, columns: Columns, message: str) -> None:
+    path = write(tmp_path, f"{header}\n{','.join('1' for _ in header.split(','))}\n")
+    with pytest.raises(SourceError, match=message):
+        read_table(path, yeast(), columns)
+
+
+def test_phenotypes_are_named_by_option_column_or_header(tmp_path: Path) -> None:
+    def names(text: str, **options: str) -> list[str]:
+        m = read_table(write(tmp_path, text), yeast(), **options)  # type: ignore[arg-type]
+        return [m.phenotypes[p].name for p in m.phenotype]
+
+    assert names("genes,value\nHO,1\n") == ["value"]
+    assert names("genes,value\nHO,1\n", phenotype="Fitness") == ["fitness"]
+    assert names("genes,value,phenotype\nHO,1,size\nHO,1,\n", phenotype="fitness") == ["size", "fitness"]
+    with pytest.raises(SourceError, match="'a,b' cannot name a phenotype"):
+        names("genes,value\nHO,1\n", phenotype="a,b")
+    with pytest.raises(SourceError, match="the unit of fitness is fixed, received 'cm'"):
+        names("genes,value\nHO,1\n", phenotype="fitness", unit="cm")
+    with pytest.raises(SourceError, match="cannot be a unit"):
+        names("genes,value\nHO,1\n", unit="c\nm")
+
+
+def test_known_phenotypes_mean_what_they_mean_in_the_screens() -> None:
+    for ours, theirs in (
+        (PHENOTYPES["fitness"], trigenic_table.FITNESS),
+        (PHENOTYPES["epsilon"], trigenic_table.EPSILON),
+        (PHENOTYPES["tau"], trigenic_table.TAU),
+    ):
+        for name in ("name", "unit", "direction", "level", "min_order"):
+            assert getattr(ours, name) == getattr(theirs, name)
+
+
+def test_names_of_studies() -> None:
+    assert study_name("a/My Screen (2).final.CSV.gz") == "my-screen-2-.final"
+    assert study_name("(.csv") == "own-data"
+    assert study_name("my.csv", "other-2") == "other-2"
+    for wrong in ("My", "a b", "-a", "a/b", "..", "é"):
+        with pytest.raises(SourceError, match="cannot name a study"):
+            study_name("my.csv", wrong)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.lists(st.sampled_from(["SGS1", "HO", "CDK1", "sts1", "NOPE", "", "crtE"]), max_size=3),
+            st.sampled_from(["1", "0.5", "-2e-3", "", "x", "nan", "1e31"]),
+            st.lists(st.sampled_from(["absent", "ts", "added", "gone", ""]), max_size=3),
+            st.sampled_from(["", "0.1", "-0.1", "NA"]),
+        ),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_a_table_is_read_whole_or_not_at_all(
+    tmp_path: Path, rows: list[tuple[list[str], str, list[str], str]]
+) -> None:
+    lines = [f"{'+'.join(genes)},{value},{'+'.join(kinds)},{sd},x" for genes, value, kinds, sd in rows]
+    path = write(tmp_path, "genes,value,kind,sd,filler\n" + "\n".join(lines) + "\n")
+    wrong, found = set(), None
+    try:
+        found = read_table(path, yeast())
+    except TableProblems as error:
+        wrong = {problem.row for problem in error.problems}
+    for row, (genes, value, kinds, sd) in enumerate(rows, start=1):
+        known = {"SGS1", "HO", "CDK1"} | ({"crtE", "NOPE"} if kinds == ["added"] else set())
+        simple = len(set(genes)) == len(genes) > 0 and len(kinds) <= 1
+        fine = simple and set(genes) <= known and "gone" not in kinds and value in ("1", "0.5", "-2e-3")
+        if fine and sd != "-0.1":
+            assert row not in wrong
+        if value not in ("1", "0.5", "-2e-3") or sd == "-0.1" or not genes or "gone" in kinds:
+            assert row in wrong
+    assert (found is None) == bool(wrong)
+    if found is not None:
+        assert found.value.tolist() == [float(value) for _, value, _, _ in rows]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "{long},0.1",
+        "SGS1,{long}",
+        "SGS1,-{digits}",
+        "{long};{long},0.1",
+        "{long};{long},0.1,added",
+        "SGS1;SRS2,0.1,{long}",
+        "SGS1,0.1,added,{long}",
+    ],
+)
+def test_a_long_cell_is_shown_cut(row: str, tmp_path: Path) -> None:
+    row = row.format(long="x" * 10_000, digits="9" * 10_000)
+    path = write(tmp_path, f"genes,value,kind,dose\n{row}\n")
+    assert all(len(problem) < 600 for problem in problems(path))
