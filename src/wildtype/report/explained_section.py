@@ -11,7 +11,7 @@ import numpy as np
 from wildtype.report.figures.panel import Panel, legend_below, panel_group, shown
 from wildtype.report.figures.style import LIGHT, MARKERS, SERIES, plain
 from wildtype.report.page import Block, Group, Heading, Notes, Table, Text
-from wildtype.report.table import NONE
+from wildtype.report.text_table import NONE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

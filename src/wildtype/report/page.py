@@ -15,7 +15,7 @@ from typing import ClassVar
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from wildtype.report.table import NONE
+from wildtype.report.text_table import NONE
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 """What a browser may load and run: nothing; only the style that stands in the page counts."""

@@ -44,7 +44,7 @@ from wildtype.report.profile_text import (
     place,
     state,
 )
-from wildtype.report.table import NONE
+from wildtype.report.text_table import NONE
 
 MOST_READS = 40
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from wildtype.errors import ConfigError
 from wildtype.evaluation.summary import Summary
+from wildtype.report.comparison_tables import summary_cells
 from wildtype.report.figures.comparison import summary_panel
 from wildtype.report.figures.panel import panel_group
 from wildtype.report.figures.style import figure_colours
@@ -17,7 +18,6 @@ from wildtype.report.page import Block, Section, Table, render
 from wildtype.report.profile_drawing import HATCH, phase_colours
 from wildtype.report.run_facts import RunFacts
 from wildtype.report.run_sections import SECTIONS, head_cards
-from wildtype.report.summary import summary_cells
 
 MOST_RUNS = 6
 """On one page, which stays below 3 MB with them."""

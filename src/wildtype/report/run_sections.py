@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from wildtype.evaluation.compare import HEADLINES
 from wildtype.evaluation.predicted_rows import PredictedRows, best_and_worst
+from wildtype.report.comparison_tables import comparison_cells, facts_of
 from wildtype.report.explained_section import explained_blocks
 from wildtype.report.figures.calibration import calibration_panels
 from wildtype.report.figures.comparison import comparison_panel
@@ -36,7 +37,7 @@ from wildtype.report.page import (
 )
 from wildtype.report.profile_page import profile_parts
 from wildtype.report.run_facts import RunFacts
-from wildtype.report.table import NONE, comparison_cells, decimals, facts_of, with_interval
+from wildtype.report.text_table import NONE, decimals, with_interval
 
 MUTANTS = 10
 """In each list of mutants."""
