@@ -25,7 +25,7 @@ from wildtype.models.interface import Model
 from wildtype.models.known import PARTS
 from wildtype.mutants.index import SetIndex
 from wildtype.organism import Organism
-from wildtype.organism.feature_scaling import FeatureScaling
+from wildtype.organism.features import FeatureScaling
 
 Log = Callable[[str], None]
 
