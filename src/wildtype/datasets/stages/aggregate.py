@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.datasets.dataset import Phenotype
+from wildtype.datasets.dataset_record import Phenotype
 from wildtype.datasets.records import PerturbationKind
 from wildtype.datasets.stages.policies import Policies
 from wildtype.datasets.stages.report import StageReport

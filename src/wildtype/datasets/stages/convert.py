@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.datasets.dataset import Phenotype
+from wildtype.datasets.dataset_record import Phenotype
 from wildtype.datasets.measurements import Measurements
 from wildtype.datasets.records import PerturbationKind
 from wildtype.datasets.stages.names import chosen_condition, name_conditions, name_phenotypes

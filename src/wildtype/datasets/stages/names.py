@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.datasets.dataset import Phenotype
+from wildtype.datasets.dataset_record import Phenotype
 from wildtype.datasets.measurements import Measurements
 from wildtype.datasets.records import Environment, PhenotypeDefinition
 from wildtype.datasets.stages.ranks import first_of_each, ranks
