@@ -16,11 +16,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.datasets.stages.ranks import ragged_ranks
 from wildtype.datasets.stages.report import StageReport
 from wildtype.errors import DatasetError
 from wildtype.files import content_hash
 from wildtype.mutants import MutantTable
+from wildtype.mutants.ragged import ragged_ranks
 from wildtype.organism import Organism
 
 FORMS = ("scalar", "class", "gene")

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.datasets.codes import joint
 from wildtype.datasets.dataset_record import DatasetRecord
 from wildtype.datasets.draws import PARTS, RULES, count_genes, studies_of
 from wildtype.datasets.query_pairs import is_contained, query_pairs
 from wildtype.datasets.splits import Split
 from wildtype.errors import SplitError
 from wildtype.mutants import MutantTable
-from wildtype.mutants.identity import mutant_id as mutant_id
+from wildtype.mutants.identity import mutant_id
+from wildtype.mutants.ragged import joint
 
 Ints = NDArray[np.int64]
 Sources = dict[str, tuple[str, ...]]

@@ -24,15 +24,16 @@ from urllib.parse import quote, unquote
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.datasets.codes import joint
 from wildtype.datasets.dataset_record import DatasetRecord
 from wildtype.datasets.draws import DROPPED, PARTS, count_genes
-from wildtype.datasets.leakage import leakage_report, mutant_id
+from wildtype.datasets.leakage import leakage_report
 from wildtype.datasets.plans import canonical_name
 from wildtype.datasets.splits import Split, rows_sha256
 from wildtype.errors import GeneSetError, SplitError, reason_of
 from wildtype.files import content_hash, finite, write_json, writing
 from wildtype.mutants import Kind, MutantTable
+from wildtype.mutants.identity import mutant_id
+from wildtype.mutants.ragged import joint
 
 Ints = NDArray[np.int64]
 Sides = dict[str, dict[str, dict[str, list[str]]]]

@@ -24,7 +24,7 @@ from wildtype.datasets.dataset_record import Phenotype
 from wildtype.datasets.stages.report import StageReport
 from wildtype.errors import DatasetError, reason_of
 from wildtype.files import content_hash, sha256_of_file, write_json, writing, writing_folder
-from wildtype.mutants.storage import read_table, save_table
+from wildtype.mutants.table import read_table, save_table
 from wildtype.organism import GeneIndex, Organism
 
 FORMAT = 4

@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from wildtype.datasets.codes import joint
 from wildtype.datasets.dataset_record import DatasetRecord
-from wildtype.datasets.leakage import mutant_id
 from wildtype.errors import SplitError
+from wildtype.mutants.identity import mutant_id
+from wildtype.mutants.ragged import joint
 from wildtype.seeds import generator
 
 
