@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -62,8 +62,14 @@ def test_every_set_one_edit_away_is_found_and_no_other(seed: int) -> None:
             if edit is not None:
                 same = float(condition == asked.condition[q])
                 expected.append((edit, *(gone or {-1}), *(new or {-1}), same, round(float(value), 5)))
-        at = tokens.one_mask[q].nonzero()[:, 0]
-        columns = (tokens.one_edit, tokens.one_old, tokens.one_new, tokens.one_same, tokens.one_value[..., 0])
+        at = tokens.one.mask[q].nonzero()[:, 0]
+        columns = (
+            tokens.one.edit,
+            tokens.one.old,
+            tokens.one.new,
+            tokens.one.same_condition,
+            tokens.one.value[..., 0],
+        )
         found = [tuple(column[q, i].item() for column in columns) for i in at]
         assert sorted(expected) == sorted((*f[:4], round(f[4], 5)) for f in found)
 
@@ -94,15 +100,21 @@ def test_two_edits_are_all_pairs_of_neighbours(seed: int) -> None:
                             expected[(a, b, int(c), int(d))] = value
                             total, weight = total + w * value, weight + w
         found = {
-            (*tokens.two_old[q, t].tolist(), *tokens.two_new[q, t].tolist()): tokens.two_value[q, t, 0].item()
-            for t in tokens.two_mask[q].nonzero()[:, 0]
+            (*tokens.two.old[q, t].tolist(), *tokens.two.new[q, t].tolist()): tokens.two.value[q, t, 0].item()
+            for t in tokens.two.mask[q].nonzero()[:, 0]
         }
         assert found == pytest.approx(expected, abs=1e-6)
-        assert tokens.two_all[q, 0].item() == pytest.approx(total / (weight + 0.01), abs=1e-4)
+        assert tokens.two.pooled[q, 0].item() == pytest.approx(total / (weight + 0.01), abs=1e-4)
+
+
+def tensors(tokens: EvidenceTokens) -> list[torch.Tensor]:
+    found: list[torch.Tensor] = []
+    tokens.map(lambda x: found.append(x) or x)  # type: ignore[func-returns-value]
+    return found
 
 
 def same(one: EvidenceTokens, other: EvidenceTokens) -> bool:
-    return all(torch.equal(getattr(one, f.name), getattr(other, f.name)) for f in fields(EvidenceTokens))
+    return all(map(torch.equal, tensors(one), tensors(other)))
 
 
 def test_no_record_of_a_querys_own_gene_set_is_evidence() -> None:
@@ -137,13 +149,15 @@ def test_what_a_regime_hides() -> None:
     table = table.take(table.order == 2)
     index = EvidenceIndex(SIMILARITY, table, 1, MANY)
     none = OutOfFold(index, {"none": 1.0}, seed=0).tokens_of(table)
-    assert not none.one_mask.any()
-    assert not none.own.any()
+    assert not none.one.mask.any()
+    assert not none.genes.statistics.any()
     one = OutOfFold(index, {"one": 1.0}, seed=0).tokens_of(table)
-    hidden = (one.own[:, 1] == 0).reshape(-1, 2).sum(1)  # pairs of which that many genes are unseen
+    hidden = (
+        (one.genes.statistics[:, 1] == 0).reshape(-1, 2).sum(1)
+    )  # pairs of which that many genes are unseen
     assert (hidden >= 1).all()
     seen = OutOfFold(index, {"seen": 1.0}, seed=0).tokens_of(table)
-    assert seen.one_mask.any()
+    assert seen.one.mask.any()
 
 
 def test_epochs_differ_and_repeat_whatever_the_batches() -> None:
@@ -156,8 +170,8 @@ def test_epochs_differ_and_repeat_whatever_the_batches() -> None:
     assert same(first, folds.tokens_of(table))
     rows = np.arange(30, 60)
     part = folds.tokens_of(table.take(rows))
-    assert torch.equal(part.one_value, first.one_value[rows])
-    assert torch.equal(part.two_all, first.two_all[rows])
+    assert torch.equal(part.one.value, first.one.value[rows])
+    assert torch.equal(part.two.pooled, first.two.pooled[rows])
 
 
 def test_unknown_regimes_are_refused() -> None:
@@ -171,10 +185,10 @@ def test_unknown_regimes_are_refused() -> None:
 def test_without_measurements_only_relations_are_told() -> None:
     asked = MutantTable.from_sets([[0, 1, 2], [3]])
     tokens = EvidenceIndex(SIMILARITY, asked.take([]), 1, EvidenceSizes(0, 0, 0, 0)).tokens_of(asked)
-    assert tokens.one_mask.shape == (2, 0)
-    assert tokens.pair_row.tolist() == [0, 0, 0]
-    assert tokens.pair.abs().sum() > 0
-    assert not tokens.own.any()
+    assert tokens.one.mask.shape == (2, 0)
+    assert tokens.pairs.row.tolist() == [0, 0, 0]
+    assert tokens.pairs.similarity.abs().sum() > 0
+    assert not tokens.genes.statistics.any()
 
 
 def test_similarity_is_what_its_channels_say() -> None:
@@ -223,10 +237,9 @@ def test_without_tokens_nothing_is_known_but_the_additive_model() -> None:
     blank = EvidenceIndex(SIMILARITY, table.take([]), 2, sizes).tokens_of(asked)
     effects = additive_effects(MeasuredSets(table, GENES, 2))[asked.gene]
     assert np.abs(effects).min(0).max() > 0
-    np.testing.assert_array_equal(found.own_effect.numpy(), effects)
-    for field in fields(EvidenceTokens):
-        if field.name != "own_effect":
-            np.testing.assert_array_equal(getattr(found, field.name), getattr(blank, field.name))
+    np.testing.assert_array_equal(found.genes.additive.numpy(), effects)
+    blank.genes.additive = found.genes.additive
+    assert same(found, blank)
 
 
 @pytest.mark.parametrize("regime", ["seen", "one", "none"])
@@ -238,7 +251,7 @@ def test_the_additive_model_of_a_training_mutant_is_without_its_own_value(regime
     effects = []
     for one in (table, replace(table, value=value)):
         hidden = OutOfFold(EvidenceIndex(SIMILARITY, one, 1, EvidenceSizes(0, 0, 0, 0)), {regime: 1.0}, 0)
-        effects.append(hidden.tokens_of(one.take([row])).own_effect)
+        effects.append(hidden.tokens_of(one.take([row])).genes.additive)
     assert torch.equal(*effects)
     assert bool(effects[0].any()) == (regime != "none")
 

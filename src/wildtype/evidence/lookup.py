@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,7 +26,16 @@ from wildtype.evidence.measured import MeasuredSets, additive_effects
 from wildtype.evidence.measured_effects import MeasuredEffects
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.mutants.batch import MutantBatch
-from wildtype.mutants.evidence_tokens import EvidenceTokens, joined
+from wildtype.mutants.evidence_tokens import (
+    EquivalentMutants,
+    EvidenceTokens,
+    GenePairs,
+    Genes,
+    Neighbours,
+    OneEdit,
+    TwoEdits,
+    joined,
+)
 from wildtype.mutants.rows import gene_words, keys_of, pairs_in
 from wildtype.mutants.table import MutantTable
 
@@ -406,62 +416,76 @@ class EvidencePart:
 
         Without their ``effect`` neither equivalents nor bounds are looked up.
         """
-        one = self.one_edit(gene, offsets, condition)
-        two = self.two_edits(gene, offsets, condition)
-        neighbours = self.index.sizes.neighbours
-        value, known, same = self._values(one.row, condition)
-        value2, known2, same2 = self._values(two.row, condition)
-        near = self.neighbour[gene, :neighbours]
-        of, left, right = pairs_in(gene, offsets)
-        equal, equal_known, bound = self._of_effect(len(offsets) - 1, condition, effect)
-        arrays = {
-            "one": self.similar(one.old, one.new),
-            "one_edit": np.maximum(one.edit, 0),
-            "one_old": one.old,
-            "one_new": one.new,
-            "one_mask": one.row >= 0,
-            "one_value": value,
-            "one_known": known,
-            "one_same": same,
-            "one_statistics": self.statistics[one.new] * (one.new >= 0)[..., None],
-            "two": self.similar(two.old, two.new),
-            "two_old": two.old,
-            "two_new": two.new,
-            "two_mask": two.row >= 0,
-            "two_value": value2,
-            "two_known": known2,
-            "two_same": same2,
-            "two_all": np.concatenate(
-                [two.total / (two.weight + TWO_PRIOR), np.log1p(two.weight / TWO_PRIOR)], axis=1
-            ),
-            "near": self.similar(np.broadcast_to(gene[:, None], near.shape), near),
-            "near_gene": near,
-            "near_mask": near >= 0,
-            "near_statistics": self.statistics[near] * (near >= 0)[..., None],
-            "own": self.statistics[gene],
-            "own_effect": self.effects[gene],
-            "pair": self.similar(left, right),
-            "pair_traits": self.traits_of(left, right),
-            "pair_row": of,
-            "pair_left": left,
-            "pair_right": right,
-            "equal": equal,
-            "equal_known": equal_known,
-            "bound": bound,
-        }
         return EvidenceTokens(
-            **{name: torch.from_numpy(np.ascontiguousarray(a)) for name, a in arrays.items()}
+            one=self._one_edit_tokens(gene, offsets, condition),
+            two=self._two_edits_tokens(gene, offsets, condition),
+            neighbours=self._neighbours_tokens(gene),
+            genes=Genes(_tensor(self.statistics[gene]), _tensor(self.effects[gene])),
+            pairs=self._pairs_tokens(gene, offsets),
+            equivalents=self._equivalents_tokens(condition, effect),
         )
 
-    def _of_effect(
-        self, queries: int, condition: NDArray[np.int64], effect: Effect | None
-    ) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.float32]]:
-        """Return what mutants of the same effect have, whether there are any, and bounds [q, p]."""
+    def _one_edit_tokens(
+        self, gene: NDArray[np.int64], offsets: NDArray[np.int64], condition: NDArray[np.int64]
+    ) -> OneEdit:
+        found = self.one_edit(gene, offsets, condition)
+        value, known, same = self._values(found.row, condition)
+        return OneEdit(
+            similarity=_tensor(self.similar(found.old, found.new)),
+            edit=_tensor(np.maximum(found.edit, 0)),
+            old=_tensor(found.old),
+            new=_tensor(found.new),
+            mask=_tensor(found.row >= 0),
+            value=_tensor(value),
+            known=_tensor(known),
+            same_condition=_tensor(same),
+            statistics=_tensor(self.statistics[found.new] * (found.new >= 0)[..., None]),
+        )
+
+    def _two_edits_tokens(
+        self, gene: NDArray[np.int64], offsets: NDArray[np.int64], condition: NDArray[np.int64]
+    ) -> TwoEdits:
+        found = self.two_edits(gene, offsets, condition)
+        value, known, same = self._values(found.row, condition)
+        mean, weight = found.total / (found.weight + TWO_PRIOR), np.log1p(found.weight / TWO_PRIOR)
+        return TwoEdits(
+            similarity=_tensor(self.similar(found.old, found.new)),
+            old=_tensor(found.old),
+            new=_tensor(found.new),
+            mask=_tensor(found.row >= 0),
+            value=_tensor(value),
+            known=_tensor(known),
+            same_condition=_tensor(same),
+            pooled=_tensor(np.concatenate([mean, weight], axis=1)),
+        )
+
+    def _neighbours_tokens(self, gene: NDArray[np.int64]) -> Neighbours:
+        near = self.neighbour[gene, : self.index.sizes.neighbours]
+        return Neighbours(
+            similarity=_tensor(self.similar(np.broadcast_to(gene[:, None], near.shape), near)),
+            gene=_tensor(near),
+            mask=_tensor(near >= 0),
+            statistics=_tensor(self.statistics[near] * (near >= 0)[..., None]),
+        )
+
+    def _pairs_tokens(self, gene: NDArray[np.int64], offsets: NDArray[np.int64]) -> GenePairs:
+        row, left, right = pairs_in(gene, offsets)
+        return GenePairs(
+            row=_tensor(row),
+            left=_tensor(left),
+            right=_tensor(right),
+            similarity=_tensor(self.similar(left, right)),
+            traits=_tensor(self.traits_of(left, right)),
+        )
+
+    def _equivalents_tokens(self, condition: NDArray[np.int64], effect: Effect | None) -> EquivalentMutants:
+        """Return what mutants of the same effect have, and the least of those that lose no more."""
         measured = self._by_effect if effect is not None and len(self.measured) else None
         if effect is None or measured is None:
-            shape = (queries, self.measured.phenotypes)
-            return np.zeros(shape, np.float32), np.zeros(shape, bool), np.full(shape, np.inf, np.float32)
-        return (*measured.equal(effect), measured.bound(effect, condition))
+            shape = (len(condition), self.measured.phenotypes)
+            nothing = (np.zeros(shape, np.float32), np.zeros(shape, bool), np.full(shape, np.inf, np.float32))
+            return EquivalentMutants(*map(_tensor, nothing))
+        return EquivalentMutants(*map(_tensor, (*measured.equal(effect), measured.bound(effect, condition))))
 
     def traits_of(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return sum, distance and product of the k traits of genes [s] and [s]: [s, 3 k]."""
@@ -489,3 +513,8 @@ class EvidencePart:
 def _one_after_the_other(count: int, work: Callable[[int], None]) -> None:
     for i in range(count):
         work(i)
+
+
+def _tensor(array: NDArray[Any]) -> torch.Tensor:
+    """Return an array as a tensor that shares its memory."""
+    return torch.from_numpy(np.ascontiguousarray(array))

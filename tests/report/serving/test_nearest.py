@@ -67,7 +67,7 @@ def test_replaced_genes_are_those_that_the_model_looks_up(predictor: Predictor) 
     tokens = index.tokens_of(table)
     read = {
         frozenset({1, 2, 3} - {old})
-        for old, there in zip(tokens.one_old[0].tolist(), tokens.one_mask[0].tolist(), strict=True)
+        for old, there in zip(tokens.one.old[0].tolist(), tokens.one.mask[0].tolist(), strict=True)
         if there
     }
     found = by_how(nearest(predictor.checkpoint, table))
