@@ -8,7 +8,9 @@ import torch
 
 from wildtype.errors import ConfigError
 from wildtype.evidence.imitation import regime
+from wildtype.evidence.loader import EvidenceLoader
 from wildtype.evidence.out_of_fold import OutOfFold, check_shares
+from wildtype.evidence.reference import check_also
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.experiments.data import RunData
 from wildtype.experiments.settings.schema import TrainConfig
@@ -16,12 +18,11 @@ from wildtype.experiments.start import Log, Start, freeze
 from wildtype.models.cell_transformer.config import CellTransformerConfig
 from wildtype.models.difference_gnn.config import DifferenceGNNConfig
 from wildtype.models.interface import Model, OrganismTensors, Output, organism_tensors
-from wildtype.models.known import check_also, evidence_index
+from wildtype.models.known import evidence_index
 from wildtype.models.registry import make_model
 from wildtype.mutants.loader import Batches, MutantLoader
 from wildtype.organism.feature_scaling import FeatureScaling
 from wildtype.seeds import derive
-from wildtype.training.evidence_loader import EvidenceLoader
 from wildtype.training.parts import shared
 
 

@@ -8,8 +8,8 @@ import pytest
 
 import wildtype as wt
 from tests.tiny import tiny_dataset
+from wildtype.evidence.reference import PARTS
 from wildtype.inference.predictor import Predictor
-from wildtype.models.known import PARTS
 from wildtype.mutants import MutantTable
 from wildtype.report.serving.nearest import ORDER, Measured, nearest
 

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from wildtype.evidence.kernels import EDITS
+from wildtype.evidence.reference import zero_of_evidence
 from wildtype.inference.explaining.contributions import batch_of, in_double
 from wildtype.inference.explaining.members import Member
 from wildtype.inference.explaining.over_models import OverModels
-from wildtype.models.known import zero_of_evidence
 from wildtype.mutants import MutantTable
 
 Key = tuple[int, str, tuple[str, ...], bool, float | None]

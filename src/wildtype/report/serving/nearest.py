@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.evidence.kernels import EDITS
+from wildtype.evidence.reference import PARTS
 from wildtype.models.checkpoint import Checkpoint
-from wildtype.models.known import PARTS
 from wildtype.mutants import Kind, MutantTable
 
 SAME, TWICE = "the same genes", "two replaced"
