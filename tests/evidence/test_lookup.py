@@ -130,20 +130,20 @@ def test_no_record_of_a_querys_own_gene_set_is_evidence() -> None:
         assert not same(index.tokens_of(asked), EvidenceIndex(SIMILARITY, others, 2, MANY).tokens_of(asked))
 
 
-@pytest.mark.parametrize("regime", ["seen", "one", "none", "pair"])
-def test_a_training_mutant_never_sees_its_own_label(regime: str) -> None:
+@pytest.mark.parametrize("scheme", ["seen", "one", "none", "pair"])
+def test_a_training_mutant_never_sees_its_own_label(scheme: str) -> None:
     rng = np.random.default_rng(2)
     table = measured(rng, 60)
-    folds = OutOfFold(EvidenceIndex(SIMILARITY, table, 1, MANY), {regime: 1.0}, seed=3)
+    folds = OutOfFold(EvidenceIndex(SIMILARITY, table, 1, MANY), {scheme: 1.0}, seed=3)
     for row in range(0, 60, 9):
         asked = table.take([row])
         own = np.array([s == sets_of(asked)[0] for s in sets_of(table)])
         changed = replace(table, value=np.where(own, -9, table.value).astype(np.float32))
-        other = OutOfFold(EvidenceIndex(SIMILARITY, changed, 1, MANY), {regime: 1.0}, seed=3)
+        other = OutOfFold(EvidenceIndex(SIMILARITY, changed, 1, MANY), {scheme: 1.0}, seed=3)
         assert same(folds.tokens_of(asked), other.tokens_of(asked))
 
 
-def test_what_a_regime_hides() -> None:
+def test_what_a_scheme_hides() -> None:
     rng = np.random.default_rng(4)
     table = measured(rng, 200)
     table = table.take(table.order == 2)
@@ -174,11 +174,11 @@ def test_epochs_differ_and_repeat_whatever_the_batches() -> None:
     assert torch.equal(part.two.pooled, first.two.pooled[rows])
 
 
-def test_unknown_regimes_are_refused() -> None:
+def test_unknown_schemes_are_refused() -> None:
     index = EvidenceIndex(SIMILARITY, measured(np.random.default_rng(6), 10), 1)
-    with pytest.raises(ConfigError, match="known regimes are seen, one, none, pair"):
+    with pytest.raises(ConfigError, match="known holdout schemes are seen, one, none, pair"):
         OutOfFold(index, {"some": 1.0}, 0)
-    with pytest.raises(ConfigError, match="gives no regime a share above 0"):
+    with pytest.raises(ConfigError, match="gives no holdout scheme a fraction above 0"):
         OutOfFold(index, {"one": 0.0}, 0)
 
 
@@ -242,18 +242,18 @@ def test_without_tokens_nothing_is_known_but_the_additive_model() -> None:
     assert same(found, blank)
 
 
-@pytest.mark.parametrize("regime", ["seen", "one", "none"])
-def test_the_additive_model_of_a_training_mutant_is_without_its_own_value(regime: str) -> None:
+@pytest.mark.parametrize("scheme", ["seen", "one", "none"])
+def test_the_additive_model_of_a_training_mutant_is_without_its_own_value(scheme: str) -> None:
     table = measured(np.random.default_rng(10), 60)
     row = 7
     value = table.value.copy()
     value[[s == sets_of(table)[row] for s in sets_of(table)]] += 100
     effects = []
     for one in (table, replace(table, value=value)):
-        hidden = OutOfFold(EvidenceIndex(SIMILARITY, one, 1, EvidenceSizes(0, 0, 0, 0)), {regime: 1.0}, 0)
+        hidden = OutOfFold(EvidenceIndex(SIMILARITY, one, 1, EvidenceSizes(0, 0, 0, 0)), {scheme: 1.0}, 0)
         effects.append(hidden.tokens_of(one.take([row])).genes.additive)
     assert torch.equal(*effects)
-    assert bool(effects[0].any()) == (regime != "none")
+    assert bool(effects[0].any()) == (scheme != "none")
 
 
 PROFILES_THAT_ARE_NO_NUMBERS = """

@@ -21,9 +21,8 @@ import torch
 from numpy.typing import NDArray
 
 from wildtype.evidence import kernels
-from wildtype.evidence.effects import Effect, KnockoutEffects
+from wildtype.evidence.effects import Effect, KnockoutEffects, MeasuredEffects
 from wildtype.evidence.measured import MeasuredSets, additive_effects
-from wildtype.evidence.measured_effects import MeasuredEffects
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.evidence_tokens import (

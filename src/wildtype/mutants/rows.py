@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.mutants import MutantTable
+from wildtype.mutants import Kind, MutantTable
 from wildtype.seeds import generator
 
 
@@ -86,14 +86,33 @@ def keys_of(
         return np.asarray(total[offsets[1:]] - total[offsets[:-1]])
 
 
+def mixed_words(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return well mixed 64-bit words, one per word: SplitMix64's finaliser (Steele, Lea & Flood 2014)."""
+    with np.errstate(over="ignore"):
+        x = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return np.asarray(x ^ (x >> np.uint64(31)))
+
+
 def set_keys(table: MutantTable, n: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """Return a key of every row's gene set and condition [m], and of every row less one gene [q]."""
-    conditions = int(table.condition.max(initial=0)) + 1
     genes = gene_words(n)
-    states = generator(0, "condition keys").integers(0, 2**64, conditions, dtype=np.uint64)
     with np.errstate(over="ignore"):
-        whole = keys_of(table.gene, table.offsets, genes) + states[table.condition]
+        whole = keys_of(table.gene, table.offsets, genes) + _condition_words(table)
         return whole, whole[table.row] - genes[table.gene]
+
+
+def mutant_keys(table: MutantTable, n: int) -> NDArray[np.uint64]:
+    """Return a key of every row's genes, kinds and condition [m]; doses count for nothing."""
+    words = generator(0, "mutant keys").integers(0, 2**64, n * len(Kind), dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        return keys_of(table.gene * len(Kind) + table.kind, table.offsets, words) + _condition_words(table)
+
+
+def _condition_words(table: MutantTable) -> NDArray[np.uint64]:
+    """Return the random word of every row's condition [m]."""
+    count = int(table.condition.max(initial=0)) + 1
+    return generator(0, "condition keys").integers(0, 2**64, count, dtype=np.uint64)[table.condition]
 
 
 def segment(
