@@ -258,16 +258,16 @@ def test_the_additive_model_of_a_training_mutant_is_without_its_own_value(scheme
 
 PROFILES_THAT_ARE_NO_NUMBERS = """
 import numpy as np
-from wildtype.evidence.kernels import neighbours
+from wildtype.evidence.kernels import Csr, neighbours
 
 n = 6
 start, every = np.arange(0, n * n + 1, n), np.tile(np.arange(n), n)
-profile = (start, every, np.full(n * n, np.nan, np.float32))
-nothing = (np.zeros(n + 1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
+profile = Csr(start, every, np.full(n * n, np.nan, np.float32))
+nothing = Csr(np.zeros(n + 1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
 found = np.full((n, 3), -1)
 scratch = (np.zeros(n, np.float32), np.zeros(3, np.float32))
 near = np.zeros((n, 3), np.float32)
-neighbours(0, n, np.ones(n, bool), *nothing, *profile, *profile, *scratch, found, near)
+neighbours(0, n, np.ones(n, bool), nothing, profile, profile, *scratch, found, near)
 print([len(set(row)) for row in found.tolist()])
 """
 

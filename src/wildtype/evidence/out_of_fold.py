@@ -19,7 +19,8 @@ from wildtype.evidence.holdout import (
     check_holdout,
     leading_pairs,
 )
-from wildtype.evidence.lookup import Asked, EvidenceIndex, EvidencePart, answer, arrays
+from wildtype.evidence.lookup import EvidenceIndex, answer
+from wildtype.evidence.part import Asked, EvidencePart, arrays
 from wildtype.mutants.evidence_tokens import EvidenceTokens
 from wildtype.mutants.rows import keys_of, mixed_words
 from wildtype.seeds import generator
