@@ -24,8 +24,8 @@ from wildtype.errors import ConfigError
 from wildtype.profiling.memory import _resident
 
 if TYPE_CHECKING:
+    from wildtype.evidence.reference import ReferenceMeasurements
     from wildtype.models.interface import Model, OrganismTensors
-    from wildtype.models.known import ReferenceMeasurements
 
 WARM_UP = 3
 """First steps of a probe that are not counted: caches are cold and kernels are compiled."""
