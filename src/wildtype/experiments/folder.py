@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,10 @@ from wildtype.errors import CheckpointError, ConfigError, OutputError, reason_of
 from wildtype.experiments.estimate import FILE as ESTIMATE
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.files import finite, write_json
+from wildtype.locks import LOCK, exclusive_lock
 from wildtype.profiling.record import FILE
 from wildtype.training.snapshots import FOLDER as SNAPSHOTS
+from wildtype.training.world import world
 
 MARK = "settings.json"
 DONE = "comparison.json"
@@ -84,28 +88,60 @@ def going_on(config: TrainConfig, folder: Path) -> TrainConfig:
     return replace(config, run=own)
 
 
+@contextlib.contextmanager
+def locked_run(config: TrainConfig, log: Callable[[str], None]) -> Iterator[TrainConfig]:
+    """Give the settings with their run directory named, which no other process can write meanwhile.
+
+    Rank zero of a run holds the lock for all its processes, since it alone writes there.
+
+    Raises
+    ------
+    ConfigError
+        If ``run.requeued`` is set and no run directory is named.
+    OutputError
+        If another process trains there, or the directory cannot be made.
+    """
+    if config.run.requeued and not config.run.folder:
+        raise ConfigError("run.requeued=true: name the run directory with run.folder")
+    directory = Path(config.run.folder) if config.run.folder else _unnamed(config)
+    if not world().is_rank_zero:
+        # Refused, rank zero ends with an error, upon which torchrun and srun end the other processes.
+        yield going_on(config, directory) if config.run.requeued else config
+        return
+    made = not directory.exists()
+    try:
+        with exclusive_lock(directory, "training in", log):
+            # Whether there is something to continue is decided under the lock: until then another process
+            # may have written a state, or have finished the run.
+            if config.run.requeued:
+                yield going_on(config, directory)
+            else:
+                yield replace(config, run=replace(config.run, folder=str(directory)))
+    finally:
+        if made:
+            with contextlib.suppress(OSError):  # only an empty one can be removed: the run was refused early
+                directory.rmdir()
+
+
+def _unnamed(config: TrainConfig) -> Path:
+    """Return the run directory of settings that name none: numbered, unless a run there is to be used."""
+    base = f"{config.data.name}-{config.split.name}-{config.model.name}-seed{config.seed}"
+    directory, number = Path("runs") / base, 1
+    while directory.exists() and not (config.run.resume or config.run.overwrite):
+        number += 1
+        directory = Path("runs") / f"{base}-{number}"
+    return directory
+
+
 def claim(config: TrainConfig, fingerprint: str) -> Path:
-    """Make the run folder, or find it again to resume; raises when it is taken."""
-    wanted = config.run.folder
-    if wanted:
-        folder = Path(wanted)
-    else:
-        base = f"{config.data.name}-{config.split.name}-{config.model.name}-seed{config.seed}"
-        folder = Path("runs") / base
-        number = 1
-        while folder.exists() and not (config.run.resume or config.run.overwrite):
-            number += 1
-            folder = Path("runs") / f"{base}-{number}"
+    """Begin a run in its locked directory, or find the run there to resume; raises when it holds another."""
+    folder = Path(config.run.folder)
     if config.run.resume:
         if not (folder / MARK).is_file():
             raise CheckpointError(f"there is no run to resume in {str(folder)!r}: check run.folder")
         sweep(folder)
         return folder
-    if folder.exists() and not folder.is_dir():
-        raise OutputError(
-            f"cannot make the run folder {str(folder)!r}: a file is in the way; choose run.folder"
-        )
-    if folder.is_dir() and any(folder.iterdir()):
+    if folder.is_dir() and any(path.name != LOCK for path in folder.iterdir()):
         if not (folder / MARK).is_file():
             raise OutputError(f"{str(folder)!r} is not empty and holds no run: choose another run.folder")
         if not config.run.overwrite:

@@ -38,7 +38,7 @@ from wildtype.experiments.comparing import compare, compare_across, compare_prof
 from wildtype.experiments.data import RunData, prepare
 from wildtype.experiments.estimate import estimate_run, refuse, write_outcome
 from wildtype.experiments.fitting import fit_members, make_checkpoint
-from wildtype.experiments.folder import ACROSS, DONE, MEMBERS, claim, going_on, resumable, settings_of
+from wildtype.experiments.folder import ACROSS, DONE, MEMBERS, claim, locked_run, resumable, settings_of
 from wildtype.experiments.post_fit import post_fit
 from wildtype.experiments.record import environment, of_data
 from wildtype.experiments.settings.schema import TrainConfig
@@ -79,10 +79,11 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, log: Log = lam
     ConfigError, DatasetError, SplitError, CheckpointError, OutputError
         In one sentence each.
     """
-    if config.run.requeued:
-        if not config.run.folder:
-            raise ConfigError("run.requeued=true: name the run's folder with run.folder")
-        config = going_on(config, Path(config.run.folder))
+    with locked_run(config, log) as config:
+        return _train(config, dataset, log)
+
+
+def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
     config.training.check()
     accelerator(config.training)  # what is not there must be found out before anything is written
     check(config.model)

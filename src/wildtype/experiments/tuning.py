@@ -32,7 +32,7 @@ from wildtype.experiments.ablation import ablate
 from wildtype.experiments.ablation_tables import AblationReport
 from wildtype.experiments.data import load_for, prepare
 from wildtype.experiments.fitting import fit_members, make_checkpoint
-from wildtype.experiments.folder import claim, going_on, resumable, settings_of
+from wildtype.experiments.folder import claim, going_on, locked_run, resumable, settings_of
 from wildtype.experiments.post_fit import post_fit
 from wildtype.experiments.record import environment, of_data
 from wildtype.experiments.settings.ablation import BASE, Ablation
@@ -40,7 +40,8 @@ from wildtype.experiments.settings.schema import SplitConfig, TrainConfig
 from wildtype.experiments.settings.tuning import Choices, Tuning, Value
 from wildtype.experiments.setup import build
 from wildtype.experiments.start import Log
-from wildtype.files import content_hash, exclusive_lock, write_json, write_text
+from wildtype.files import content_hash, write_json, write_text
+from wildtype.locks import exclusive_lock
 from wildtype.models.ensemble import Ensemble
 from wildtype.report.tuning import trials_to_markdown
 from wildtype.seeds import derive
@@ -319,13 +320,14 @@ def _reached(config: TrainConfig, dataset: Dataset, watch: _Watch, log: Log) -> 
     data = prepare(config, dataset)
     model, tensors = build(config, data, config.seed)
     fingerprint = content_hash(resumable(settings_of(config)), data.dataset.sha256, data.split.to_json())
-    folder = claim(config, fingerprint)
-    write_json(folder / "record.json", environment() | of_data(data))
-    members, reports = fit_members(config, data, model, tensors, folder, fingerprint, [watch])
-    post_fit(config, data, tensors, members, log)
-    whole = members[0] if len(members) == 1 else Ensemble(members).eval()
-    metrics = make_checkpoint(config, data, whole, tensors, reports).metrics
-    write_json(folder / "metrics.json", metrics)
+    with locked_run(config, log) as config:
+        folder = claim(config, fingerprint)
+        write_json(folder / "record.json", environment() | of_data(data))
+        members, reports = fit_members(config, data, model, tensors, folder, fingerprint, [watch])
+        post_fit(config, data, tensors, members, log)
+        whole = members[0] if len(members) == 1 else Ensemble(members).eval()
+        metrics = make_checkpoint(config, data, whole, tensors, reports).metrics
+        write_json(folder / "metrics.json", metrics)
     return float(metrics["validation_score"])
 
 
