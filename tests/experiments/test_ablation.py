@@ -264,7 +264,7 @@ def test_a_damaged_record_or_run_is_told(plan: Ablation, standing: Standing, tmp
     report = ablate(plan, [0], folder=out, replicates=20, dataset=tiny_dataset(), trainer=standing)
     assert report.failed == ["base/R/seed-0"]
     assert "is damaged" in report.tables[0].rows[0].remarks[0]
-    assert "1 runs in the folder are not of this plan, as old/R/seed-0" in report.notes
+    assert "1 runs in the directory are not of this plan, as old/R/seed-0" in report.notes
     (out / "ablation.json").write_text("[")
     with pytest.raises(CheckpointError, match=r"ablation\.json.*is damaged"):
         preview(plan, [0], out)

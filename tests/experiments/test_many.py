@@ -11,9 +11,9 @@ from tests.command import assert_one_sentence, wildtype
 from tests.tiny import tiny_dataset
 from wildtype.datasets.storage import save_dataset
 from wildtype.errors import ConfigError
-from wildtype.experiments import multirun
+from wildtype.experiments import many
 from wildtype.experiments.run import train
-from wildtype.experiments.settings.multirun import OneOfMany, runs_of
+from wildtype.experiments.settings.plans import PlannedRun, runs_of_line
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.stored import Run
 from wildtype.organism.storage import save_organism
@@ -26,8 +26,8 @@ WORDS = [
 ]  # fmt: skip
 
 
-def line(folder: Path, *words: str) -> list[OneOfMany]:
-    return runs_of([*WORDS, *words, f"run.folder={folder}"])
+def line(folder: Path, *words: str) -> list[PlannedRun]:
+    return runs_of_line([*WORDS, *words, f"run.folder={folder}"])
 
 
 @pytest.fixture
@@ -41,22 +41,22 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             raise KeyboardInterrupt
         return train(config, dataset=tiny_dataset(), log=log)
 
-    monkeypatch.setattr(multirun, "train", counted)
+    monkeypatch.setattr(many, "train", counted)
     return names
 
 
 def test_runs_of_one_line_go_on_where_they_stopped(tmp_path: Path, trained: list[str]) -> None:
     runs, said = line(tmp_path, "seed=1,2", "split.name=random,one-unseen"), []
     with pytest.raises(KeyboardInterrupt):
-        multirun.multirun(runs)
-    found = multirun.multirun(runs, said.append)
+        many.multirun(runs)
+    found = many.multirun(runs, said.append)
     names = [one.name for one in runs]
     assert trained == [*names[:3], *names[2:]]
     assert said[0] == f"1 of 4, {names[0]}: finished before"
     assert [run.path for run in found] == [tmp_path / name for name in names]
     assert [run.predictor.checkpoint.origin["seed"] for run in found] == [1, 1, 2, 2]
     with pytest.raises(ConfigError, match=r"run with training\.learning_rate .* now has 0\.5"):
-        multirun.multirun(
+        many.multirun(
             line(tmp_path, "seed=1,2", "split.name=random,one-unseen", "training.learning_rate=0.5")
         )
 
