@@ -154,7 +154,8 @@ def run_many(
         state, place = states[run.name], run.name
         if isinstance(runs, Sequence):
             place = f"{number} of {len(runs)}, {run.name}"
-        if is_finished(run.directory):
+        # Who proposes runs one by one waits for the result of each, and has not proposed a finished one.
+        if isinstance(runs, Sequence) and is_finished(run.directory):
             state.state, state.why, state.trace = "finished", "", ""
             log(f"{place}: finished before")
             continue
