@@ -93,6 +93,11 @@ def test_import_and_help_are_light() -> None:
     assert loaded(run) == set()
 
 
+def test_settings_are_read_without_torch() -> None:
+    modules = ("ablation", "compose", "plans", "stored", "tuning")
+    assert loaded("\n".join(f"import wildtype.experiments.settings.{name}" for name in modules)) == set()
+
+
 @pytest.mark.slow
 def test_predict_loads_neither_lightning_nor_cobra(tiny_run: Path) -> None:
     code = f"import wildtype as wt; wt.load({str(tiny_run)!r}).predict([['G001', 'G002']])"
