@@ -1,4 +1,4 @@
-"""The folder of a run: what its files are called, how it is taken, and how it is found again."""
+"""The run directory: names of its files, its lock, and how a run begins or is resumed in it."""
 
 from __future__ import annotations
 
@@ -34,15 +34,14 @@ def settings_of(config: TrainConfig) -> dict[str, Any]:
 
 
 def resumable(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return what of settings must stay the same when a run is resumed."""
+    """Return the settings that must stay the same when a run is resumed."""
     kept = {k: v for k, v in settings.items() if k not in ("run", "baselines")}
     kept["training"] = {k: v for k, v in kept["training"].items() if k not in ("threads", "wandb")}
     return kept
 
 
 def changed_setting(folder: Path, config: TrainConfig) -> tuple[str, str, str] | None:
-    """Return the first setting that the run in a folder, if there is one, had otherwise: its name, its value
-    there and its value now.
+    """Return the first setting in which the run in a directory differs: name, value there, value now.
 
     Raises
     ------
@@ -56,7 +55,7 @@ def changed_setting(folder: Path, config: TrainConfig) -> tuple[str, str, str] |
         stored = _flat(resumable(json.loads(mark.read_text(encoding="utf-8"))["settings"]))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CheckpointError(
-            f"{str(mark)!r} is damaged ({reason_of(error)}): remove the folder of this run"
+            f"{str(mark)!r} is damaged ({reason_of(error)}): remove that run directory"
         ) from error
     planned = _flat(resumable(settings_of(config)))
     for key in sorted(stored.keys() | planned.keys()):
@@ -76,16 +75,16 @@ def _flat(settings: Any, prefix: str = "") -> dict[str, Any]:
     return {prefix: finite(settings)}
 
 
-def going_on(config: TrainConfig, folder: Path) -> TrainConfig:
-    """Return settings that continue the run in a folder: from its last state, anew where it has none, or as a
-    new run where nothing has begun.
+def continuing(config: TrainConfig, folder: Path) -> TrainConfig:
+    """Return settings that continue the run in a directory: from its last state; from the start where it has
+    none; or as a new run where none has begun.
     """
     begun, state = (folder / MARK).is_file(), folder / "resume"
     resume = begun and state.is_dir() and any(state.iterdir())
-    own = replace(
+    run = replace(
         config.run, folder=str(folder), resume=resume, overwrite=begun and not resume, requeued=False
     )
-    return replace(config, run=own)
+    return replace(config, run=run)
 
 
 @contextlib.contextmanager
@@ -106,7 +105,7 @@ def locked_run(config: TrainConfig, log: Callable[[str], None]) -> Iterator[Trai
     directory = Path(config.run.folder) if config.run.folder else _unnamed(config)
     if not world().is_rank_zero:
         # Refused, rank zero ends with an error, upon which torchrun and srun end the other processes.
-        yield going_on(config, directory) if config.run.requeued else config
+        yield continuing(config, directory) if config.run.requeued else config
         return
     made = not directory.exists()
     try:
@@ -114,7 +113,7 @@ def locked_run(config: TrainConfig, log: Callable[[str], None]) -> Iterator[Trai
             # Whether there is something to continue is decided under the lock: until then another process
             # may have written a state, or have finished the run.
             if config.run.requeued:
-                yield going_on(config, directory)
+                yield continuing(config, directory)
             else:
                 yield replace(config, run=replace(config.run, folder=str(directory)))
     finally:
@@ -146,7 +145,7 @@ def claim(config: TrainConfig, fingerprint: str) -> Path:
             raise OutputError(f"{str(folder)!r} is not empty and holds no run: choose another run.folder")
         if not config.run.overwrite:
             raise ConfigError(
-                f"{str(folder)!r} holds a run already: choose another run.folder, or say run.overwrite=true "
+                f"{str(folder)!r} holds a run already: choose another run.folder, or set run.overwrite=true "
                 f"or run.resume=true"
             )
         clear(folder)
@@ -156,7 +155,7 @@ def claim(config: TrainConfig, fingerprint: str) -> Path:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what a killed run had half written, or had replaced and not removed yet."""
+    """Remove what a killed run left half written, or had replaced and not yet removed."""
     for path in [*folder.rglob(".*.part")]:
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
@@ -165,7 +164,7 @@ def sweep(folder: Path) -> None:
 
 
 def clear(folder: Path) -> None:
-    """Remove what an older run left in its folder, and nothing else."""
+    """Remove the files of an older run from its directory, and nothing else: users keep notes there."""
     members = (path.name for path in folder.glob(f"{MEMBER}[0-9]*"))
     for name in ("checkpoint", "logs", "resume", SNAPSHOTS, *members):
         shutil.rmtree(folder / name, ignore_errors=True)

@@ -18,7 +18,7 @@ from typing import Generic, TypeVar
 import torch
 
 from wildtype.errors import CheckpointError, ConfigError, WildtypeError, reason_of
-from wildtype.experiments.folder import DONE, changed_setting, going_on
+from wildtype.experiments.folder import DONE, changed_setting, continuing
 from wildtype.experiments.run import train
 from wildtype.experiments.settings.plans import PlannedRun
 from wildtype.experiments.settings.schema import TrainConfig
@@ -198,7 +198,7 @@ def _continued(run: PlannedRun, work: Callable[[TrainConfig], T]) -> tuple[T, bo
     gc.collect()  # what the run before held must not count as this one's memory
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
-    config = going_on(run.config, run.directory)
+    config = continuing(run.config, run.directory)
     try:
         return work(config), config.run.resume
     except CheckpointError:

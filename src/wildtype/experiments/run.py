@@ -34,7 +34,7 @@ from wildtype.errors import ConfigError
 from wildtype.evaluation.vectors import by_member
 from wildtype.experiments.baselines import predict_baseline, predict_closed_form, triples
 from wildtype.experiments.closure import FITNESS, implied_tau
-from wildtype.experiments.comparing import compare, compare_across, compare_profiles_of
+from wildtype.experiments.comparing import compare_across, compare_phenotypes, compare_profile_phenotypes
 from wildtype.experiments.data import RunData, prepare
 from wildtype.experiments.estimate import estimate_run, refuse, write_outcome
 from wildtype.experiments.fitting import fit_members, make_checkpoint
@@ -151,8 +151,8 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
                 predicted[name] = predict_baseline(name, data, config.seed)
         seconds[name], peak[name] = time.perf_counter() - start, memory.peak
         log(f"{name}: {seconds[name]:.1f} s")
-    comparisons = compare(config, data, predicted, seconds, peak)
-    comparisons |= compare_profiles_of(config, data, checkpoint, seconds)
+    comparisons = compare_phenotypes(config, data, predicted, seconds, peak)
+    comparisons |= compare_profile_phenotypes(config, data, checkpoint, seconds)
     comparisons |= implied_tau(
         data,
         predicted,
