@@ -12,13 +12,13 @@ import torch
 
 from tests.tiny import tiny_dataset, tiny_organism
 from wildtype.errors import CheckpointError, OutputError, ShapeError
+from wildtype.evidence.reference import PARTS
 from wildtype.experiments.run import train
 from wildtype.experiments.settings.compose import compose
 from wildtype.files import content_hash
 from wildtype.models.checkpoint import FORMAT, OWN_HASH, load_checkpoint
 from wildtype.models.ensemble import Ensemble
 from wildtype.models.interface import MetabolismTensors, OrganismTensors, message_operator
-from wildtype.models.known import PARTS
 from wildtype.models.organism_tensors import from_tensors, to_tensors
 from wildtype.models.validation_rows import ValidationRows
 from wildtype.mutants import MutantTable

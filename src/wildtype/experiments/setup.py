@@ -13,7 +13,7 @@ from wildtype.experiments.start import Log, Start, freeze
 from wildtype.models.interface import Model, OrganismTensors, Output, RunRows, check_needs, organism_tensors
 from wildtype.models.registry import make_model, model_class
 from wildtype.mutants.loader import Batches, MutantLoader
-from wildtype.organism.feature_scaling import FeatureScaling
+from wildtype.organism.features import FeatureScaling
 from wildtype.seeds import derive
 from wildtype.training.parts import shared
 

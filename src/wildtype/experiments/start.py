@@ -13,16 +13,16 @@ import torch
 from torch import Tensor
 
 from wildtype.errors import CheckpointError, ConfigError, SplitError
+from wildtype.evidence.reference import PARTS
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.experiments.data import RunData
 from wildtype.inference.other_organisms import similar_to
 from wildtype.models.checkpoint import Checkpoint, load_checkpoint
 from wildtype.models.ensemble import members_of
 from wildtype.models.interface import Model
-from wildtype.models.known import PARTS
-from wildtype.mutants.index import SetIndex
+from wildtype.mutants.identity import SetIndex
 from wildtype.organism import Organism
-from wildtype.organism.feature_scaling import FeatureScaling
+from wildtype.organism.features import FeatureScaling
 
 Log = Callable[[str], None]
 

@@ -31,10 +31,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from wildtype.errors import CheckpointError, ConfigError, GeneSetError, reason_of
+from wildtype.evidence.reference import ReferenceMeasurements
 from wildtype.files import content_hash, sha256_of_file, write_json, write_tensors, write_text, writing_folder
 from wildtype.models.ensemble import Ensemble, members_of
 from wildtype.models.interface import Model, OrganismTensors, Output
-from wildtype.models.known import ReferenceMeasurements
 from wildtype.models.model_card import FILE as CARD
 from wildtype.models.model_card import model_card
 from wildtype.models.organism_tensors import from_tensors, to_tensors
@@ -42,9 +42,9 @@ from wildtype.models.registry import MODELS, config_class
 from wildtype.models.trained import TrainedModel, fresh_model
 from wildtype.models.validation_rows import FILE as CALIBRATION
 from wildtype.models.validation_rows import ValidationRows
-from wildtype.mutants.storage import read_table, save_table
+from wildtype.mutants.table import read_table, save_table
 from wildtype.organism import Coordinates, GeneIndex
-from wildtype.organism.feature_scaling import FeatureScaling
+from wildtype.organism.features import FeatureScaling
 from wildtype.plugins import recorded, require_plugins
 
 FORMAT = 6

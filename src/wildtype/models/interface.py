@@ -17,8 +17,8 @@ from torch import Tensor, nn
 
 from wildtype.errors import ConfigError
 from wildtype.evidence.lookup import EvidenceIndex
+from wildtype.evidence.reference import ReferenceMeasurements
 from wildtype.evidence.similarity import GeneSimilarity
-from wildtype.models.known import ReferenceMeasurements
 from wildtype.models.organism_tensors import (
     CLS,
     MetabolismTensors,

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from wildtype.evidence.reference import PARTS, TRAIN
 from wildtype.models.ensemble import class_of, members_of
-from wildtype.models.known import PARTS, TRAIN
 from wildtype.models.registry import MODELS
 from wildtype.models.trained import TrainedModel
 from wildtype.mutants import Kind

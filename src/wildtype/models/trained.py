@@ -17,16 +17,16 @@ from scipy.special import expit
 
 from wildtype.errors import ConfigError
 from wildtype.evidence.lookup import EvidenceIndex
+from wildtype.evidence.reference import ReferenceMeasurements
 from wildtype.models.ensemble import class_of
 from wildtype.models.interface import Members, Model, OrganismTensors, Output, WildType
-from wildtype.models.known import ReferenceMeasurements
 from wildtype.models.registry import make_model
 from wildtype.models.validation_rows import ValidationRows
 from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.identity import grouping
 from wildtype.organism import GeneIndex
-from wildtype.organism.feature_scaling import FeatureScaling
+from wildtype.organism.features import FeatureScaling
 
 BATCH, WITH_EVIDENCE = 8192, 2048
 """Mutants that pass a model together, and one that looks up measurements, of which a mutant has many."""

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from wildtype.errors import ConfigError, ShapeError
 from wildtype.evidence.lookup import EvidenceIndex
+from wildtype.evidence.reference import ReferenceMeasurements
 from wildtype.models.cell_transformer.combinations import SetTables
 from wildtype.models.cell_transformer.config import CellTransformerConfig, PriorHead, assign_heads, check
 from wildtype.models.cell_transformer.encoder import Encoder
@@ -39,7 +40,6 @@ from wildtype.models.interface import (
     WildType,
     prior_operator,
 )
-from wildtype.models.known import ReferenceMeasurements
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.loader import Batches
 from wildtype.nn.sparse import SparseOperator

@@ -16,13 +16,13 @@ from torch import Tensor
 
 from wildtype.errors import ConfigError
 from wildtype.evidence.effects import KnockoutEffects
-from wildtype.evidence.imitation import regime
+from wildtype.evidence.holdout import check_holdout, holdout_scheme
 from wildtype.evidence.loader import EvidenceLoader
 from wildtype.evidence.lookup import EvidenceIndex, EvidenceSizes
-from wildtype.evidence.out_of_fold import OutOfFold, check_shares
+from wildtype.evidence.out_of_fold import OutOfFold
+from wildtype.evidence.reference import ReferenceMeasurements, check_also
 from wildtype.models.cell_transformer.config import CellTransformerConfig
 from wildtype.models.interface import MetabolismTensors, OrganismTensors, RunRows
-from wildtype.models.known import ReferenceMeasurements, check_also
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.evidence_tokens import EvidenceTokens
 from wildtype.mutants.loader import Batches
@@ -43,7 +43,7 @@ def check_rows(config: CellTransformerConfig, phenotypes: Sequence[str], members
             f"training.members={members}: name as many"
         )
     if config.evidence.imitate:
-        check_shares(config.evidence.imitate)
+        check_holdout(config.evidence.imitate)
 
 
 def with_evidence(
@@ -55,15 +55,15 @@ def with_evidence(
         return train, validation
     if not config.reads_measurements:
         return EvidenceLoader(train, index), EvidenceLoader(validation, index, keep=True)
-    shares = dict(config.evidence.imitate)
-    if not shares:
-        shares = {regime(rows.train, rows.validation, rows.organism.genes): 1.0}
+    fractions = dict(config.evidence.imitate)
+    if not fractions:
+        fractions = {holdout_scheme(rows.train, rows.validation, rows.organism.genes): 1.0}
     # A training mutant must not see its own label, nor more than a validation mutant would: hence folds.
-    hiding = OutOfFold(index, shares, rows.seed)
-    experts = config.evidence.experts and "seen" not in shares
+    hiding = OutOfFold(index, fractions, rows.seed)
+    experts = config.evidence.experts and "seen" not in fractions
     return (
         EvidenceLoader(train, hiding),
-        EvidenceLoader(validation, OutOfFold(index, shares, rows.seed) if experts else index, keep=True),
+        EvidenceLoader(validation, OutOfFold(index, fractions, rows.seed) if experts else index, keep=True),
     )
 
 
@@ -79,8 +79,10 @@ def expert_weights(
     experts: Sequence[str], mutants: MutantBatch, evidence: EvidenceTokens, phenotypes: int
 ) -> Tensor:
     """Return how much each member counts for each mutant [m, b]: alike, of those that are asked."""
-    everything = evidence.own.shape[1] // 3
-    count = evidence.own[:, everything : everything + phenotypes]  # further phenotypes come behind
+    statistics = evidence.genes.statistics
+    everything = statistics.shape[1] // 3
+    # Counts of measurements by phenotype, those of the outputs first.
+    count = statistics[:, everything : everything + phenotypes]
     unseen = segment_sum((count == 0).all(1).float()[:, None], mutants.offsets)[:, 0]
     whole = (mutants.offsets[1:] - mutants.offsets[:-1]).to(unseen)
     asked = {"seen": unseen == 0, "none": (unseen == whole) & (whole > 0)}

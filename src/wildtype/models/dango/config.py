@@ -31,8 +31,8 @@ SCHEDULES: dict[str, Callable[[float], float]] = {
 }
 """Weight α of the networks' reconstruction in the objective, by the share of the transition that is over.
 
-That of the phenotypes is 1 − α. Reconstruction comes first and phenotypes afterwards, or a straight line leads
-from reconstruction alone to both alike, or to phenotypes alone.
+That of the phenotypes is 1 − α. Reconstruction comes first and phenotypes afterwards, or a straight line
+leads from reconstruction alone to both alike, or to phenotypes alone.
 """
 _CHANNEL = re.compile(rf"string[^_]*_({'|'.join(ZEROS)})")
 

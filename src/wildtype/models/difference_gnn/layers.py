@@ -122,8 +122,8 @@ def neighbour_sums(op: SparseOperator, x: Tensor) -> Tensor:
 
 
 # The first layer of a mutant. All mutants enter it with the same states x, and removing S changes the message
-# of a gene only where it has a neighbour in S: A (keep ∘ x) = A x − A[:, S] x[S]. On real and random graphs of
-# yeast's size that is one gene in fifty per relation. Only those rows pass the relation's GIN again, only the
+# of a gene only where it has a neighbour in S: A (keep ∘ x) = A x − A[:, S] x[S]. That is one gene in fifty
+# per relation, on real and random graphs of yeast's size. Only those rows pass the relation's GIN again, only
 # rows changed under any relation are aggregated again, and all others are the wild type's.
 
 
