@@ -31,7 +31,7 @@ from wildtype.profiling.estimate import (
     mean_with_interval,
     state_bytes,
 )
-from wildtype.profiling.synthetic import Sizes, synthetic_step
+from wildtype.profiling.synthetic_problem import Sizes, synthetic_step
 from wildtype.training.best_checkpoint import BestCheckpoint
 
 MIB = 2**20

@@ -21,9 +21,15 @@ from wildtype.files import finite
 from wildtype.models.cell_transformer.config import CellTransformerConfig, PriorConfig, PriorHead
 from wildtype.models.dango.config import DangoConfig
 from wildtype.models.difference_gnn.config import DifferenceGNNConfig
-from wildtype.profiling import synthetic
+from wildtype.profiling import synthetic_problem as synthetic
 from wildtype.profiling.scaling import fit_fixed_and_slope, fit_power, scaling
-from wildtype.profiling.synthetic import Sizes, Trial, peak_above_import, synthetic_step, training_steps
+from wildtype.profiling.synthetic_problem import (
+    Sizes,
+    Trial,
+    peak_above_import,
+    synthetic_step,
+    training_steps,
+)
 
 BASE = Sizes(genes=100, relations=2, edges=200, batch_size=10, perturbed=3)
 SMALL = Sizes(genes=40, relations=2, edges=101, batch_size=6, perturbed=3, features=5)
@@ -220,7 +226,7 @@ def test_a_trial_times_whole_steps_by_the_clock_and_asks_for_memory_once(monkeyp
     assert [trial.peak_mib for trial in trials] == [12.0] * 3
     assert [what[2]["batch_size"] for what in asked] == [6, 7]
     module, *arguments = json.loads(json.dumps(asked[0]))
-    assert module == "wildtype.profiling.synthetic"
+    assert module == "wildtype.profiling.synthetic_problem"
     assert np.isfinite(peak_above_import(*arguments))
     assert training_steps(DANGO)(SMALL).peak_mib is None
 

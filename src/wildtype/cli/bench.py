@@ -27,7 +27,7 @@ def attention(
     json: Json = False,
 ) -> None:
     """Graph-regularised attention, forward and backward, against plain attention and explicit maps."""
-    from wildtype.profiling.benches.attention import bench_attention
+    from benchmarks.attention import bench_attention
 
     _show(
         bench_attention(
@@ -59,7 +59,7 @@ def step(
     json: Json = False,
 ) -> None:
     """A training step of the cell transformer with all priors, without, and in the plain formulation."""
-    from wildtype.profiling.benches.step import bench_step
+    from benchmarks.step import bench_step
 
     _show(
         bench_step(
@@ -91,7 +91,7 @@ def dango(
     json: Json = False,
 ) -> None:
     """A training step of DANGO, against dense targets, global attention maps and torch_geometric."""
-    from wildtype.profiling.benches.dango import bench_dango
+    from benchmarks.dango import bench_dango
 
     _show(
         bench_dango(
@@ -124,7 +124,7 @@ def screen(
     json: Json = False,
 ) -> None:
     """A screen of all triples of a list, by products of matrices and set by set, against one by one."""
-    from wildtype.profiling.benches.screen import bench_screen
+    from benchmarks.screen import bench_screen
 
     _show(
         bench_screen(
@@ -160,7 +160,7 @@ def difference_gnn(
     json: Json = False,
 ) -> None:
     """A training step of the difference GNN on one shared graph, against one masked graph per mutant."""
-    from wildtype.profiling.benches.difference_gnn import bench_difference_gnn
+    from benchmarks.difference_gnn import bench_difference_gnn
 
     _show(
         bench_difference_gnn(
@@ -192,7 +192,7 @@ def mask_vs_filter(
     json: Json = False,
 ) -> None:
     """Generating edge masks in five ways; masking all messages against filtering the edges first."""
-    from wildtype.profiling.benches.edge_masks import bench_edge_masks
+    from benchmarks.mask_vs_filter import bench_edge_masks
 
     _show(
         bench_edge_masks(
@@ -218,7 +218,7 @@ def loader(
     json: Json = False,
 ) -> None:
     """Serving shuffled batches of mutants: slices of arrays against one record per mutant."""
-    from wildtype.profiling.benches.loader import bench_loader
+    from benchmarks.loader import bench_loader
 
     _show(bench_loader(mutants=mutants, genes=genes, batch_size=batch_size, repeats=repeats, seed=seed), json)
 
@@ -233,7 +233,7 @@ def evidence(
     json: Json = False,
 ) -> None:
     """Looking up measured mutants one edit away: compiled loops over hashed sets against Python's own."""
-    from wildtype.profiling.benches.evidence import bench_evidence
+    from benchmarks.evidence import bench_evidence
 
     _show(bench_evidence(genes=genes, measured=measured, queries=queries, repeats=repeats, seed=seed), json)
 
@@ -255,7 +255,7 @@ def pipelines(
     json: Json = False,
 ) -> None:
     """Five representations of a mutant, from the table to a batch: node masks against torch_geometric."""
-    from wildtype.profiling.benches.pipelines import bench_pipelines
+    from benchmarks.pipelines import bench_pipelines
 
     report = bench_pipelines(
         nodes=nodes,
@@ -281,7 +281,7 @@ def pipelines(
 @app.command()
 def store(rows: int = 1_000_000, genes: int = 6607, seed: int = 0, json: Json = False) -> None:
     """Measurements into the store of all experiments, and queried out of it."""
-    from wildtype.profiling.benches.store import bench_store
+    from benchmarks.store import bench_store
 
     _show(bench_store(rows=rows, genes=genes, seed=seed), json)
 
@@ -299,7 +299,7 @@ def phenotypes(
     json: Json = False,
 ) -> None:
     """A training step with a vector of traits and one number per gene; against one row at a time."""
-    from wildtype.profiling.benches.phenotypes import bench_phenotypes
+    from benchmarks.phenotypes import bench_phenotypes
 
     _show(
         bench_phenotypes(
@@ -330,7 +330,7 @@ def masked_gin(
     json: Json = False,
 ) -> None:
     """A graph layer of many mutants as node masks on one graph, against one masked graph per mutant."""
-    from wildtype.profiling.benches.message_passing import bench_masked_gin
+    from benchmarks.masked_gin import bench_masked_gin
 
     _show(
         bench_masked_gin(
@@ -357,7 +357,7 @@ def planted(
     json: Json = False,
 ) -> None:
     """Ten planted slow-downs, each of which `profile compare` must name as the strongest cause."""
-    from wildtype.profiling.benches.planted import bench_planted
+    from benchmarks.planted import bench_planted
 
     report = bench_planted(names or (), seed=seed)
     if not json:

@@ -204,7 +204,7 @@ def scaling(
         return
     from wildtype.errors import ConfigError
     from wildtype.profiling.scaling import scaling as measure
-    from wildtype.profiling.synthetic import Sizes, training_steps
+    from wildtype.profiling.synthetic_problem import Sizes, training_steps
 
     try:
         multiples = tuple(float(factor) for factor in factors.split(","))

@@ -25,10 +25,10 @@ from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.cell_graph import CellGraph
 from wildtype.mutants.loader import Batches
 from wildtype.phases import listening, phase
-from wildtype.profiling.as_before import as_before
-from wildtype.profiling.benches.pipelines import measure_pipelines
+from wildtype.profiling.pipelines import measure_pipelines
 from wildtype.profiling.python_lines import LineReport, time_lines
 from wildtype.profiling.record import FILE
+from wildtype.profiling.reference_implementation import reference_implementation
 from wildtype.profiling.trace import Window, nvtx_listener, trace
 from wildtype.profiling.trace_analysis import TraceReport
 from wildtype.training.fit import accelerator, fit_model, in_bfloat16
@@ -67,7 +67,7 @@ def profile_run(
     modes
         Which.
     reference
-        Run the model as its users had it; see `as_before`.
+        Run the model as its users had it; see `reference_implementation`.
     folder
         Where the profiles go, one file per mode, and ``profile.json``, that of the last; nothing is kept
         otherwise.
@@ -306,7 +306,7 @@ def _steps(
 ) -> dict[str, Any]:
     model, tensors = build(config, data, config.seed)
     if reference:
-        model = as_before(model)
+        model = reference_implementation(model)
     warm_up = 5
     per_epoch = -(-data.mutants("train") // config.training.batch_size)
     training = replace(

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from wildtype.errors import ConfigError
 from wildtype.profiling.machine import machine
-from wildtype.profiling.synthetic import Measure, Sizes, training_steps
+from wildtype.profiling.synthetic_problem import Measure, Sizes, training_steps
 
 AXES = ("batch_size", "genes", "edges", "perturbed")
 """Sizes that can be varied."""

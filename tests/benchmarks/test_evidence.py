@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wildtype.profiling.benches.evidence import bench_evidence
+from benchmarks.evidence import bench_evidence
 
 
 def test_both_ways_find_the_same() -> None:

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from wildtype.profiling.benches import planted
-from wildtype.profiling.benches.planted import PLANTS, bench_planted
+from benchmarks import planted
+from benchmarks.planted import PLANTS, bench_planted
 
 
 @pytest.mark.alone
@@ -17,7 +17,7 @@ def test_tiny_batches_are_named():
 def test_models_that_are_slow_predict_what_the_others_do():
     from wildtype.models.cell_transformer.config import CellTransformerConfig
     from wildtype.models.difference_gnn.config import DifferenceGNNConfig
-    from wildtype.profiling.synthetic import Sizes, synthetic_step
+    from wildtype.profiling.synthetic_problem import Sizes, synthetic_step
 
     sizes = Sizes(genes=planted.GENES, relations=2, edges=planted.EDGES, batch_size=4, perturbed=2)
     config = CellTransformerConfig(width=16, layers=1, heads=4, features=False)
@@ -37,7 +37,7 @@ def test_models_that_are_slow_predict_what_the_others_do():
 
 def test_a_dense_adjacency_gives_the_same_loss():
     from wildtype.models.cell_transformer.config import CellTransformerConfig
-    from wildtype.profiling.synthetic import Sizes, synthetic_step
+    from wildtype.profiling.synthetic_problem import Sizes, synthetic_step
 
     config = CellTransformerConfig(width=16, layers=1, heads=4, features=False)
     made = synthetic_step(config, Sizes(planted.MANY_GENES, 2, planted.EDGES, 2, 2))

@@ -7,13 +7,7 @@ import json
 import pytest
 import torch
 
-from wildtype.profiling.benches.edge_masks import (
-    bench_edge_masks,
-    crossover,
-    masked_messages,
-    messages,
-    problem_of,
-)
+from benchmarks.mask_vs_filter import bench_edge_masks, crossover, masked_messages, messages, problem_of
 
 
 def test_report_of_a_small_problem() -> None:

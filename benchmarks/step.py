@@ -96,7 +96,7 @@ def bench_step(
         "seconds_per_step": median,
         "mutants_per_second": {name: batch_size / value for name, value in median.items()},
         "ratios": {"speed_with_priors_to_without": median["no priors"] / median["priors"]},
-        "peak_mib_above_import": peak_in_fresh_process("wildtype.profiling.benches.step", problem),
+        "peak_mib_above_import": peak_in_fresh_process("benchmarks.step", problem),
     }
     if reference:
         report |= _against_plain(model, organism, batch, median["priors"])

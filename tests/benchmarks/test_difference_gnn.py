@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from benchmarks import difference_gnn
+from benchmarks.difference_gnn import bench_difference_gnn
 from wildtype.errors import ConfigError
-from wildtype.profiling.benches import difference_gnn
-from wildtype.profiling.benches.difference_gnn import bench_difference_gnn
 
 SMALL = {"nodes": 40, "relations": 3, "edges": 240, "width": 8, "layers": 2, "batch_size": 4}
 

@@ -4,8 +4,8 @@ import json
 
 from typer.testing import CliRunner
 
+from benchmarks.masked_gin import bench_masked_gin
 from wildtype.cli.bench import app
-from wildtype.profiling.benches.message_passing import bench_masked_gin
 
 SMALL = {
     "nodes": 40,

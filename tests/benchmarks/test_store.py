@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 
-from wildtype.profiling.benches.store import bench_store, synthetic_measurements
+from benchmarks.store import bench_store, synthetic_measurements
 
 
 def test_report_of_a_small_store(tmp_path) -> None:

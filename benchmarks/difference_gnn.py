@@ -101,9 +101,7 @@ def bench_difference_gnn(
     }
     if memory:
         report["peak_mib_above_import"] = {
-            f"batch {b}": peak_in_fresh_process(
-                "wildtype.profiling.benches.difference_gnn", problem | {"batch_size": b}
-            )
+            f"batch {b}": peak_in_fresh_process("benchmarks.difference_gnn", problem | {"batch_size": b})
             for b in PEAK_BATCHES
         }
     if reference:

@@ -20,7 +20,7 @@ from wildtype.organism.pyg import require_pyg
 from wildtype.phases import phase
 
 
-def as_before(model: Model) -> Model:
+def reference_implementation(model: Model) -> Model:
     """Return a model that computes what this one does as its users had it; it shares the weights.
 
     Raises

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from wildtype.profiling.benches.attention import bench_attention
+from benchmarks.attention import bench_attention
 
 SMALL = {"nodes": 60, "heads": 3, "width": 4, "relations": 4, "edges": 500, "repeats": 2}
 

@@ -93,7 +93,7 @@ def bench_dango(
         "mutants_per_second": {name: batch_size / value for name, value in median.items()},
         "largest_array": {"elements": largest_array(steps["fast"]), "all_pairs": nodes**2},
         "peak_mib_above_import": {
-            name: peak_in_fresh_process("wildtype.profiling.benches.dango", problem, name)
+            name: peak_in_fresh_process("benchmarks.dango", problem, name)
             for name in ("fast", "reference")
             if name in steps
         },

@@ -108,7 +108,7 @@ def bench_attention(
         "ratios": {
             f"regularised_to_{name}": seconds["regularised"] / seconds[name] for name in ("plain", "padded")
         },
-        "peak_mib": peak_in_fresh_process("wildtype.profiling.benches.attention", asdict(problem)),
+        "peak_mib": peak_in_fresh_process("benchmarks.attention", asdict(problem)),
     }
     if reference:
         report["ratios"]["explicit_to_regularised"] = seconds["explicit"] / seconds["regularised"]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from wildtype.profiling.benches.screen import ASKS, bench_screen
+from benchmarks.screen import ASKS, bench_screen
 
 
 @pytest.mark.parametrize("reference", [True, False])

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from wildtype.profiling.benches.dango import REFERENCES, bench_dango, largest_array
+from benchmarks.dango import REFERENCES, bench_dango, largest_array
 
 
 @pytest.mark.slow

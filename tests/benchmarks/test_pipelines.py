@@ -8,9 +8,11 @@ from typing import Any, get_type_hints
 import numpy as np
 import pytest
 
+from benchmarks import pipelines as bench
+from benchmarks.pipelines import bench_pipelines
 from wildtype.errors import ConfigError
-from wildtype.profiling.benches import pipelines
-from wildtype.profiling.benches.pipelines import PIPELINES, Row, bench_pipelines
+from wildtype.profiling import pipelines
+from wildtype.profiling.pipelines import PIPELINES, Row
 
 SMALL: dict[str, Any] = {
     "nodes": 90, "relations": 4, "edges": 900, "batch_size": 8, "large_batch": 16, "mutants": 200,
@@ -102,14 +104,14 @@ def test_reference_can_be_left_out() -> None:
 
 
 def test_synthetic_problem_is_what_it_says() -> None:
-    graph = pipelines._graph(120, 5, 2000, seed=1)
+    graph = bench._graph(120, 5, 2000, seed=1)
     directed = [relation.directed for relation in graph.relations.values()]
     assert directed == [False] * 4 + [True]
     assert list(graph.edges.values()) == [400] * 5
     for relation in graph.relations.values():
         same = (relation.adjacency != relation.adjacency.T).nnz == 0
         assert same is not relation.directed
-    table = pipelines._table(6, 500, seed=1)
+    table = bench._table(6, 500, seed=1)
     assert np.bincount(table.order).tolist() == [0, 0, 250, 250]
     assert set(np.unique(table.gene)) == set(range(6))
     with pytest.raises(ConfigError, match="edges per relation are too many for 20 genes"):

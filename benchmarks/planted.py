@@ -34,12 +34,12 @@ from wildtype.mutants.loader import Batches, MutantLoader
 from wildtype.nn.sparse import SparseOperator
 from wildtype.organism import GeneIndex, Relation
 from wildtype.phases import phase
-from wildtype.profiling.as_before import Around, as_before
 from wildtype.profiling.compare import Gap, compare
 from wildtype.profiling.graphs import distinct_pairs
 from wildtype.profiling.operators import OperatorCounter
 from wildtype.profiling.record import Workload, profile_record
-from wildtype.profiling.synthetic import Sizes, synthetic_step
+from wildtype.profiling.reference_implementation import Around, reference_implementation
+from wildtype.profiling.synthetic_problem import Sizes, synthetic_step
 from wildtype.seeds import derive, generator
 from wildtype.training.config import TrainingConfig
 from wildtype.training.fit import fit_model
@@ -394,7 +394,7 @@ PLANTS: dict[str, Plant] = {
     ),
     "replicated edge lists": Plant(
         Ways(graphs=True),
-        Ways(graphs=True, model=as_before),
+        Ways(graphs=True, model=reference_implementation),
         frozenset({"head", "backward"}),
         frozenset({"more operators", "larger operands"}),
     ),

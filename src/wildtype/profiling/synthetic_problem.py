@@ -268,7 +268,7 @@ def training_steps(
     @cache
     def peak(sizes: Sizes) -> float:
         arguments = asdict(config), asdict(sizes), seed, bf16
-        return peak_in_fresh_process("wildtype.profiling.synthetic", *arguments)
+        return peak_in_fresh_process("wildtype.profiling.synthetic_problem", *arguments)
 
     def measure(sizes: Sizes) -> Trial:
         import torch
