@@ -24,8 +24,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from wildtype.profiling.machine import machine
-from wildtype.profiling.memory import PeakMemory, peak_in_fresh_process
+from wildtype.profiling.machine import PeakMemory, machine, peak_in_fresh_process
 
 if TYPE_CHECKING:
     import torch

@@ -9,9 +9,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from wildtype.profiling.graphs import distinct_pairs
-from wildtype.profiling.machine import machine
-from wildtype.profiling.memory import PeakMemory, peak_in_fresh_process
+from wildtype.profiling.machine import PeakMemory, machine, peak_in_fresh_process
+from wildtype.profiling.synthetic_problem import distinct_pairs
 
 if TYPE_CHECKING:
     import torch

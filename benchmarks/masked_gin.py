@@ -22,8 +22,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from wildtype.profiling.graphs import distinct_pairs
 from wildtype.profiling.machine import machine
+from wildtype.profiling.synthetic_problem import distinct_pairs
 
 if TYPE_CHECKING:
     import torch

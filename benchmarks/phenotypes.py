@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from wildtype.profiling.machine import machine
-from wildtype.profiling.memory import PeakMemory
+from wildtype.profiling.machine import PeakMemory, machine
 
 
 def bench_phenotypes(

@@ -34,12 +34,11 @@ from wildtype.mutants.loader import Batches, MutantLoader
 from wildtype.nn.sparse import SparseOperator
 from wildtype.organism import GeneIndex, Relation
 from wildtype.phases import phase
-from wildtype.profiling.compare import Gap, compare
-from wildtype.profiling.graphs import distinct_pairs
+from wildtype.profiling.compare import Gap, compare_profiles
 from wildtype.profiling.operators import OperatorCounter
 from wildtype.profiling.record import Workload, profile_record
 from wildtype.profiling.reference_implementation import Around, reference_implementation
-from wildtype.profiling.synthetic_problem import Sizes, synthetic_step
+from wildtype.profiling.synthetic_problem import ProblemSizes, distinct_pairs, synthetic_step
 from wildtype.seeds import derive, generator
 from wildtype.training.config import TrainingConfig
 from wildtype.training.fit import fit_model
@@ -122,7 +121,7 @@ def bench_planted(names: Sequence[str] = (), *, seed: int = 0) -> dict[str, Any]
         pairs = [(_profile("base", plant.base, seed), _profile(name, plant.slow, seed)) for _ in range(2)]
         # In turn, and the faster of each counts: other work on the machine only adds.
         base, slow = (min(both, key=_step_seconds) for both in zip(*pairs, strict=True))
-        rows.append(_row(name, plant, compare(base, slow)[0]))
+        rows.append(_row(name, plant, compare_profiles(base, slow)[0]))
     return {"rows": rows, "found": sum(row["found"] for row in rows), "planted": len(rows)}
 
 
@@ -147,7 +146,7 @@ def _row(name: str, plant: Plant, gap: Gap) -> dict[str, Any]:
 def _profile(name: str, ways: Ways, seed: int) -> dict[str, Any]:
     """Train for some steps, and return the profile."""
     size = FEW if ways.graphs else ways.batch_size
-    sizes = Sizes(genes=ways.genes, relations=2, edges=EDGES, batch_size=2, perturbed=2)
+    sizes = ProblemSizes(genes=ways.genes, relations=2, edges=EDGES, batch_size=2, perturbed=2)
     config: Any = CellTransformerConfig(width=32, layers=ways.layers, heads=4, features=False)
     if ways.graphs:
         config = DifferenceGNNConfig(width=32, layers=2)

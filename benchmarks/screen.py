@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wildtype.profiling.graphs import distinct_pairs
 from wildtype.profiling.machine import machine
+from wildtype.profiling.synthetic_problem import distinct_pairs
 
 if TYPE_CHECKING:
     from wildtype.inference.predictor import Predictor

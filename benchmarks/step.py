@@ -23,9 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wildtype.profiling.graphs import distinct_pairs
-from wildtype.profiling.machine import machine
-from wildtype.profiling.memory import PeakMemory, peak_in_fresh_process
+from wildtype.profiling.machine import PeakMemory, machine, peak_in_fresh_process
+from wildtype.profiling.synthetic_problem import distinct_pairs
 
 if TYPE_CHECKING:
     import torch

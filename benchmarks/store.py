@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from wildtype.profiling.machine import machine
-from wildtype.profiling.memory import PeakMemory
+from wildtype.profiling.machine import PeakMemory, machine
 
 if TYPE_CHECKING:
     from wildtype.datasets.measurements import Measurements

@@ -17,9 +17,9 @@ def test_tiny_batches_are_named():
 def test_models_that_are_slow_predict_what_the_others_do():
     from wildtype.models.cell_transformer.config import CellTransformerConfig
     from wildtype.models.difference_gnn.config import DifferenceGNNConfig
-    from wildtype.profiling.synthetic_problem import Sizes, synthetic_step
+    from wildtype.profiling.synthetic_problem import ProblemSizes, synthetic_step
 
-    sizes = Sizes(genes=planted.GENES, relations=2, edges=planted.EDGES, batch_size=4, perturbed=2)
+    sizes = ProblemSizes(genes=planted.GENES, relations=2, edges=planted.EDGES, batch_size=4, perturbed=2)
     config = CellTransformerConfig(width=16, layers=1, heads=4, features=False)
     for name, settings in [
         (".item() per sample", config),
@@ -37,10 +37,10 @@ def test_models_that_are_slow_predict_what_the_others_do():
 
 def test_a_dense_adjacency_gives_the_same_loss():
     from wildtype.models.cell_transformer.config import CellTransformerConfig
-    from wildtype.profiling.synthetic_problem import Sizes, synthetic_step
+    from wildtype.profiling.synthetic_problem import ProblemSizes, synthetic_step
 
     config = CellTransformerConfig(width=16, layers=1, heads=4, features=False)
-    made = synthetic_step(config, Sizes(planted.MANY_GENES, 2, planted.EDGES, 2, 2))
+    made = synthetic_step(config, ProblemSizes(planted.MANY_GENES, 2, planted.EDGES, 2, 2))
     inner = made.model.eval()
     losses = [
         planted.Neighbours(inner, dense).encode(made.organism).losses["near"].item()

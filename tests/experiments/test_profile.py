@@ -26,7 +26,7 @@ from wildtype.experiments.run import train
 from wildtype.experiments.settings.compose import compose
 from wildtype.experiments.stored import Run
 from wildtype.models.cell_transformer.model import CellTransformer
-from wildtype.profiling.estimate import Estimate
+from wildtype.profiling.estimate import RunEstimate
 from wildtype.profiling.record import load_record
 from wildtype.profiling.trace import Window
 
@@ -190,7 +190,7 @@ def test_a_run_that_will_not_fit_says_so_before_it_starts(
         train(settings, dataset=tiny_dataset())
     assert not (tmp_path / "run").exists()
     found = estimate_run(settings, dataset=tiny_dataset())
-    assert isinstance(found, Estimate)
+    assert isinstance(found, RunEstimate)
     assert found.steps_per_epoch * 64 >= 150
     with pytest.raises(ConfigError):
         refuse(found)

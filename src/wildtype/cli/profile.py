@@ -98,11 +98,11 @@ def compare(
     json: Json = False,
 ) -> None:
     """Runs side by side: which phases explain the gap, and how much of it."""
-    from wildtype.profiling.compare import compare as compare_records
+    from wildtype.profiling.compare import compare_profiles
     from wildtype.profiling.record import load_record
 
     records = [load_record(path) for path in runs]
-    gaps = compare_records(*records)
+    gaps = compare_profiles(*records)
     _page(html, records)
     if json:
         print_json([gap.to_json() for gap in gaps])
@@ -204,7 +204,7 @@ def scaling(
         return
     from wildtype.errors import ConfigError
     from wildtype.profiling.scaling import scaling as measure
-    from wildtype.profiling.synthetic_problem import Sizes, training_steps
+    from wildtype.profiling.synthetic_problem import ProblemSizes, training_steps
 
     try:
         multiples = tuple(float(factor) for factor in factors.split(","))
@@ -214,7 +214,7 @@ def scaling(
         raise ConfigError(f"--factors={factors!r}: give numbers with commas, as in 1,2,4") from None
     report = measure(
         config.model,
-        Sizes(genes, relations, edges, batch_size, perturbed),
+        ProblemSizes(genes, relations, edges, batch_size, perturbed),
         factors=multiples,
         repeats=repeats,
         seed=config.seed,

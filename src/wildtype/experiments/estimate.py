@@ -18,17 +18,14 @@ from wildtype.files import write_json
 from wildtype.models.interface import Output
 from wildtype.mutants.loader import MutantLoader
 from wildtype.profiling.estimate import (
-    Estimate,
     Probe,
-    available_device_mib,
-    available_memory_mib,
-    compare,
+    RunEstimate,
     data_bytes,
+    estimate_errors,
     folder_bytes,
-    free_disk,
     state_bytes,
 )
-from wildtype.profiling.memory import PeakMemory
+from wildtype.profiling.machine import PeakMemory, available_device_mib, available_memory_mib, free_disk
 from wildtype.training.fit import FitReport, accelerator, fit_model
 from wildtype.training.phase_hooks import recorder_for
 
@@ -38,7 +35,7 @@ FILE = "estimate.json"
 
 def estimate_run(
     config: TrainConfig, *, data: RunData | None = None, dataset: Dataset | None = None
-) -> Estimate:
+) -> RunEstimate:
     """Run the first steps of a configuration, with one validation, and extend them to the whole run.
 
     Nothing is kept of these steps.
@@ -88,7 +85,7 @@ def estimate_run(
         pass
     batches = len(MutantLoader(validation, config.training.batch_size))
     rounds = max(recorder.begun // per_epoch, 1)
-    return Estimate.from_probe(
+    return RunEstimate.from_probe(
         Probe(
             step_seconds=recorder.step_seconds().tolist(),
             steps_per_epoch=min(per_epoch, limit or per_epoch),
@@ -112,14 +109,14 @@ def estimate_run(
     )
 
 
-def refuse(estimate: Estimate) -> None:
+def refuse(estimate: RunEstimate) -> None:
     """Raise ``ConfigError`` if a run will not fit on this machine."""
     if problems := estimate.problems():
         raise ConfigError("; ".join(problems))
 
 
 def write_outcome(
-    estimate: Estimate, folder: Path, reports: list[FitReport], memory_mib: float
+    estimate: RunEstimate, folder: Path, reports: list[FitReport], memory_mib: float
 ) -> dict[str, float]:
     """Write what was predicted and measured to ``estimate.json``; return predicted / measured - 1."""
     epochs = sum(report.epochs for report in reports)
@@ -128,7 +125,7 @@ def write_outcome(
         "memory_mib": memory_mib,
         "disk_bytes": folder_bytes(folder),
     }
-    errors = compare(estimate, measured)
+    errors = estimate_errors(estimate, measured)
     write_json(folder / FILE, {"predicted": estimate.to_json(), "measured": measured, "errors": errors})
     return errors
 

@@ -10,7 +10,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from wildtype.experiments.data import RunData
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.models.interface import Model, OrganismTensors
-from wildtype.profiling.memory import high_water
+from wildtype.profiling.machine import high_water
 from wildtype.profiling.operators import OperatorCounter
 from wildtype.profiling.record import RecordWriter, Workload
 from wildtype.training.fit import accelerator

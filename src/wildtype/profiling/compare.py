@@ -86,7 +86,7 @@ class Gap:
         return f"{more}; {self.causes[0].share:.0%} of it: {self.causes[0].evidence}"
 
 
-def compare(base: dict[str, Any], *others: dict[str, Any]) -> list[Gap]:
+def compare_profiles(base: dict[str, Any], *others: dict[str, Any]) -> list[Gap]:
     """Compare profile records with the first.
 
     Raises

@@ -21,14 +21,13 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wildtype.phases import phase
 from wildtype.profiling.machine import machine
-from wildtype.profiling.tensors import tensor_bytes
 
 if TYPE_CHECKING:
     from wildtype.mutants import MutantTable
@@ -281,6 +280,31 @@ def _largest(
         largest, found = 2 * largest, mib(2 * largest)
     slope = (found - one) / (largest - 1)
     return max(largest + int((budget - found) / slope), 0), largest
+
+
+def tensor_bytes(value: Any) -> int:
+    """Return the bytes of all distinct tensors in a batch, however nested.
+
+    A tensor that stands twice counts once; one that is expanded counts its storage, one that is a view of a
+    larger storage counts its own part.
+    """
+    import torch
+
+    found: dict[tuple[int, int, tuple[int, ...]], int] = {}
+    rest = [value]
+    while rest:
+        item = rest.pop()
+        if isinstance(item, torch.Tensor):
+            storage = item.untyped_storage()
+            key = (storage.data_ptr(), int(item.storage_offset()), tuple(item.shape))
+            found[key] = min(item.numel() * item.element_size(), storage.nbytes())
+        elif hasattr(item, "stores"):  # torch_geometric's data
+            rest += [entry for store in item.stores for entry in store.values()]
+        elif is_dataclass(item) and not isinstance(item, type):
+            rest += [getattr(item, field.name) for field in fields(item)]
+        elif isinstance(item, list | tuple):
+            rest += item
+    return sum(found.values())
 
 
 def _kept_by_masks(kind: Representation, part: MutantTable) -> Kept:

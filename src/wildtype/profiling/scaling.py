@@ -20,12 +20,12 @@ from numpy.typing import ArrayLike
 
 from wildtype.errors import ConfigError
 from wildtype.profiling.machine import machine
-from wildtype.profiling.synthetic_problem import Measure, Sizes, training_steps
+from wildtype.profiling.synthetic_problem import Measure, ProblemSizes, training_steps
 
 AXES = ("batch_size", "genes", "edges", "perturbed")
-"""Sizes that can be varied."""
+"""ProblemSizes that can be varied."""
 FACTORS = (1.0, 2.0, 4.0, 8.0)
-"""Sizes of an axis, in multiples of the base."""
+"""ProblemSizes of an axis, in multiples of the base."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class ScalingReport:
     ----------
     model : str
         Its name.
-    base : Sizes
+    base : ProblemSizes
         Where every size stays while another one varies.
     repeats : int
         Timed steps per point.
@@ -154,7 +154,7 @@ class ScalingReport:
     """
 
     model: str
-    base: Sizes
+    base: ProblemSizes
     repeats: int
     wanted: tuple[str, ...]
     axes: dict[str, Axis] = field(default_factory=dict)
@@ -212,7 +212,7 @@ class ScalingReport:
 
 def scaling(
     config: Any,
-    base: Sizes,
+    base: ProblemSizes,
     *,
     axes: Sequence[str] = AXES,
     factors: Sequence[float] = FACTORS,
@@ -227,12 +227,12 @@ def scaling(
     ----------
     config : dataclass
         Settings of a model.
-    base : Sizes
+    base : ProblemSizes
         Where every size stays while another one varies.
     axes : sequence of str
         Any of ``AXES``.
     factors : sequence of float
-        Sizes of an axis, in multiples of the base.
+        ProblemSizes of an axis, in multiples of the base.
     repeats : int
         Timed steps per point, after the first one.
     seed : int
@@ -293,7 +293,7 @@ def _root_mean_square(values: Any) -> float:
     return float(np.sqrt(np.mean(np.square(values))))
 
 
-def _points(config: Any, base: Sizes, axis: str, factors: Sequence[float]) -> list[Sizes]:
+def _points(config: Any, base: ProblemSizes, axis: str, factors: Sequence[float]) -> list[ProblemSizes]:
     """Return the sizes of an axis in rising order, all of them possible."""
     if axis not in AXES:
         raise ConfigError(f"there is no axis {axis!r} to scale; known axes: {', '.join(AXES)}")
@@ -308,7 +308,7 @@ def _points(config: Any, base: Sizes, axis: str, factors: Sequence[float]) -> li
     return points
 
 
-def _axis(name: str, points: Sequence[Sizes], measure: Measure, repeats: int) -> Axis:
+def _axis(name: str, points: Sequence[ProblemSizes], measure: Measure, repeats: int) -> Axis:
     trials = [measure(sizes) for sizes in points]
     seconds: list[list[float]] = [[] for _ in trials]
     for repeat in range(repeats):

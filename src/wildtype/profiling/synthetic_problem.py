@@ -11,9 +11,11 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from wildtype.errors import ConfigError
-from wildtype.profiling.graphs import distinct_pairs
-from wildtype.profiling.memory import PeakMemory, peak_in_fresh_process
+from wildtype.profiling.machine import PeakMemory, peak_in_fresh_process
 
 if TYPE_CHECKING:
     import torch
@@ -35,7 +37,7 @@ WARM_UP_GENES = 40
 
 
 @dataclass(frozen=True)
-class Sizes:
+class ProblemSizes:
     """How large an organism and a batch are.
 
     Attributes
@@ -99,7 +101,7 @@ class SyntheticStep:
 
     Attributes
     ----------
-    sizes : Sizes
+    sizes : ProblemSizes
         What was asked for.
     wild_type : WildType or None
         Encoded, without its gradient, where the model does that once per epoch.
@@ -113,7 +115,7 @@ class SyntheticStep:
         Whether the forward pass runs under autocast to bfloat16.
     """
 
-    sizes: Sizes
+    sizes: ProblemSizes
     model: Model
     organism: OrganismTensors
     batch: MutantBatch
@@ -165,12 +167,12 @@ class Trial:
     peak_mib: float | None = None
 
 
-Measure = Callable[[Sizes], Trial]
+Measure = Callable[[ProblemSizes], Trial]
 
 
 def synthetic_step(
     config: Any,
-    sizes: Sizes,
+    sizes: ProblemSizes,
     *,
     seed: int = 0,
     loss: str = "squared",
@@ -185,7 +187,7 @@ def synthetic_step(
     ----------
     config : dataclass
         Settings of a model, as in `models.registry.make_model`. Relations that they name are drawn, too.
-    sizes : Sizes
+    sizes : ProblemSizes
         How large everything is.
     seed : int
         Of graphs, features, weights and mutants.
@@ -197,7 +199,6 @@ def synthetic_step(
     ConfigError
         If sizes or settings do not fit.
     """
-    import numpy as np
     import torch
 
     from wildtype.models.interface import organism_tensors
@@ -241,6 +242,14 @@ def synthetic_step(
     )
 
 
+def distinct_pairs(draw: np.random.Generator, n: int, count: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the ends [count] each of different edges between different ones of n nodes, in random order."""
+    pairs = np.unique(draw.integers(0, n * n, count + count // 8 + 16))
+    pairs = pairs[pairs // n != pairs % n]
+    pairs = draw.permutation(pairs)[:count]
+    return pairs // n, pairs % n
+
+
 def training_steps(
     config: Any,
     *,
@@ -266,11 +275,11 @@ def training_steps(
     """
 
     @cache
-    def peak(sizes: Sizes) -> float:
+    def peak(sizes: ProblemSizes) -> float:
         arguments = asdict(config), asdict(sizes), seed, bf16
         return peak_in_fresh_process("wildtype.profiling.synthetic_problem", *arguments)
 
-    def measure(sizes: Sizes) -> Trial:
+    def measure(sizes: ProblemSizes) -> Trial:
         import torch
 
         on_gpu = torch.device(device).type == "cuda"
@@ -306,7 +315,7 @@ def peak_above_import(settings: dict[str, Any], sizes: dict[str, int], seed: int
     Parameters
     ----------
     settings, sizes : dict
-        Of a model and of `Sizes`, as plain values.
+        Of a model and of `ProblemSizes`, as plain values.
     seed, bf16
         As in `synthetic_step`.
     """
@@ -316,7 +325,7 @@ def peak_above_import(settings: dict[str, Any], sizes: dict[str, int], seed: int
 
     schema = OmegaConf.structured(config_class(settings["name"]))
     config = OmegaConf.to_object(OmegaConf.merge(schema, settings))
-    wanted = Sizes(**sizes)
+    wanted = ProblemSizes(**sizes)
     genes = min(wanted.genes, max(wanted.perturbed, WARM_UP_GENES))
     smallest = replace(wanted, genes=genes, edges=wanted.relations, batch_size=1)
     synthetic_step(config, smallest, seed=seed, bf16=bf16).step()

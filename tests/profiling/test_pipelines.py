@@ -6,7 +6,7 @@ from torch_geometric.data import HeteroData
 from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.representations import NodeMasks
-from wildtype.profiling.tensors import tensor_bytes
+from wildtype.profiling.pipelines import tensor_bytes
 
 
 def test_shared_storage_counts_once() -> None:
