@@ -20,17 +20,21 @@ def command(
         ),
     ] = False,
     device: Annotated[
-        str, typer.Option(help="With --speed: cpu or cuda, for attention and the training step.")
-    ] = "cpu",
+        str, typer.Option(help="With --speed: cpu (default) or cuda, for attention and the training step.")
+    ] = "",
     json: Json = False,
 ) -> None:
     """Check versions, threads, cache, disk and what is built; exit code 1 if something is wrong."""
+    from wildtype.errors import ConfigError
+
+    if device and not speed:
+        raise ConfigError(f"--device={device} is the device of --speed: give both")
     facts, problems = _check()
     report: dict[str, Any] = {"facts": facts, "problems": problems}
     if speed:
         from wildtype.profiling.speed import machine_speed
 
-        report["speed"] = machine_speed(device, log=lambda name: notes().print(f"timing {name}"))
+        report["speed"] = machine_speed(device or "cpu", log=lambda name: notes().print(f"timing {name}"))
     if json:
         print_json(report)
     else:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -126,9 +127,7 @@ def _device(name: str) -> torch.device:
         raise ConfigError(f"--device={name!r} is no device: give cpu or cuda") from None
     count = torch.cuda.device_count()
     if device.type not in ("cpu", "cuda") or (device.type == "cuda" and (device.index or 0) >= count):
-        raise ConfigError(
-            f"--device={name!r}: torch sees {count} CUDA devices here; give cpu, or one of them"
-        )
+        raise ConfigError(f"--device={name!r}: torch sees {count} CUDA devices: give cpu, or one of these")
     return device
 
 
@@ -219,7 +218,7 @@ def _attention_speed(sizes: SpeedSizes, device: torch.device, seed: int) -> dict
     inputs = problem.inputs(device=device)
     steps = {"plain": plain_attention(problem), "regularised": regularised_attention(problem, operators)}
     seconds = take_turns(
-        {name: lambda step=step: value_and_gradients(step, inputs) for name, step in steps.items()},
+        {name: partial(value_and_gradients, step, inputs) for name, step in steps.items()},
         sizes.repeats,
         synchronise=_synchronise(device),
     )
