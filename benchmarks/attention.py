@@ -12,48 +12,33 @@ Timed is forward and backward to q, k and v of Σ out ∘ weight + Σ_r KL_r.
 * regularised: attention with lse, one sparse product per relation;
 * explicit: the map [H, N, N] by matmul and softmax, every relation a dense [N, N] target.
 
-Repeats of all are interleaved, so that the ratios hold when the machine drifts. Memory is measured in a
-process of its own, above what imports take: graph, inputs, forward and backward of the regularised layer.
+Memory is measured in a new process, above what imports take: graph, inputs, forward and backward of the
+regularised layer.
 """
 
 from __future__ import annotations
 
-import statistics
-import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, replace
+from functools import partial
+from typing import Any
 
-from wildtype.profiling.machine import PeakMemory, machine, peak_in_fresh_process
+import torch
+from torch import Tensor
+from torch.nn.functional import kl_div, pad
 
-if TYPE_CHECKING:
-    import torch
-    from torch import Tensor
-
-    from wildtype.nn.sparse import SparseOperator
-
-    Step = Callable[[Tensor, Tensor, Tensor], Tensor]
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Sizes of a synthetic layer."""
-
-    nodes: int
-    heads: int
-    width: int
-    relations: int
-    edges: int
-    seed: int
-
-    @property
-    def scale(self) -> float:
-        """1/√d."""
-        return float(self.width**-0.5)
-
-    def head_of(self, relation: int) -> int:
-        """The head that carries a relation; the last head stays free if there is more than one."""
-        return relation % max(self.heads - 1, 1)
+from benchmarks.measuring import Reference, chosen
+from wildtype.nn.attention import padded_width
+from wildtype.nn.sparse import SparseOperator
+from wildtype.profiling.machine import PeakMemory, machine, peak_in_fresh_process, take_turns
+from wildtype.profiling.speed import (
+    AttentionProblem,
+    AttentionStep,
+    Inputs,
+    plain_attention,
+    readout,
+    regularised_attention,
+    value_and_gradients,
+)
 
 
 def bench_attention(
@@ -65,9 +50,9 @@ def bench_attention(
     edges: int = 2_500_000,
     repeats: int = 5,
     seed: int = 0,
-    reference: bool = True,
+    reference: Reference = True,
 ) -> dict[str, Any]:
-    """Time, memory and exactness of the regularised layer on a random graph.
+    """Graph-regularised attention, forward and backward, against plain attention and explicit maps.
 
     Parameters
     ----------
@@ -86,31 +71,30 @@ def bench_attention(
     `peak_mib` (of the regularised layer, above imports), and with `reference` also `difference`: of the loss
     and of the gradients to q, k and v, in float32 at full size and in float64 at small size.
     """
-    import torch
-
-    problem = Problem(nodes, heads, width, relations, edges, seed)
-    operators, inputs = _operators(problem), _inputs(problem, torch.float32)
-    steps: dict[str, Step] = {
-        "plain": _plain(problem),
+    problem = AttentionProblem(**chosen(locals(), "repeats", "reference"))
+    operators, inputs = problem.operators(), problem.inputs()
+    steps = {
+        "plain": plain_attention(problem),
         "padded": _padded(problem),
-        "regularised": _regularised(problem, operators),
+        "regularised": regularised_attention(problem, operators),
     }
     if reference:
         steps["explicit"] = _explicit(problem, operators, torch.float32)
-    seconds = _interleaved(steps, inputs, repeats)
+    seconds = take_turns({name: partial(value_and_gradients, steps[name], inputs) for name in steps}, repeats)
+    ratios = {
+        f"regularised_to_{name}": seconds["regularised"] / seconds[name] for name in ("plain", "padded")
+    }
     report: dict[str, Any] = {
         "problem": asdict(problem),
         "machine": machine(),
         "edges_per_relation": [op.nnz for op in operators],
         "repeats": repeats,
         "seconds": seconds,
-        "ratios": {
-            f"regularised_to_{name}": seconds["regularised"] / seconds[name] for name in ("plain", "padded")
-        },
+        "ratios": ratios,
         "peak_mib": peak_in_fresh_process("benchmarks.attention", asdict(problem)),
     }
     if reference:
-        report["ratios"]["explicit_to_regularised"] = seconds["explicit"] / seconds["regularised"]
+        ratios["explicit_to_regularised"] = seconds["explicit"] / seconds["regularised"]
         small = replace(problem, nodes=min(nodes, 256), edges=min(edges, 20_000))
         report["difference"] = {
             f"float32, {nodes} nodes": _difference(steps["regularised"], steps["explicit"], inputs),
@@ -121,102 +105,32 @@ def bench_attention(
 
 def peak_above_import(settings: dict[str, Any]) -> float:
     """MiB of resident memory that the regularised layer adds to a fresh process after its imports."""
-    import torch
-
-    import wildtype.nn.attention
-    import wildtype.nn.graph_prior  # noqa: F401
-
-    problem = Problem(**settings)
+    problem = AttentionProblem(**settings)
     with PeakMemory() as memory:
-        _value_and_gradients(_regularised(problem, _operators(problem)), _inputs(problem, torch.float32))
+        value_and_gradients(regularised_attention(problem, problem.operators()), problem.inputs())
     return memory.peak - memory.before
 
 
-def _operators(problem: Problem) -> list[SparseOperator]:
-    """Random directed relations without repeated pairs or loops, normalised ahead of the first step."""
-    import torch
-
-    from wildtype.nn.sparse import SparseOperator
-
-    generator = torch.Generator().manual_seed(problem.seed)
-    operators = []
-    for relation in range(problem.relations):
-        share = problem.edges // problem.relations + (relation < problem.edges % problem.relations)
-        pairs = torch.randint(problem.nodes**2, (share + share // 8 + 16,), generator=generator)
-        pairs = torch.unique(pairs[pairs // problem.nodes != pairs % problem.nodes])
-        pairs = pairs[torch.randperm(len(pairs), generator=generator)[:share]]
-        op = SparseOperator.from_edges(pairs // problem.nodes, pairs % problem.nodes, problem.nodes)
-        operators.append(op.row_normalised())
-    return operators
-
-
-def _inputs(problem: Problem, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
-    """q, k, v [1, H, N, d] that require gradients."""
-    import torch
-
-    generator = torch.Generator().manual_seed(problem.seed + 1)
-    shape = (1, problem.heads, problem.nodes, problem.width)
-    q, k, v = (torch.randn(shape, generator=generator).to(dtype).requires_grad_() for _ in range(3))
-    return q, k, v
-
-
-def _readout(out: Tensor) -> Tensor:
-    """A scalar with a different gradient in every entry, of the order of the priors."""
-    import torch
-
-    weight = torch.linspace(-1, 1, out.numel(), dtype=out.dtype).reshape(out.shape)
-    return (out * weight).sum()
-
-
-def _plain(problem: Problem) -> Step:
-    from torch.nn.functional import scaled_dot_product_attention
-
-    return lambda q, k, v: _readout(scaled_dot_product_attention(q, k, v, scale=problem.scale))
-
-
-def _padded(problem: Problem) -> Step:
-    from torch.nn.functional import pad
-
-    from wildtype.nn.attention import padded_width
-
-    attend, width = _plain(problem), problem.width
+def _padded(problem: AttentionProblem) -> AttentionStep:
+    attend, width = plain_attention(problem), problem.width
     gap = (0, padded_width(width, width) - width)
-
-    def step(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        return attend(pad(q, gap), pad(k, gap), pad(v, gap))
-
-    return step
+    return lambda q, k, v: attend(pad(q, gap), pad(k, gap), pad(v, gap))
 
 
-def _regularised(problem: Problem, operators: list[SparseOperator]) -> Step:
-    from wildtype.nn.attention import attention_with_lse
-    from wildtype.nn.graph_prior import graph_prior_kl
-
-    def step(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        out, lse = attention_with_lse(q, k, v, scale=problem.scale)
-        loss = _readout(out)
-        heads = list(zip(q[0], k[0], lse[0], strict=True))
-        for relation, op in enumerate(operators):
-            loss = loss + graph_prior_kl(*heads[problem.head_of(relation)], op, scale=problem.scale)
-        return loss
-
-    return step
-
-
-def _explicit(problem: Problem, operators: list[SparseOperator], dtype: torch.dtype) -> Step:
-    from torch import zeros
-    from torch.nn.functional import kl_div
-
+def _explicit(
+    problem: AttentionProblem, operators: list[SparseOperator], dtype: torch.dtype
+) -> AttentionStep:
     targets = []
     for op in operators:
-        targets.append(zeros(op.shape, dtype=dtype))
+        targets.append(torch.zeros(op.shape, dtype=dtype))
         targets[-1][op.edges()] = op.values.to(dtype)
 
     def step(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         log_alpha = (problem.scale * q @ k.transpose(-1, -2)).log_softmax(-1)
-        loss = _readout(log_alpha.exp() @ v)
+        loss = readout(log_alpha.exp() @ v)
         log_alpha_per_head = log_alpha[0].unbind()
         for relation, (op, target) in enumerate(zip(operators, targets, strict=True)):
+            # KL(A_i || α_i) summed over rows with edges, and their mean, as graph_prior_kl defines it.
             divergence = kl_div(log_alpha_per_head[problem.head_of(relation)], target, reduction="sum")
             loss = loss + divergence / len(op.rows_with_edges)
         return loss
@@ -224,31 +138,9 @@ def _explicit(problem: Problem, operators: list[SparseOperator], dtype: torch.dt
     return step
 
 
-def _value_and_gradients(step: Step, inputs: tuple[Tensor, Tensor, Tensor]) -> list[Tensor]:
-    import torch
-
-    loss = step(*inputs)
-    return [loss.detach(), *torch.autograd.grad(loss, inputs)]
-
-
-def _interleaved(
-    steps: dict[str, Step], inputs: tuple[Tensor, Tensor, Tensor], repeats: int
-) -> dict[str, float]:
-    """Median seconds of forward and backward, after one warm-up each."""
-    taken: dict[str, list[float]] = {name: [] for name in steps}
-    for _ in range(repeats + 1):
-        for name, step in steps.items():
-            start = time.perf_counter()
-            _value_and_gradients(step, inputs)
-            taken[name].append(time.perf_counter() - start)
-    return {name: statistics.median(seconds[1:]) for name, seconds in taken.items()}
-
-
-def _difference(
-    ours: Step, explicit: Step, inputs: tuple[Tensor, Tensor, Tensor]
-) -> dict[str, dict[str, float]]:
+def _difference(ours: AttentionStep, explicit: AttentionStep, inputs: Inputs) -> dict[str, dict[str, float]]:
     """Largest absolute difference, and that relative to the largest entry of the explicit result."""
-    pairs = zip(_value_and_gradients(ours, inputs), _value_and_gradients(explicit, inputs), strict=True)
+    pairs = zip(value_and_gradients(ours, inputs), value_and_gradients(explicit, inputs), strict=True)
     report = {}
     for name, (x, y) in zip(("loss", "grad_q", "grad_k", "grad_v"), pairs, strict=True):
         absolute = float((x - y).abs().max())
@@ -256,9 +148,7 @@ def _difference(
     return report
 
 
-def _difference_in_float64(problem: Problem) -> dict[str, dict[str, float]]:
-    import torch
-
-    operators = _operators(problem)
-    ours, explicit = _regularised(problem, operators), _explicit(problem, operators, torch.float64)
-    return _difference(ours, explicit, _inputs(problem, torch.float64))
+def _difference_in_float64(problem: AttentionProblem) -> dict[str, dict[str, float]]:
+    operators = problem.operators()
+    ours, explicit = regularised_attention(problem, operators), _explicit(problem, operators, torch.float64)
+    return _difference(ours, explicit, problem.inputs(torch.float64))

@@ -10,29 +10,42 @@ Timed is a full step: zero_grad, embeddings of all genes, prediction of b mutant
 * targets kept: the same, with dense targets made once;
 * targets kept, one pass: the same without the second pass, so that what is left is the formulation alone.
 
-Repeats of all are interleaved, so that the ratios hold when the machine drifts. Memory is measured in a
-process of its own for each of the first two, above what imports take.
+Memory is measured in a process of its own for each of the first two, above what imports take.
 """
 
 from __future__ import annotations
 
-import statistics
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from wildtype.profiling.machine import PeakMemory, machine, peak_in_fresh_process
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
-if TYPE_CHECKING:
-    import torch
+from benchmarks.measuring import (
+    Problem,
+    Reference,
+    Step,
+    chosen,
+    gradients,
+    largest_gap,
+    optimised,
+    training_step,
+)
+from wildtype.models.dango.config import ZEROS, DangoConfig
+from wildtype.models.dango.model import Dango
+from wildtype.models.interface import OrganismTensors
+from wildtype.mutants import MutantTable
+from wildtype.mutants.batch import MutantBatch
+from wildtype.nn.sparse import SparseOperator
+from wildtype.profiling.machine import PeakMemory, machine, peak_in_fresh_process, take_turns
+from wildtype.seeds import derive, generator
+from wildtype.training.objective import objective
 
-    from wildtype.models.dango.model import Dango
-    from wildtype.models.interface import OrganismTensors
-    from wildtype.mutants.batch import MutantBatch
-
-Problem = dict[str, int]
-Step = Callable[[], "torch.Tensor"]
+LOSS = "log_cosh"  # as its authors trained it
 REFERENCES: dict[str, Any] = {
     "reference": {"keep_targets": False, "passes": 2},
     "targets kept": {"keep_targets": True, "passes": 2},
@@ -49,9 +62,9 @@ def bench_dango(
     batch_size: int = 64,
     repeats: int = 3,
     seed: int = 0,
-    reference: bool = True,
+    reference: Reference = True,
 ) -> dict[str, Any]:
-    """Return seconds per step, ratios, peak memory, and the difference to the reference.
+    """A training step of DANGO, against dense targets, global attention maps and torch_geometric.
 
     Parameters
     ----------
@@ -69,21 +82,10 @@ def bench_dango(
     reference : bool
         Also run the reference in all its forms; needs torch_geometric.
     """
-    problem = dict(
-        nodes=nodes, relations=relations, edges=edges, width=width, batch_size=batch_size, seed=seed
-    )
-    setup = _setup(problem)
-    steps = {"fast": _fast_step(setup)}
-    if reference:
-        steps |= {name: _reference_step(setup, **how) for name, how in REFERENCES.items()}
-    seconds: dict[str, list[float]] = {name: [] for name in steps}
-    for repeat in range(repeats + 1):
-        for name, step in steps.items():
-            start = time.perf_counter()
-            step()
-            if repeat:
-                seconds[name].append(time.perf_counter() - start)
-    median = {name: statistics.median(values) for name, values in seconds.items()}
+    problem = chosen(locals(), "repeats", "reference")
+    setup = _Setup.draw(problem)
+    steps = {name: setup.step(name) for name in ("fast", *(REFERENCES if reference else ()))}
+    median = take_turns(steps, repeats)
     report: dict[str, Any] = {
         "machine": machine(),
         "problem": problem | {"repeats": repeats},
@@ -107,12 +109,9 @@ def largest_array(run: Callable[[], object]) -> int:
     """Return the number of elements of the largest array that any operation of torch makes in ``run``; of a
     sparse tensor only what it stores counts.
     """
-    import torch
-    from torch.utils._python_dispatch import TorchDispatchMode
-    from torch.utils._pytree import tree_leaves
 
     def elements(x: object) -> int:
-        if not isinstance(x, torch.Tensor):
+        if not isinstance(x, Tensor):
             return 0
         if x.layout == torch.strided:
             return int(x.untyped_storage().nbytes() // x.element_size())
@@ -134,17 +133,13 @@ def largest_array(run: Callable[[], object]) -> int:
 
 def peak_above_import(problem: Problem, name: str) -> float:
     """Return the MiB that graphs, a model and two steps of one kind add to this process."""
-    import wildtype.models.dango.model
-    import wildtype.training.objective  # noqa: F401
-
     if name in REFERENCES:
-        import torch_geometric.nn  # noqa: F401
+        import torch_geometric.nn  # noqa: F401  (part of the imports, which do not count)
 
     with PeakMemory() as memory:
-        setup = _setup(problem)
-        step = _fast_step(setup) if name == "fast" else _reference_step(setup, **REFERENCES[name])
+        step = _Setup.draw(problem).step(name)
         step()
-        step()
+        step()  # the second step holds the optimizer's moments, which the first one made
     return memory.peak - memory.before
 
 
@@ -154,94 +149,54 @@ class _Setup:
     organism: OrganismTensors
     batch: MutantBatch
 
+    @classmethod
+    def draw(cls, problem: Problem) -> _Setup:
+        n, count = problem["nodes"], problem["relations"]
+        channels = list(ZEROS)
+        names = [f"string{i // len(channels)}_{channels[i % len(channels)]}" for i in range(count)]
+        draw = generator(problem["seed"], "bench dango")
+        relations = {}
+        pairs = problem["edges"] // (2 * count)
+        for name in names:
+            drawn = np.unique(draw.integers(0, n * n, 3 * pairs))
+            drawn = draw.permutation(drawn[drawn // n < drawn % n])[:pairs]
+            ends = torch.from_numpy(np.stack([drawn // n, drawn % n]))
+            both = torch.cat([ends, ends.flip(0)], 1)
+            relations[name] = SparseOperator.from_edges(both[0], both[1], n, name=name)
+        organism = OrganismTensors(torch.zeros(n, 0), relations=relations)
+        torch.manual_seed(derive(problem["seed"], "bench dango"))
+        config = DangoConfig(width=problem["width"])
+        model = Dango(config, genes=n, features=0, phenotypes=1, relations=names)
+        model.set_epoch(config.transition)  # past the transition from reconstruction to phenotypes
+        sets = np.stack([draw.choice(n, 3, replace=False) for _ in range(problem["batch_size"])])
+        table = MutantTable.from_matrix(sets, value=draw.standard_normal(len(sets)))
+        return cls(model, organism, MutantBatch.from_table(table))
 
-def _setup(problem: Problem) -> _Setup:
-    import numpy as np
-    import torch
+    def step(self, name: str) -> Step:
+        """Return a training step: ``fast``, or one of the references."""
+        if name == "fast":
+            return training_step(self.model, self.organism, self.batch, loss=LOSS)
+        from wildtype.models.dango.reference import ReferenceDango
 
-    from wildtype.models.dango.config import ZEROS, DangoConfig
-    from wildtype.models.dango.model import Dango
-    from wildtype.models.interface import OrganismTensors
-    from wildtype.mutants import MutantTable
-    from wildtype.mutants.batch import MutantBatch
-    from wildtype.nn.sparse import SparseOperator
-    from wildtype.seeds import derive, generator
+        keep_targets, passes = REFERENCES[name]["keep_targets"], REFERENCES[name]["passes"]
+        made = ReferenceDango.from_model(self.model, self.organism.relations, keep_targets=keep_targets)
 
-    n, count = problem["nodes"], problem["relations"]
-    channels = list(ZEROS)
-    names = [f"string{i // len(channels)}_{channels[i % len(channels)]}" for i in range(count)]
-    draw = generator(problem["seed"], "bench dango")
-    relations = {}
-    pairs = problem["edges"] // (2 * count)
-    for name in names:
-        drawn = np.unique(draw.integers(0, n * n, 3 * pairs))
-        drawn = draw.permutation(drawn[drawn // n < drawn % n])[:pairs]
-        ends = torch.from_numpy(np.stack([drawn // n, drawn % n]))
-        both = torch.cat([ends, ends.flip(0)], 1)
-        relations[name] = SparseOperator.from_edges(both[0], both[1], n, name=name)
-    organism = OrganismTensors(torch.zeros(n, 0), relations=relations)
-    torch.manual_seed(derive(problem["seed"], "bench dango"))
-    config = DangoConfig(width=problem["width"])
-    model = Dango(config, genes=n, features=0, phenotypes=1, relations=names)
-    model.set_epoch(config.transition)
-    sets = np.stack([draw.choice(n, 3, replace=False) for _ in range(problem["batch_size"])])
-    table = MutantTable.from_matrix(sets, value=draw.standard_normal(len(sets)))
-    return _Setup(model, organism, MutantBatch.from_table(table))
+        def loss() -> Tensor:
+            outputs = made(self.batch)
+            total = objective(outputs.prediction, made.wild_type(outputs), self.batch, loss=LOSS).total
+            for _ in range(passes - 1):
+                made(self.batch)
+            return total
 
-
-def _fast_step(setup: _Setup) -> Step:
-    from wildtype.training.objective import objective
-
-    model, batch = setup.model, setup.batch
-
-    def loss() -> torch.Tensor:
-        wild_type = model.encode(setup.organism)
-        return objective(model(wild_type, batch), wild_type, batch, loss="log_cosh").total
-
-    return _training(model, loss)
-
-
-def _reference_step(setup: _Setup, *, keep_targets: bool, passes: int) -> Step:
-    from wildtype.models.dango.reference import ReferenceDango
-    from wildtype.training.objective import objective
-
-    batch = setup.batch
-    made = ReferenceDango.from_model(setup.model, setup.organism.relations, keep_targets=keep_targets)
-
-    def loss() -> torch.Tensor:
-        outputs = made(batch)
-        total = objective(outputs.prediction, made.wild_type(outputs), batch, loss="log_cosh").total
-        for _ in range(passes - 1):
-            made(batch)
-        return total
-
-    return _training(setup.model, loss)
-
-
-def _training(model: Dango, loss: Step) -> Step:
-    """A step of training at learning rate 0, so that every step does the same work."""
-    import torch
-
-    optimizer = torch.optim.AdamW(model.parameters(), lr=0.0)
-
-    def step() -> torch.Tensor:
-        optimizer.zero_grad()
-        total = loss()
-        total.backward()
-        optimizer.step()
-        return total.detach()
-
-    return step
+        return optimised(self.model, loss)
 
 
 def _difference(setup: _Setup, steps: dict[str, Step]) -> dict[str, float]:
-    losses, gradients = [], []
+    losses, grads = {}, {}
     for name in ("fast", "reference"):
-        losses.append(float(steps[name]()))
-        gradients.append([p.grad.clone() for p in setup.model.parameters() if p.grad is not None])
-    pairs = list(zip(*gradients, strict=True))
-    scale = max(float(plain.abs().max()) for _, plain in pairs)
+        losses[name] = float(steps[name]())
+        grads[name] = gradients(setup.model)
     return {
-        "loss, relative": abs(losses[0] - losses[1]) / abs(losses[1]),
-        "gradients, of the largest": max(float((fast - plain).abs().max()) for fast, plain in pairs) / scale,
+        "loss, relative": abs(losses["fast"] - losses["reference"]) / abs(losses["reference"]),
+        "gradients, of the largest": largest_gap(grads["fast"], grads["reference"]),
     }

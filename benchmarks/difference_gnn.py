@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+import torch
+
+from benchmarks.measuring import Problem, Reference, chosen, gradients, largest_gap
+from wildtype.models.difference_gnn.config import DifferenceGNNConfig
+from wildtype.models.difference_gnn.model import DifferenceGNN
+from wildtype.models.interface import OrganismTensors, Prediction, message_operator
+from wildtype.mutants import MutantTable
+from wildtype.mutants.batch import MutantBatch
 from wildtype.profiling.machine import PeakMemory, machine, peak_in_fresh_process
-from wildtype.profiling.synthetic_problem import distinct_pairs
+from wildtype.profiling.speed import random_relations
+from wildtype.seeds import derive, generator
+from wildtype.training.objective import objective
 
-if TYPE_CHECKING:
-    import torch
-
-    from wildtype.models.difference_gnn.model import DifferenceGNN
-    from wildtype.models.interface import OrganismTensors
-    from wildtype.mutants.batch import MutantBatch
-
-Problem = dict[str, Any]
 REFERENCE_MUTANTS = 2
 PEAK_BATCHES = (28, 64)
 
@@ -44,10 +46,10 @@ def bench_difference_gnn(
     aggregation: str = "sum",
     repeats: int = 1,
     seed: int = 0,
-    reference: bool = True,
+    reference: Reference = True,
     memory: bool = True,
 ) -> dict[str, Any]:
-    """Return seconds per mutant of both formulations, their ratio and difference, and peak memory.
+    """A training step of the difference GNN on one shared graph, against one masked graph per mutant.
 
     Parameters
     ----------
@@ -73,17 +75,7 @@ def bench_difference_gnn(
     memory : bool
         Also measure the peak memory of steps of 28 and of 64 mutants, each in a process of its own.
     """
-    problem = dict(
-        nodes=nodes,
-        relations=relations,
-        edges=edges,
-        width=width,
-        layers=layers,
-        batch_size=batch_size,
-        tile=tile,
-        aggregation=aggregation,
-        seed=seed,
-    )
+    problem = chosen(locals(), "repeats", "reference", "memory")
     setting = _setup(problem)
     step = _stepper(setting, batch_size)
     runs = [step(i) for i in range(repeats + 1)][1:]
@@ -112,30 +104,15 @@ def bench_difference_gnn(
 
 def peak_above_import(problem: Problem) -> float:
     """Return the MiB that setting up and one training step add to this process."""
-    import wildtype.models.difference_gnn.model  # noqa: F401
-
     with PeakMemory() as memory:
         _stepper(_setup(problem), problem["batch_size"])(0)
     return memory.peak - memory.before
 
 
 def _setup(problem: Problem) -> Setting:
-    import torch
-
-    from wildtype.models.difference_gnn.config import DifferenceGNNConfig
-    from wildtype.models.difference_gnn.model import DifferenceGNN
-    from wildtype.models.interface import OrganismTensors, message_operator
-    from wildtype.mutants import MutantTable
-    from wildtype.mutants.batch import MutantBatch
-    from wildtype.organism import GeneGraphs, Relation
-    from wildtype.seeds import derive, generator
-
-    n, share = problem["nodes"], problem["edges"] // problem["relations"]
+    n = problem["nodes"]
     draw = generator(problem["seed"], "bench difference gnn")
-    graphs = GeneGraphs(
-        Relation.from_edges(f"relation {i}", *distinct_pairs(draw, n, share), n, directed=True)
-        for i in range(problem["relations"])
-    )
+    graphs = random_relations(n, problem["relations"], problem["edges"], draw)
     torch.manual_seed(derive(problem["seed"], "bench difference gnn"))
     config = DifferenceGNNConfig(
         width=problem["width"],
@@ -153,10 +130,6 @@ def _setup(problem: Problem) -> Setting:
 
 
 def _stepper(setting: Setting, batch_size: int) -> Callable[[int], dict[str, float]]:
-    import torch
-
-    from wildtype.training.objective import objective
-
     model, organism, mutants = setting
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.0)
     order = torch.arange(len(mutants))
@@ -182,11 +155,7 @@ def _stepper(setting: Setting, batch_size: int) -> Callable[[int], dict[str, flo
 
 def _against_reference(setting: Setting, batch_size: int) -> dict[str, Any]:
     """Run the plain formulation and the fast one on the same few mutants."""
-    import torch
-
     from wildtype.models.difference_gnn.reference import ReferenceDifferenceGNN, edge_index
-    from wildtype.models.interface import Prediction
-    from wildtype.training.objective import objective
 
     model, organism, mutants = setting
     count = min(REFERENCE_MUTANTS, len(mutants))
@@ -195,7 +164,7 @@ def _against_reference(setting: Setting, batch_size: int) -> dict[str, Any]:
     wild_type = model.encode(organism)
     fast_loss = objective(model(wild_type, few), wild_type, few).total
     fast_loss.backward()
-    fast = _gradients(model)
+    fast = gradients(model)
 
     plain = ReferenceDifferenceGNN.from_model(model)
     edges = {name: edge_index(op) for name, op in organism.relations.items()}
@@ -204,12 +173,13 @@ def _against_reference(setting: Setting, batch_size: int) -> dict[str, Any]:
     optimizer.zero_grad()
     plain_loss = 0.0
     for i in range(count):
+        # One mutant at a time, gradients added up: a batch of masked graphs would not fit into memory.
         one = few.slice(i, i + 1)
         loss = objective(Prediction(plain(edges, one)), wild_type, one).total / count
         loss.backward()
         plain_loss += float(loss.detach())
     optimizer.step()
-    per_graph = (time.perf_counter() - start) / (2 * count)
+    per_graph = (time.perf_counter() - start) / (2 * count)  # each mutant's graph, and the wild type's
     return {
         "reference": {
             "seconds_per_mutant": per_graph * (1 + 1 / batch_size),
@@ -218,7 +188,7 @@ def _against_reference(setting: Setting, batch_size: int) -> dict[str, Any]:
         },
         "difference": {
             "loss, relative": abs(float(fast_loss.detach()) - plain_loss) / abs(plain_loss),
-            "gradients, of the largest": _largest_gap(fast, _gradients(model)),
+            "gradients, of the largest": largest_gap(fast, gradients(model)),
         },
     }
 
@@ -233,18 +203,9 @@ def _difference_in_float64(problem: Problem) -> dict[str, float]:
     model, few = model.double(), mutants.slice(0, REFERENCE_MUTANTS)
     plain = ReferenceDifferenceGNN.from_model(model)
     indices = {name: edge_index(op) for name, op in organism.relations.items()}
-    gradients = []
+    found = []
     for predict in (lambda: model(model.encode(organism), few).mean, lambda: plain(indices, few)):
         model.zero_grad()
         (predict()[:, 0] - few.value).square().mean().backward()
-        gradients.append(_gradients(model))
-    return {"gradients in float64, of the largest": _largest_gap(*gradients)}
-
-
-def _largest_gap(found: list[torch.Tensor], expected: list[torch.Tensor]) -> float:
-    scale = max(float(grad.abs().max()) for grad in expected)
-    return max(float((a - b).abs().max()) for a, b in zip(found, expected, strict=True)) / scale
-
-
-def _gradients(model: DifferenceGNN) -> list[torch.Tensor]:
-    return [p.new_zeros(p.shape) if p.grad is None else p.grad.clone() for p in model.parameters()]
+        found.append(gradients(model))
+    return {"gradients in float64, of the largest": largest_gap(*found)}

@@ -8,65 +8,50 @@
 
 from __future__ import annotations
 
-import statistics
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from wildtype.profiling.machine import machine
+from benchmarks.measuring import chosen
+from wildtype.evidence.lookup import EvidenceIndex, EvidenceSizes
+from wildtype.mutants import MutantTable
+from wildtype.nn.threads import loops
+from wildtype.profiling.machine import machine, take_turns
+from wildtype.profiling.speed import EvidenceProblem
 
 RELATIONS = 9
 NEIGHBOURS = 13
+Exchanges = set[tuple[int, int]]  # of a gene of the query for a neighbour
 
 
 def bench_evidence(
     *, genes: int = 6607, measured: int = 100_000, queries: int = 50_000, repeats: int = 3, seed: int = 0
 ) -> dict[str, Any]:
-    """Return queries per second of lookups, of whole tokens and of the plain way, and whether both agree.
+    """Looking up measured mutants one edit away: compiled loops over hashed sets against Python's own.
 
     Parameters
     ----------
     genes : int
         n; every gene has 13 neighbours in each of nine relations.
     measured, queries : int
-        Pairs that were measured, and that are asked about.
+        Pairs that were measured, and pairs that are looked up.
     repeats : int
         Timed rounds; the median counts.
     seed : int
         Of all draws.
     """
-    from wildtype.evidence.lookup import EvidenceIndex, EvidenceSizes
-    from wildtype.evidence.similarity import GeneSimilarity
-    from wildtype.mutants import MutantTable
-    from wildtype.nn.threads import loops
-    from wildtype.organism import GeneGraphs, GeneIndex, Organism, Relation
-    from wildtype.seeds import generator
+    options = chosen(locals())
+    problem = EvidenceProblem.draw(
+        genes, measured, queries, relations=RELATIONS, neighbours=NEIGHBOURS, seed=seed
+    )
+    seconds = take_turns(problem.lookups(), repeats)
 
-    draw = generator(seed, "bench evidence")
-    rows = np.repeat(np.arange(genes), NEIGHBOURS)
-    relations = []
-    for number in range(RELATIONS):
-        columns = (rows + draw.integers(1, genes, len(rows))) % genes
-        relations.append(Relation.from_edges(f"relation {number + 1}", rows, columns, genes, directed=True))
-    names = GeneIndex([f"G{i:05d}" for i in range(genes)], organism="synthetic")
-    similarity = GeneSimilarity.of(Organism("synthetic", names, GeneGraphs(relations)))
-
-    def pairs(count: int) -> Any:
-        first = draw.integers(0, genes, count)
-        sets = np.stack([first, (first + draw.integers(1, genes, count)) % genes], axis=1)
-        return MutantTable.from_matrix(sets, value=draw.standard_normal(count))
-
-    table, asked = pairs(measured), pairs(queries)
-    index = EvidenceIndex(similarity, table, 1, run=loops)
-    part = index.part()
-    arrays = (asked.gene, asked.offsets, asked.condition)
-    found = _seconds(lambda: part.one_edit(*arrays), repeats)
-    whole = _seconds(lambda: part.tokens_of(*arrays), repeats)
-
-    few = asked.take(np.arange(min(queries, 200)))
-    roomy = EvidenceIndex(similarity, table, 1, EvidenceSizes(tokens=1024, two=0), loops).part()
+    few = problem.queries.take(np.arange(min(queries, 200)))
+    # Tokens enough for every hit of a query, or the comparison would miss those that were cut off.
+    roomy = EvidenceIndex(
+        problem.similarity, problem.measured, 1, EvidenceSizes(tokens=1024, two=0), loops
+    ).part()
     tokens = roomy.tokens_of(few.gene, few.offsets, few.condition)
     along = tokens.one[..., :RELATIONS].sum(-1) > 0
     ours = [
@@ -74,24 +59,19 @@ def bench_evidence(
         for old, new, on in zip(tokens.one_old, tokens.one_new, along & tokens.one_mask, strict=True)
     ]
     around = [
-        [set(r.adjacency[[g]].indices.tolist()) | set(r.transpose[[g]].indices.tolist()) for r in relations]
+        [
+            set(r.adjacency[[g]].indices.tolist()) | set(r.transpose[[g]].indices.tolist())
+            for r in problem.relations
+        ]
         for g in range(genes)
     ]
     start = time.perf_counter()
-    plain = _plain(few, table, around)
+    plain = _plain(few, problem.measured, around)
     plain_rate = len(few) / (time.perf_counter() - start)
-    rates = {"lookup": queries / found, "whole tokens": queries / whole, "plain lookup": plain_rate}
+    rates = {name: queries / value for name, value in seconds.items()} | {"plain lookup": plain_rate}
     return {
         "machine": machine(),
-        "problem": {
-            "genes": genes,
-            "relations": RELATIONS,
-            "neighbours": NEIGHBOURS,
-            "measured": measured,
-            "queries": queries,
-            "repeats": repeats,
-            "seed": seed,
-        },
+        "problem": options | {"relations": RELATIONS, "neighbours": NEIGHBOURS},
         "queries_per_second": rates,
         "ratios": {"lookup_to_plain": rates["lookup"] / plain_rate},
         "found": {"mean": float(np.mean([len(one) for one in ours]))},
@@ -99,17 +79,7 @@ def bench_evidence(
     }
 
 
-def _seconds(work: Callable[[], object], repeats: int) -> float:
-    work()
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        seconds.append(time.perf_counter() - start)
-    return statistics.median(seconds)
-
-
-def _plain(asked: Any, table: Any, neighbours: list[list[set[int]]]) -> list[set[tuple[int, int]]]:
+def _plain(asked: MutantTable, table: MutantTable, neighbours: list[list[set[int]]]) -> list[Exchanges]:
     """Return for every query the (gene, neighbour) exchanges that lead to a measured set.
 
     ``neighbours`` holds the genes around each gene, relation by relation.

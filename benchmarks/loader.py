@@ -2,25 +2,31 @@
 
 * sliced: `MutantLoader`, shuffled, ragged orders, ready tensors;
 * per sample: a map-style dataset that builds one record per mutant and a collate function that stacks them,
-which
-  is how mutants are usually served; run on a part of the table, since it is slow, and stated per mutant.
+  which is how mutants are usually served; run on a part of the table, since it is slow.
 """
 
 from __future__ import annotations
 
 import statistics
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
+from benchmarks.measuring import chosen
+from wildtype.mutants import MutantTable
+from wildtype.mutants.loader import MutantLoader
 from wildtype.profiling.machine import machine
+from wildtype.seeds import derive, generator
 
 
 def bench_loader(
     *, mutants: int = 2_000_000, genes: int = 6607, batch_size: int = 4096, repeats: int = 5, seed: int = 0
 ) -> dict[str, Any]:
-    """Return mutants per second of both ways, their ratio, and whether they serve the same batches.
+    """Serving shuffled batches of mutants: slices of arrays against one record per mutant.
 
     Parameters
     ----------
@@ -33,8 +39,7 @@ def bench_loader(
     seed : int
         Of table and shuffling.
     """
-    from wildtype.mutants.loader import MutantLoader
-
+    problem = chosen(locals())
     table = _table(mutants, genes, seed)
     loader = MutantLoader(table, batch_size, shuffle=True, seed=seed)
     seconds = []
@@ -48,7 +53,7 @@ def bench_loader(
     start = time.perf_counter()
     plain = list(_per_sample(part, batch_size, seed))
     plain_rate = len(part) / (time.perf_counter() - start)
-    rate = mutants / statistics.median(seconds[1:])
+    rate = mutants / statistics.median(seconds[1:])  # the first epoch touches the pages of the table
     ours = list(MutantLoader(part, batch_size, shuffle=True, seed=seed))
     equal = all(
         bool(
@@ -60,23 +65,14 @@ def bench_loader(
     )
     return {
         "machine": machine(),
-        "problem": {
-            "mutants": mutants,
-            "genes": genes,
-            "batch_size": batch_size,
-            "repeats": repeats,
-            "seed": seed,
-        },
+        "problem": problem,
         "mutants_per_second": {"sliced": rate, "per sample": plain_rate},
         "ratios": {"sliced_to_per_sample": rate / plain_rate},
         "equal": equal,
     }
 
 
-def _table(mutants: int, genes: int, seed: int) -> Any:
-    from wildtype.mutants import MutantTable
-    from wildtype.seeds import generator
-
+def _table(mutants: int, genes: int, seed: int) -> MutantTable:
     draw = generator(seed, "bench loader")
     order = np.where(np.arange(mutants) % 2, 3, 2)
     offsets = np.concatenate([[0], np.cumsum(order)])
@@ -88,11 +84,8 @@ def _table(mutants: int, genes: int, seed: int) -> Any:
     return MutantTable.build(gene, offsets, value=value)
 
 
-def _per_sample(table: Any, batch_size: int, seed: int) -> Any:
-    import torch
-
-    from wildtype.seeds import derive
-
+def _per_sample(table: MutantTable, batch_size: int, seed: int) -> Iterator[dict[str, Tensor]]:
+    # The same permutation as MutantLoader's first epoch, so that batches can be compared.
     stream = torch.Generator().manual_seed(derive(seed, "shuffle", 0))
     rows = torch.randperm(len(table), generator=stream).tolist()
     for at in range(0, len(rows), batch_size):

@@ -11,26 +11,29 @@ Legend: n genes · e stored edges of a relation · b mutants · d width.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
+import torch
+from torch import Tensor
 
-from wildtype.profiling.machine import machine
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from wildtype.mutants.batch import MutantBatch
-    from wildtype.mutants.cell_graph import CellGraph
-    from wildtype.nn.sparse import SparseOperator
+from benchmarks.measuring import chosen
+from wildtype.mutants import MutantTable
+from wildtype.mutants.batch import MutantBatch
+from wildtype.mutants.cell_graph import CellGraph
+from wildtype.mutants.edge_masks import GENERATORS, FilteredEdges, ResetMasks, Wiring
+from wildtype.nn.message_passing import shared_propagate
+from wildtype.nn.sparse import SparseOperator
+from wildtype.organism import GeneIndex, Relation
+from wildtype.profiling.machine import machine, take_turns
+from wildtype.profiling.synthetic_problem import distinct_pairs
+from wildtype.seeds import derive, generator
 
 SHARES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
 
 
-def bench_edge_masks(
+def bench_mask_vs_filter(
     *,
     nodes: int = 6607,
     relations: int = 9,
@@ -41,7 +44,7 @@ def bench_edge_masks(
     seed: int = 0,
     shares: Sequence[float] = SHARES,
 ) -> dict[str, Any]:
-    """Return seconds and bytes of every generator, and seconds of three ways to pass messages.
+    """Generating edge masks in five ways; masking all messages against filtering the edges first.
 
     Parameters
     ----------
@@ -58,6 +61,7 @@ def bench_edge_masks(
     shares : sequence of float
         Shares of removed edges at which messages are passed, for one mutant over the first relation.
     """
+    problem = chosen(locals(), "shares")
     graph, batch = problem_of(nodes, relations, edges, batch_size, seed)
     generators, same = _generators(graph, batch, repeats)
     step = _Step(graph, width, seed)
@@ -66,16 +70,7 @@ def bench_edge_masks(
     loop = generators["loop"]["seconds_per_mutant"]
     return {
         "machine": machine(),
-        "problem": {
-            "nodes": nodes,
-            "relations": relations,
-            "edges": sum(graph.edges.values()),
-            "width": width,
-            "batch_size": batch_size,
-            "removed_genes": "2 or 3",
-            "repeats": repeats,
-            "seed": seed,
-        },
+        "problem": problem | {"edges": sum(graph.edges.values()), "removed_genes": "2 or 3"},
         "generators": generators,
         "ratios": {f"loop_to_{name}": loop / row["seconds_per_mutant"] for name, row in generators.items()},
         "steps": {"edges": first, "mutants": 1, "shares": steps},
@@ -110,30 +105,18 @@ def problem_of(
     nodes: int, relations: int, edges: int, batch_size: int, seed: int
 ) -> tuple[CellGraph, MutantBatch]:
     """Return a random wiring, and mutants that lose two or three genes each."""
-    from wildtype.mutants import MutantTable
-    from wildtype.mutants.batch import MutantBatch
-    from wildtype.mutants.cell_graph import CellGraph
-    from wildtype.organism import GeneIndex, Relation
-    from wildtype.seeds import generator
-
     draw = generator(seed, "bench edge masks")
     made = {}
     for i in range(relations):
-        wanted = edges // relations + (i < edges % relations)
-        pairs = np.unique(draw.integers(0, nodes * nodes, wanted + wanted // 8 + 16))
-        pairs = draw.permutation(pairs[pairs // nodes != pairs % nodes])[:wanted]
+        pairs = distinct_pairs(draw, nodes, edges // relations + (i < edges % relations))
         name = f"relation {i}"
-        made[name] = Relation.from_edges(name, pairs // nodes, pairs % nodes, nodes, directed=True)
+        made[name] = Relation.from_edges(name, *pairs, nodes, directed=True)
     genes = GeneIndex([f"G{i}" for i in range(nodes)])
     sets = [draw.choice(nodes, 2 + i % 2, replace=False).tolist() for i in range(batch_size)]
     return CellGraph(genes, made), MutantBatch.from_table(MutantTable.from_sets(sets))
 
 
 def _generators(graph: CellGraph, batch: MutantBatch, repeats: int) -> tuple[dict[str, Any], bool]:
-    import torch
-
-    from wildtype.mutants.edge_masks import GENERATORS, FilteredEdges, ResetMasks, Wiring
-
     wiring = Wiring(graph)
     made = {name: kind(wiring) for name, kind in GENERATORS.items()}
     expected = made["loop"].masks(batch)
@@ -166,13 +149,14 @@ def _generators(graph: CellGraph, batch: MutantBatch, repeats: int) -> tuple[dic
             torch.equal(pair, wiring.ends[name].positions[:, expected[name][mutant]])
             for name, pair in edges.items()
         )
-    rows = {}
-    for name, run in runs.items():
-        rows[name] = {
+    rows = {
+        name: {
             "seconds_per_mutant": _fastest(run, repeats) / len(batch),
             "bytes_kept": 0 if name == "filter" else made[name.partition(",")[0]].kept_bytes,
             "bytes_of_a_batch": ready[name],
         }
+        for name, run in runs.items()
+    }
     return rows, same
 
 
@@ -183,12 +167,6 @@ class _Step:
     """
 
     def __init__(self, graph: CellGraph, width: int, seed: int) -> None:
-        import torch
-
-        from wildtype.mutants.edge_masks import Wiring
-        from wildtype.nn.sparse import SparseOperator
-        from wildtype.seeds import derive
-
         ends = next(iter(Wiring(graph).ends.values()))
         self.source, self.target, self.index = ends.source, ends.target, ends.positions
         self.stream = torch.Generator().manual_seed(derive(seed, "bench edge masks"))
@@ -199,8 +177,6 @@ class _Step:
 
     def row(self, share: float, repeats: int) -> dict[str, float]:
         """Return what each way costs where about ``share`` of the edges is removed, and their difference."""
-        import torch
-
         # an edge goes with either of its ends, so s of the edges go with 1 - sqrt(1 - s) of the nodes
         gone = max(round(self.n * (1 - (1 - share) ** 0.5)), 1)
         keep = torch.ones(self.n, dtype=torch.bool)
@@ -249,17 +225,9 @@ def masked_messages(x: Tensor, index: Tensor, mask: Tensor) -> Tensor:
 
 def shared_messages(x: Tensor, op: SparseOperator, keep: Tensor) -> Tensor:
     """Do as ``messages`` with the adjacency of all mutants and the nodes that this one keeps [n]."""
-    from wildtype.nn.message_passing import shared_propagate
-
     return shared_propagate(op, x.unsqueeze(1), keep.unsqueeze(1)).squeeze(1)
 
 
 def _fastest(run: Callable[[], object], repeats: int) -> float:
     """Return the seconds of the fastest run: whatever else the machine does can only add to it."""
-    run()
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        run()
-        seconds.append(time.perf_counter() - start)
-    return min(seconds)
+    return take_turns({"run": run}, repeats, summary=min)["run"]

@@ -18,19 +18,21 @@ Repeats of all kinds are interleaved, and the shortest counts: other work on the
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from wildtype.profiling.machine import machine
+import torch
+from torch import Tensor, nn
+
+from benchmarks.measuring import Problem, Reference, chosen
+from wildtype.nn.masked_layers import MaskedGIN, MaskedRelationalGIN
+from wildtype.nn.message_passing import MutantRows, shared_propagate
+from wildtype.nn.sparse import SparseOperator
+from wildtype.profiling.machine import machine, take_turns
 from wildtype.profiling.synthetic_problem import distinct_pairs
+from wildtype.seeds import derive, generator
 
-if TYPE_CHECKING:
-    import torch
-
-    from wildtype.nn.masked_layers import MaskedGIN
-    from wildtype.nn.sparse import SparseOperator
-
+Step = Callable[[], list[Tensor]]  # the output [b, n, d], and gradients of states and weights
 REPLICATED = 8  # mutants of one replicated batch at most: messages along its edges fill the memory
 
 
@@ -44,9 +46,9 @@ def bench_masked_gin(
     batch_size: int = 8,
     repeats: int = 3,
     seed: int = 0,
-    reference: bool = True,
+    reference: Reference = True,
 ) -> dict[str, Any]:
-    """Return seconds per mutant, ratios, and the difference of outputs and gradients.
+    """A graph layer of many mutants as node masks on one graph, against one masked graph per mutant.
 
     Parameters
     ----------
@@ -65,17 +67,7 @@ def bench_masked_gin(
     reference : bool
         Also run the replicated kind, and compare the first mutants.
     """
-    import torch
-
-    problem = dict(
-        nodes=nodes,
-        relations=relations,
-        edges=edges,
-        width=width,
-        mlp_layers=mlp_layers,
-        batch_size=batch_size,
-        seed=seed,
-    )
+    problem = chosen(locals(), "repeats", "reference")
     layers, operators, x_bnd, keep_nb = _setup(problem)
     few = min(REPLICATED, batch_size)
     upstream = torch.randn(x_bnd.shape, generator=torch.Generator().manual_seed(seed))
@@ -86,17 +78,10 @@ def bench_masked_gin(
         "MLP": (batch_size, _perceptrons(layers, x_bnd, upstream)),
     }
     if reference:
-        kinds["replicated"] = (
-            few, _replicated(layers, operators, x_bnd[:few], keep_nb[:, :few], upstream[:few])
-        )  # fmt: skip
-    seconds: dict[str, list[float]] = {name: [] for name in kinds}
-    for repeat in range(repeats + 1):
-        for name, (mutants, run) in kinds.items():
-            start = time.perf_counter()
-            run()
-            if repeat:
-                seconds[name].append((time.perf_counter() - start) / mutants)
-    best = {name: min(values) for name, values in seconds.items()}
+        masks, grads = keep_nb[:, :few], upstream[:few]
+        kinds["replicated"] = (few, _replicated(layers, operators, x_bnd[:few], masks, grads))
+    seconds = take_turns({name: run for name, (_, run) in kinds.items()}, repeats, summary=min)
+    best = {name: seconds[name] / mutants for name, (mutants, _) in kinds.items()}
     report: dict[str, Any] = {
         "machine": machine(),
         "problem": problem | {"repeats": repeats},
@@ -107,7 +92,7 @@ def bench_masked_gin(
         report["ratios"] = {
             f"replicated_to_{kind}": best["replicated"] / best[kind] for kind in ("shared", "first")
         }
-        masks, grads = keep_nb[:, :few], upstream[:few]
+        # The first layer sees the same states in every mutant: its gradient is the sum over the copies.
         alike = x_bnd[:1].expand(few, -1, -1)
         plain = _replicated(layers, operators, alike, masks, grads)()
         plain[1] = plain[1].sum(0)
@@ -120,19 +105,7 @@ def bench_masked_gin(
     return report
 
 
-Step = Callable[[], "list[torch.Tensor]"]  # the output [b, n, d], and gradients of states and weights
-
-
-def _setup(
-    problem: dict[str, int],
-) -> tuple[list[MaskedGIN], list[SparseOperator], torch.Tensor, torch.Tensor]:
-    import torch
-    from torch import nn
-
-    from wildtype.nn.masked_layers import MaskedGIN
-    from wildtype.nn.sparse import SparseOperator
-    from wildtype.seeds import derive, generator
-
+def _setup(problem: Problem) -> tuple[list[MaskedGIN], list[SparseOperator], Tensor, Tensor]:
     n, d, mutants = problem["nodes"], problem["width"], problem["batch_size"]
     draw = generator(problem["seed"], "bench masked gin")
     torch.manual_seed(derive(problem["seed"], "bench masked gin"))
@@ -151,28 +124,20 @@ def _setup(
     return layers, operators, torch.randn(mutants, n, d), keep
 
 
-def _gradients(out: torch.Tensor, upstream: torch.Tensor, of: list[torch.Tensor]) -> list[torch.Tensor]:
-    import torch
-
+def _gradients(out: Tensor, upstream: Tensor, of: list[Tensor]) -> list[Tensor]:
     return [out.detach(), *torch.autograd.grad(out, of, upstream)]
 
 
-def _weights(layers: list[MaskedGIN]) -> list[torch.Tensor]:
+def _weights(layers: list[MaskedGIN]) -> list[Tensor]:
     return [weight for layer in layers for weight in layer.parameters()]
 
 
 def _shared(
-    layers: list[MaskedGIN],
-    operators: list[SparseOperator],
-    x_bnd: torch.Tensor,
-    keep: torch.Tensor,
-    upstream: torch.Tensor,
+    layers: list[MaskedGIN], operators: list[SparseOperator], x_bnd: Tensor, keep: Tensor, upstream: Tensor
 ) -> Step:
-    from wildtype.nn.masked_layers import MaskedRelationalGIN
-
     layer = MaskedRelationalGIN(layers)
 
-    def step() -> list[torch.Tensor]:
+    def step() -> list[Tensor]:
         x = x_bnd.detach().requires_grad_()
         total = layer(operators, x.transpose(0, 1), keep)
         return _gradients(total.transpose(0, 1), upstream, [x, *_weights(layers)])
@@ -181,21 +146,13 @@ def _shared(
 
 
 def _first(
-    layers: list[MaskedGIN],
-    operators: list[SparseOperator],
-    x_nd: torch.Tensor,
-    keep: torch.Tensor,
-    upstream: torch.Tensor,
+    layers: list[MaskedGIN], operators: list[SparseOperator], x_nd: Tensor, keep: Tensor, upstream: Tensor
 ) -> Step:
-    import torch
-
-    from wildtype.nn.message_passing import MutantRows
-
     lacking = ~keep.T
     gene = lacking.nonzero()[:, 1].contiguous()
     offsets = torch.cat([gene.new_zeros(1), lacking.sum(1).cumsum(0)])
 
-    def step() -> list[torch.Tensor]:
+    def step() -> list[Tensor]:
         x = x_nd.detach().requires_grad_()
         parts = [layer.first(op, x, gene, offsets) for layer, op in zip(layers, operators, strict=True)]
         total = MutantRows.total(parts).stack()
@@ -204,14 +161,8 @@ def _first(
     return step
 
 
-def _products(
-    operators: list[SparseOperator], x_bnd: torch.Tensor, keep: torch.Tensor, upstream: torch.Tensor
-) -> Step:
-    import torch
-
-    from wildtype.nn.message_passing import shared_propagate
-
-    def step() -> list[torch.Tensor]:
+def _products(operators: list[SparseOperator], x_bnd: Tensor, keep: Tensor, upstream: Tensor) -> Step:
+    def step() -> list[Tensor]:
         x = x_bnd.detach().requires_grad_()
         for op in operators:
             messages = shared_propagate(op, x.transpose(0, 1), keep)
@@ -221,10 +172,8 @@ def _products(
     return step
 
 
-def _perceptrons(layers: list[MaskedGIN], x_bnd: torch.Tensor, upstream: torch.Tensor) -> Step:
-    import torch
-
-    def step() -> list[torch.Tensor]:
+def _perceptrons(layers: list[MaskedGIN], x_bnd: Tensor, upstream: Tensor) -> Step:
+    def step() -> list[Tensor]:
         x = x_bnd.detach().requires_grad_()
         for layer in layers:
             torch.autograd.grad(layer.mlp(x), [x, *layer.mlp.parameters()], upstream)
@@ -234,13 +183,8 @@ def _perceptrons(layers: list[MaskedGIN], x_bnd: torch.Tensor, upstream: torch.T
 
 
 def _replicated(
-    layers: list[MaskedGIN],
-    operators: list[SparseOperator],
-    x_bnd: torch.Tensor,
-    keep: torch.Tensor,
-    upstream: torch.Tensor,
+    layers: list[MaskedGIN], operators: list[SparseOperator], x_bnd: Tensor, keep: Tensor, upstream: Tensor
 ) -> Step:
-    import torch
     from torch_geometric.nn import MessagePassing
 
     class MaskedEdges(MessagePassing):
@@ -262,7 +206,7 @@ def _replicated(
         target, source = ((shift + ends).flatten() for ends in op.edges())
         graphs.append((torch.stack([source, target]), kept[target] & kept[source]))
 
-    def step() -> list[torch.Tensor]:
+    def step() -> list[Tensor]:
         x = x_bnd.reshape(-1, width).detach().requires_grad_()
         total = torch.zeros_like(x)
         for layer, (edges, mask) in zip(layers, graphs, strict=True):
@@ -274,10 +218,10 @@ def _replicated(
     return step
 
 
-def _difference(ours: list[torch.Tensor], plain: list[torch.Tensor]) -> dict[str, float]:
+def _difference(ours: list[Tensor], plain: list[Tensor]) -> dict[str, float]:
     """Largest difference, of the largest number, in outputs and in gradients."""
 
-    def relative(a: list[torch.Tensor], b: list[torch.Tensor]) -> float:
+    def relative(a: list[Tensor], b: list[Tensor]) -> float:
         return max(
             float((i - j).abs().max() / j.abs().max().clamp_min(1e-30)) for i, j in zip(a, b, strict=True)
         )

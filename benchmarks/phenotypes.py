@@ -1,18 +1,28 @@
 """What many phenotypes of one mutant cost: 281 traits and one number for each of 6,000 genes, in one step.
 
 * grouped: a mutant passes the model once and the loss gathers its targets; expression is [B, r] @ [r, N];
-* per row: every trait is a row that passes the model by itself, as before; run on a part, stated per mutant.
+* per row: every trait is a row that passes the model by itself; run on a part, stated per mutant.
 """
 
 from __future__ import annotations
 
-import statistics
 import time
 from typing import Any
 
 import numpy as np
+import torch
 
-from wildtype.profiling.machine import PeakMemory, machine
+from benchmarks.measuring import Reference, chosen
+from wildtype.models.cell_transformer.config import CellTransformerConfig
+from wildtype.models.cell_transformer.model import CellTransformer
+from wildtype.models.interface import OrganismTensors, Output
+from wildtype.mutants import MutantTable
+from wildtype.mutants.batch import MutantBatch
+from wildtype.mutants.loader import MutantLoader
+from wildtype.profiling.machine import MIB, PeakMemory, machine, take_turns
+from wildtype.seeds import derive, generator
+from wildtype.training.objective import objective
+from wildtype.training.weights import TargetWeights
 
 
 def bench_phenotypes(
@@ -24,9 +34,9 @@ def bench_phenotypes(
     batch_size: int = 256,
     repeats: int = 5,
     seed: int = 0,
-    reference: bool = True,
+    reference: Reference = True,
 ) -> dict[str, Any]:
-    """Return seconds per step, peak memory, bytes of the targets, and the difference to one row at a time.
+    """A training step with a vector of traits and one number per gene; against one row at a time.
 
     Parameters
     ----------
@@ -43,17 +53,7 @@ def bench_phenotypes(
     reference : bool
         Whether to run the rows one by one as well.
     """
-    import torch
-
-    from wildtype.models.cell_transformer.config import CellTransformerConfig
-    from wildtype.models.cell_transformer.model import CellTransformer
-    from wildtype.models.interface import OrganismTensors, Output
-    from wildtype.mutants.batch import MutantBatch
-    from wildtype.mutants.loader import MutantLoader
-    from wildtype.seeds import derive
-    from wildtype.training.objective import objective
-    from wildtype.training.weights import TargetWeights
-
+    problem = chosen(locals(), "reference")
     table = _table(mutants, traits, genes, seed)
     outputs = [Output(f"trait {i}", group="morphology") for i in range(traits)]
     outputs.append(Output("expression", form="gene"))
@@ -72,53 +72,41 @@ def bench_phenotypes(
         optimizer.step()
         return float(loss.detach())
 
-    loader = MutantLoader(table, batch_size, shuffle=True, seed=seed)
-    batch = next(iter(loader))
-    step(batch)
-    seconds = []
+    batch = next(iter(MutantLoader(table, batch_size, shuffle=True, seed=seed)))
+    step(batch)  # kernels and the optimizer's moments are there before memory is watched
     with PeakMemory() as memory:
-        for _ in range(repeats):
-            start = time.perf_counter()
-            step(batch)
-            seconds.append(time.perf_counter() - start)
+        per_step = take_turns({"step": lambda: step(batch)}, repeats)["step"]
     assert table.profiles is not None
-    per_step = statistics.median(seconds)
     result: dict[str, Any] = {
         "machine": machine(),
-        "problem": {
-            "mutants": mutants, "traits": traits, "genes": genes, "width": width, "batch_size": batch_size,
-            "repeats": repeats, "seed": seed,
-        },
-        "MiB of numbers per gene": table.profiles.nbytes / 2**20,
-        "MiB of traits while training": 24 * mutants * traits / 2**20,
+        "problem": problem,
+        "MiB of numbers per gene": table.profiles.nbytes / MIB,
+        "MiB of traits while training": 24 * mutants * traits / MIB,
         "seconds per step": per_step,
         "mutants per second": len(batch) / per_step,
         "peak MiB of a step, above before": memory.peak - memory.before,
-        "MiB if every mutant had gene states": 4 * len(batch) * genes * width / 2**20,
-    }  # fmt: skip
+        "MiB if every mutant had gene states": 4 * len(batch) * genes * width / MIB,
+    }
     if reference:
         few = table.take(np.flatnonzero(table.gene < min(8, mutants)))
-        rows, once = (
-            MutantBatch.from_table(few).with_own_profiles(),
-            MutantBatch.grouped(few).with_own_profiles(),
-        )
+        rows = MutantBatch.from_table(few).with_own_profiles()
+        once = MutantBatch.grouped(few).with_own_profiles()
         start = time.perf_counter()
         alone = step(rows)
         spent = time.perf_counter() - start
         start = time.perf_counter()
         together = step(once)
         result["per row"] = {
-            "mutants": len(once), "rows": len(rows), "seconds per mutant": spent / len(once),
+            "mutants": len(once),
+            "rows": len(rows),
+            "seconds per mutant": spent / len(once),
             "grouped seconds per mutant": (time.perf_counter() - start) / len(once),
             "difference of the loss, relative": abs(alone - together) / abs(alone),
-        }  # fmt: skip
+        }
     return result
 
 
-def _table(mutants: int, traits: int, genes: int, seed: int) -> Any:
-    from wildtype.mutants import MutantTable
-    from wildtype.seeds import generator
-
+def _table(mutants: int, traits: int, genes: int, seed: int) -> MutantTable:
     draw = generator(seed, "bench phenotypes")
     deleted = np.repeat(np.arange(mutants), traits)
     rows = MutantTable.from_matrix(

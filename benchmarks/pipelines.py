@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 
+from benchmarks.measuring import Reference
 from wildtype.errors import ConfigError
 from wildtype.mutants import MutantTable
 from wildtype.mutants.cell_graph import CellGraph
@@ -24,12 +26,12 @@ def bench_pipelines(
     mutants: int = 200_000,
     compared: int = 8,
     repeats: int = 5,
-    seconds: float = 4.0,
-    budget_gib: float = 8.0,
+    seconds: Annotated[float, typer.Option(help="Time limit of each row.")] = 4.0,
+    budget_gib: Annotated[float, typer.Option(help="Memory for the largest batch.")] = 8.0,
     seed: int = 0,
-    reference: bool = True,
+    reference: Reference = True,
 ) -> dict[str, Any]:
-    """Return the table of pipelines, k-hop search against torch_geometric's, and whether results are equal.
+    """Five representations of a mutant, from the table to a batch: node masks against torch_geometric.
 
     Parameters
     ----------

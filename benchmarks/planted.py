@@ -14,10 +14,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
+import typer
 from lightning.pytorch import Callback, LightningModule, Trainer
 from torch import Tensor
 from torch.utils.data import DataLoader
@@ -104,8 +105,14 @@ class Plant:
     kinds: frozenset[str]
 
 
-def bench_planted(names: Sequence[str] = (), *, seed: int = 0) -> dict[str, Any]:
-    """Plant the slow-downs one after the other; all of them, if none is named.
+def bench_planted(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Which; all by default.")
+    ] = None,
+    *,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Ten planted slow-downs, each of which `profile compare` must name as the strongest cause.
 
     Returns
     -------
@@ -113,7 +120,7 @@ def bench_planted(names: Sequence[str] = (), *, seed: int = 0) -> dict[str, Any]
         ``rows``: per plant, how much longer an epoch takes, the strongest cause, its share, and whether it is
         the one that was planted. ``found``: how many are.
     """
-    if unknown := [name for name in names if name not in PLANTS]:
+    if unknown := [name for name in names or () if name not in PLANTS]:
         raise ConfigError(f"nothing called {unknown[0]!r} can be planted; known: {', '.join(PLANTS)}")
     rows = []
     for name in names or PLANTS:

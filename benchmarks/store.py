@@ -6,36 +6,44 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from wildtype.profiling.machine import PeakMemory, machine
-
-if TYPE_CHECKING:
-    from wildtype.datasets.measurements import Measurements
+from benchmarks.measuring import chosen
+from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.records import (
+    Compound,
+    Environment,
+    PerturbationKind,
+    PhenotypeDefinition,
+    Publication,
+    Study,
+)
+from wildtype.datasets.store import Query, Store
+from wildtype.datasets.store.canonical import canonical
+from wildtype.profiling.machine import MIB, PeakMemory, machine
+from wildtype.seeds import generator
 
 _Result = TypeVar("_Result")
 
 
 def bench_store(
-    *, rows: int = 1_000_000, genes: int = 6607, folder: str | Path | None = None, seed: int = 0
+    *, rows: int = 1_000_000, genes: int = 6607, seed: int = 0, folder: Path | None = None
 ) -> dict[str, Any]:
-    """Return seconds and rows per second of ingestion, of queries and of the hash, and sizes.
+    """Measurements into the store of all experiments, and queried out of it.
 
     Parameters
     ----------
     rows, genes : int
         Measurements (singles, pairs and triples by thirds, a tenth of the perturbations alleles, in three
         environments), and genes to draw from.
-    folder : str or Path, optional
-        Where the store stands meanwhile; a temporary folder unless named.
     seed : int
         Of the measurements.
+    folder : Path, optional
+        Parent of the temporary folder of the store.
     """
-    from wildtype.datasets.store import Query, Store
-    from wildtype.datasets.store.canonical import canonical
-
+    problem = chosen(locals(), "folder")
     given = synthetic_measurements(rows, genes, seed)
     seconds: dict[str, float] = {}
     peak: dict[str, float] = {}
@@ -56,7 +64,7 @@ def bench_store(
                 store.ingest(given)
 
         timed("ingest", ingest)
-        size = path.stat().st_size / 2**20
+        size = path.stat().st_size / MIB
         with Store.open(path, read_only=True) as store:
             out = timed("query, all rows", lambda: store.select(Query()))
             some = timed("query, triples", lambda: store.select(Query().order(3).environment(medium="YPD")))
@@ -69,7 +77,7 @@ def bench_store(
     )
     return {
         "machine": machine(),
-        "problem": {"rows": rows, "genes": genes, "perturbations": len(given.gene), "seed": seed},
+        "problem": problem | {"perturbations": len(given.gene)},
         "seconds": seconds,
         "rows_per_second": {
             "ingest": rows / seconds["ingest"],
@@ -86,17 +94,6 @@ def synthetic_measurements(rows: int, genes: int, seed: int = 0) -> Measurements
 
     Every gene has four alleles, one of them temperature-sensitive.
     """
-    from wildtype.datasets.measurements import Measurements
-    from wildtype.datasets.records import (
-        Compound,
-        Environment,
-        PerturbationKind,
-        PhenotypeDefinition,
-        Publication,
-        Study,
-    )
-    from wildtype.seeds import generator
-
     draw = generator(seed, "bench store")
     order = np.arange(rows) % 3 + 1
     offsets = np.concatenate([[0], np.cumsum(order)])

@@ -7,13 +7,13 @@ import json
 import pytest
 import torch
 
-from benchmarks.mask_vs_filter import bench_edge_masks, crossover, masked_messages, messages, problem_of
+from benchmarks.mask_vs_filter import bench_mask_vs_filter, crossover, masked_messages, messages, problem_of
 
 
 def test_report_of_a_small_problem() -> None:
     report = json.loads(
         json.dumps(
-            bench_edge_masks(
+            bench_mask_vs_filter(
                 nodes=80, relations=3, edges=1000, width=4, batch_size=5, repeats=1, shares=(0.01, 0.5)
             )
         )

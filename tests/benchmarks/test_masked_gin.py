@@ -4,8 +4,8 @@ import json
 
 from typer.testing import CliRunner
 
+from benchmarks.__main__ import command_line
 from benchmarks.masked_gin import bench_masked_gin
-from wildtype.cli.bench import app
 
 SMALL = {
     "nodes": 40,
@@ -33,7 +33,7 @@ def test_report_of_a_small_layer():
 
 def test_the_replicated_kind_can_be_left_out_from_the_command_line():
     words = [f"--{name.replace('_', '-')}={value}" for name, value in SMALL.items()]
-    result = CliRunner().invoke(app, ["masked-gin", *words, "--no-reference", "--json"])
+    result = CliRunner().invoke(command_line(), ["masked-gin", *words, "--no-reference", "--json"])
     assert result.exit_code == 0, result.output
     report = json.loads(result.output)
     assert set(report["seconds_per_mutant"]) == {"shared", "first", "product", "MLP"}

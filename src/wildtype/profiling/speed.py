@@ -294,16 +294,20 @@ def _evidence_speed(sizes: SpeedSizes, seed: int) -> dict[str, Any]:
 # -------------------------------------------------------------------------------------------------- screen
 
 
-def random_organism(nodes: int, relations: int, edges: int, draw: np.random.Generator) -> Organism:
-    """Return n genes and K random directed relations of e edges in all."""
-    graphs = GeneGraphs(
+def random_relations(nodes: int, relations: int, edges: int, draw: np.random.Generator) -> GeneGraphs:
+    """Return K random directed relations of n genes, of e edges in all."""
+    return GeneGraphs(
         Relation.from_edges(
             f"relation {i}", *distinct_pairs(draw, nodes, edges // relations), nodes, directed=True
         )
         for i in range(relations)
     )
+
+
+def random_organism(nodes: int, relations: int, edges: int, draw: np.random.Generator) -> Organism:
+    """Return n genes and K random directed relations of e edges in all."""
     names = GeneIndex([f"G{i:05d}" for i in range(nodes)], organism="synthetic")
-    return Organism("synthetic", names, graphs)
+    return Organism("synthetic", names, random_relations(nodes, relations, edges, draw))
 
 
 def screen_of(gene: NDArray[np.int64], order: int) -> Screen:
