@@ -38,7 +38,7 @@ from wildtype.phases import phase
 from wildtype.profiling.compare import Gap, compare_profiles
 from wildtype.profiling.operators import OperatorCounter
 from wildtype.profiling.record import Workload, profile_record
-from wildtype.profiling.reference_implementation import Around, reference_implementation
+from wildtype.profiling.reference_implementation import ModelWrapper, reference_implementation
 from wildtype.profiling.synthetic_problem import ProblemSizes, distinct_pairs, synthetic_step
 from wildtype.seeds import derive, generator
 from wildtype.training.config import TrainingConfig
@@ -278,7 +278,7 @@ class WorkerLoader:
 # -------------------------------------------------------------------------------------------------- models
 
 
-class ReadsEverySample(Around):
+class ReadsEverySample(ModelWrapper):
     """Reads every prediction as a number."""
 
     def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
@@ -289,7 +289,7 @@ class ReadsEverySample(Around):
         return found
 
 
-class Twice(Around):
+class Twice(ModelWrapper):
     """Does everything forward two times, and uses it once."""
 
     def encode(self, organism: OrganismTensors, stream: torch.Generator | None = None) -> WildType:
@@ -303,7 +303,7 @@ class Twice(Around):
         return super().forward(wild_type, mutants)
 
 
-class MakesMasks(Around):
+class MakesMasks(ModelWrapper):
     """Makes the edge masks of every mutant of the batch, with one of the generators."""
 
     def __init__(self, inner: Model, make: Callable[[Wiring], EdgeMasks]) -> None:
@@ -322,7 +322,7 @@ class MakesMasks(Around):
         return super().forward(wild_type, mutants)
 
 
-class Neighbours(Around):
+class Neighbours(ModelWrapper):
     """Adds to its loss how much the states of genes differ from the mean over their neighbours."""
 
     def __init__(self, inner: Model, dense: bool) -> None:

@@ -1,15 +1,13 @@
-"""The predecessors as their users had them, behind the interface of a model: real runs of them are profiled.
+"""The reference implementations of earlier models, behind the interface of a model, so that runs are profiled.
 
-They share the weights of the fast model, and do what it does in the old order: a graph with masked edges for
-every mutant, or dense targets made anew and the whole forward pass run twice in every step.
+They share the weights of the fast model and compute the same values in the published order of operations: one
+graph with masked edges per mutant, or dense targets in every step and every step run forward twice.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from wildtype.errors import ConfigError
 from wildtype.models.dango.model import Dango
@@ -21,12 +19,12 @@ from wildtype.phases import phase
 
 
 def reference_implementation(model: Model) -> Model:
-    """Return a model that computes what this one does as its users had it; it shares the weights.
+    """Return a model that computes the same in its reference implementation; it shares the weights.
 
     Raises
     ------
     ConfigError
-        If the model replaces none, or torch_geometric is missing.
+        If the model has no reference implementation, or torch_geometric is missing.
     """
     require_pyg()
     if isinstance(model, DifferenceGNN):
@@ -34,12 +32,12 @@ def reference_implementation(model: Model) -> Model:
     if isinstance(model, Dango):
         return DenseTargets(model)
     raise ConfigError(
-        f"model={model.config.name} is nothing that was used before: profile model=dango or difference_gnn"
+        f"model={model.config.name} has no reference implementation: profile model=dango or difference_gnn"
     )
 
 
-class Around(Model):
-    """A model around another, which does the work."""
+class ModelWrapper(Model):
+    """A model that delegates to another one; subclasses change a part."""
 
     def __init__(self, inner: Model) -> None:
         super().__init__()
@@ -60,23 +58,25 @@ class Around(Model):
         self.inner.set_epoch(epoch)
 
 
-class ReplicatedEdges(Around):
+class ReplicatedEdges(ModelWrapper):
     """A difference GNN with a graph and masked edges for every mutant."""
+
+    inner: DifferenceGNN
 
     def __init__(self, inner: DifferenceGNN) -> None:
         super().__init__(inner)
+        # Imported here: the module needs torch_geometric, an extra.
         from wildtype.models.difference_gnn.reference import ReferenceDifferenceGNN, edge_index
 
         self.reference: nn.Module = ReferenceDifferenceGNN.from_model(inner)
-        self._edge_index: Any = edge_index
-        self._edges: dict[str, torch.Tensor] = {}
+        self._edge_index = edge_index
+        self._edges: dict[str, Tensor] = {}
 
     def encode(self, organism: OrganismTensors, stream: torch.Generator | None = None) -> WildType:
-        """Nothing yet: the wild type is encoded beside every batch."""
+        """Return the learned gene states: the reference encodes the wild type again beside every batch."""
         if not self._edges:
             self._edges = {name: self._edge_index(op) for name, op in organism.relations.items()}
-        table: Any = self.inner.table
-        genes = table.detach()
+        genes = self.inner.table.detach()
         return WildType(genes.mean(0), genes)
 
     def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
@@ -84,26 +84,30 @@ class ReplicatedEdges(Around):
         return Prediction(self.reference(self._edges, mutants))
 
 
-class DenseTargets(Around):
-    """DANGO with n × n targets of every relation made in every step, and every step run forward twice."""
+class DenseTargets(ModelWrapper):
+    """DANGO with dense [n, n] targets of every relation in every step, and every step run forward twice."""
+
+    inner: Dango
 
     def __init__(self, inner: Dango) -> None:
         super().__init__(inner)
-        self._made: list[Any] = []  # not a part of this model: its weights are the inner one's
-
-    def encode(self, organism: OrganismTensors, stream: torch.Generator | None = None) -> WildType:
-        """Nothing yet: genes are encoded again with every batch."""
         from wildtype.models.dango.reference import ReferenceDango
 
-        assert isinstance(self.inner, Dango)
+        # In a list, so that torch does not register it: its weights are the inner model's, counted once.
+        self._made: list[ReferenceDango] = []
+        self._reference = ReferenceDango
+
+    def encode(self, organism: OrganismTensors, stream: torch.Generator | None = None) -> WildType:
+        """Return an empty wild type: the reference encodes the genes again with every batch."""
         if not self._made:
-            self._made = [ReferenceDango.from_model(self.inner, organism.relations, keep_targets=False)]
+            made = self._reference.from_model(self.inner, organism.relations, keep_targets=False)
+            self._made.append(made)
         return WildType(torch.zeros(0), torch.zeros(0))
 
     def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
         """As the inner model; fills ``wild_type`` with the losses."""
         (made,) = self._made
-        made(mutants)
+        made(mutants)  # the published loop passes through the model once more, for its log
         outputs = made(mutants)
         with phase("graph prior"):
             found = made.wild_type(outputs, losses=self.training)
