@@ -1,4 +1,4 @@
-"""What a training run will take, from a few of its steps: seconds, memory and disk, and whether it fits.
+"""Seconds, memory and disk of a training run, estimated from its first steps, and whether it fits.
 
 `Probe` holds what a short run measured, `RunEstimate.from_probe` extends it to the run, and
 `RunEstimate.problems` lists what does not fit. After the run, `estimate_errors` gives the relative errors.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from wildtype.models.known import ReferenceMeasurements
 
 WARM_UP = 3
-"""First steps of a probe that are not counted: caches are cold and kernels are compiled."""
+"""First steps of a probe that do not count: caches are cold and kernels are compiled."""
 TENSOR_HEADER = 68
 """Bytes of a tensor's entry in the header of a safetensors file, without its name: type, shape, offsets."""
 EVENT_BYTES = 39
@@ -39,7 +39,7 @@ CSV_ROW_BYTES = 12
 
 @dataclass(frozen=True)
 class Probe:
-    """What the first few steps of a run measured.
+    """Measurements of the first steps of a run.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Probe:
 
 @dataclass(frozen=True)
 class RunEstimate:
-    """A prediction for a whole run, and what the machine has.
+    """A prediction for a whole run, and the limits of the machine.
 
     Attributes
     ----------
@@ -186,10 +186,12 @@ class RunEstimate:
                 "let it run one at least"
             )
         mean, interval = mean_with_interval(timed)
+        # Two moments compete for the peak: a step with a copy of the best weights beside it, and the end of
+        # an epoch, when a step's activations are gone but the whole state is copied to be written.
         batches = probe.validation_step_seconds
         validation = probe.validation_steps * sum(batches) / len(batches) if batches else 0.0
         best = probe.checkpoint_bytes / 2**20
-        others = (members - 1) * best  # the members trained before stay in memory
+        others = (members - 1) * best  # earlier members stay in memory
         step, saving = probe.memory_mib + best, probe.held_mib + best + probe.resume_bytes / 2**20
         logs = log_bytes_per_step(probe.scalars) * probe.steps_per_epoch * epochs
         trained = math.ceil(members * (probe.resume_bytes + logs))
@@ -205,7 +207,7 @@ class RunEstimate:
             memory_mib=max(step, saving) + others,
             memory_available_mib=memory_available_mib,
             disk_bytes=disk,
-            disk_peak_bytes=max(disk, trained + probe.resume_bytes),  # the checkpoint comes last
+            disk_peak_bytes=max(disk, trained + probe.resume_bytes),  # the checkpoint is written last
             disk_free_bytes=disk_free_bytes,
             threads=threads,
             device_mib=probe.device_mib,
@@ -213,7 +215,7 @@ class RunEstimate:
         )
 
     def problems(self) -> list[str]:
-        """Return why the run will not fit, one sentence each; empty where it does."""
+        """Return what does not fit, a sentence each; empty if the run fits."""
         smaller = "lower training.batch_size, make the model smaller"
         disk, free = self.disk_peak_bytes / 2**20, self.disk_free_bytes / 2**20
         needs = (
@@ -238,7 +240,7 @@ class RunEstimate:
 
 
 COMPARED = ("seconds_per_epoch", "memory_mib", "disk_bytes", "device_mib")
-"""What can be told to `estimate_errors`."""
+"""Quantities that `estimate_errors` compares."""
 
 
 def estimate_errors(estimate: RunEstimate, measured: Mapping[str, float | None]) -> dict[str, float]:
@@ -267,7 +269,7 @@ def estimate_errors(estimate: RunEstimate, measured: Mapping[str, float | None])
 
 
 def mean_with_interval(values: Sequence[float]) -> tuple[float, tuple[float, float]]:
-    """Return the mean of at least two values, and its 95 % interval by Student's t."""
+    """Return the mean of at least two values, and its 95 % interval: mean ± t(0.975, n − 1) · s / √n."""
     import numpy as np
     from scipy import stats
 
@@ -279,7 +281,7 @@ def mean_with_interval(values: Sequence[float]) -> tuple[float, tuple[float, flo
 
 
 def log_bytes_per_step(scalars: Iterable[str]) -> float:
-    """Return what the logs grow by with every step: TensorBoard's file, which logs the epoch too, and CSV.
+    """Return the bytes that a step adds to the logs: TensorBoard's file, which also logs the epoch, and CSV.
 
     Parameters
     ----------
@@ -294,6 +296,7 @@ def log_bytes_per_step(scalars: Iterable[str]) -> float:
 def state_bytes(model: Model) -> tuple[int, int]:
     """Return the sizes of the files of a model's weights, and of its resume state."""
     weights = [(name, x.numel() * x.element_size()) for name, x in model.state_dict().items()]
+    # AdamW (Loshchilov & Hutter, 2019) keeps two moments of every learned weight and a counter per tensor.
     learned = [p.numel() * p.element_size() for p in model.parameters() if p.requires_grad]
     moments = [
         (f"optimizer/{i}/{part}", size)
@@ -305,7 +308,7 @@ def state_bytes(model: Model) -> tuple[int, int]:
 
 
 def data_bytes(organism: OrganismTensors, known: ReferenceMeasurements) -> int:
-    """Return what a checkpoint holds besides weights: the organism as a model sees it, the known mutants."""
+    """Return the bytes of a checkpoint besides weights: the model's organism and the known mutants."""
     from wildtype.models.organism_storage import to_tensors
     from wildtype.mutants.storage import COLUMNS, OPTIONAL
 

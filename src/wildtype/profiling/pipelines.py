@@ -1,4 +1,4 @@
-"""What a mutant costs on its way to a model: five pipelines, as node masks and with torch_geometric.
+"""Cost of a mutant from the table to a batch: five pipelines, as node masks and with torch_geometric.
 
 Legend: N genes · E stored edges of all relations · B mutants of a batch · S perturbed genes, two or three.
 
@@ -13,7 +13,7 @@ mutant are those kept (for indices only: S and none), counted by both paths inde
 are the nodes themselves. Memory of a batch is that of its distinct tensors, each storage once; what all
 batches share is in it only where the batch refers to it, as the lazy reference does. The largest batch:
 memory is measured at 1, 2, 4, … mutants until time, table or an eighth of the budget ends, and the line
-through one mutant and the largest batch built is followed to the budget; that size is stated beside it.
+through one mutant and the largest measured batch is extended to the budget; that batch is stated beside it.
 """
 
 from __future__ import annotations
@@ -109,19 +109,31 @@ def measure_pipelines(
     seed: int = 0,
     reference: bool = True,
 ) -> dict[str, Any]:
-    """Return the same for relations and mutants at hand, rather than random ones.
+    """Return the table of pipelines, k-hop search against torch_geometric's, and whether results are equal.
 
     Parameters
     ----------
     graph, table
         Wiring without metabolism, and mutants.
-    batch_size, large_batch, compared, repeats, seconds, budget_gib, seed, reference
-        As in `bench_pipelines`; a ``large_batch`` of 0 is left out.
+    batch_size, large_batch : int
+        B of both paths; a further B for the fast path alone, left out if 0.
+    compared : int
+        Mutants whose kept nodes and edges are compared between the paths, and searched by torch_geometric.
+    repeats : int
+        Repeats of the fast k-hop search on a batch; medians count.
+    seconds : float
+        Time limit of each row, and again of its measurement of memory; at least one batch is timed.
+    budget_gib : float
+        Memory that the largest batch may take.
+    seed : int
+        Random seed of the shuffling.
+    reference : bool
+        Also run torch_geometric; needs the extra ``pyg``.
     """
     from wildtype.mutants.representations import representation
 
     start = time.perf_counter()
-    union_edges = graph.union.nnz
+    union_edges = graph.union.nnz  # made on first access, for all pipelines, and timed on its own
     union_seconds = time.perf_counter() - start
     part = table.take(np.arange(min(compared, len(table))))
     fast = {name: representation(kind, graph, hops=hops) for name, kind, hops in PIPELINES}
@@ -270,6 +282,7 @@ def _largest(
     def mib(count: int) -> float:
         return tensor_bytes(make(MutantBatch.from_table(table.take(np.arange(count))))) / MIB
 
+    # A batch has a fixed part and a part per mutant, so that a line through two sizes extends to any size.
     start = time.perf_counter()
     one, largest, found = mib(1), *max((2, mib(2)), built)
     while (
@@ -285,11 +298,12 @@ def _largest(
 def tensor_bytes(value: Any) -> int:
     """Return the bytes of all distinct tensors in a batch, however nested.
 
-    A tensor that stands twice counts once; one that is expanded counts its storage, one that is a view of a
+    A tensor in two places counts once; one that is expanded counts its storage, one that is a view of a
     larger storage counts its own part.
     """
     import torch
 
+    # Keyed by place and shape: the same tensor in two fields is one, two halves of a storage are two.
     found: dict[tuple[int, int, tuple[int, ...]], int] = {}
     rest = [value]
     while rest:
@@ -315,6 +329,7 @@ def _kept_by_masks(kind: Representation, part: MutantTable) -> Kept:
     if masks is None:
         return [(list(genes), []) for genes in part.sets()]
     keep = masks.gene.numpy()
+    # An edge is kept if both of its ends are: per mutant Σ_ij k_i A_ij k_j, with A of ones.
     counts = [
         (keep * (relation.adjacency.astype(bool).astype(np.int64) @ keep.astype(np.int64))).sum(0)
         for relation in kind.graph.relations.values()

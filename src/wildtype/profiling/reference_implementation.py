@@ -1,4 +1,4 @@
-"""The reference implementations of earlier models, behind the interface of a model, so that runs are profiled.
+"""Reference implementations of earlier models behind the interface of a model, so that runs are profiled.
 
 They share the weights of the fast model and compute the same values in the published order of operations: one
 graph with masked edges per mutant, or dense targets in every step and every step run forward twice.

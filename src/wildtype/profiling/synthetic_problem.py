@@ -1,4 +1,4 @@
-"""A training step of any model on a random organism of any size, to be measured.
+"""A training step of any model on a random organism of any size, for measurements.
 
 Legend: n genes · f features per gene · e edges of all relations · b mutants · k perturbed genes per mutant.
 """
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from wildtype.mutants.batch import MutantBatch
 
 LEAST_PERTURBED = {"dango": 2}
-"""Smallest set of perturbed genes that a model scores, where it is not one gene: DANGO compares a gene among
-its partners with the gene alone.
+"""Smallest number of perturbed genes that a model scores, if it is not one: DANGO compares a gene among its
+partners with the gene alone.
 """
 DENSEST = 0.1
-"""Largest share of all ordered pairs that may be edges of one relation: pairs are drawn and repeats dropped,
-which in denser graphs leaves fewer than asked for.
+"""Largest share of all ordered pairs that may be edges of one relation: repeated draws are dropped, which in
+denser graphs leaves too few.
 """
 CLIP = 1.0
 """Largest gradient norm, as in the training settings."""
@@ -38,7 +38,7 @@ WARM_UP_GENES = 40
 
 @dataclass(frozen=True)
 class ProblemSizes:
-    """How large an organism and a batch are.
+    """Sizes of an organism and a batch.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class ProblemSizes:
     features: int = 32
 
     def check(self, config: Any) -> None:
-        """Refuse sizes that cannot be drawn, or that the model with these settings cannot do.
+        """Refuse sizes that cannot be drawn, or that the model cannot process with these settings.
 
         Raises
         ------
@@ -97,12 +97,12 @@ class ProblemSizes:
 
 @dataclass(slots=True)
 class SyntheticStep:
-    """A model, what it sees of a random organism, and one batch; every step does the same work.
+    """A model, its tensors of a random organism, and one batch; every step does the same work.
 
     Attributes
     ----------
     sizes : ProblemSizes
-        What was asked for.
+        The requested sizes.
     wild_type : WildType or None
         Encoded, without its gradient, where the model does that once per epoch.
     edges : int
@@ -128,8 +128,9 @@ class SyntheticStep:
     bf16: bool
 
     def step(self) -> torch.Tensor:
-        """Encode, predict, judge, go back, clip, and let AdamW step; return the loss, without waiting for a
-        GPU. A model that encodes once per epoch has done so before.
+        """Do a training step and return its loss, without waiting for a GPU.
+
+        The wild type is not encoded again if the model does that once per epoch.
         """
         import torch
 
@@ -243,7 +244,8 @@ def synthetic_step(
 
 
 def distinct_pairs(draw: np.random.Generator, n: int, count: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the ends [count] each of different edges between different ones of n nodes, in random order."""
+    """Return the ends, [count] each, of distinct edges without loops between n nodes, in random order."""
+    # An eighth more than needed: what repeats and loops take away is less in graphs up to DENSEST.
     pairs = np.unique(draw.integers(0, n * n, count + count // 8 + 16))
     pairs = pairs[pairs // n != pairs % n]
     pairs = draw.permutation(pairs)[:count]
@@ -260,16 +262,15 @@ def training_steps(
     memory: bool = False,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Measure:
-    """Return what measures whole training steps of a model on random organisms.
+    """Return a function that measures training steps of a model on random organisms.
 
     Parameters
     ----------
     config, seed, loss, device, bf16
         As in `synthetic_step`.
     memory : bool
-        Also measure every point's peak memory on a CPU, once and in a process of its own, which takes some
-        seconds: in this one, what earlier points gave back is taken again and not seen. On a GPU it is
-        always measured.
+        Also measure every point's peak memory on a CPU, once and in a new process, which takes some seconds.
+        On a GPU it is always measured.
     clock : callable
         Gives the time, seconds.
     """
@@ -288,13 +289,13 @@ def training_steps(
             torch.cuda.reset_peak_memory_stats(device)
             before = torch.cuda.memory_allocated(device)
         made = synthetic_step(config, sizes, seed=seed, loss=loss, device=device, bf16=bf16)
-        made.step()
+        made.step()  # compiles kernels and makes the optimizer's moments, which later steps do not
         peak_mib = peak(sizes) if memory and not on_gpu else None
         if on_gpu:
             peak_mib = (torch.cuda.max_memory_allocated(device) - before) / 2**20
 
         def now() -> float:
-            if on_gpu:
+            if on_gpu:  # kernels are queued: the clock must not be read before they end
                 torch.cuda.synchronize(device)
             return clock()
 
@@ -327,17 +328,18 @@ def peak_above_import(settings: dict[str, Any], sizes: dict[str, int], seed: int
     config = OmegaConf.to_object(OmegaConf.merge(schema, settings))
     wanted = ProblemSizes(**sizes)
     genes = min(wanted.genes, max(wanted.perturbed, WARM_UP_GENES))
+    # Compiled kernels and late imports of the first step belong to no size, so a tiny step comes before.
     smallest = replace(wanted, genes=genes, edges=wanted.relations, batch_size=1)
     synthetic_step(config, smallest, seed=seed, bf16=bf16).step()
     with PeakMemory() as memory:
         made = synthetic_step(config, wanted, seed=seed, bf16=bf16)
         made.step()
-        made.step()
+        made.step()  # the first one made the moments, so only the second has everything beside them
     return memory.peak - memory.before
 
 
 def _named_relations(config: Any) -> list[str]:
-    """Return the relations that the settings of any model name, each once."""
+    """Return the relations that a model's settings name, each once."""
     prior = getattr(config, "prior", None)
     named = [*getattr(config, "relations", ()), *getattr(config, "zeros", ())]
     if prior is not None:
