@@ -59,7 +59,7 @@ def test_modes_add_up_and_parts_cover_the_step(tmp_path: Path) -> None:
 
 def test_numbers_and_folders_that_make_no_profile(tmp_path: Path, tiny_run: Path) -> None:
     for steps in (0, -3):
-        with pytest.raises(ConfigError, match=f"steps={steps}: give more than none"):
+        with pytest.raises(ConfigError, match=f"steps={steps}: it must be positive"):
             profile_run(config(), steps=steps, dataset=tiny_dataset())
     with pytest.raises(ConfigError, match="seconds=0"):
         profile_pipelines(config(), [], seconds=0, dataset=tiny_dataset())

@@ -1,4 +1,4 @@
-"""`profile estimate`: what a run will take, from its first steps; and, after the run, how wrong that was."""
+"""`profile estimate`: seconds, memory and disk of a run from its first steps; after the run, the errors."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ FILE = "estimate.json"
 def estimate_run(
     config: TrainConfig, *, data: RunData | None = None, dataset: Dataset | None = None
 ) -> RunEstimate:
-    """Run the first steps of a configuration, with one validation, and extend them to the whole run.
+    """Run the first steps of a configuration, with one validation, and extrapolate them to the run.
 
-    Nothing is kept of these steps.
+    The steps leave no files.
 
     Parameters
     ----------
     config
         Settings of `wildtype train`.
     data
-        Prepared already.
+        The prepared data, if the caller has them.
     dataset
         Instead of the one that the settings name.
     """
@@ -65,14 +65,14 @@ def estimate_run(
     if gpu:
         torch.cuda.reset_peak_memory_stats()
     batches_of = loaders(config, data, tensors, config.seed)
-    with TemporaryDirectory() as room, PeakMemory() as memory:
+    with TemporaryDirectory() as scratch, PeakMemory() as memory:
         fit_model(
             model,
             tensors,
             train,
             validation,
             training,
-            folder=Path(room),
+            folder=Path(scratch),
             seed=config.seed,
             show=False,
             recorder=recorder,
@@ -80,8 +80,8 @@ def estimate_run(
             validation_loader=batches_of.validation,
             outputs=Output.of([asdict(p) for p in data.dataset.phenotypes]),
         )
-        scalars = _logged(Path(room) / "logs" / "metrics.csv")
-    with PeakMemory() as after:
+        scalars = _logged(Path(scratch) / "logs" / "metrics.csv")
+    with PeakMemory() as after:  # for what the process still holds, which the next epoch starts from
         pass
     batches = len(MutantLoader(validation, config.training.batch_size))
     rounds = max(recorder.begun // per_epoch, 1)
@@ -94,6 +94,7 @@ def estimate_run(
             checkpoint_bytes=checkpoint,
             resume_bytes=resume,
             scalars=scalars,
+            # Only the sum over a validation is timed: its batches count as equal parts.
             validation_step_seconds=[recorder.outside.get("validation", 0.0) / (rounds * batches)] * batches,
             validation_steps=batches,
             epoch_seconds=recorder.outside.get("end of epoch", 0.0) / rounds,
@@ -118,7 +119,7 @@ def refuse(estimate: RunEstimate) -> None:
 def write_outcome(
     estimate: RunEstimate, folder: Path, reports: list[FitReport], memory_mib: float
 ) -> dict[str, float]:
-    """Write what was predicted and measured to ``estimate.json``; return predicted / measured - 1."""
+    """Write prediction and measurement to ``estimate.json``; return predicted / measured - 1."""
     epochs = sum(report.epochs for report in reports)
     measured: dict[str, Any] = {
         "seconds_per_epoch": sum(report.seconds for report in reports) / epochs if epochs else None,
@@ -131,7 +132,7 @@ def write_outcome(
 
 
 def _logged(table: Path) -> tuple[str, ...]:
-    """Names of what is logged at every step."""
+    """Return the names of the scalars that are logged at every step."""
     header = table.read_text(encoding="utf-8").partition("\n")[0].strip().split(",")
     return tuple(
         name for name in header if name not in ("epoch", "step") and not name.startswith("validation")

@@ -2,7 +2,8 @@
 
 `count_operators` watches a step through torch's dispatcher: every operator of forward, backward and
 optimiser, its phase, its new storage, and the line of Python behind every read. A read makes the processor
-wait for a GPU, so its line is where a step synchronises. Counting works alike on every device, and slows the step.
+wait for a GPU, so its line is where a step synchronises. Counting works alike on every device, and slows the
+step.
 
 The thread that calls the step and its backward passes are seen; worker processes of a loader are not.
 """
