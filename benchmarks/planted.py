@@ -1,8 +1,8 @@
-"""Ten slow-downs that were planted on purpose, each of which a comparison of profiles must find and name.
+"""Ten planted slow-downs, each of which a comparison of profiles must name as the strongest cause.
 
-Every plant is one way in which a training run was really slow. It is trained beside its base, which differs
-in nothing else, on random mutants of a random organism; the two profiles are compared, and the strongest
-cause must be the phase in which the slow-down was planted, for the right reason.
+Every slow-down was once found in a training run. It is trained beside its base, which differs in nothing
+else, on random mutants of a random organism. Of the two profiles, the strongest cause must be the phase in
+which the slow-down was planted, for the right reason.
 """
 
 from __future__ import annotations
@@ -48,25 +48,25 @@ from wildtype.training.phase_recorder import PhaseRecorder
 WARM_UP, STEPS = 5, 24
 GENES, EDGES, ROWS, BATCH = 400, 6000, 2560, 256
 MANY_GENES = 2000
-"""Where an adjacency is dense."""
+"""Genes of the organism with a dense adjacency."""
 FEW = 16
 """Mutants of a tiny batch, and of the batches of graphs."""
 
 
 @dataclass(frozen=True)
 class Ways:
-    """How a training run may be slow; by default it is not.
+    """Settings of a training run that can make it slow; by default none does.
 
     Attributes
     ----------
     batch_size : int
         Mutants per step.
     model : callable
-        What stands around the model of the base.
+        Wraps the model of the base.
     loader : callable, optional
         Makes the loader of a table and a batch size.
     callbacks : sequence of Callback
-        Further ones.
+        Further callbacks.
     clip : float
         Largest gradient norm.
     genes, layers : int
@@ -92,11 +92,11 @@ class Plant:
     Attributes
     ----------
     base, slow : Ways
-        Without it, and with it.
+        A run without it, and one with it.
     phases : set of str or None
-        Where it may be found; None: in the number of steps.
+        Phases that count as found; None: the number of steps.
     kinds : set of str
-        What may be named.
+        Kinds of causes that count as found.
     """
 
     base: Ways
@@ -121,12 +121,12 @@ def bench_planted(
         the one that was planted. ``found``: how many are.
     """
     if unknown := [name for name in names or () if name not in PLANTS]:
-        raise ConfigError(f"nothing called {unknown[0]!r} can be planted; known: {', '.join(PLANTS)}")
+        raise ConfigError(f"nothing called {unknown[0]!r} can be planted: choose from {', '.join(PLANTS)}")
     rows = []
     for name in names or PLANTS:
         plant = PLANTS[name]
         pairs = [(_profile("base", plant.base, seed), _profile(name, plant.slow, seed)) for _ in range(2)]
-        # In turn, and the faster of each counts: other work on the machine only adds.
+        # In turn, and the faster of each counts: other work on the machine only adds time.
         base, slow = (min(both, key=_step_seconds) for both in zip(*pairs, strict=True))
         rows.append(_row(name, plant, compare_profiles(base, slow)[0]))
     return {"rows": rows, "found": sum(row["found"] for row in rows), "planted": len(rows)}
@@ -151,7 +151,7 @@ def _row(name: str, plant: Plant, gap: Gap) -> dict[str, Any]:
 
 
 def _profile(name: str, ways: Ways, seed: int) -> dict[str, Any]:
-    """Train for some steps, and return the profile."""
+    """Train for some steps, and return their profile."""
     size = FEW if ways.graphs else ways.batch_size
     sizes = ProblemSizes(genes=ways.genes, relations=2, edges=EDGES, batch_size=2, perturbed=2)
     config: Any = CellTransformerConfig(width=32, layers=ways.layers, heads=4, features=False)
@@ -205,7 +205,7 @@ def _loader(table: MutantTable, size: int) -> MutantLoader:
 
 
 class SleepyLoader(MutantLoader):
-    """Sleeps while it puts a batch together."""
+    """Sleeps while it collates a batch."""
 
     def __iter__(self) -> Iterator[MutantBatch]:
         """Serve an epoch."""
@@ -216,7 +216,7 @@ class SleepyLoader(MutantLoader):
 
 
 class _SlowRows:
-    """Rows that take a while to come, as from a disk far away."""
+    """Rows that are slow to read, as from a distant disk."""
 
     def __init__(self, rows: int) -> None:
         self.rows = rows
@@ -231,14 +231,14 @@ class _SlowRows:
 
 @contextmanager
 def _crowded() -> Iterator[None]:
-    """Say nothing of more processes than processors: they sleep most of the time."""
+    """Suppress the warning about more processes than processors: these sleep most of the time."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="This DataLoader will create")
         yield
 
 
 class WorkerLoader:
-    """Batches that worker processes put together.
+    """Batches that worker processes collate.
 
     Parameters
     ----------
@@ -268,7 +268,7 @@ class WorkerLoader:
             return iter(self._loader)
 
     def set_epoch(self, epoch: int) -> None:
-        """All epochs are alike."""
+        """Nothing depends on the epoch."""
 
     def close(self) -> None:
         """End the processes."""
@@ -290,7 +290,7 @@ class ReadsEverySample(ModelWrapper):
 
 
 class Twice(ModelWrapper):
-    """Does everything forward two times, and uses it once."""
+    """Runs the forward pass twice, and uses it once."""
 
     def encode(self, organism: OrganismTensors, stream: torch.Generator | None = None) -> WildType:
         """As the inner model."""
@@ -351,10 +351,10 @@ class Neighbours(ModelWrapper):
 
 
 class PlotsEveryStep(Callback):
-    """Draws what was learned so far, after every step."""
+    """Draws a figure after every step."""
 
     def on_train_batch_end(self, trainer: Trainer, pl_module: LightningModule, *arguments: Any) -> None:
-        """Draw."""
+        """Draw and save a figure."""
         from io import BytesIO
 
         from matplotlib.figure import Figure
@@ -365,12 +365,12 @@ class PlotsEveryStep(Callback):
 
 
 class ClipsAndLooks(Callback):
-    """Clips gradients by hand, looking at the norm of each."""
+    """Clips gradients by hand, reading the norm of each."""
 
     def on_before_optimizer_step(
         self, trainer: Trainer, pl_module: LightningModule, optimizer: torch.optim.Optimizer
     ) -> None:
-        """Clip."""
+        """Clip to a norm of 1."""
         grads = [p.grad for p in pl_module.parameters() if p.grad is not None]
         for _ in range(40):  # as many as a deep model has more parameters than this one
             norms = [grad.norm().item() for grad in grads]
