@@ -26,7 +26,8 @@ from wildtype.evidence.measured_effects import MeasuredEffects
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.evidence_tokens import EvidenceTokens, joined
-from wildtype.mutants.rows import gene_words, keys_of, pairs_in
+from wildtype.mutants.identity import gene_words, keys_of
+from wildtype.mutants.rows import pairs_in
 from wildtype.mutants.table import MutantTable
 
 FOLDS = np.uint64(10)

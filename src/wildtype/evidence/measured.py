@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from wildtype.evidence import kernels
-from wildtype.mutants.rows import gene_words, keys_of
+from wildtype.mutants.identity import gene_words, keys_of
 from wildtype.mutants.table import MutantTable
 
 CONTEXT_PRIOR = 10.0

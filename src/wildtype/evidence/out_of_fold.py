@@ -20,7 +20,7 @@ from wildtype.errors import ConfigError
 from wildtype.evidence.imitation import GENE_FOLDS, ROW_FOLDS, TOUCHED_FOLDS, leading_pairs
 from wildtype.evidence.lookup import Asked, EvidenceIndex, EvidencePart, answer, arrays
 from wildtype.mutants.evidence_tokens import EvidenceTokens
-from wildtype.mutants.rows import keys_of
+from wildtype.mutants.identity import keys_of
 from wildtype.seeds import generator
 
 REGIMES = ("seen", "one", "none", "pair")

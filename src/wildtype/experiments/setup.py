@@ -19,7 +19,7 @@ from wildtype.models.interface import Model, OrganismTensors, Output, organism_t
 from wildtype.models.known import check_also, evidence_index
 from wildtype.models.registry import make_model
 from wildtype.mutants.loader import Batches, MutantLoader
-from wildtype.organism.feature_scaling import FeatureScaling
+from wildtype.organism.features import FeatureScaling
 from wildtype.seeds import derive
 from wildtype.training.evidence_loader import EvidenceLoader
 from wildtype.training.parts import shared

@@ -42,7 +42,7 @@ from wildtype.experiments.setup import build
 from wildtype.experiments.start import Log
 from wildtype.files import content_hash, exclusive_lock, write_json, write_text
 from wildtype.models.ensemble import Ensemble
-from wildtype.report.tuning import trials_to_markdown
+from wildtype.report.search_tables import trials_to_markdown
 from wildtype.seeds import derive
 from wildtype.training.fit import accelerator
 from wildtype.training.task import FitTask
