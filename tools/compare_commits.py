@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -215,13 +216,18 @@ def measure(old: Path, names: Sequence[str], pairs: int) -> dict[str, dict[str, 
 def checked_out(commit: str) -> Iterator[Path]:
     """Check a commit out in a temporary folder, and remove it."""
     git = ["git", "-C", str(ROOT)]
-    with tempfile.TemporaryDirectory() as folder:
-        tree = Path(folder) / "old"
-        subprocess.run([*git, "worktree", "add", "--quiet", "--detach", str(tree), commit], check=True)
-        try:
-            yield tree.resolve()
-        finally:
-            subprocess.run([*git, "worktree", "remove", "--force", str(tree)], check=True)
+    # A comparison that the system ends also removes its checkout: the exit unwinds this context.
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            tree = Path(folder) / "old"
+            subprocess.run([*git, "worktree", "add", "--quiet", "--detach", str(tree), commit], check=True)
+            try:
+                yield tree.resolve()
+            finally:
+                subprocess.run([*git, "worktree", "remove", "--force", str(tree)], check=True)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def table(found: dict[str, Comparison]) -> str:
