@@ -161,6 +161,7 @@ class _Setup:
             drawn = np.unique(draw.integers(0, n * n, 3 * pairs))
             drawn = draw.permutation(drawn[drawn // n < drawn % n])[:pairs]
             ends = torch.from_numpy(np.stack([drawn // n, drawn % n]))
+            # STRING's networks are undirected: every pair is stored in both directions.
             both = torch.cat([ends, ends.flip(0)], 1)
             relations[name] = SparseOperator.from_edges(both[0], both[1], n, name=name)
         organism = OrganismTensors(torch.zeros(n, 0), relations=relations)
@@ -184,6 +185,7 @@ class _Setup:
         def loss() -> Tensor:
             outputs = made(self.batch)
             total = objective(outputs.prediction, made.wild_type(outputs), self.batch, loss=LOSS).total
+            # The published loop ran the model once more for its log.
             for _ in range(passes - 1):
                 made(self.batch)
             return total

@@ -120,7 +120,8 @@ def _generators(graph: CellGraph, batch: MutantBatch, repeats: int) -> tuple[dic
     wiring = Wiring(graph)
     made = {name: kind(wiring) for name, kind in GENERATORS.items()}
     expected = made["loop"].masks(batch)
-    used = made["csr"].masks(batch)  # what batches are written to, one after the other
+    # Masks of one batch are written over those of the batch before: fresh memory costs page faults.
+    used = made["csr"].masks(batch)
     output = sum(mask.nbytes for mask in expected.values())
     runs: dict[str, Callable[[], object]] = {
         name: partial(generator.masks, batch, used) for name, generator in made.items()

@@ -199,6 +199,7 @@ def _replicated(
 
     mutants, n, width = x_bnd.shape
     kept = keep.T.reshape(-1)
+    # A batch of graphs in torch_geometric is one graph of disjoint parts: node i of mutant m is m · n + i.
     shift = torch.arange(mutants).unsqueeze(1) * n
     sums = MaskedEdges(aggr="add")
     graphs = []

@@ -91,6 +91,7 @@ def _graph(nodes: int, relations: int, edges: int, seed: int) -> CellGraph:
     out = {}
     for i in range(relations):
         directed = i >= relations - relations // 4
+        # Cubed uniform draws prefer small ranks, which makes hubs; repeats are dropped until enough are left.
         wanted = share if directed else share // 2
         pairs = np.zeros(0, np.int64)
         while len(pairs) < wanted:

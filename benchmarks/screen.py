@@ -80,6 +80,7 @@ def bench_screen(
         worker = ScreenWorker(predictor, screen)
         tables = time.perf_counter() - start
         seconds, first, scored = [], 0.0, 0
+        # The first call of a piece also makes its tables: the difference to the second call is theirs.
         for piece in drawn.tolist():
             first += _seconds(partial(worker, piece))
             seconds.append(_seconds(partial(worker, piece)))

@@ -136,6 +136,7 @@ def _against_plain(
         return float(loss.detach()), gradients(model), elapsed
 
     fast_loss, fast, _ = run()
+    # One plain step is enough: it takes minutes, and its ratio is far from 1.
     with plain_formulations():
         plain_loss, plain, plain_seconds = run()
     return {
