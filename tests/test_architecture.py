@@ -27,7 +27,7 @@ ARROWS: dict[str, set[str]] = {
     "experiments": {"report", "sources"},
     "cli": {"experiments"},
 }
-SHARED = {"errors", "files", "phases", "seeds", "tables"}
+SHARED = {"errors", "files", "locks", "phases", "seeds", "tables"}
 
 
 def reachable(room: str) -> set[str]:
@@ -182,6 +182,11 @@ def test_import_and_help_are_light() -> None:
     run = "import sys, wildtype.cli.main as m; sys.argv = ['wildtype', '--help']\n"
     run += "try: m.main()\nexcept SystemExit: pass"
     assert loaded(run) == set()
+
+
+def test_settings_are_read_without_torch() -> None:
+    modules = ("ablation", "compose", "plans", "stored", "tuning")
+    assert loaded("\n".join(f"import wildtype.experiments.settings.{name}" for name in modules)) == set()
 
 
 @pytest.mark.slow

@@ -44,7 +44,7 @@ from wildtype.datasets.plans import BY as SCREEN_BY
 from wildtype.errors import WildtypeError
 from wildtype.evaluation.metrics import METRICS
 from wildtype.evaluation.retrieval import METRICS as RETRIEVAL_METRICS
-from wildtype.evidence.out_of_fold import REGIMES
+from wildtype.evidence.holdout import SCHEMES as REGIMES
 from wildtype.experiments.profile import PARTS as PHASES
 from wildtype.experiments.report import PLOTS
 from wildtype.experiments.settings.compose import SETTINGS as PRESETS  # the folder of all preset files

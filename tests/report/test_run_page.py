@@ -20,11 +20,11 @@ from tests.report.explained import explanation
 from tests.report.test_profile_page import HOSTILE, Page, chromium
 from wildtype.errors import ConfigError
 from wildtype.evaluation.predicted_rows import PredictedRows
+from wildtype.evidence.reference import PARTS
 from wildtype.experiments import report as module
 from wildtype.experiments.report import MOST_PHENOTYPES, PLOTS, report_after_training, run_facts, write_report
 from wildtype.experiments.stored import Run
 from wildtype.files import write_json
-from wildtype.models.known import PARTS
 from wildtype.organism import GeneIndex
 from wildtype.report.explained_section import explained_blocks
 from wildtype.report.page import show

@@ -1,6 +1,4 @@
-"""`wildtype evaluate`: the honest table of a run again, or of several runs together, and what else can be
-asked of their test rows.
-"""
+"""`wildtype evaluate`: the comparison table of one or several runs, and further results on test rows."""
 
 from __future__ import annotations
 
@@ -13,13 +11,11 @@ from wildtype.cli.output import Json, console, print_json
 
 
 def command(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders; several are summed up over their seeds.")],
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown, for documents.")] = False,
+    runs: Annotated[list[Path], typer.Argument(help="Run directories; several are summarised over seeds.")],
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
     intervals: Annotated[
         float | None,
-        typer.Option(
-            help="Print how many test rows intervals of this coverage hold, as in 0.9, and how wide."
-        ),
+        typer.Option(help="Print the observed coverage and width of intervals of this coverage, as in 0.9."),
     ] = None,
     calibration: Annotated[
         Path | None,
@@ -29,17 +25,17 @@ def command(
         bool, typer.Option("--retrieval", help="Print how well strong interactions are found.")
     ] = False,
     each: Annotated[
-        bool, typer.Option("--each", help="One table per phenotype or group of them, instead of the mean.")
+        bool, typer.Option("--each", help="One table per phenotype or group, instead of the mean.")
     ] = False,
     agreement: Annotated[
-        bool, typer.Option("--agreement", help="Print how far several runs agree on test rows they share.")
+        bool, typer.Option("--agreement", help="Print how closely runs agree on common test rows.")
     ] = False,
     json: Json = False,
 ) -> None:
     """Print the comparison of one run, or mean and SD over several runs of the same data and split.
 
-    Of a run with several phenotypes this is the mean over them; --each prints the table of every one,
-    or of every group of them (its members one by one stand in vectors.csv).
+    For several phenotypes this is the mean over them; --each prints the table of every phenotype, or of
+    every group of them (vectors.csv lists the members of a group).
     """
     asked: dict[str, Any] = {}
     if intervals is not None:
@@ -57,7 +53,7 @@ def command(
 
 
 def show_comparison(runs: list[Path], markdown: bool, each: bool, json: bool) -> None:
-    """Print the table of a run, or what several reached over their seeds."""
+    """Print the table of a run, or the summary of several over their seeds."""
     from wildtype.evaluation.summary import summarise
     from wildtype.experiments.stored import Run
     from wildtype.report.comparison_tables import (

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 from wildtype.errors import ConfigError
 
 if TYPE_CHECKING:
+    from wildtype.evidence.reference import ReferenceMeasurements
     from wildtype.models.interface import Model, OrganismTensors
-    from wildtype.models.known import ReferenceMeasurements
 
 WARM_UP = 3
 """First steps of a probe that do not count: caches are cold and kernels are compiled."""

@@ -21,6 +21,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from wildtype.errors import ConfigError
 from wildtype.evidence.lookup import EvidenceIndex
+from wildtype.evidence.reference import ReferenceMeasurements
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.inference.predictor import Predictor
 from wildtype.inference.screening.constraints import Constraints
@@ -30,7 +31,6 @@ from wildtype.models.cell_transformer.config import CellTransformerConfig, Evide
 from wildtype.models.cell_transformer.model import CellTransformer
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.interface import organism_tensors
-from wildtype.models.known import ReferenceMeasurements
 from wildtype.mutants import MutantTable
 from wildtype.nn.attention import attention_with_lse
 from wildtype.nn.graph_prior import graph_prior_kl
