@@ -21,11 +21,11 @@ from wildtype.datasets import Dataset
 from wildtype.datasets.background import Background
 from wildtype.datasets.measurements import Measurements, coded
 from wildtype.datasets.records import Compound, PerturbationKind, PhenotypeDefinition
-from wildtype.datasets.replicates import ranks
 from wildtype.datasets.stages.policies import Policies
 from wildtype.datasets.stages.report import StageReport
 from wildtype.datasets.store import Query, Store
 from wildtype.errors import DatasetError, MissingFileError
+from wildtype.mutants.ragged import ranks
 from wildtype.organism import GeneIndex, Organism
 from wildtype.sources.yeast import facts
 from wildtype.sources.yeast.readers import ingest

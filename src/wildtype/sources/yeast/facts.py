@@ -14,9 +14,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from wildtype.datasets import Dataset
-from wildtype.datasets.codes import joint
-from wildtype.datasets.stages.ranks import ragged_ranks
 from wildtype.mutants import Kind
+from wildtype.mutants.ragged import joint, ragged_ranks
 from wildtype.sources.yeast.rows import Floats, Ints
 
 FEWEST = 3

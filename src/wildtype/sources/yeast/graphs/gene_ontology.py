@@ -17,7 +17,7 @@ from scipy import sparse
 
 from wildtype.datasets.reading import ReadReport
 from wildtype.errors import ConfigError, SourceError
-from wildtype.organism import FeatureBlock, GeneIndex, annotation_features
+from wildtype.organism import FeatureBlock, GeneIndex, components
 from wildtype.organism.gene_sets import TERM, GeneSets
 from wildtype.sources.text import REMEDY, GeneNames, match_genes, read_rows, read_text
 from wildtype.sources.yeast.files import publisher
@@ -175,7 +175,7 @@ def annotation_block(annotations: Annotations, n: int, name: str, count: int = 6
     note = f"evidence codes left out: {', '.join(annotations.without) or 'none'}"
     if GENETIC_INTERACTION not in annotations.without:
         note += "; annotations inferred from genetic interactions may leak"
-    return annotation_features.annotation_block(
+    return components.annotation_block(
         annotations.table,
         annotations.gene,
         n,
@@ -212,11 +212,11 @@ class GoTable:
 def read_go_process(folder: str | Path, genes: GeneIndex, count: int = 64) -> tuple[FeatureBlock, ReadReport]:
     """Return the block ``go_process`` [n, 64]: components of annotations weighted by information.
 
-    Terms are weighted as in ``wildtype.organism.annotation_features``. Genes that the table lacks are NaN;
+    Terms are weighted as in ``wildtype.organism.components``. Genes that the table lacks are NaN;
     errors as in ``read_go_table``.
     """
     found = read_go_table(folder, genes)
-    block = annotation_features.annotation_block(
+    block = components.annotation_block(
         found.table,
         found.genes,
         len(genes),
