@@ -36,14 +36,14 @@ import wildtype
 from wildtype.cli.main import app as APP  # the whole command tree, benches as its group `bench`
 from wildtype.datasets import Dataset
 from wildtype.datasets.closed_forms import CLOSED_FORMS
-from wildtype.datasets.dataset import FORMS
+from wildtype.datasets.dataset_record import FORMS
 from wildtype.datasets.draws import MAKERS as SPLITS
 from wildtype.datasets.plans import ALIASES as SPLIT_ALIASES
 from wildtype.datasets.plans import BY as SCREEN_BY
 from wildtype.errors import WildtypeError
 from wildtype.evaluation.metrics import METRICS
 from wildtype.evaluation.retrieval import METRICS as RETRIEVAL_METRICS
-from wildtype.evidence.out_of_fold import REGIMES
+from wildtype.evidence.holdout import SCHEMES as REGIMES
 from wildtype.experiments.profile import PARTS as PHASES
 from wildtype.experiments.report import PLOTS
 from wildtype.experiments.settings.compose import SETTINGS as PRESETS  # the folder of all preset files

@@ -12,6 +12,7 @@ import pytest
 import wildtype as wt
 from tests.tiny import tiny_dataset
 from wildtype.errors import CheckpointError, ConfigError, OutputError, SplitError, WildtypeError
+from wildtype.evidence.reference import PARTS
 from wildtype.experiments import folder as module
 from wildtype.experiments.data import prepare
 from wildtype.experiments.run import train
@@ -19,7 +20,6 @@ from wildtype.experiments.settings.compose import compose
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.stored import Run
 from wildtype.models.ensemble import Ensemble
-from wildtype.models.known import PARTS
 from wildtype.training import best_checkpoint
 
 QUICK = [

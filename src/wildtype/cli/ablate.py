@@ -59,11 +59,11 @@ def command(
     if json:
         print_json(report.to_json())
     elif markdown:
-        from wildtype.report.ablation import tables_to_markdown
+        from wildtype.report.search_tables import ablation_to_markdown
 
-        typer.echo(tables_to_markdown(report.tables, report.notes), nl=False)
+        typer.echo(ablation_to_markdown(report.tables, report.notes), nl=False)
     else:
-        from wildtype.report.ablation import print_ablation
+        from wildtype.report.search_tables import print_ablation
 
         print_ablation(report.tables, report.notes, console())
     notes().print(f"tables: {folder / 'ablation.md'}", soft_wrap=True)

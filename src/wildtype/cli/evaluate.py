@@ -56,8 +56,12 @@ def show_comparison(runs: list[Path], markdown: bool, each: bool, json: bool) ->
     """Print the table of a run, or the summary of several over their seeds."""
     from wildtype.evaluation.summary import summarise
     from wildtype.experiments.stored import Run
-    from wildtype.report.summary import print_summary, summary_to_markdown
-    from wildtype.report.table import print_comparison, to_markdown
+    from wildtype.report.comparison_tables import (
+        comparison_to_markdown,
+        print_comparison,
+        print_summary,
+        summary_to_markdown,
+    )
 
     finished = [Run(path) for path in runs]
     chosen = [run.comparisons if each else run.tables() for run in finished]
@@ -75,7 +79,7 @@ def show_comparison(runs: list[Path], markdown: bool, each: bool, json: bool) ->
         print_json({name: comparison.to_json() for name, comparison in chosen[0].items()})
     for comparison in [] if json else chosen[0].values():
         if markdown:
-            typer.echo(to_markdown(comparison))
+            typer.echo(comparison_to_markdown(comparison))
         else:
             print_comparison(comparison, console())
 
@@ -84,7 +88,8 @@ def _coverage(runs: list[Path], levels: tuple[float, ...] | None, drawing: Path 
     """Print, draw or return the coverage of one run's groups, or its mean over runs."""
     from wildtype.evaluation.calibration import LEVELS, MeanCoverage, mean_coverage, measure_coverage
     from wildtype.models.checkpoint import load_checkpoint
-    from wildtype.report.calibration import draw_reliability, print_coverage, print_mean_coverage
+    from wildtype.report.comparison_tables import print_coverage, print_mean_coverage
+    from wildtype.report.figures.calibration import draw_reliability
 
     replicates = 0 if levels is None or len(runs) > 1 else 1000
     found = [
@@ -104,7 +109,7 @@ def _coverage(runs: list[Path], levels: tuple[float, ...] | None, drawing: Path 
 
 def _retrieved(runs: list[Path], json: bool) -> Any:
     from wildtype.experiments.stored import Run
-    from wildtype.report.retrieval import print_retrieved, retrieval_json
+    from wildtype.report.comparison_tables import print_retrieved, retrieval_json
 
     compared = {str(path): Run(path).comparisons for path in runs}
     for comparisons in [] if json else compared.values():
@@ -118,7 +123,7 @@ def _retrieved(runs: list[Path], json: bool) -> Any:
 
 def _agreement(runs: list[Path], json: bool) -> Any:
     from wildtype.evaluation.agreement import agreement, read_predictions
-    from wildtype.report.agreement import print_agreement
+    from wildtype.report.comparison_tables import print_agreement
 
     found = agreement([read_predictions(path) for path in runs])
     if not json:

@@ -46,7 +46,7 @@ def command(
     if submitted(slurm, preset, prefix, dry_run):
         return
     from wildtype.experiments.run import train
-    from wildtype.report.table import print_comparison
+    from wildtype.report.comparison_tables import print_comparison
     from wildtype.training.world import world
 
     run = train(config, log=notes().print)

@@ -49,8 +49,12 @@ def command(
     seconds = duration(budget) if budget else None
     plan = read_tuning(what, given)
     from wildtype.experiments.tuning import tune
-    from wildtype.report.ablation import print_ablation, tables_to_markdown
-    from wildtype.report.tuning import print_trials, trials_to_markdown
+    from wildtype.report.search_tables import (
+        ablation_to_markdown,
+        print_ablation,
+        print_trials,
+        trials_to_markdown,
+    )
 
     found = tune(
         plan,
@@ -67,7 +71,7 @@ def command(
     elif markdown:
         typer.echo(trials_to_markdown(found.trials, found.best, found.base))
         if found.test is not None:
-            typer.echo(tables_to_markdown(found.test.tables, found.test.notes), nl=False)
+            typer.echo(ablation_to_markdown(found.test.tables, found.test.notes), nl=False)
     else:
         print_trials(found.trials, found.best, found.base, console())
         if found.test is not None:

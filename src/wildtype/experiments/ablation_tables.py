@@ -17,7 +17,7 @@ from wildtype.experiments.settings.ablation import BASE, Ablation, AblationRun
 from wildtype.experiments.stored import Run
 from wildtype.files import write_json, write_text
 from wildtype.profiling.machine import machine
-from wildtype.report.ablation import tables_to_markdown
+from wildtype.report.search_tables import ablation_to_markdown
 
 TABLES = "table.json"
 DOCUMENT = "ablation.md"
@@ -220,4 +220,4 @@ def _machine() -> str:
 def write_tables(report: AblationReport) -> None:
     """Write the tables for people and for programs; raises ``OutputError``."""
     write_json(report.folder / TABLES, report.to_json())
-    write_text(report.folder / DOCUMENT, tables_to_markdown(report.tables, report.notes))
+    write_text(report.folder / DOCUMENT, ablation_to_markdown(report.tables, report.notes))

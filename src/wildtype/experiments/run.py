@@ -51,7 +51,7 @@ from wildtype.models.ensemble import Ensemble
 from wildtype.models.registry import check
 from wildtype.mutants import MutantTable
 from wildtype.profiling.memory import PeakMemory
-from wildtype.report.table import to_markdown
+from wildtype.report.comparison_tables import comparison_to_markdown
 from wildtype.training.fit import accelerator
 from wildtype.training.task import EXECUTIONS
 from wildtype.training.world import world
@@ -179,9 +179,11 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
     )
     if across is not None:
         write_json(folder / ACROSS, across.to_json())
-    tables = [f"## {name}\n\n{to_markdown(comparison)}" for name, comparison in comparisons.items()]
+    tables = [
+        f"## {name}\n\n{comparison_to_markdown(comparison)}" for name, comparison in comparisons.items()
+    ]
     if across is not None:
-        tables.insert(0, f"## {across.phenotype}\n\n{to_markdown(across)}")
+        tables.insert(0, f"## {across.phenotype}\n\n{comparison_to_markdown(across)}")
     write_text(folder / "comparison.md", "\n\n".join(tables) + "\n")
     if estimate is not None:
         errors = write_outcome(estimate, folder, reports, peak[config.model.name])

@@ -45,7 +45,7 @@ from wildtype.experiments.start import Log
 from wildtype.files import content_hash, write_json, write_text
 from wildtype.locks import exclusive_lock
 from wildtype.models.ensemble import Ensemble
-from wildtype.report.tuning import trials_to_markdown
+from wildtype.report.search_tables import trials_to_markdown
 from wildtype.seeds import derive
 from wildtype.training.fit import accelerator
 from wildtype.training.task import FitTask

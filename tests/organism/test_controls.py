@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from tests.tiny import tiny_organism
 from wildtype.errors import ConfigError
 from wildtype.organism import GeneFeatures, Organism, Relation
-from wildtype.organism.controls import choose_relations, rewire_relations
+from wildtype.organism.controls import choose_relations, rewire, rewire_relations
 from wildtype.organism.graph_features import graph_features, spectral_components
-from wildtype.organism.rewiring import rewire
 
 
 def random_relation(n: int, m: int, *, directed: bool, seed: int = 0, weighted: bool = True) -> Relation:
@@ -113,7 +112,7 @@ def test_unknown_relations_are_one_sentence() -> None:
         choose_relations(organism, ["ppi"])
     with pytest.raises(ConfigError, match=r"data\.without names 'ppi'"):
         choose_relations(organism, without=["ppi"])
-    with pytest.raises(ConfigError, match="'physical' stands in data.graphs and in data.without"):
+    with pytest.raises(ConfigError, match="'physical' is in both data.graphs and data.without"):
         choose_relations(organism, ["physical"], ["physical"])
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from wildtype.datasets import Dataset
-from wildtype.datasets.units import held_out_units
+from wildtype.datasets.splits import held_out_units
 
 Factory = Callable[..., Dataset]
 

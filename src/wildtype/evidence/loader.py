@@ -56,7 +56,7 @@ class EvidenceLoader:
         for batch in self.loader:
             with phase("representation"):
                 batch.evidence = self.evidence.tokens_of(batch)
-            room -= len(batch) * max(batch.evidence.one_value.shape[-1] // 4, 1)
+            room -= len(batch) * max(batch.evidence.one.value.shape[-1] // 4, 1)
             if room >= 0:
                 served.append(batch)
             else:

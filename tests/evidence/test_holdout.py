@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from wildtype.evidence.imitation import folds, leading_pairs, regime
+from wildtype.evidence.holdout import folds, holdout_scheme, leading_pairs
 from wildtype.mutants import MutantTable
 
 
@@ -21,7 +21,7 @@ def query_table(pairs, arrays):
 
 @pytest.mark.parametrize("name", ["seen", "one", "none", "pair"])
 @pytest.mark.parametrize("orders", [[2], [3], [1, 2, 3], [0, 1, 5]])
-def test_no_row_sees_its_own_gene_set_or_more_genes_than_the_regime_allows(name, orders):
+def test_no_row_sees_its_own_gene_set_or_more_genes_than_the_scheme_allows(name, orders):
     table = random_table(0, orders)
     asked = []
     for ask, see in folds(name, table, 25, seed=4):
@@ -50,20 +50,20 @@ def test_no_row_sees_its_own_gene_set_or_more_genes_than_the_regime_allows(name,
         assert counts.sum() > 1.5 * len(table)
 
 
-def test_regime_is_read_from_the_genes_of_the_validation_rows():
+def test_scheme_is_read_from_the_genes_of_the_validation_rows():
     train = MutantTable.from_sets([(a, b) for a in range(10) for b in range(a)])
-    assert regime(train, train.take(np.arange(0)), 30) == "seen"
-    assert regime(train, MutantTable.from_sets([(1, 2), (3, 4), (3, 20)]), 30) == "seen"
-    assert regime(train, MutantTable.from_sets([(1, 20), (3, 21), (3, 4)]), 30) == "one"
-    assert regime(train, MutantTable.from_sets([(25, 20), (23, 21), (3, 4)]), 30) == "none"
+    assert holdout_scheme(train, train.take(np.arange(0)), 30) == "seen"
+    assert holdout_scheme(train, MutantTable.from_sets([(1, 2), (3, 4), (3, 20)]), 30) == "seen"
+    assert holdout_scheme(train, MutantTable.from_sets([(1, 20), (3, 21), (3, 4)]), 30) == "one"
+    assert holdout_scheme(train, MutantTable.from_sets([(25, 20), (23, 21), (3, 4)]), 30) == "none"
 
 
-def test_regime_pair_where_the_query_pairs_of_triples_are_new():
+def test_scheme_pair_where_the_query_pairs_of_triples_are_new():
     arrays = range(10, 28)
     train = query_table([(0, 1), (2, 3), (4, 5), (0, 3)], arrays)
-    assert regime(train, query_table([(1, 2), (4, 0)], arrays), 30) == "pair"
+    assert holdout_scheme(train, query_table([(1, 2), (4, 0)], arrays), 30) == "pair"
     mixed = np.random.default_rng(0).permutation(len(train))
-    assert regime(train.take(mixed[:60]), train.take(mixed[60:]), 30) == "seen"
+    assert holdout_scheme(train.take(mixed[:60]), train.take(mixed[60:]), 30) == "seen"
     code, most = leading_pairs(train, train, 30)
     assert set(code) == {0 * 30 + 1, 2 * 30 + 3, 4 * 30 + 5, 0 * 30 + 3}
     assert (most == 18).all()
