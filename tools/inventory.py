@@ -78,7 +78,7 @@ from wildtype.sources.user_tables.vocabulary import MARKS as TABLE_MARKS
 from wildtype.sources.user_tables.vocabulary import PHENOTYPES as TABLE_PHENOTYPES
 from wildtype.sources.user_tables.vocabulary import Columns as TableColumns
 from wildtype.sources.yeast.datasets import RECIPES
-from wildtype.sources.yeast.survey import _readers as publishers_readers  # (group, name, function) of each
+from wildtype.sources.yeast.readers import all_readers
 from wildtype.sources.yeast.traits.production import RECIPES as TABLE_RECIPES
 from wildtype.training.config import CHOICES as TRAINING
 from wildtype.training.task import EXECUTIONS
@@ -289,7 +289,7 @@ def preset_values() -> Entries:
 
 def readers() -> Entries:
     """Return every reader of publishers' files with its group, and of tables of users."""
-    found = {f"{group}/{name}": None for group, name, _ in publishers_readers()}
+    found = {f"{group}/{name}": None for group, name, _ in all_readers()}
     return found | {"genes/genes": None}  # the gene list itself, which every other reader needs
 
 

@@ -10,15 +10,14 @@ from wildtype.datasets.store import Store
 from wildtype.errors import MissingFileError, SourceError
 from wildtype.organism import GeneIndex
 from wildtype.report.data_tables import sources_markdown
-from wildtype.sources.yeast import measured
-from wildtype.sources.yeast.survey import MEASURED, survey
+from wildtype.sources.yeast.readers import MEASURED, READERS, ingest, survey
 
 
 def test_studies_whose_files_are_there_are_stored(small, genes: GeneIndex, tmp_path) -> None:
     with Store.create(tmp_path / "store.duckdb") as store:
-        done = {one.name: one for one in measured.ingest(store, small.path, genes)}
+        done = {one.name: one for one in ingest(store, small.path, genes)}
         held = {study.name: study for study in store.studies()}
-        assert set(done) == set(measured.READERS)
+        assert set(done) == set(READERS)
         assert set(held) == {name for name, one in done.items() if not one.left_out}
         assert {"costanzo2010", "costanzo2016"} <= set(held)
         for name, study in held.items():
@@ -26,7 +25,7 @@ def test_studies_whose_files_are_there_are_stored(small, genes: GeneIndex, tmp_p
             assert sorted(map(str, study.readings)) == sorted(map(str, done[name].readings))
         assert "is not in" in done["kuzmin2018"].left_out
         before = store.content_hash()
-        again = list(measured.ingest(store, small.path, genes, ["costanzo2010"]))
+        again = list(ingest(store, small.path, genes, ["costanzo2010"]))
         assert [one.name for one in again] == ["costanzo2010"]
         assert store.content_hash() == before
 
@@ -34,27 +33,27 @@ def test_studies_whose_files_are_there_are_stored(small, genes: GeneIndex, tmp_p
 def test_a_study_that_was_asked_for_must_be_there(small, genes: GeneIndex, tmp_path: Path) -> None:
     with Store.create(tmp_path / "store.duckdb") as store:
         with pytest.raises(MissingFileError, match="is not in"):
-            list(measured.ingest(store, small.path, genes, ["kuzmin2018"]))
+            list(ingest(store, small.path, genes, ["kuzmin2018"]))
         with pytest.raises(SourceError, match="no study 'kuzmin1918'; known studies: kuzmin2018"):
-            list(measured.ingest(store, small.path, genes, ["kuzmin1918"]))
+            list(ingest(store, small.path, genes, ["kuzmin1918"]))
         assert store.studies() == ()
 
 
 def test_a_damaged_file_is_an_error_and_leaves_its_study_as_it_was(small, genes: GeneIndex, tmp_path) -> None:
     with Store.create(tmp_path / "store.duckdb") as store:
-        list(measured.ingest(store, small.path, genes, ["costanzo2010"]))
+        list(ingest(store, small.path, genes, ["costanzo2010"]))
         before = store.content_hash()
         name = "costanzo2010_sga_stringent_cutoff_101120.tsv.gz"
         (small.path / name).write_bytes((small.path / name).read_bytes()[:-9])
         with pytest.raises(SourceError, match=f"{name} is cut short"):
-            list(measured.ingest(store, small.path, genes))
+            list(ingest(store, small.path, genes))
         assert store.content_hash() == before
 
 
 def test_every_row_of_every_file_is_accounted_for(small) -> None:
     found = list(survey(small.path))
     read = [one for one in found if one.reading is not None]
-    assert {one.name for one in found if one.group == MEASURED} == set(measured.READERS)
+    assert {one.name for one in found if one.group == MEASURED} == set(READERS)
     assert len(read) > 20
     for one in read:
         assert one.reading is not None

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from wildtype.errors import ConfigError, SourceError
+from wildtype.errors import ConfigError, MissingFileError, SourceError
 from wildtype.organism import GeneIndex
-from wildtype.sources.yeast.graphs.go_annotations import (
+from wildtype.sources.yeast.graphs.gene_ontology import (
     FILE,
+    GO,
     Annotations,
     annotation_block,
     present,
     read_annotations,
+    read_go_process,
+    read_go_table,
+    read_go_terms,
 )
 from wildtype.sources.yeast.graphs.obo import FILE as ONTOLOGY
 
@@ -110,3 +116,85 @@ def test_both_files_are_needed(raw) -> None:
     assert present(raw.path)
     raw.remove(ONTOLOGY.name)
     assert not present(raw.path)
+
+
+def test_rare_and_universal_terms_are_left_out_and_the_leak_is_named(small, genes: GeneIndex) -> None:
+    block, reading = read_go_process(small.path, genes)
+    assert block.note.startswith("3 of 4 terms")
+    assert "may leak" in block.note
+    assert block.measured == ()
+    assert reading.rows == 13
+    assert reading.dropped == {"unknown gene": 1}
+    assert np.isfinite(block.values).all()
+
+
+def test_a_gene_without_a_row_is_missing(small, genes: GeneIndex) -> None:
+    text = small.text(GO)
+    small.write(GO, "\n".join(line for line in text.split("\n") if not line.startswith("YEL009C")))
+    block, _ = read_go_process(small.path, genes)
+    missing = np.flatnonzero(np.isnan(block.values).all(1))
+    assert [genes.names[i] for i in missing] == ["YEL009C"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("YAL002W\t1\t1", "YAL002W\t1\t2", "line 3: received .*, expected 4 entries that are 0 or 1"),
+        ("YAL002W\t1\t1", "YAL002W\t1", "line 3: received .*, expected 4 entries"),
+        ("YAL002W\t1\t1", "YAL002W\t1 1", "line 3: received .*, expected 4 entries"),
+        ("ORF\t", "gene\t", "line 1: received .*, expected ORF"),
+    ],
+)
+def test_damage_names_the_line_of_table(small, genes: GeneIndex, old: str, new: str, message: str) -> None:
+    small.replace(GO, old, new)
+    with pytest.raises(SourceError, match=message):
+        read_go_process(small.path, genes)
+
+
+@pytest.mark.real
+def test_real_components_bring_genes_of_one_process_together(mirror: Path, real_genes: GeneIndex) -> None:
+    block, reading = read_go_process(mirror, real_genes)
+    assert block.values.shape == (6604, 64)
+    assert (reading.rows, reading.kept) == (5911, int(np.isfinite(block.values).all(1).sum()))
+
+    def cosine(a: str, b: str) -> float:
+        x, y = (block.values[real_genes.find(name)] for name in (a, b))
+        return float(x @ y / (np.linalg.norm(x) * np.linalg.norm(y)))
+
+    assert cosine("RPN1", "RPN2") > 0.8
+    assert cosine("RPN1", "RPN2") > cosine("RPN1", "GAL4") + 0.3
+
+
+def test_terms_are_those_of_the_table_by_gene(small, genes: GeneIndex) -> None:
+    found = read_go_terms(small.path, genes)
+    table = read_go_table(small.path, genes)
+    assert found.names == table.terms
+    assert len(found.names) == 4
+    for row, gene in enumerate(table.genes.tolist()):
+        assert (found.table[[gene]].toarray() == table.table[[row]].toarray()).all()
+    assert found.table.nnz == table.table.nnz
+    assert found.kind == "term"
+
+
+def test_annotations_take_the_place_of_the_table(raw, genes: GeneIndex) -> None:
+    (raw.path / GO).unlink()
+    found = read_go_terms(raw.path, genes)
+    annotations, _ = read_annotations(raw.path, genes)
+    assert found.names == annotations.names
+    for row, gene in enumerate(annotations.gene.tolist()):
+        assert (found.table[[gene]].toarray() == annotations.table[[row]].toarray()).all()
+    assert "without IGI, ND" in found.source
+
+
+def test_neither_is_one_sentence(small, genes: GeneIndex) -> None:
+    (small.path / GO).unlink()
+    with pytest.raises(MissingFileError, match="go_bp_140819"):
+        read_go_terms(small.path, genes)
+
+
+@pytest.mark.real
+def test_real_terms_are_read(mirror: Path, real_genes: GeneIndex) -> None:
+    found = read_go_terms(mirror, real_genes)
+    assert len(found) == 4_373
+    inside = found.table[:, [found.names.index("mitochondrial genome maintenance")]]
+    assert real_genes.find("MIP1") in inside.nonzero()[0]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from wildtype.datasets import Dataset, Phenotype
 from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import GeneIndex, Organism
-from wildtype.sources.yeast.agreement import between_datasets, between_rows
+from wildtype.sources.yeast.facts import between_datasets, between_rows
 
 ORGANISM = Organism("toy", GeneIndex([f"G{i}" for i in range(10)], organism="toy"))
 Rows = list[tuple[int, int, float]]
