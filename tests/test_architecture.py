@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ ARROWS: dict[str, set[str]] = {
     "training": {"models", "datasets"},
     "evaluation": {"datasets", "models"},
     "inference": {"models", "evaluation"},
-    "profiling": {"training", "models", "inference"},  # benches measure what users run
+    "profiling": {"training", "models", "inference"},  # its problems are what users run
     "report": {"evaluation", "inference", "profiling"},
     "experiments": {"report", "sources"},
     "cli": {"experiments"},
@@ -139,6 +140,21 @@ def test_imports_go_down(path: Path) -> None:
     assert imports(path) - allowed == set()
 
 
+def test_the_package_imports_nothing_beside_it() -> None:
+    beside = {"benchmarks", "tests", "tools"}
+    for path in ROOT.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not {name.partition(".")[0] for name in names} & beside, path
+
+
+def test_the_wheel_holds_the_package_alone() -> None:
+    settings = tomllib.loads((ROOT.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+    assert settings["tool"]["setuptools"]["packages"]["find"]["where"] == ["src"]
+    assert {path.name for path in ROOT.parent.iterdir() if (path / "__init__.py").is_file()} == {"wildtype"}
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "nn").glob("*.py")), ids=lambda p: p.name)
 def test_layers_know_no_biology(path: Path) -> None:
     modules = {
@@ -184,13 +200,10 @@ def modules(path: Path) -> set[str]:
 
 
 REGISTRY = ROOT / "models" / "registry.py"
-BENCHES = ROOT / "profiling" / "benches"
 MODEL_FILES = [
     path
     for path in sorted(ROOT.rglob("*.py"))
-    if path != REGISTRY
-    and BENCHES not in path.parents
-    and not any(ROOT / "models" / name in path.parents for name in MODELS)
+    if path != REGISTRY and not any(ROOT / "models" / name in path.parents for name in MODELS)
 ]
 
 
@@ -199,8 +212,7 @@ def test_nothing_asks_for_a_model_by_name_or_class(path: Path) -> None:
     for name in MODELS:
         room = f"wildtype.models.{name}"
         assert not [m for m in modules(path) if m == room or m.startswith(f"{room}.")]
-        # The bench of a model is called like it, and goes with the benches.
-        assert name not in words(path) or path == ROOT / "cli" / "bench.py"
+        assert name not in words(path)
 
 
 def test_names_of_models_are_in_one_place_of_the_registry() -> None:

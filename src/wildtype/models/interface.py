@@ -42,10 +42,10 @@ __all__ = [
     "MetabolismTensors",
     "Model",
     "ModelInputs",
+    "ModelWrapper",
     "OrganismTensors",
     "Output",
     "Prediction",
-    "ReferenceImplementation",
     "RunRows",
     "WildType",
     "check_needs",
@@ -345,10 +345,11 @@ class Model(nn.Module, ABC):
         return None
 
 
-class ReferenceImplementation(Model):
-    """A model as its authors first wrote it, around the fast model whose weights it shares.
+class ModelWrapper(Model):
+    """A model that delegates to another one, whose settings and weights it has; subclasses change a part.
 
-    It must compute the same; only the order of the work differs, which `wildtype profile --reference` shows.
+    A reference implementation computes the same as the fast model inside it, in the published order of
+    operations.
     """
 
     def __init__(self, inner: Model) -> None:

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from wildtype.models.dango.model import Dango, GeneNetwork, GraphSage
-from wildtype.models.interface import OrganismTensors, Prediction, ReferenceImplementation, WildType
+from wildtype.models.interface import ModelWrapper, OrganismTensors, Prediction, WildType
 from wildtype.mutants.batch import MutantBatch
 from wildtype.nn.hyper_sagnn import PartnerAttention
 from wildtype.nn.ragged import segment_ids, segment_mean
@@ -153,7 +153,7 @@ class ReferenceDango(nn.Module):
         return torch.where(partner.any(1, keepdim=True), change, 0.0)
 
 
-class DenseTargets(ReferenceImplementation):
+class DenseTargets(ModelWrapper):
     """DANGO with n × n targets of every relation made in every step, and every step run forward twice."""
 
     def __init__(self, inner: Dango) -> None:

@@ -20,7 +20,7 @@ from torch_geometric.nn.aggr import AttentionalAggregation
 
 from wildtype.models.difference_gnn.layers import AttentionalPooling, RelationGIN
 from wildtype.models.difference_gnn.model import DifferenceGNN
-from wildtype.models.interface import OrganismTensors, Prediction, ReferenceImplementation, WildType
+from wildtype.models.interface import ModelWrapper, OrganismTensors, Prediction, WildType
 from wildtype.mutants.batch import MutantBatch
 from wildtype.nn.relation_aggregation import (
     AttentionAggregation,
@@ -193,7 +193,7 @@ def _sets(mutants: MutantBatch) -> list[Tensor]:
     return [mutants.gene[a:b] for a, b in pairwise(mutants.offsets.tolist())]
 
 
-class ReplicatedEdges(ReferenceImplementation):
+class ReplicatedEdges(ModelWrapper):
     """`ReferenceDifferenceGNN` behind the interface of a model."""
 
     def __init__(self, inner: DifferenceGNN) -> None:
