@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from safetensors import SafetensorError
 from safetensors.torch import load_file
@@ -38,7 +37,7 @@ from wildtype.models.interface import Model, OrganismTensors, Output
 from wildtype.models.model_card import FILE as CARD
 from wildtype.models.model_card import model_card
 from wildtype.models.organism_tensors import from_tensors, to_tensors
-from wildtype.models.registry import MODELS, config_class
+from wildtype.models.registry import MODELS, settings_of_model
 from wildtype.models.trained import TrainedModel, fresh_model
 from wildtype.models.validation_rows import FILE as CALIBRATION
 from wildtype.models.validation_rows import ValidationRows
@@ -220,8 +219,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
 
 def _model(record: dict[str, Any], organism: OrganismTensors) -> Model:
     """Return the model that a record describes, with weights of no meaning."""
-    settings = OmegaConf.structured(config_class(record["model"]))
-    config: Any = OmegaConf.to_object(OmegaConf.merge(settings, record["settings"]))
+    config = settings_of_model(record["model"], record["settings"])
     outputs, conditions, relations = record["phenotypes"], len(record["conditions"]), record["relations"]
     members = [
         fresh_model(config, organism, Output.of(outputs), conditions, relations)

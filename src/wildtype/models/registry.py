@@ -118,6 +118,21 @@ def config_class(name: str) -> type[Any]:
     return MODELS.find(name).settings
 
 
+def settings_of_model(name: str, values: Mapping[str, Any]) -> Any:
+    """Return the settings of a model from plain values; those that are not given have their defaults.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such model.
+    OmegaConfBaseException
+        If there is no such setting, or a value is of another type.
+    """
+    from omegaconf import OmegaConf
+
+    return OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(config_class(name)), dict(values)))
+
+
 def model_class(name: str) -> type[Model]:
     """Return the class of a model; raises ``ConfigError`` naming the known models."""
     return MODELS.find(name).model()

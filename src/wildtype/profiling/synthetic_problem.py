@@ -320,12 +320,9 @@ def peak_above_import(settings: dict[str, Any], sizes: dict[str, int], seed: int
     seed, bf16
         As in `synthetic_step`.
     """
-    from omegaconf import OmegaConf
+    from wildtype.models.registry import settings_of_model
 
-    from wildtype.models.registry import config_class
-
-    schema = OmegaConf.structured(config_class(settings["name"]))
-    config = OmegaConf.to_object(OmegaConf.merge(schema, settings))
+    config = settings_of_model(settings["name"], settings)
     wanted = ProblemSizes(**sizes)
     genes = min(wanted.genes, max(wanted.perturbed, WARM_UP_GENES))
     # Compiled kernels and late imports of the first step belong to no size, so a tiny step comes before.

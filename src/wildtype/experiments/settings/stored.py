@@ -11,7 +11,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from wildtype.errors import CheckpointError, ConfigError, reason_of
 from wildtype.experiments.settings.schema import TrainConfig
-from wildtype.models.registry import MODELS, config_class
+from wildtype.models.registry import MODELS, config_class, settings_of_model
 from wildtype.plugins import require_plugins
 
 CONFIG = "config.json"
@@ -78,8 +78,7 @@ def model_settings(start: Path) -> Any:
     try:
         record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         require_plugins(record["plugins"], f"checkpoint {str(path.parent)!r}", MODELS)
-        schema = OmegaConf.structured(config_class(record["model"]))
-        return OmegaConf.to_object(OmegaConf.merge(schema, record["settings"]))
+        return settings_of_model(record["model"], record["settings"])
     except FileNotFoundError as error:
         raise CheckpointError(f"there is no trained model in {str(start)!r}: check training.start") from error
     except CheckpointError:
