@@ -9,8 +9,8 @@ import torch
 from tests.tiny import similar_genes
 from wildtype.evidence.kernels import ADDED, REMOVED, REPLACED
 from wildtype.evidence.lookup import EvidenceIndex, EvidenceSizes
+from wildtype.evidence.tree_features import EvidenceFeatures
 from wildtype.models.cell_transformer.equivalents import Equivalents
-from wildtype.models.cell_transformer.evidence_features import EvidenceFeatures
 from wildtype.models.cell_transformer.trees import CERTAIN, EvidenceTrees, best_share, nearest_share
 from wildtype.models.interface import Output, WildType
 from wildtype.mutants import Kind, MutantTable

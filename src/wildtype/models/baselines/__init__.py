@@ -6,11 +6,10 @@ from collections.abc import Mapping
 
 from wildtype.errors import ConfigError
 from wildtype.models.baselines.base import Baseline
-from wildtype.models.baselines.boosting import Boosting
+from wildtype.models.baselines.boosting import Boosting, BoostingPropagation
 from wildtype.models.baselines.feature_ridge import FeatureRidge
 from wildtype.models.baselines.linear import AdditiveRidge, MeanBaseline, PairRidge
 from wildtype.models.baselines.networks import EmbeddingMLP, LowRankBilinear
-from wildtype.models.baselines.propagation import BoostingPropagation
 
 BASELINES: dict[str, type[Baseline]] = {
     baseline.name: baseline

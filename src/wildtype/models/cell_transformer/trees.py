@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from wildtype.models.cell_transformer.evidence_features import EvidenceFeatures
+from wildtype.evidence.tree_features import EvidenceFeatures
 from wildtype.models.cell_transformer.head import smallest_part
 from wildtype.models.interface import Output, WildType
 from wildtype.mutants.batch import MutantBatch

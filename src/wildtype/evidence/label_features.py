@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from wildtype.models.baselines.products import entries, row_products
-from wildtype.models.baselines.similarity import profile_graph
+from wildtype.evidence.products import entries, row_products
+from wildtype.evidence.similarity import profile_graph
 from wildtype.mutants import MutantTable
 from wildtype.mutants.rows import Codes, pairs_of, segment, set_keys
 
 SHRINK = 5.0  # a mean over c labels counts c / (c + SHRINK)
 
 
-class Evidence:
+class LabelFeatures:
     """Label features of rows of any order, made from the rows seen.
 
     * gene statistics: shrunken mean, number, spread and share of positive labels of the rows with a gene;
@@ -86,7 +86,7 @@ class Evidence:
         self.graphs = {**graphs, "profile": profile_graph(profile)}
         self._both_ways = [graphs["joint"], self.graphs["profile"], graphs["joint"] + self.graphs["profile"]]
 
-    def features(self, table: MutantTable) -> NDArray[np.float32]:
+    def __call__(self, table: MutantTable) -> NDArray[np.float32]:
         """Return label features [m, f], NaN where no seen row tells anything."""
         m = len(table)
         condition = np.minimum(table.condition, self._conditions)

@@ -16,7 +16,6 @@ from wildtype.evidence.kernels import ADDED, REMOVED, REPLACED
 from wildtype.mutants import Kind
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.evidence_tokens import EvidenceTokens
-from wildtype.nn.ragged import pad_ragged, segment_ids
 
 
 class EvidenceFeatures:
@@ -36,16 +35,24 @@ class EvidenceFeatures:
         assert mutants.evidence is not None
         self.tokens: EvidenceTokens = mutants.evidence
         self.b, self.offsets, self.conditions = len(mutants), mutants.offsets, conditions
-        self.row = segment_ids(mutants.offsets)
+        self.row = torch.repeat_interleave(mutants.offsets.diff())
         tokens = self.tokens
         self.one_weight = _weights(tokens.one.similarity, tokens.one.mask & (tokens.one.edit == REPLACED))
         self.two_weight = _weights_of_two(tokens.two.similarity, tokens.two.mask)
         self.near_weight = _weights(tokens.neighbours.similarity, tokens.neighbours.mask)
-        # The gene of the query that a token exchanges, as a position among all genes of the batch.
-        genes, there = pad_ragged(mutants.gene, mutants.offsets, fill=-1)
-        found = (tokens.one.old.unsqueeze(-1) == genes.unsqueeze(1)) & there.unsqueeze(1)
-        self.item = mutants.offsets[:-1, None] + found.int().argmax(-1) if genes.shape[1] else tokens.one.old
+        self.item = self._exchanged(mutants, tokens.one.old)
         self.shared = self._shared(mutants, traits)
+
+    @staticmethod
+    def _exchanged(mutants: MutantBatch, old: Tensor) -> Tensor:
+        """Return the gene of a query that each token exchanges [b, t] as a position among all genes."""
+        first, last = mutants.offsets[:-1, None], mutants.offsets[1:, None]
+        largest = int((last - first).max()) if len(mutants) else 0
+        if not largest:
+            return old
+        at = first + torch.arange(largest, device=old.device)
+        genes = mutants.gene[at.clamp(max=len(mutants.gene) - 1)].masked_fill(at >= last, -2)  # -1: none
+        return first + (old.unsqueeze(-1) == genes.unsqueeze(1)).int().argmax(-1)
 
     def _shared(self, mutants: MutantBatch, traits: Tensor) -> Tensor:
         order = mutants.offsets.diff().float()[:, None]

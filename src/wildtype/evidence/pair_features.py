@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from wildtype.models.baselines.products import entries, row_products
+from wildtype.evidence.products import entries, row_products
 from wildtype.mutants import Kind, MutantTable
 from wildtype.mutants.rows import Codes, pairs_of, segment
 from wildtype.organism import GeneFeatures, Organism, Relation
