@@ -236,7 +236,7 @@ def test_a_command_that_is_given_again_goes_on(tmp_path: Path, monkeypatch: pyte
     part = tiny_dataset().select(["epsilon"]).table.take(np.arange(50))
     one, other = (run.predictor.checkpoint.predict(part) for run in (whole, again))
     np.testing.assert_array_equal(one, other)
-    with pytest.raises(ConfigError, match=r"name the run's folder with run\.folder"):
+    with pytest.raises(ConfigError, match=r"name the run directory with run\.folder"):
         train(compose(["run.requeued=true", "data.name=tiny-growth"]), dataset=tiny_dataset())
 
 

@@ -26,7 +26,8 @@ from wildtype.experiments.report import MOST_PHENOTYPES, PLOTS, report_after_tra
 from wildtype.experiments.stored import Run
 from wildtype.files import write_json
 from wildtype.organism import GeneIndex
-from wildtype.report.explained_section import explained_html
+from wildtype.report.explained_section import explained_blocks
+from wildtype.report.page import show
 from wildtype.report.run_facts import Asked, RunFacts
 from wildtype.report.run_page import MOST_RUNS, run_page
 
@@ -176,7 +177,7 @@ def test_what_an_older_run_lacks_is_told(tiny_run: Path, tmp_path: Path) -> None
 
 def test_another_format_of_explanations_is_told() -> None:
     for record, why in (({"format": 99}, "it has format 99"), ({"format": 1}, "models")):
-        told = Page(explained_html(record, "x")).text
+        told = Page(show(explained_blocks(record, "x"))).text
         assert "explain.json is not as this version" in told
         assert why in told
 

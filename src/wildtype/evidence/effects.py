@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from wildtype.evidence.measured import MeasuredSets
-from wildtype.mutants.kinds import Kind
-from wildtype.mutants.rows import gene_words, mixed_words, pairs_in
+from wildtype.mutants import Kind
+from wildtype.mutants.identity import gene_words, mixed_words
+from wildtype.mutants.rows import pairs_in
 from wildtype.organism.flux_coupling import coupled_reactions
 from wildtype.seeds import generator
 

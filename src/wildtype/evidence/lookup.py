@@ -17,7 +17,7 @@ from wildtype.evidence.effects import Effect, KnockoutEffects
 from wildtype.evidence.part import Asked, EvidencePart, EvidenceSizes, Shared, arrays
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.mutants.evidence_tokens import EvidenceTokens, joined
-from wildtype.mutants.rows import gene_words, keys_of
+from wildtype.mutants.identity import gene_words, keys_of
 from wildtype.mutants.table import MutantTable
 
 __all__ = ["EvidenceIndex", "EvidenceSizes", "answer"]

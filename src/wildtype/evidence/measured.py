@@ -16,7 +16,7 @@ from scipy import sparse
 
 from wildtype.evidence import kernels
 from wildtype.evidence.kernels import Table
-from wildtype.mutants.rows import gene_words, keys_of
+from wildtype.mutants.identity import gene_words, keys_of
 from wildtype.mutants.table import MutantTable
 
 CONTEXT_PRIOR = 10.0

@@ -22,7 +22,7 @@ from wildtype.evidence.holdout import (
 from wildtype.evidence.lookup import EvidenceIndex, answer
 from wildtype.evidence.part import Asked, EvidencePart, arrays
 from wildtype.mutants.evidence_tokens import EvidenceTokens
-from wildtype.mutants.rows import keys_of, mixed_words
+from wildtype.mutants.identity import keys_of, mixed_words
 from wildtype.seeds import generator
 
 

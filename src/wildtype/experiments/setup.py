@@ -21,7 +21,7 @@ from wildtype.models.interface import Model, OrganismTensors, Output, organism_t
 from wildtype.models.known import evidence_index
 from wildtype.models.registry import make_model
 from wildtype.mutants.loader import Batches, MutantLoader
-from wildtype.organism.feature_scaling import FeatureScaling
+from wildtype.organism.features import FeatureScaling
 from wildtype.seeds import derive
 from wildtype.training.parts import shared
 

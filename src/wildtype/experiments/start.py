@@ -23,9 +23,9 @@ from wildtype.models.cell_transformer.config import CellTransformerConfig
 from wildtype.models.checkpoint import Checkpoint, load_checkpoint
 from wildtype.models.ensemble import Ensemble
 from wildtype.models.interface import Model
-from wildtype.mutants.index import SetIndex
+from wildtype.mutants.identity import SetIndex
 from wildtype.organism import Organism
-from wildtype.organism.feature_scaling import FeatureScaling
+from wildtype.organism.features import FeatureScaling
 
 Log = Callable[[str], None]
 

@@ -22,7 +22,7 @@ from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.interface import organism_tensors
 from wildtype.mutants import MutantTable
 from wildtype.organism import GeneFeatures, Organism
-from wildtype.organism.feature_scaling import FeatureScaling
+from wildtype.organism.features import FeatureScaling
 
 
 def feature_columns(checkpoint: Checkpoint, what: str) -> FeatureScaling:

@@ -52,9 +52,9 @@ from wildtype.models.validation_rows import ValidationRows
 from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.identity import grouping
-from wildtype.mutants.storage import read_table, save_table
+from wildtype.mutants.table import read_table, save_table
 from wildtype.organism import Coordinates, GeneIndex
-from wildtype.organism.feature_scaling import FeatureScaling
+from wildtype.organism.features import FeatureScaling
 
 FORMAT = 5
 READABLE = (1, 2, 3, 4, 5)

@@ -34,6 +34,7 @@ from tests.sources.yeast.screens import (
 from tests.sources.yeast.screens.test_growth import TWO_PLOIDIES
 from tests.sources.yeast.traits import test_calmorph, test_damaged_tables
 from tests.tiny import tiny_dataset
+from wildtype.datasets.pinned import write_pinned
 from wildtype.datasets.storage import save_dataset
 from wildtype.organism import GeneIndex
 from wildtype.organism.storage import save_organism
@@ -392,7 +393,7 @@ def _pinned(suffix: str) -> Build:
     def build(folder: Path) -> Any:
         dataset = tiny_dataset(8)
         path = folder / f"pinned{suffix}"
-        dataset.split("random", 1).to_pinned(path, dataset)
+        write_pinned(dataset.split("random", 1), dataset, path)
         return path, dataset
 
     return build

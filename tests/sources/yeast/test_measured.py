@@ -9,7 +9,7 @@ import pytest
 from wildtype.datasets.store import Store
 from wildtype.errors import MissingFileError, SourceError
 from wildtype.organism import GeneIndex
-from wildtype.report.sources import sources_markdown
+from wildtype.report.data_tables import sources_markdown
 from wildtype.sources.yeast import measured
 from wildtype.sources.yeast.survey import MEASURED, survey
 

@@ -16,7 +16,7 @@ def sources(
     json: Json = False,
 ) -> None:
     """Read every file of a folder; print rows read, kept and dropped by reason, beside published counts."""
-    from wildtype.report.sources import print_sources, sources_markdown
+    from wildtype.report.data_tables import print_sources, sources_markdown
     from wildtype.sources.yeast.survey import survey
 
     rows = [one.to_json() for one in survey(folder)]

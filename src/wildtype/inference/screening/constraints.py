@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from wildtype.evidence.reference import ReferenceMeasurements
 from wildtype.inference.screening.mutants import Mutants
 from wildtype.mutants import MutantTable
-from wildtype.mutants.index import SetIndex
+from wildtype.mutants.identity import SetIndex
 from wildtype.organism import Coordinates
 
 Ints = NDArray[np.int64]

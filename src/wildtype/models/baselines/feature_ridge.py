@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from wildtype.models.baselines.base import Baseline
 from wildtype.mutants import MutantTable
-from wildtype.mutants.rows import mutant_keys
+from wildtype.mutants.identity import mutant_keys
 from wildtype.organism import Organism
 
 ALPHAS = tuple(10.0 ** (step / 2) for step in range(0, 13))

@@ -16,7 +16,7 @@ from scipy import sparse
 from wildtype.evidence.pair_features import PairFeatures
 from wildtype.evidence.similarity import similarity_graphs
 from wildtype.mutants import MutantTable
-from wildtype.mutants.rows import mutant_keys
+from wildtype.mutants.identity import mutant_keys
 from wildtype.organism import FeatureBlock, GeneFeatures, Organism
 
 

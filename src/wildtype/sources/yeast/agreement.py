@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.datasets import Dataset
-from wildtype.datasets.codes import joint
-from wildtype.datasets.stages.ranks import ragged_ranks
+from wildtype.mutants.ragged import joint, ragged_ranks
 
 FEWEST = 3
 """A correlation over fewer values is not quoted."""

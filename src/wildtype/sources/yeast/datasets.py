@@ -15,12 +15,12 @@ import numpy as np
 from wildtype.datasets import Dataset
 from wildtype.datasets.measurements import Measurements
 from wildtype.datasets.records import PerturbationKind
-from wildtype.datasets.replicates import ranks
 from wildtype.datasets.stages.policies import Policies
 from wildtype.datasets.stages.report import StageReport
 from wildtype.datasets.store import Query, Store
 from wildtype.errors import DatasetError, MissingFileError
 from wildtype.mutants import Kind
+from wildtype.mutants.ragged import ranks
 from wildtype.organism import GeneIndex, Organism
 from wildtype.sources.yeast.agreement import between_datasets, between_rows
 from wildtype.sources.yeast.measured import ingest

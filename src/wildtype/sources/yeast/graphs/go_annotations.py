@@ -16,7 +16,7 @@ from scipy import sparse
 from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Publication
 from wildtype.errors import ConfigError, SourceError
-from wildtype.organism import FeatureBlock, GeneIndex, annotation_features
+from wildtype.organism import FeatureBlock, GeneIndex, components
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import AMBIGUOUS, REMEDY, UNKNOWN, GeneNames, count_reasons, match_genes, read_rows
 from wildtype.sources.yeast.graphs.obo import FILE as ONTOLOGY
@@ -196,7 +196,7 @@ def annotation_block(annotations: Annotations, n: int, name: str, count: int = 6
     note = f"evidence codes left out: {', '.join(annotations.without) or 'none'}"
     if GENETIC_INTERACTION not in annotations.without:
         note += "; annotations inferred from genetic interactions may leak"
-    return annotation_features.annotation_block(
+    return components.annotation_block(
         annotations.table,
         annotations.gene,
         n,

@@ -14,7 +14,7 @@ from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Publication
 from wildtype.errors import SourceError
 from wildtype.organism import FeatureBlock, GeneIndex
-from wildtype.organism.annotation_features import annotation_block
+from wildtype.organism.components import annotation_block
 from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import REMEDY, match_genes, read_text
 from wildtype.sources.yeast.names import one_row_per_gene
