@@ -1,4 +1,4 @@
-"""What measured rows say about other rows: label features, from a given set of rows and nothing else.
+"""`LabelFeatures`: columns for trees from the labels of a given set of rows, and of no other.
 
 Legend: n genes · m rows · q items (a row and one of its genes) · s subsets · c conditions · f features.
 """
@@ -15,7 +15,8 @@ from wildtype.mutants import MutantTable
 from wildtype.mutants.identity import set_keys
 from wildtype.mutants.rows import Codes, pairs_of, segment
 
-SHRINK = 5.0  # a mean over c labels counts c / (c + SHRINK)
+SHRINK = 5.0
+"""A mean over c labels is shrunken to Σy / (c + this)."""
 
 
 class LabelFeatures:
@@ -54,7 +55,7 @@ class LabelFeatures:
         self._conditions = int(seen.condition.max(initial=0)) + 1
         # Per gene and condition: number, sum, sum of squares, positives.
         code = seen.condition[seen.row] * n + seen.gene
-        size = (self._conditions + 1) * n  # the last condition stands for those not seen
+        size = (self._conditions + 1) * n  # the last condition stands for all that were not seen
         y = value[seen.row]
         deviation = y - np.float32(centre)
         stack = (np.ones_like(y), deviation, deviation**2, (y > 0).astype(np.float32))
@@ -77,6 +78,7 @@ class LabelFeatures:
         self._whole_mean = (np.bincount(found, value - centre, minlength=len(self._wholes)) / count).astype(
             np.float32
         )
+        # Both directions of every pair, so that a row of the matrix is the whole profile of a gene.
         row, left, right = pairs_of(seen)
         ends = (np.concatenate([left, right]), np.concatenate([right, left]))
         twice = np.concatenate([row, row])

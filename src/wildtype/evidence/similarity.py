@@ -34,7 +34,7 @@ PROFILE_PRIOR = 10
 
 @dataclass(frozen=True, eq=False)
 class GeneSimilarity:
-    """What is known of the likeness of genes before a label is seen.
+    """Similarity of genes as far as it is known before a label is seen.
 
     Attributes
     ----------
@@ -69,13 +69,13 @@ class GeneSimilarity:
 
     @classmethod
     def of(cls, organism: Organism, seed: int = 0, like: GeneSimilarity | None = None) -> GeneSimilarity:
-        """Return the likeness of an organism's genes by its relations and feature blocks.
+        """Return the similarity of an organism's genes by its relations and feature blocks.
 
         With ``like``, that of another organism, channels are those of the other by name: what this organism
         lacks is 0, and what the other lacks is left out.
         """
         n = len(organism.genes)
-        # Spectral features of genes say again what the relations' own parts say.
+        # Spectral features of genes repeat what the parts of the relations hold.
         blocks = [block for name, block in organism.features.items() if not name.startswith(GRAPH_BLOCKS)]
         parts = embedding_parts(replace(organism, features=GeneFeatures(blocks)), seed, SPECTRAL)
         names = [name for name, relation in organism.graphs.items() if relation.nnz]
@@ -86,6 +86,7 @@ class GeneSimilarity:
         length = np.linalg.norm(joined, axis=1, keepdims=True)
         both = [_symmetric(organism.graphs[name]) if name in organism.graphs else _none(n) for name in names]
         starts = np.cumsum([0, *(matrix.nnz for matrix in both)])
+        # Dividing the joined parts by their common length makes inner products means over the parts known.
         made = cls(
             relations=tuple(names),
             parts=tuple(parts),
@@ -116,6 +117,7 @@ class GeneSimilarity:
         unscaled, no_products = np.ones(len(self.channels), np.float32), np.zeros((0, 0), np.float32)
         genes = (0, len(left), left, right)
         similar(*genes, self.unit, self.cuts, graphs, no_profiles, no_products, unscaled, out)
+        # Root mean square over similar pairs; at least 0.01, so that an empty channel is not blown up.
         size = np.sqrt(np.mean(out**2, axis=0)) if len(left) else np.ones(len(self.channels))
         factor = 1 / np.maximum(size, 0.01)
         factor[-1] = PROFILE_SCALE
