@@ -128,6 +128,6 @@ def read_annotations(path: str | Path, run: Opened) -> GeneSets:
             f"{str(path)!r} is a folder, from which only annotations of yeast are read: give a table with "
             f"columns gene and term"
         )
-    from wildtype.sources.yeast.graphs.go_terms import read_go_terms
+    from wildtype.sources.yeast.graphs.gene_ontology import read_go_terms
 
     return read_go_terms(path, genes)
