@@ -17,7 +17,7 @@ from wildtype.sources.columns import read_columns
 from wildtype.sources.text import Collector, ignore, match_genes, read_bytes, read_rows
 from wildtype.sources.yeast.files import find_copy, publisher, require_copy, study_of
 from wildtype.sources.yeast.rows import Ints, RowFilter, repeated
-from wildtype.sources.yeast.screens.parts import NO_SCORE, Screen, read_p_values, together
+from wildtype.sources.yeast.screens.parts import NO_SCORE, Screen, drop_genes, read_p_values, together
 from wildtype.sources.yeast.screens.sga_strains import Side, StrainId, Strains, split_allele
 from wildtype.sources.yeast.screens.trigenic_table import (
     ENVIRONMENT,
@@ -109,7 +109,9 @@ def _read_significant(path: Path, genes: GeneIndex, collect: Collector) -> Measu
     screen = Screen(_study_of_calls(path), genes, collect)
     for mutant, rows in (("digenic", ~trigenic), ("trigenic", trigenic)):
         phenotype = SCORE_OF_CALL[mutant]
-        used = screen.select(path.name, phenotype.name, sides, RowFilter(rows), {NO_SCORE: np.isnan(score)})
+        used = screen.select(
+            path.name, phenotype.name, sides, drop_genes(RowFilter(rows), sides), {NO_SCORE: np.isnan(score)}
+        )
         for code, name in enumerate(kind.names):
             mine, label = used & (kind.code == code), f"{name} query".lstrip()
             screen.add(phenotype, ENVIRONMENT, sides, score, mine, label=label, p=p)
@@ -136,7 +138,8 @@ def _read_signs(path: Path, genes: GeneIndex, collect: Collector) -> Measurement
     for mutant in MUTANT_TYPES:
         phenotype = SIGN_OF_CALL[mutant]
         uncounted = {NO_SCORE: counts[0] + counts[1] == 0}
-        used = screen.select(path.name, phenotype.name, sides, RowFilter(mutants == mutant), uncounted)
+        mine = drop_genes(RowFilter(mutants == mutant), sides)
+        used = screen.select(path.name, phenotype.name, sides, mine, uncounted)
         for count, sign in zip(counts, (1.0, -1.0), strict=True):
             value = np.full(len(rows), sign)
             screen.add(phenotype, ENVIRONMENT, sides, value, used & (count > 0), label="")

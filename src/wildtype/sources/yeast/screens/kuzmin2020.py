@@ -18,7 +18,7 @@ from wildtype.sources.sheets import read_sheet
 from wildtype.sources.text import Collector, ignore
 from wildtype.sources.yeast.files import find_copy, publisher, require_copy, study_of
 from wildtype.sources.yeast.rows import RowFilter
-from wildtype.sources.yeast.screens.parts import FITNESS, NO_FITNESS, Screen, Seen, together
+from wildtype.sources.yeast.screens.parts import FITNESS, NO_FITNESS, Screen, Seen, drop_genes, together
 from wildtype.sources.yeast.screens.sga_strains import HO, Side, StrainId, Strains, split_allele
 from wildtype.sources.yeast.screens.trigenic_table import (
     ENVIRONMENT,
@@ -111,7 +111,7 @@ def _add_queries(screen: Screen, path: Path) -> set[str]:
         )
         sides, use = [Side(strains, np.arange(len(mine)))], f"fitness of query strains listed with {k} ORF(s)"
         no_value = {NO_FITNESS: np.isnan(value[mine])}
-        used = screen.select(path.name, use, sides, RowFilter(len(mine)), no_value)
+        used = screen.select(path.name, use, sides, drop_genes(RowFilter(len(mine)), sides), no_value)
         screen.add(FITNESS, ENVIRONMENT, sides, value[mine], used, label="query", sd=sd[mine])
         given |= {strains.ids[i].short for i in np.flatnonzero(used).tolist()}
     return given

@@ -51,14 +51,15 @@ def read_sd(columns: Columns, position: int) -> Floats:
     return sd
 
 
-def drop_genes(rows: RowFilter, sides: Sequence[Side]) -> None:
-    """Drop the rows whose strains (one per side) are not of different known genes."""
+def drop_genes(rows: RowFilter, sides: Sequence[Side]) -> RowFilter:
+    """Drop the rows whose strains (one per side) are not of different known genes; return the filter."""
     for reason, missing in ((UNKNOWN, -1), (AMBIGUOUS, -2)):
         # Per strain first and then by code: a table has millions of rows and a few thousand strains.
         lost = [(strains.gene == missing).any(1)[code] for strains, code in sides]
         rows.drop(reason, np.logical_or.reduce(lost))
     genes = np.sort(np.concatenate([strains.gene[code] for strains, code in sides], axis=1), axis=1)
     rows.drop(ONE_GENE_TWICE, (np.diff(genes, axis=1) == 0).any(1))
+    return rows
 
 
 class Seen:
@@ -120,15 +121,14 @@ class Screen:
         file, use : str
             Name of the file, and what its rows become.
         sides : sequence of Side
-            The strains of every row, which must be of different known genes.
+            The strains of every row.
         rows : RowFilter
-            The rows to begin with, some of them dropped for other reasons.
+            The rows with known genes (`drop_genes`).
         reasons : mapping of str to bool [m]
             Further rows to drop.
         new : (Seen, float64 [m]), optional
             Numbers of the first side's strains: those met before are dropped.
         """
-        drop_genes(rows, sides)
         rows.drop_all(reasons)
         if new is not None:
             seen, value = new

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from wildtype.datasets.records import PerturbationKind
 from wildtype.organism import GeneIndex
-from wildtype.sources.columns import TextColumn
+from wildtype.sources.columns import Columns, TextColumn
 from wildtype.sources.text import match_genes
 from wildtype.sources.yeast.rows import Flags, Ints
 
@@ -215,3 +215,34 @@ def distinct_pairs(strain: TextColumn, allele: TextColumn) -> tuple[list[tuple[s
     first, second = np.divmod(distinct, len(allele.names))
     pairs = zip(first.tolist(), second.tolist(), strict=True)
     return [(strain.names[i], allele.names[j]) for i, j in pairs], code.reshape(-1).astype(np.int64)
+
+
+def read_side(
+    columns: Columns, position: int, k: int, genes: GeneIndex, strain_form: str, allele_form: str = ""
+) -> Side:
+    """Return one side of a cross from a column of identifiers and the column of allele names behind it.
+
+    Parameters
+    ----------
+    k : int
+        Genes of a strain.
+    strain_form : str
+        What identifiers look like, for messages.
+    allele_form : str, optional
+        What allele names look like: k of them, joined by +. Without it a strain has one, which may be any.
+
+    Raises
+    ------
+    SourceError
+        Naming the first line with another identifier or allele name.
+    """
+    strain, allele = columns.text(position), columns.text(position + 1)
+    ids = {name: found for name in strain.names if (found := parse_strain(name)) and len(found.orfs) == k}
+    columns.refuse(position, strain.map(lambda name: name not in ids, bool), strain_form)
+    named = {name: name.split("+") if allele_form else [name] for name in allele.names}
+    wrong = allele.map(lambda name: len(named[name]) != k or not all(named[name]), bool)
+    columns.refuse(position + 1, wrong & bool(allele_form), allele_form)
+    pairs, code = distinct_pairs(strain, allele)
+    # ORFs and allele names have one order, so that each allele goes to its gene.
+    mutations = [[split_allele(part, ids[name].type) for part in named[text]] for name, text in pairs]
+    return Side(Strains.build([ids[name] for name, _ in pairs], mutations, genes, k), code)

@@ -23,7 +23,7 @@ from wildtype.sources.text import REMEDY, GeneNames, read_rows
 from wildtype.sources.yeast.files import publisher
 from wildtype.sources.yeast.rows import Flags, Floats, Ints, RowFilter
 from wildtype.sources.yeast.screens.parts import FITNESS as FITNESS_PHENOTYPE
-from wildtype.sources.yeast.screens.parts import NO_FITNESS, Screen
+from wildtype.sources.yeast.screens.parts import NO_FITNESS, Screen, drop_genes
 from wildtype.sources.yeast.screens.sga_strains import Side, StrainId, Strains, parse_strain, split_allele
 
 FITNESS = "costanzo2016_single_mutant_fitness.tsv.gz"
@@ -157,7 +157,7 @@ def measure_strains(screen: Screen, path: Path) -> None:
         temperature = float(name.removesuffix("C"))
         value = table.value[:, column]
         use, missing = f"fitness at {temperature:g} °C", {NO_FITNESS: np.isnan(value)}
-        used = screen.select(path.name, use, sides, RowFilter(len(table)), missing)
+        used = screen.select(path.name, use, sides, drop_genes(RowFilter(len(table)), sides), missing)
         where = sga_environment(temperature)
         screen.add(FITNESS_PHENOTYPE, where, sides, value, used, label="strain", sd=table.sd[:, column])
 

@@ -30,6 +30,7 @@ from wildtype.sources.yeast.screens.parts import (
     NO_FITNESS,
     Screen,
     Seen,
+    drop_genes,
     read_p_values,
     read_sd,
     together,
@@ -191,7 +192,12 @@ class _Reader:
     ) -> None:
         """Measure the fitness of strains, every distinct number of a strain once."""
         used = self.screen.select(
-            file, use, [side], RowFilter(rows), {NO_FITNESS: np.isnan(value)}, new=(seen, value)
+            file,
+            use,
+            [side],
+            drop_genes(RowFilter(rows), [side]),
+            {NO_FITNESS: np.isnan(value)},
+            new=(seen, value),
         )
         self.screen.add(FITNESS, where, [side], value, used, label="strain", sd=sd)
 
@@ -215,7 +221,9 @@ class _Reader:
             (FITNESS, "fitness of crosses", control | True, given.fitness, given.sd, None),
         ):
             reasons = {LISTED: listed, NO_FITNESS: np.isnan(value)}
-            used = self.screen.select(given.file, use, given.sides, RowFilter(rows), reasons)
+            used = self.screen.select(
+                given.file, use, given.sides, drop_genes(RowFilter(rows), given.sides), reasons
+            )
             self.screen.add(phenotype, ENVIRONMENT, given.sides, value, used, label="query", sd=sd, p=p)
 
     def sides(self, columns: Columns) -> list[Side]:
