@@ -47,6 +47,7 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
         path = (COMPILED if COMPILED.find(folder) else WORKBOOK).require(folder)
         rows = read_rows(path, header=("orf", _HEADING))
     value = rows.numbers(1, missing=_MISSING)
+    # The compiled text has no errors: unknown, not 0.
     se = np.full(len(rows), np.nan) if rows.header else rows.numbers(2, missing=_MISSING)
     rows.refuse(2, se < 0, "a standard error of at least 0")
     names = rows.text(0)

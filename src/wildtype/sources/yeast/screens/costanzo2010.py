@@ -96,6 +96,7 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
     query, array = _side(columns, QUERY, genes), _side(columns, ARRAY, genes)
     screen, where = Screen(study_of(PUBLISHER, [path]), genes, collect), sga_environment()
     both = [query, array]
+    # A pair in both orders is two rows: the name of the query, as replicate, distinguishes them.
     crosses = drop_genes(RowFilter(len(columns)), both)
     value = columns.numbers(SCORE)
     used = screen.select(path.name, EPSILON.name, both, deepcopy(crosses), {NO_SCORE: np.isnan(value)})
@@ -107,6 +108,7 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
             ([array], ARRAY_FITNESS, "array", "fitness of array strains"),
         ):
             value = columns.numbers(position)
+            # The filter whose copy gave epsilon; a fitness of one side needs the genes of that side only.
             rows = crosses if sides is both else drop_genes(RowFilter(len(columns)), sides)
             rows.drop(NO_FITNESS, np.isnan(value))
             if len(sides) == 1:

@@ -118,6 +118,7 @@ def _measure_crosses(screen: Screen, path: Path) -> None:
         (FITNESS, "fitness of crosses", columns.numbers(DOUBLE), NO_FITNESS, sd, None),
     ):
         used = screen.select(path.name, use, sides, deepcopy(usable), {why: np.isnan(value)})
+        # Temperature is a condition: crosses of one pair at 26 and at 30 °C are no replicates.
         for degrees in np.unique(temperature).tolist():
             mine, where = used & (temperature == degrees), sga_environment(float(degrees))
             screen.add(phenotype, where, sides, value, mine, label="query", sd=sds, p=ps)
@@ -146,6 +147,8 @@ def read_dcell(folder: str | Path, genes: GeneIndex, *, collect: Collector = ign
     """
     strains = read_strains(folder, genes)
     n = len(genes)
+    # Ma et al. kept gene names only: an essential gene that was screened without a deletion strain is taken
+    # for a hypomorph.
     reduced = read_essential(folder, genes)[0] & ~deleted_genes(strains, n)
     kinds = np.full(n, PerturbationKind.DELETION, np.uint8)
     kinds[reduced] = PerturbationKind.TEMPERATURE_SENSITIVE

@@ -66,6 +66,7 @@ def _columns(path: Path) -> Columns:
     if not path.name.removesuffix(".gz").endswith(".xlsx"):
         return read_columns(path, types=TYPES, header=HEADER, skip_lines=1)
     rows = read_sheet(path, header=HEADER, skip_rows=1)
+    # A workbook is read into the same columns as the text, so that one parser checks both copies.
     columns: list[TextColumn | NDArray[np.float64]] = []
     for position, kind in enumerate(TYPES):
         if kind is str:
@@ -78,6 +79,7 @@ def _columns(path: Path) -> Columns:
 
 def _query(name: str, orfs: tuple[str, ...]) -> StrainId:
     """Return the identifier as Tables S1 and S3 have it, from the one of Table S5, which lacks the ORFs."""
+    # The same identifier in both tables lets `standards` and `Seen` recognise a strain.
     return StrainId(f"{'+'.join(orfs)}_{name.rpartition('_')[2]}", orfs, "tm")
 
 
@@ -91,6 +93,7 @@ def _add_queries(screen: Screen, path: Path) -> set[str]:
     names = rows.text(0)
     mutations = [
         [(orf, allele) for orf, allele in (row[1:6:4], row[2:7:4]) if orf not in MISSING]
+        # row[1:6:4] is ORF1 and Allele1, row[2:7:4] is ORF2 and Allele2.
         for row in ([cell.strip() for cell in cells] for cells in rows.cells)
     ]
     # A single mutant may or may not list the deletion of the neutral locus that it carries besides.

@@ -57,6 +57,7 @@ def drop_genes(rows: RowFilter, sides: Sequence[Side]) -> RowFilter:
         # Per strain first and then by code: a table has millions of rows and a few thousand strains.
         lost = [(strains.gene == missing).any(1)[code] for strains, code in sides]
         rows.drop(reason, np.logical_or.reduce(lost))
+    # In a sorted row, equal neighbours are one gene on both sides of the cross.
     genes = np.sort(np.concatenate([strains.gene[code] for strains, code in sides], axis=1), axis=1)
     rows.drop(ONE_GENE_TWICE, (np.diff(genes, axis=1) == 0).any(1))
     return rows
@@ -176,6 +177,7 @@ class Screen:
                     gene.append(strains.suppressed_gene[code[at], None])
                     kind.append(np.full((len(at), 1), PerturbationKind.SUPPRESSOR, np.uint8))
                     allele.append(strains.suppressor[code[at], None])
+            # The query names the replicate: crosses of one pair by several query strains are replicates.
             first, code = sides[0]
             replicates = np.array([f"{label} {strain.name}".strip() for strain in first.ids], dtype=object)
             self.parts.append(

@@ -79,6 +79,7 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
     reader = _Reader(Screen(study_of(PUBLISHER, paths.values()), genes, collect), alleles)
     for file, environment in SINGLE_STANDARDS:
         reader.standard(paths[file], environment, Seen())
+    # One `Seen` for the standards and crosses of one medium and temperature, which repeat one another.
     seen = Seen()
     for file in (MINI_ARRAY, QUERY_STANDARD):
         reader.standard(paths[file], ENVIRONMENT, seen)
@@ -127,6 +128,7 @@ def read_alleles(folder: str | Path, genes: GeneIndex, *, collect: Collector = i
     collect(ReadReport(rows.path.name, "alleles of strains", len(rows), len(rows)))
     strains, orfs = rows.text(0), rows.text(1)
     parsed = [parse_strain(name) for name in strains]
+    # The table is the only source of alleles here: a strain under a wrong ORF would move an allele.
     wrong = np.array([found is None or found.orfs != (orf,) for found, orf in zip(parsed, orfs, strict=True)])
     rows.refuse(0, wrong, "a strain of the ORF beside it, ORF_typeN")
     deletion = [found is not None and found.type in DELETION_TYPES for found in parsed]

@@ -3,7 +3,7 @@
 A double-mutant query gives triple mutants, whose adjusted score is tau; the control query of each of its
 genes (``gene + ho``) gives double mutants, whose score is epsilon. One column is "epsilon or tau" and holds
 both. The raw score of a triple mutant is its fitness minus the product of the query's and the array's:
-digenic interactions are still in it, so it has a name of its own, ``trigenic epsilon``, and is never tau.
+digenic interactions are still in it, so it has another name, ``trigenic epsilon``, and is never tau.
 
 Legend: m rows of the table · d distinct strains · k genes of a strain.
 """
@@ -106,6 +106,7 @@ def read_crosses(columns: Columns, genes: GeneIndex) -> Crosses:
         Naming the line of a header, strain identifier, allele name, mutant type, p-value or standard
         deviation that cannot be.
     """
+    # Copies of the laboratory, the journal and Dryad spell the last two names in two ways.
     if columns.header[10:] not in CROSS_FITNESS:
         raise columns.error(
             -1, ", ".join(columns.header[10:]), f"{' or '.join(repr(', '.join(n)) for n in CROSS_FITNESS)}"
@@ -165,6 +166,7 @@ def add_crosses(
     # A control query deletes one gene and HO: with an array strain it makes a double mutant, never a triple.
     contradicts = crosses.trigenic == query.controls
     every = np.ones(len(crosses), bool)
+    # The p-value is of the adjusted score, so that the raw score of a triple mutant has none.
     for phenotype, use, of_type, value, why, sd, p in (
         (TAU, TAU.name, crosses.trigenic, crosses.adjusted, NO_SCORE, None, crosses.p),
         (TRIGENIC_EPSILON, TRIGENIC_EPSILON.name, crosses.trigenic, crosses.raw, NO_SCORE, None, None),
