@@ -14,10 +14,14 @@ import pytest
 
 from tests.tiny import tiny_dataset
 from wildtype.errors import OutputError
+from wildtype.experiments import folder
+from wildtype.experiments.folder import locked_run
 from wildtype.experiments.run import train
 from wildtype.experiments.settings.compose import compose
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.stored import Run
+from wildtype.locks import LOCK
+from wildtype.training.world import World
 
 QUICK = [
     "model.width=8", "model.heads=4", "model.layers=0", "model.head.heads=0", "model.evidence.tokens=0",
@@ -39,8 +43,8 @@ train(compose(sys.argv[1:]), dataset=tiny_dataset(), log=pause)
 """
 
 
-def settings(folder: Path, *overrides: str) -> TrainConfig:
-    return compose([*QUICK, f"run.folder={folder}", *overrides])
+def settings(directory: Path, *overrides: str) -> TrainConfig:
+    return compose([*QUICK, f"run.folder={directory}", *overrides])
 
 
 @pytest.fixture
@@ -88,3 +92,27 @@ def test_the_directory_of_a_killed_training_is_taken_over(
     assert "ended without releasing" in said[0]
     assert json.loads((run.path / "settings.json").read_text())["settings"]["seed"] == 2
     assert run.predictor.checkpoint.origin["seed"] == 2
+
+
+def test_rank_zero_holds_the_lock_for_the_processes_of_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = settings(tmp_path / "run", "run.requeued=true")
+    with locked_run(config, print) as first:
+        assert (tmp_path / "run" / LOCK).is_file()
+        monkeypatch.setattr(folder, "world", lambda: World(rank=1, size=2, local=2, started_by="torchrun"))
+        with locked_run(config, print) as other:
+            assert other == first
+        assert (tmp_path / "run" / LOCK).is_file()
+    assert not (tmp_path / "run").exists()  # made for the lock, and nothing was written there
+
+
+def test_a_directory_without_a_name_is_numbered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = compose(QUICK)
+    with locked_run(config, print) as first, locked_run(config, print) as second:
+        assert second.run.folder == f"{first.run.folder}-2"
+    (tmp_path / first.run.folder).mkdir(parents=True)
+    config.run.overwrite = True
+    with locked_run(config, print) as again:
+        assert again.run.folder == first.run.folder
