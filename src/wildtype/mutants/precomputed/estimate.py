@@ -1,4 +1,4 @@
-"""What storing all masks of a table would take: bytes exactly, time from a short sample on this machine."""
+"""Cost of storing all masks of a table: bytes exactly, time from a short sample on this machine."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ import numpy as np
 
 from wildtype.mutants.cell_graph import CellGraph
 from wildtype.mutants.edge_masks import Wiring
-from wildtype.mutants.precomputed.layouts import LAYOUTS, check_layout, stored_arrays
-from wildtype.mutants.precomputed.write import write_arrays
+from wildtype.mutants.precomputed.write import LAYOUTS, check_layout, stored_arrays, write_arrays
 from wildtype.mutants.representations.removal import REMOVES
 from wildtype.mutants.table import MutantTable
 
@@ -23,8 +22,8 @@ LARGEST_SAMPLE = 256 << 20
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """What one layout takes.
+class MaskStorageEstimate:
+    """Disk space and time that one layout takes.
 
     Attributes
     ----------
@@ -71,7 +70,7 @@ def estimate(
     layouts: Sequence[str] = LAYOUTS,
     removes: Iterable[str] = REMOVES,
     seconds: float = 1.0,
-) -> list[Estimate]:
+) -> list[MaskStorageEstimate]:
     """Return what each layout would take at ``folder``, which need not exist; nothing stays there.
 
     Parameters
@@ -111,7 +110,7 @@ def estimate(
             temporary = Path(tempfile.gettempdir())
             sample, elapsed, where = _timed(wiring, table, layout, temporary, seconds, limit)
         out.append(
-            Estimate(
+            MaskStorageEstimate(
                 layout=layout,
                 mutants=len(table),
                 edges=sum(wiring.edges.values()),

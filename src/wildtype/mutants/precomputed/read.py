@@ -17,11 +17,12 @@ from wildtype.errors import ConfigError, DatasetError, reason_of
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.cell_graph import CellGraph
 from wildtype.mutants.edge_masks import CsrMasks, Wiring
-from wildtype.mutants.precomputed.layouts import (
+from wildtype.mutants.precomputed.write import (
     FORMAT,
     LAYOUTS,
     MANIFEST,
     StoredArray,
+    arrays_of,
     graph_sha256,
     table_sha256,
     unpacked,
@@ -97,8 +98,9 @@ class PrecomputedMasks:
                     f"{here[:12]}): give the {what} that they were written for, or write them again"
                 )
         wiring = Wiring(graph, removes=removes)
-        expected = _expected(wiring, len(table), layout)
-        if {key: array.shape for key, array in mapped.items() if key[1] != "removed"} != expected:
+        # Numbers of removed edges are taken as stored: counting them would visit every edge; see `check`.
+        removed = {array.holds: math.prod(array.shape) for array in arrays if array.part == "removed"}
+        if layout not in LAYOUTS or arrays != arrays_of(wiring, len(table), layout, removed):
             raise DatasetError(f"the masks at {folder} do not fit their graph and table: {REMEDY}")
         return cls(folder, layout, wiring, table, mapped)
 
@@ -207,23 +209,6 @@ class PrecomputedMasks:
         out = np.ones((len(at), edges), bool)
         out[which, position] = False
         return torch.from_numpy(out)
-
-
-def _expected(wiring: Wiring, mutants: int, layout: str) -> dict[tuple[str, str], tuple[int, ...]]:
-    """Return the shapes that follow from graph and table: all but the number of removed edges."""
-    if layout not in LAYOUTS:
-        return {}
-    if layout == "nodes":
-        sizes = {"gene": wiring.graph.n, "reaction": wiring.removable - wiring.graph.n}
-        if wiring.graph.metabolism is None:
-            del sizes["reaction"]
-        return {(name, "kept"): (mutants, -(-size // 8)) for name, size in sizes.items()}
-    if layout == "indices":
-        return {(name, "offsets"): (mutants + 1,) for name in wiring.edges}
-    return {
-        (name, "kept"): (mutants, edges if layout == "uint8" else -(-edges // 8))
-        for name, edges in wiring.edges.items()
-    }
 
 
 def _map(folder: Path, array: StoredArray) -> NDArray[Any]:
