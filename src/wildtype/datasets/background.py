@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from wildtype.datasets.dataset import Dataset
 from wildtype.datasets.query_pairs import query_pairs
-from wildtype.datasets.stages.report import StageReport
+from wildtype.datasets.reading import StageReport
 from wildtype.errors import DatasetError
 from wildtype.mutants import Kind, MutantTable
 from wildtype.seeds import generator

@@ -16,7 +16,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.datasets.stages.report import StageReport
+from wildtype.datasets.reading import StageReport
 from wildtype.errors import DatasetError
 from wildtype.files import content_hash
 from wildtype.mutants import MutantTable

@@ -29,11 +29,11 @@ from tests.datasets.stages.made import (
 )
 from wildtype.datasets import Dataset
 from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import StageReport
 from wildtype.datasets.records import Measurement, PerturbationKind
 from wildtype.datasets.stages.build import build_dataset
 from wildtype.datasets.stages.convert import EFFECT
 from wildtype.datasets.stages.policies import Policies
-from wildtype.datasets.stages.report import StageReport
 from wildtype.errors import ConfigError, DatasetError
 
 some = st.lists(measurements(), min_size=1, max_size=14)

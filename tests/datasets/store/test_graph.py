@@ -11,9 +11,8 @@ import pytest
 
 from tests.datasets.store.examples import READINGS, assert_same_columns, drawn
 from wildtype.datasets.store import Store
-from wildtype.datasets.store.graph_export import export_graph
+from wildtype.datasets.store.graph_export import MANIFEST, NODES, RELATIONS, export_graph
 from wildtype.datasets.store.graph_import import import_graph
-from wildtype.datasets.store.graph_layout import MANIFEST, NODES, RELATIONS
 from wildtype.errors import DatasetError, OutputError, SourceError
 from wildtype.files import sha256_of_file
 

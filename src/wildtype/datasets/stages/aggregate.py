@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.datasets.dataset_record import Phenotype
+from wildtype.datasets.reading import StageReport
 from wildtype.datasets.records import PerturbationKind
 from wildtype.datasets.stages.policies import Policies
-from wildtype.datasets.stages.report import StageReport
 from wildtype.datasets.stages.rows import StagedRows
 from wildtype.errors import ConfigError
 from wildtype.mutants import Kind

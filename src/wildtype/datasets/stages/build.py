@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from wildtype.datasets.dataset import Dataset
 from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import StageReport
 from wildtype.datasets.stages.aggregate import (
     ASSUMED,
     add_essential,
@@ -18,7 +19,6 @@ from wildtype.datasets.stages.aggregate import (
 )
 from wildtype.datasets.stages.convert import IGNORED, NEUTRAL, POOLED, Conversion
 from wildtype.datasets.stages.policies import Policies
-from wildtype.datasets.stages.report import StageReport
 from wildtype.errors import DatasetError
 from wildtype.mutants import MutantTable
 from wildtype.organism import Organism

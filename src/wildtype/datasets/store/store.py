@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from wildtype.datasets.measurements import Measurements
 from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Study
-from wildtype.datasets.store import canonical, ingest, sandbox, schema, selection
-from wildtype.datasets.store.connection import connect, plainly, query_rows
+from wildtype.datasets.store import canonical, ingest, schema, selection
+from wildtype.datasets.store.connection import connect, measurement_ids, plainly, query_rows, read_batches
 from wildtype.datasets.store.query import Query
 from wildtype.errors import DatasetError
 from wildtype.files import cache_dir, writing
@@ -220,7 +220,7 @@ class Store:
         DatasetError
             If the SQL is not one statement that reads, is wrong, or reaches out of the store.
         """
-        return sandbox.read(self._connection, sql, self.path)
+        return read_batches(self._connection, sql, self.path)
 
     def select(self, query: Query | str | None = None) -> Measurements:
         """Return measurements in the canonical order, whatever the order in which they came in.
@@ -262,4 +262,4 @@ class Store:
         if query is None:
             return None
         sql = query.sql if isinstance(query, Query) else query
-        return sandbox.measurement_ids(self._connection, sql, self.path)
+        return measurement_ids(self._connection, sql, self.path)

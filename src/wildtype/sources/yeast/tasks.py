@@ -13,9 +13,9 @@ import numpy as np
 
 from wildtype.datasets.background import Background
 from wildtype.datasets.measurements import Measurements, coded
+from wildtype.datasets.reading import StageReport
 from wildtype.datasets.records import Compound, PhenotypeDefinition
 from wildtype.datasets.stages.policies import Policies
-from wildtype.datasets.stages.report import StageReport
 from wildtype.datasets.store import Query
 from wildtype.errors import DatasetError
 from wildtype.sources.yeast.recipe import Recipe, Singles
