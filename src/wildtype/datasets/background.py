@@ -64,6 +64,7 @@ def grid(table: MutantTable) -> dict[int, Ints]:
     query = query_pairs(triples)
     queries = np.unique(query, axis=0)
     genes = np.unique(queries)
+    # The third gene of a triple is the sum of its genes less those of its query pair.
     arrays = [triples.sum(1) - query.sum(1)]
     pairs = table.take(np.flatnonzero(table.order == 2)).matrix(2)
     for mine, other in ((0, 1), (1, 0)):
@@ -114,9 +115,11 @@ def add_background(dataset: Dataset, background: Background) -> Dataset:
     added, held = 0, grid(table)
     for order, sets in held.items():
         listed = np.unique(table.take(np.flatnonzero(table.order == order)).matrix(order), axis=0)
+        # A listed set is a known positive, whatever its kinds: as a negative it would contradict a label.
         free = sets[~np.isin(_codes(sets, n), _codes(listed, n))]
         wanted = min(background.per_call.get(order, 0) * len(listed), len(free))
         rng = generator(background.seed, f"background/{order}")
+        # Sorting makes the table independent of the order of the draw.
         drawn = free[np.sort(rng.choice(len(free), wanted, replace=False))]
         if len(drawn):
             parts.append(

@@ -78,6 +78,7 @@ def values_of(m: Measurements, between: str) -> Values:
     names = [
         (m.traits[m.trait[row]], str(m.environments[m.environment[row]])) for row in first_of_each(stratum)
     ]
+    # Equal numbers with equal sd are neighbours in this order: each but the first is a copy, no replicate.
     order = np.lexsort((replicate, m.sd, m.value, genotype, stratum))
     new = np.diff(ranks(stratum, genotype, m.value, m.sd)[order], prepend=-1) != 0
     copies = np.bincount(stratum[order][~new], minlength=len(names))
@@ -91,9 +92,11 @@ def values_of(m: Measurements, between: str) -> Values:
         first = first_of_each(group)
         value = np.bincount(group, weights=value) / np.bincount(group)
         stratum, genotype, label = stratum[first], genotype[first], label[first]
+        # Shifts between series are not noise of a genotype, so each label is centred first.
         value = _less_mean(value, ranks(stratum, label))
     value = _less_mean(value, stratum)
     sd = np.sqrt(np.bincount(stratum, weights=value**2) / np.bincount(stratum))
+    # Rounding alone leaves a tiny sd on equal values.
     sd[sd <= 1e-12 * largest] = 0.0
     return Values(stratum, genotype, label, value / np.where(sd > 0, sd, 1)[stratum], sd, names, copies)
 
@@ -128,6 +131,7 @@ def any_two(values: Values) -> Pairs:
     total, square = (np.bincount(group, weights=values.value**power) for power in (1, 2))
     again = n > 1
     first, n, total, square = first[again], n[again], total[again], square[again]
+    # Mean of x y over all ordered pairs i ≠ j: ((Σx)² − Σx²) / (n (n − 1)), without listing the pairs.
     product = (total**2 - square) / (n * (n - 1))
     moments = np.stack([total / n, total / n, square / n, square / n, product], axis=1)
     return Pairs(values.stratum[first], values.stratum[first], values.genotype[first], moments)
@@ -137,6 +141,7 @@ def two_labels(values: Values) -> Pairs:
     """Return the pairs of values of one genotype with two labels: one series per two labels of a stratum."""
     group = ranks(values.stratum, values.genotype)
     lefts, rights, apart = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], 1
+    # Values of a genotype are neighbours: pairs at every distance, until none is in one genotype.
     while apart < group.size and (same := group[apart:] == group[:-apart]).any():
         lefts.append(np.flatnonzero(same))
         rights.append(lefts[-1] + apart)
@@ -163,6 +168,7 @@ def statistics(pairs: Pairs, genotype: Ints, weights: Floats, strata: int) -> Fl
             covariance, var_x, var_y = xy - x * y, xx - x**2, yy - y**2
             r = covariance / np.sqrt(var_x * var_y)
         use = (n > 0) & (np.minimum(var_x, var_y) > 1e-12)  # values are standardised
+        # With y = g + e, cov(x, y) = σ²_g and the mean variance is σ²_g + σ²_e: their difference is noise.
         each = (np.ones_like(r), r, covariance, (var_x + var_y) / 2 - covariance)
         for k, statistic in enumerate(each):
             sums[k, :, pairs.stratum[at[0]]] += np.where(use, n * statistic, 0.0)
@@ -291,6 +297,7 @@ def _two(value: float) -> str:
 
 def _ceiling(reliability: Floats, share: Floats | float = 1.0) -> Floats:
     """Return √ of the reliability of a mean whose noise variance is ``share`` of that of one measurement."""
+    # Spearman–Brown: √(r / (r + (1 − r) s)) for noise variance s; s = 1/n is the mean of n measurements.
     r = np.clip(reliability, 0.0, 1.0)
     return np.asarray(np.sqrt(r / (r + (1.0 - r) * share)))
 
@@ -340,6 +347,7 @@ def _interval(value: float, replicates: Floats) -> Interval:
     defined = replicates[np.isfinite(replicates)]
     if math.isnan(value) or 2 * defined.size < replicates.size:
         return Interval(value)
+    # Percentile bootstrap over genotypes; measurements of one genotype stay together.
     low, high = np.quantile(defined, [0.025, 0.975])
     return Interval(value, float(low), float(high))
 
@@ -356,6 +364,7 @@ def _of_phenotype(name: str, m: Measurements, between: str, resamples: int, seed
         once = np.ones((1, int(genotype.max()) + 1))
         r, covariance, noise = statistics(pairs, genotype, once, strata)[:, 0]
         drawn = resampled(pairs, genotype, strata, resamples, generator(seed, f"ceilings/{name}"))
+    # One number per stratum and genotype.
     span = int(values.genotype.max()) + 1
     code, first, group, n = np.unique(
         values.stratum * span + values.genotype, return_index=True, return_inverse=True, return_counts=True
@@ -374,6 +383,7 @@ def _of_phenotype(name: str, m: Measurements, between: str, resamples: int, seed
 
     spread = over_genotypes(square) - over_genotypes(mean) ** 2
     share = over_genotypes(1.0 / n)
+    # Reliability at the spread of all genotypes, which may differ from those with replicates.
     of_all = np.sqrt(np.clip(1.0 - noise / np.where(spread > 0, spread, math.nan), 0.0, 1.0))
     one, one_drawn = _ceiling(r), _ceiling(drawn)
     means, means_drawn = _ceiling(r, share), _ceiling(drawn, share)

@@ -95,6 +95,7 @@ def parts_of(
     missing_singles = int(np.isnan(alone).sum())
     alone = np.where(np.isnan(alone), 1.0, alone)
     pairs = _look_up(measured, state, [triples.condition] * 3, [wanted[:, list(pair)] for pair in PAIRS])
+    # Without a measured pair, ε = f_ab − f_a f_b is taken as 0 (Mani et al. 2008).
     products = np.stack([alone[i] * alone[j] for i, j in PAIRS])
     unmeasured = np.isnan(pairs)
     return Parts(np.where(unmeasured, products, pairs), alone, unmeasured, missing_singles)

@@ -201,6 +201,7 @@ class DatasetRecord:
         A table without p-values, or of which none is known, has the hash that it had before tables held them.
         """
         t = self.table
+        # Absent p-values leave no trace, so that hashes from before tables held them stay valid.
         p = () if t.p is None or np.isnan(t.p).all() else (t.p,)
         if t.profile is not None and t.profiles is not None:
             # Number them by content, so that neither the order of profiles nor that of rows matters.
@@ -216,6 +217,7 @@ class DatasetRecord:
         if t.dose is not None:
             by_size = np.unique(t.dose, return_inverse=True)[1].reshape(-1)
             doses = ragged_ranks([by_size.astype(np.int64)], t.offsets)
+        # Rows are hashed in an order that follows from their content alone, the gene set first.
         sets = ragged_ranks([t.gene], t.offsets)
         numbered = () if t.profile is None else (t.profile,)
         order = np.lexsort((*numbered, *p, doses, t.sd, t.value, kinds, t.condition, t.phenotype, sets))

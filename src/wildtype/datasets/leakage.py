@@ -175,6 +175,7 @@ def leakage_report(split: Split, dataset: DatasetRecord) -> LeakageReport:
 
     def known(*columns: tuple[Ints, int]) -> NDArray[np.bool_]:
         """Return [M] whether a training row has the same codes."""
+        # Dense ranks make membership a table lookup instead of a search per row.
         code = np.unique(joint(columns), return_inverse=True)[1].reshape(-1)
         seen = np.zeros(int(code.max()) + 1, bool)
         seen[code[train]] = True
@@ -190,6 +191,7 @@ def leakage_report(split: Split, dataset: DatasetRecord) -> LeakageReport:
     }
     seen = np.zeros(len(dataset.organism.genes), bool)
     seen[table.take(split.train).gene] = True
+    # A wild type has no genes: it counts as all seen, since none of its genes is unseen.
     unseen = count_genes(table, ~seen)
     marks["no_gene"] = (unseen == table.order) & (unseen > 0)
     marks["all_genes"] = unseen == 0

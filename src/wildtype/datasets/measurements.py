@@ -136,6 +136,7 @@ class Measurements(Ragged):
         endless = np.zeros(len(self), bool)
         endless[self.row[np.isinf(self.dose)]] = True
         self._refuse(endless, "an infinite dose")
+        # A trait is named exactly where the phenotype is not one of the whole cell.
         whole = np.array([phenotype.level == "cell" for phenotype in self.phenotypes], bool)
         named = np.array([bool(trait) for trait in self.traits], bool)
         if len(self):
@@ -328,6 +329,7 @@ class Measurements(Ragged):
 
     @property
     def _perturbation_code(self) -> Ints:
+        # By bits, not by value: NaN equals NaN, and 0 differs from -0, as in the records' ids.
         doses, dose = np.unique(bits(self.dose), return_inverse=True)
         sizes = self._sizes()
         return joint(

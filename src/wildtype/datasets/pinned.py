@@ -167,6 +167,7 @@ def _list_sides(split: Split, dataset: DatasetRecord) -> Sides:
     )
     code = joint([(mutant, len(spelled)), (phenotype, len(phenotypes)), (condition, len(dataset.conditions))])
     first, of_row = np.unique(code, return_index=True, return_inverse=True)[1:]
+    # A genotype is the key of a pinned row, so rows of one genotype must not differ in their side.
     torn = np.flatnonzero(side != side[first][of_row.reshape(-1)])
     if torn.size:
         raise SplitError(
@@ -252,6 +253,7 @@ def _match(sides: Sides, dataset: DatasetRecord) -> tuple[Ints, dict[str, int]]:
         dose=np.array([dose for _, _, dose in flat], dtype=np.float32),
     )
     at = np.array(entries, dtype=np.int64).reshape(-1, 4)
+    # Numbered together, so that equal mutants of file and dataset get equal numbers.
     whole = MutantTable.concatenate([listed, dataset.table])
     mutant = mutant_id(whole)
     code = joint(
@@ -283,6 +285,7 @@ def _reuse(
     if name == "one-unseen":
         seen = np.zeros(len(known), bool)
         seen[dataset.table.take(side == 0).gene] = True
+        # Exactly one gene may be unseen: this build may lack the training rows of the others.
         untaught = ((side == 1) | (side == 2)) & (count_genes(dataset.table, ~seen) > 1)
         dropped[UNTAUGHT] = int(untaught.sum())
         side = np.where(untaught, DROPPED, side)

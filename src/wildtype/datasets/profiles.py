@@ -91,6 +91,7 @@ def profile_dataset(measurements: Measurements, organism: Organism, *, name: str
     n = len(organism.genes)
     cell = mutant * n + target[kept]
     strains = np.bincount(cell, minlength=len(first) * n)
+    # Float64 sums in the order of rows; the profile is rounded to float32 once, at the end.
     total = np.bincount(cell, weights=m.value[kept], minlength=len(first) * n)
     mean = np.where(strains > 0, total / np.maximum(strains, 1), np.nan)
     mutants = each.take(first)

@@ -42,6 +42,7 @@ def _cover(codes: Ints) -> Ints:
             if left[candidate] > 1:
                 heapq.heappush(heap, (-left[candidate], candidate))
             continue
+        # Sets already taken count no longer, and lower the counts of their other candidates below.
         at = members[bounds[candidate] : bounds[candidate + 1]]
         at = at[taken[at] < 0]
         taken[at] = candidate
@@ -128,6 +129,7 @@ def strain_of_rows(table: MutantTable, strains: Sequence[Sequence[int]], n: int)
         for column in columns:
             at = np.minimum(np.searchsorted(codes[by_code], column), mine.size - 1)
             hit = codes[by_code][at] == column
+            # Strains are listed in the order in which they took sets: the lowest position comes first.
             best[hit] = np.minimum(best[hit], mine[by_code][at[hit]])
         out[rows] = np.where(best < len(strains), best, -1)
     return out
@@ -137,6 +139,7 @@ def _pair_codes(table: MutantTable, pairs: Ints, n: int) -> Iterator[tuple[Ints,
     """Yield rows and the code of one pair of their genes, until all pairs that could matter are met."""
     touched = np.zeros(n, bool)
     touched[pairs] = True
+    # A row with fewer than two touched genes holds no pair; most rows end here.
     candidates = np.bincount(table.row, weights=touched[table.gene], minlength=len(table)) >= 2
     for order in np.unique(table.order[candidates]):
         rows = np.flatnonzero(candidates & (table.order == order))

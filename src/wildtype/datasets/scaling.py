@@ -51,6 +51,7 @@ class LabelScaler:
         Classes stay 0 and 1. A phenotype with a number per gene has one mean and sd over all genes, so that
         genes that vary little are not blown up; its count is that of numbers.
         """
+        # Rows of profiles have no scalar value (NaN); they are fitted on their numbers below.
         single = ~np.isin(table.phenotype, [i for i, p in enumerate(phenotypes) if p.form == "gene"])
         scaler = cls.fit(table.value[single], table.phenotype[single], len(phenotypes), flip=flip)
         mean, sd, count = scaler.mean.copy(), scaler.sd.copy(), scaler.count.copy()
@@ -102,6 +103,7 @@ class LabelScaler:
         sd = np.sqrt(squares / np.maximum(rows, 1))
         # Rounding alone leaves an sd of some 1e-17 on equal labels; dividing by it would blow that up.
         flat = sd <= 1e-12 * np.maximum(np.abs(mean), 1.0)
+        # sd 1 keeps the inverse defined: a prediction is then the constant label plus the output.
         sd = np.where(flat, 1.0, sd)
         return cls(mean, -sd if flip else sd, rows.astype(np.int64))
 

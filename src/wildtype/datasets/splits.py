@@ -100,6 +100,7 @@ class Split:
 
     def _side(self) -> NDArray[np.int8]:
         side = np.full(self.total, DROPPED, np.int8)
+        # A row listed on two sides is overwritten in `side`, so counts reveal the overlap.
         placed = 0
         for s, part in enumerate(PARTS):
             side[getattr(self, part)] = s
@@ -147,6 +148,7 @@ class Split:
         if shared and not self.cuts_gene_sets:
             raise SplitError(f"split {self.name!r} leaks: {shared} gene sets are on two sides; make it again")
         n = len(dataset.organism.genes)
+        # Recomputed from the rows, not taken from the draw: the check must not trust what it checks.
         seen = np.zeros(n, bool)
         seen[table.take(self.train).gene] = True
         unseen = count_genes(table, ~seen)
@@ -186,11 +188,13 @@ class Split:
             bad += 1
         if self.name == "query-pair":
             pairs = [np.sort(genes.find_all(pair)) for pair in self.held_out_pairs[part]]
+            # Pairs are stored by name; sorted positions match the ascending genes of rows.
             hit = contains_pair(table, np.array(pairs, dtype=np.int64).reshape(-1, 2), len(genes))
             elsewhere = hit[self.train].sum() + (hit[self.validation].sum() if part == "test" else 0)
             bad += int(elsewhere + (~hit[rows]).sum() + (table.order[rows] != 3).sum())
         elif self.name == "screen":
             names, screen = screens(dataset, str(self.options["by"]), self.strains)
+            # The last entry stands for screen -1, rows in no screen, which are never held out.
             held_out = np.array([*(name in self.held_out_screens.get(part, ()) for name in names), False])
             elsewhere = held_out[screen[np.append(self.train, getattr(self, other))]]
             bad = int(elsewhere.sum() + (~held_out[screen[rows]]).sum())
@@ -357,6 +361,7 @@ def make_split(
     """
     name = canonical_name(name)
     plan, options = make_plan(name, validation, test, fold, folds, order, by, genes, up_to)
+    # The stream depends on seed and kind alone, so one kind's draw never shifts another's.
     draft = MAKERS[name](dataset, generator(seed, f"split/{name}"), plan)
     rows = {part: np.flatnonzero(draft.side == s) for s, part in enumerate(PARTS)}
     for part in PARTS:

@@ -103,6 +103,7 @@ def read_dataset(folder: str | Path, organism: Organism) -> Dataset:
         with np.load(folder / "singles.npz", allow_pickle=False) as stored:
             singles = {key: stored[key] for key in stored.files}
         genes = GeneIndex.from_json(record["genes"])
+        # The organism may have been rebuilt since: genes move by name, never by position.
         if genes != organism.genes:
             mapping = genes.mapping_to(organism.genes)
             table = table.remap(mapping, len(organism.genes))
@@ -178,6 +179,7 @@ def dataset_key(query: str, store_sha256: str, policies: Policies, organism: Org
         of its single-mutant fitness.
     """
     essential = None if organism.essential is None else organism.essential
+    # The key holds everything that can change the dataset: a miss costs a build, a false hit is wrong.
     return content_hash(
         VERSION, FORMAT, query, store_sha256, policies.to_json(), organism.genes.sha256, essential, further
     )

@@ -72,5 +72,6 @@ def subset(
     ranked = shuffled[np.argsort(stratum[shuffled], kind="stable")]
     counts = np.bincount(stratum)
     place = np.arange(at.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    # Webster: row i of a stratum of m enters at (i + 1/2) / m, so every stratum keeps its proportion.
     key = (place + 0.5) / np.repeat(counts, counts)
     return np.sort(at[ranked[np.argsort(key, kind="stable")[:wanted]]])

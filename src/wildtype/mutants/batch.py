@@ -136,6 +136,7 @@ class MutantBatch:
         a, b = int(self.offsets[start]), int(self.offsets[min(stop, len(self))])
         i, j, mutant = start, stop, None
         if self.mutant is not None:
+            # Targets ascend by mutant, so those of a slice of mutants are a slice too.
             i, j = torch.searchsorted(self.mutant, torch.tensor([start, stop])).tolist()
             mutant = self.mutant[i:j] - start
         return MutantBatch(
@@ -155,6 +156,7 @@ class MutantBatch:
         own = self.profile >= 0
         return replace(
             self,
+            # The k-th target with a profile gets row k of the copied profiles.
             profile=torch.where(own, own.cumsum(0) - 1, -1),
             profiles=self.profiles.index_select(0, self.profile[own]),
         )

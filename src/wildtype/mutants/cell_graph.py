@@ -136,6 +136,7 @@ class CellGraph:
         """
         if self.metabolism is None:
             return _csr((rows, 0), bool)
+        # A gene outside every rule can remove no reaction.
         column = self._rule_column[gene]
         known = column >= 0
         return self.metabolism.dead_without(row[known], column[known], rows, rule=self.rule)

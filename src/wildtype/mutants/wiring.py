@@ -156,6 +156,7 @@ class Incidence:
         order = torch.argsort(node, stable=True)
         counts = torch.bincount(node, minlength=nodes)[:nodes]
         starts = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+        # Sources and targets were concatenated: entry e + i is the target end of edge i.
         position = order[: int(starts[-1])] % max(len(ends), 1)
         return cls(starts, position.int() if len(ends) < 2**31 else position)
 
@@ -267,6 +268,7 @@ class Wiring:
             dead = self.graph.dead_reactions(gene, row, len(batch)).tocoo()
             gene = np.concatenate([gene, dead.col.astype(np.int64) + self.graph.n])
             row = np.concatenate([row, dead.row.astype(np.int64)])
+            # Genes and reactions of one mutant must be neighbours before offsets can delimit them.
             order = np.argsort(row, kind="stable")
             gene, row = gene[order], row[order]
         offsets = np.searchsorted(row, np.arange(len(batch) + 1))

@@ -125,6 +125,7 @@ def add_gene(
         }
     said["degrees"] = _degrees(graphs, known)
     given = _given_features(organism, name, features or {})
+    # The wild type lives without the new gene, so its deletion is not lethal.
     essential = None if organism.essential is None else np.append(organism.essential, False)
     places = None if organism.coordinates is None else organism.coordinates.extended(1)
     valid = {
@@ -187,6 +188,7 @@ def _metabolic_pairs(organism: OrganismRecord, metabolism: Metabolism, genes: Ge
     """Return all pairs of the new gene in the relations that were read off the network, edges and none."""
     assert organism.metabolism is not None
     n = len(genes) - 1
+    # Read off twice: a relation that no longer equals the network's own was edited and is left alone.
     own, wider = metabolic_graphs(organism.metabolism, organism.genes), metabolic_graphs(metabolism, genes)
     first = int(organism.appended.genes.min(initial=n))  # of genes appended before, not all is known
     out = {}

@@ -181,6 +181,7 @@ def _swap(rows: Ints, cols: Ints, n: int, directed: bool, rng: np.random.Generat
     # Looked up in ascending order, which is several times faster than at random.
     rank = np.argsort(proposed)
     ascending = proposed[rank]
+    # Against the edges before the round: the result does not depend on the order of swaps within it.
     taken = _held(np.sort(_keys(rows, cols, n, directed)), ascending)
     twice = ascending[1:] == ascending[:-1]
     taken[1:] |= twice

@@ -133,6 +133,7 @@ def _read(path: Path) -> tuple[list[str], NDArray[np.float64], tuple[str, ...]]:
             frame = frame.reset_index()
     else:
         raise SourceError(f"{str(path)!r} ends in none of {', '.join(SUFFIXES)}: give one of these")
+    # An unnamed gene would become the text 'nan' and be counted as unknown; it is an error instead.
     names = frame.iloc[:, 0]
     if names.isna().any():
         at = int(np.flatnonzero(names.isna())[0]) + 1

@@ -81,6 +81,7 @@ def parse_rule(text: str, where: str = "a rule") -> Rule | None:
 
 def _absorb(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
     """Keep the minimal sets only: a complex that contains another one decides nothing."""
+    # Smallest first: a set can only contain sets that were kept before it.
     unique = sorted(set(sets), key=lambda s: (len(s), sorted(s)))
     if not unique or len(unique[0]) == len(unique[-1]):
         return unique
@@ -89,6 +90,7 @@ def _absorb(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
     for candidate in unique:
         if not any(small <= candidate for gene in candidate for small in by_gene.get(gene, ())):
             kept.append(candidate)
+            # One gene per kept set is enough: a set that contains it holds that gene too.
             by_gene.setdefault(min(candidate), []).append(candidate)
     return kept
 

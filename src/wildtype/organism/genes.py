@@ -129,6 +129,7 @@ class GeneIndex:
         AmbiguousGeneError
             With the systematic names of every gene the name could mean.
         """
+        # Systematic names, nearly all lookups, need no search through the levels.
         if (position := self._position.get(name)) is not None:
             return position
         found = self._candidates(name)

@@ -95,6 +95,7 @@ def spectral_components(relation: Relation, components: int) -> NDArray[np.float
     if count < 1:
         return np.zeros((relation.n, 0), np.float32)
     adjacency = sparse.csr_array(adjacency[nodes][:, nodes])
+    # D^-1/2 A D^-1/2 is symmetric, so its eigenvectors are real and orthogonal.
     root = 1.0 / np.sqrt(np.asarray(adjacency.sum(axis=1)).reshape(-1))
     scale = sparse.diags_array(root)
     normal: Any = sparse.csr_array(scale @ adjacency @ scale)

@@ -110,6 +110,7 @@ def _network(m: Metabolism, genes: GeneIndex, source: str) -> FeatureBlock:
     step = sparse.csr_array(makes @ consumes.T)
     step.setdiag(0.0)
     step.eliminate_zeros()
+    # An exchange reaction has one metabolite; it takes it up if a bound allows a flux into the cell.
     one_sided = np.diff(sparse.csr_array(m.stoichiometry.T).indptr) == 1
     signs = np.asarray(m.stoichiometry.sum(axis=0)).reshape(-1)
     takes_up = one_sided & np.where(signs < 0, m.lower < 0, m.upper > 0)
@@ -165,6 +166,7 @@ def _subsystems(
     condensed = len(names) > MAX_ONE_HOT
     if condensed:
         u, s, vt = np.linalg.svd(shares, full_matrices=False)
+        # The sign of a singular vector is arbitrary; its largest loading is made positive.
         sign = np.sign(vt[np.arange(len(vt)), np.abs(vt).argmax(axis=1)])
         shares, names = (u * s * sign)[:, :MAX_ONE_HOT], [f"c{i + 1}" for i in range(MAX_ONE_HOT)]
     columns = dict(zip(names, shares.T, strict=True))

@@ -115,6 +115,7 @@ def metabolic_graphs(
     def relation(name: str, counts: Any, directed: bool, note: str) -> Relation:
         coo = sparse.coo_array(counts)
         rows, columns = (place[axis] for axis in coo.coords)
+        # The symmetric counts hold every undirected pair twice.
         once = (rows != columns if directed else rows < columns) & (rows >= 0) & (columns >= 0)
         return Relation.from_edges(
             name,
@@ -139,6 +140,7 @@ def metabolic_graphs(
     choices = [alternatives(one) for one in complexes_of(m)]
     makes, consumes = metabolite_use(m)
     touches = makes + consumes
+    # A reversible reaction makes and consumes a metabolite, which still is one link.
     touches.data[:] = 1.0
     shared = touches @ touches.T
     next_to = makes @ consumes.T

@@ -146,6 +146,7 @@ class Metabolism:
         from cobra.util.array import create_stoichiometric_matrix
         from cobra.util.solver import linear_reaction_coefficients
 
+        # A minimum of f is a maximum of −f; the network keeps maxima only.
         sign = 1.0 if model.objective_direction == "max" else -1.0
         wanted = {r.id: sign * float(c) for r, c in linear_reaction_coefficients(model).items()}
         return cls.build(
@@ -251,6 +252,7 @@ class Metabolism:
             dead = sparse.csr_array(lost @ self._gene_reaction)
         else:
             broken = sparse.csr_array(lost @ self._gene_complex)
+            # A complex that lost several genes is broken once.
             broken.data[:] = 1.0
             dead = sparse.csr_array(broken @ self._complex_reaction)
             # a reaction dies when as many of its complexes are broken as it has

@@ -157,6 +157,7 @@ def net_charge(residues: Counts, ph: Floats) -> Floats:
 def isoelectric_point(residues: Counts) -> Floats:
     """Return the pH [s] at which proteins have no net charge, to 1e-6; charge falls with pH."""
     low, high = np.zeros(len(residues)), np.full(len(residues), 14.0)
+    # Bisection: 14 / 2²⁴ is below 1e-6.
     for _ in range(24):
         middle = (low + high) / 2
         positive = net_charge(residues, middle) > 0
@@ -176,6 +177,7 @@ def codon_bias(codons: Counts) -> Floats:
     length = np.maximum(sense.sum(1), 1)
     strong = np.array([[base in "GC" for base in codon] for codon in CODONS], dtype=np.float64)
     gc, third = sense @ strong.mean(1) / length, sense @ strong[:, 2] / length
+    # F = (n Σp² − 1) / (n − 1) per amino acid; Nc = 2 + 9/F₂ + 1/F₃ + 5/F₄ + 3/F₆ (Wright 1990).
     homozygosity: dict[int, list[Floats]] = {}
     for aa in AMINO_ACIDS:
         used = codons[:, letters == aa].astype(np.float64)

@@ -44,6 +44,7 @@ def average(group: Ints, value: Floats, sd: Floats) -> tuple[Floats, Floats]:
     """
     size = np.bincount(group)
     mean = np.bincount(group, value) / size
+    # Two passes: subtracting the mean first avoids cancellation of large squares.
     between = np.bincount(group, (value - mean[group]) ** 2) / size
     known = np.isfinite(sd)
     count = np.bincount(group, known)
@@ -69,6 +70,7 @@ def weighted(group: Ints, value: Floats, sd: Floats, floor: Floats) -> tuple[Flo
     trusted = np.maximum(sd, floor)
     exact = known & (trusted == 0)  # a phenotype without noise: all its known sd are 0
     weight = np.where(exact, 1.0, 1.0 / np.where(known & ~exact, trusted, 1.0) ** 2)
+    # Without a known sd a replicate has no weight, unless none of its group has one: then all count alike.
     weight = np.where(known, weight, np.where(any_known[group], 0.0, 1.0))
     total = np.bincount(group, weight)
     mean = np.bincount(group, weight * value) / total
@@ -78,6 +80,7 @@ def weighted(group: Ints, value: Floats, sd: Floats, floor: Floats) -> tuple[Flo
 
 
 def _single(group: Ints, size: Ints, given: Floats, computed: Floats) -> Floats:
+    # A weighted mean of one rounds (w x / w); measurements without replicates keep every bit.
     alone = size[group] == 1
     out = computed.copy()
     out[group[alone]] = given[alone]
@@ -104,6 +107,7 @@ def agreed(group: Ints, p: Floats, member: NDArray[np.bool_]) -> tuple[Floats, i
         Groups without a p-value although a member has one.
     """
     start = _first(group)
+    # NaN spreads through minimum and maximum, so a group with an unknown p never agrees.
     least = np.minimum.reduceat(np.where(member, p, np.inf), start)
     most = np.maximum.reduceat(np.where(member, p, -np.inf), start)
     one = np.where(least == most, least, np.nan)
@@ -123,6 +127,7 @@ def sd_floor(phenotype: Ints, sd: Floats) -> Floats:
     count = np.bincount(phenotype[rows], minlength=len(floor))
     start = np.cumsum(count) - count
     there = count > 0
+    # The lower median is a measured number, the same whatever the number of rows is even or odd.
     floor[there] = FLOOR * sd[rows[start[there] + (count[there] - 1) // 2]]
     return floor[phenotype]
 
@@ -133,6 +138,7 @@ def deduplicate(rows: StagedRows, policies: Policies) -> tuple[StagedRows, Stage
     A p-value that stands beside a number in some of its rows only is that of the number.
     """
     before, lost = len(rows), 0
+    # Equal numbers of one genotype are neighbours in this order, so a copy is found by one comparison.
     rows = rows.sorted()
     same = np.zeros(before, bool)
     same[1:] = (
@@ -229,6 +235,7 @@ def add_essential(
         single = np.repeat(rows.order == 1, rows.order) & (rows.kind == Kind.ABSENT)
         for phenotype in measured:
             seen = np.zeros(len(organism.genes), bool)
+            # Only a measured deletion counts: a hypomorph of an essential gene may live.
             seen[rows.gene[single & (rows.phenotype[rows.row] == phenotype)]] = True
             genes = np.flatnonzero(organism.essential & ~seen)
             added += len(genes)

@@ -94,6 +94,7 @@ def build_dataset(
     reports = [*before, StageReport("raw", "selected", "as stored", len(measurements), len(measurements))]
     reports += conversion.reports
     rows = conversion.rows
+    # Copies first, or a number listed twice would weigh twice; replicates before the means over alleles.
     for merge in (deduplicate, merge_replicates, merge_alleles):
         rows, report = merge(rows, policies)
         reports.append(report)

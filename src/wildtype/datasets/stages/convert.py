@@ -101,6 +101,7 @@ def name_conditions(environments: Sequence[Environment], environment: Ints) -> t
         e: name if spelled.count(name) == 1 else f"{name} [{environments[e].id[:8]}]"
         for e, name in zip(used, spelled, strict=True)
     }
+    # Ties are broken by number of rows and name, never by the order in which environments were read.
     order = sorted(used, key=lambda e: (len(environments[e].compounds), -rows[e], names[e]))
     place = np.full(max(len(environments), 1), -1, np.int64)
     place[order] = np.arange(len(order))
@@ -209,6 +210,7 @@ class Conversion:
     def _sd(self, measurements: Measurements, policies: Policies) -> None:
         noted = {}
         if policies.sd == "derived":
+            # se = sd / √n, so sd = se √n.
             derived = measurements.se * np.sqrt(measurements.n)
             usable = np.isnan(measurements.sd) & np.isfinite(derived) & (measurements.n > 0)
             self.rows = replace(self.rows, sd=np.where(usable, derived, self.rows.sd))
@@ -285,7 +287,9 @@ def _rows(
     effect = np.array([EFFECT[kind] for kind in PerturbationKind], np.int64)
     recorded = m.kind.astype(np.int64)
     by_name = np.unique(np.array(m.alleles, dtype=str), return_inverse=True)[1].reshape(-1)
+    # Ranks by content: codes depend on the order in which names were met, ranks do not.
     allele = ranks(recorded, by_name[m.allele])
+    # Genes ascend within a row by position; a gene the organism lacks (-1) comes first.
     key = m.row * (len(genes) + 1) + gene + 1
     within = np.argsort(key, kind="stable") if (np.diff(key) < 0).any() else slice(None)
     return StagedRows(

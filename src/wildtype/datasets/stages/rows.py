@@ -74,4 +74,5 @@ class StagedRows(Ragged):
         Rows that stand side by side then are alike or differ in content, so that a sum over them is the same
         to the last bit.
         """
+        # Floating-point sums depend on their order; identity, value and sd fix it.
         return self.take(np.lexsort((self.sd, self.value, self.identity)))

@@ -38,6 +38,7 @@ def canonical(measurements: Measurements) -> Measurements:
         ]
     )
     order = np.argsort(key, kind="stable")
+    # Sorting by numbers is the costly part; few rows are equal in everything else.
     tied = np.flatnonzero(key[order][1:] == key[order][:-1])
     again = np.union1d(tied, tied + 1)  # numbers matter only where all else is equal
     rows = order[again]
@@ -79,6 +80,7 @@ def with_ordered_perturbations(measurements: Measurements) -> Measurements:
     m = measurements
     spelled, dose = np.unique(bits(m.dose), return_inverse=True)
     texts = [str(number) for number in spelled.view(np.float64).tolist()]
+    # `Genotype` sorts doses by their text; the same order here gives the same ids.
     rank = np.argsort(np.argsort(texts))
     code = joint(
         [(m.gene, len(m.genes)), (m.kind, 256), (m.allele, len(m.alleles)), (rank[dose], len(texts))]

@@ -122,6 +122,7 @@ def _relation(connection: DuckDBPyConnection, sql: str, path: Path) -> Iterator[
             if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
                 what = f"{len(statements)} statements" if len(statements) != 1 else statements[0].type.name
                 raise DatasetError(f"received SQL with {what}, expected one SELECT: a query only reads")
+            # The statement type alone does not protect: a SELECT may hold a DELETE in a WITH clause.
             cursor.execute("BEGIN TRANSACTION READ ONLY")
             yield cursor.sql(statements[0])
         except duckdb.PermissionException as error:

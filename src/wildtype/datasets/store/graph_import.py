@@ -161,6 +161,7 @@ class GraphFiles:
         """Return the positions of all ends of every starting node [N], by ``position`` where there is one."""
         start, end = self.links(relation)
         names = self.tables[relation].column_names
+        # Databases export rows in any order; a stored position restores that of lists.
         place = self.counts(relation, "position") if "position:long" in names else end
         groups: list[list[int]] = [[] for _ in range(self.size(_label(names[0]).lower()))]
         for i in np.lexsort((place, start)).tolist():

@@ -143,6 +143,7 @@ def _numbers(connection: DuckDBPyConnection, table: str, ids: pa.Array, columns:
     if not new.size:
         return numbers
     numbers[new] = _last(connection, table) + 1 + np.arange(len(new))
+    # Numbers go on from the last one; they join tables of one store and never leave it.
     inserted = pa.table({"number": pa.array(numbers, pa.int32()), "id": ids, **columns})
     _insert_staged(connection, table, inserted.take(new))
     return numbers
@@ -259,6 +260,7 @@ def _insert_measurements(
         return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(names, pa.string()))
 
     columns = {
+        # The id depends on the study's name and the canonical position, so equal studies have equal ids.
         "id": (study << 32) + np.arange(len(rows)), "study": np.full(len(rows), study),
         **{name: pa.array(codes, pa.int32()) for name, codes in numbers.items()},
         "trait": texts(rows.trait, rows.traits),

@@ -98,6 +98,7 @@ def _joined(column: pa.Array) -> pa.Array:
         column = pc.binary_join(lists, SEPARATOR)
     if not pa.types.is_string(column.type):
         return column
+    # Spreadsheets run texts that begin with = + - @; numbers such as -1.5 must stay numbers.
     formula = pc.and_not(
         pc.match_substring_regex(column, f"^{FORMULA.pattern}"),
         pc.match_substring_regex(column, r"^[+-]?[0-9.]*([eE][+-]?[0-9]+)?$"),

@@ -109,4 +109,5 @@ def study_number(name: str) -> int:
     It heads the ids of the study's measurements: ``id = number · 2³² + position`` in the canonical order, so
     that equal studies have equal ids in every store.
     """
+    # 31 bits, so that the id of a measurement stays a positive 64-bit integer.
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest(), "big") >> 1

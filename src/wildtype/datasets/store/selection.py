@@ -132,6 +132,7 @@ def _measurements(connection: DuckDBPyConnection, found: pa.Table) -> Measuremen
 
 def _perturbations(connection: DuckDBPyConnection, genotype: NDArray[np.int32]) -> tuple[Ints, Ints]:
     """Return the numbers [Σk] of all rows' perturbations and where each row's begin [m+1]."""
+    # Each genotype is fetched once, however many of its measurements are selected.
     distinct, code = np.unique(genotype, return_inverse=True)
     with _registered(connection, {"number": distinct}):
         found = connection.sql(

@@ -183,6 +183,7 @@ class Store:
             )
         for code, name in zip(codes, names, strict=True):
             one = measurements if len(codes) == 1 else measurements.take(measurements.study == code)
+            # Delete and insert in one transaction: an interrupted replacement leaves the old study.
             with self._transaction() as connection:
                 if name in present:
                     ingest.delete_study(connection, name)

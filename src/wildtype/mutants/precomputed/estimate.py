@@ -133,6 +133,7 @@ def _timed(
     count = 0
     for more in (2, *(16 << i for i in range(40))):  # the first, of two, compiles the loops
         count = min(more, limit, len(table))
+        # Rows are spread over the table, since neighbouring mutants resemble each other in size.
         part = table.take(np.linspace(0, len(table) - 1, count).astype(np.int64))
         with tempfile.TemporaryDirectory(dir=place, prefix=".wildtype-estimate-") as name:
             start = time.perf_counter()

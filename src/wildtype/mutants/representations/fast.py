@@ -175,6 +175,7 @@ class Unperturbed(Representation):
 
     def masks(self, batch: MutantBatch) -> NodeMasks:
         """Return masks that keep everything; they share one byte, whatever their size."""
+        # An expanded tensor repeats one byte by stride 0.
         everything = torch.ones(1, dtype=torch.bool, device=batch.gene.device)
         metabolism = self.graph.metabolism
         return NodeMasks(

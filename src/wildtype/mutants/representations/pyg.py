@@ -45,6 +45,7 @@ class MutantData(HeteroData):  # type: ignore[misc]
 
     def __inc__(self, key: str, value: Any, store: Any = None, *args: Any, **kwargs: Any) -> Any:
         if key == "perturbation_indices":
+            # In a disjoint batch, indices shift by the nodes before them; without nodes they are global.
             return store.num_nodes if store.can_infer_num_nodes else 0
         return super().__inc__(key, value, store, *args, **kwargs)
 

@@ -112,6 +112,7 @@ def reach(union: sparse.csr_array, gene: Ints, offsets: Ints, hops: int) -> NDAr
 
 def unpack(words: NDArray[np.uint64], mutants: int) -> NDArray[np.bool_]:
     """Return packed bits [W, n] of B ``mutants`` as a mask, bool [n, B]."""
+    # Little-endian words put bit b of word w at bit 64 w + b of the byte stream, on every machine.
     by_gene = np.ascontiguousarray(words.T.astype("<u8")).view(np.uint8)
     return np.unpackbits(by_gene, axis=1, count=mutants, bitorder="little").view(np.bool_)
 
