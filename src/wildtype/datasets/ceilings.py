@@ -1,7 +1,7 @@
 """Noise ceilings: how well measurements of one genotype agree, and what that allows a perfect model to reach.
 
 Only true replicates count: the same genotype (genes, kinds, alleles, doses) measured again in the same
-environment. A number that stands twice with the same sd is a copy, not a replicate, and is left out.
+environment. A repeated number with the same sd is a copy, not a replicate, and is left out.
 
 With y = g + e, genotypes of variance σ²_g and independent errors of variance σ²_e, two measurements of one
 genotype correlate by r = σ²_g / (σ²_g + σ²_e), the reliability of one measurement (the intraclass
@@ -45,9 +45,9 @@ class Values:
     sd : float64 [s]
         What the values of each stratum were divided by; 0 where they are all equal.
     names : list of (str, str) [s]
-        Trait and environment in words.
+        Trait and environment, as text.
     copies : int64 [s]
-        Numbers left out because they stand twice.
+        Copies that were left out.
     """
 
     stratum: Ints
@@ -69,7 +69,7 @@ def _less_mean(value: Floats, group: Ints) -> Floats:
 
 def values_of(m: Measurements, between: str) -> Values:
     """Return the different values of one phenotype; see `ceilings.BETWEEN` for what ``between`` may be."""
-    # By what they say, not by their codes: the same measurements in another order give the same numbers.
+    # By content, not by codes: the same measurements in another order give the same numbers.
     environment = _ranks_of_text([f"{e}\t{e.id}" for e in m.environments], m.environment)
     stratum = ranks(_ranks_of_text(m.traits, m.trait), environment)
     genotype = m.genotypes[1]
@@ -199,15 +199,15 @@ BETWEEN = {
 LIMITS = (
     "assumes that errors are independent of each other and of the genotype; what all replicates of a "
     "genotype share (a strain, a plate, a batch) counts as signal; genotypes with replicates may differ from "
-    "the others in spread; independent values that happen to be equal, as in coarsely rounded tables, are "
-    "taken for copies, which lowers the guide; a guide and no bound"
+    "the others in spread; independent values that happen to be equal, as in coarsely rounded tables, count "
+    "as copies, which lowers the estimate; an estimate, not a bound"
 )
-"""When a ceiling means what it says."""
+"""Conditions under which a ceiling holds."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A value and its 95 % interval; NaN where it cannot be said."""
+    """A value and its 95 % interval; NaN where it is not known."""
 
     value: float = math.nan
     low: float = math.nan
@@ -234,7 +234,7 @@ class Ceiling:
     once : int
         Genotypes measured once.
     copies : int
-        Numbers that stand twice, left out.
+        Copies that were left out.
     pearson : Interval
         Correlation of two measurements of one genotype: the reliability of one.
     one : Interval
@@ -275,9 +275,9 @@ class Ceiling:
 
     @property
     def text(self) -> str:
-        """The ceiling and its limits, in words."""
+        """The ceiling and its limits, as one sentence."""
         what = ", ".join(part for part in (self.phenotype, self.trait, self.environment) if part)
-        copies = f" ({self.copies:,} numbers that stand twice left out)" if self.copies else ""
+        copies = f" ({self.copies:,} copies of a number left out)" if self.copies else ""
         if self.reason:
             return f"{what}: no noise ceiling: {self.reason}{copies}"
         known = sum(not part.reason for part in self.parts)

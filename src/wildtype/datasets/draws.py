@@ -1,6 +1,6 @@
 """How each kind of split is drawn: from a dataset, a random stream and a plan to a side for every row.
 
-Legend: m rows · n genes · u units (gene sets, genes, query pairs, screens) that are held out as a whole.
+Legend: m rows · n genes · u units (gene sets, genes, query pairs, screens) that are held out completely.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def _query_pair(dataset: DatasetRecord, rng: np.random.Generator, plan: Plan) ->
         raise SplitError(
             f"dataset {dataset.name!r} has no rows of three genes: use split random, one-unseen or unseen"
         )
-    pairs, own, counts = np.unique(query_pairs(triples), axis=0, return_inverse=True, return_counts=True)
+    pairs, query, counts = np.unique(query_pairs(triples), axis=0, return_inverse=True, return_counts=True)
     side = _sides_by_weight(counts, rng, plan)
     chosen = {"validation": np.flatnonzero(side == 1), "test": np.flatnonzero(side == 2)}
     # Rows of every order are searched: a held-out pair must not be learnt from its double mutant either.
@@ -191,15 +191,15 @@ def _query_pair(dataset: DatasetRecord, rng: np.random.Generator, plan: Plan) ->
     }
     draft.drop((draft.side > 0) & (table.order == 2), "double mutant of a held-out query pair")
     draft.drop((draft.side > 0) & (table.order > 3), "held-out query pair within four or more genes")
-    if plan.folds:  # a triple of two query pairs is tested with its own one only
+    if plan.folds:  # a triple of two query pairs is tested only with the one that it is assigned to
         foreign = np.zeros(len(table), bool)
-        foreign[in_triples] = side[own.reshape(-1)[triple.reshape(-1)]] != 2
+        foreign[in_triples] = side[query.reshape(-1)[triple.reshape(-1)]] != 2
         draft.drop((draft.side == 2) & foreign, "held-out query pair within a triple of another fold")
     return draft
 
 
 def default_screen(dataset: DatasetRecord) -> str:
-    """Return what a screen is unless told otherwise: ``query`` or ``condition``.
+    """Return what a screen is by default: ``query`` or ``condition``.
 
     Query strains where most rows of two or more genes are doubles or triples, as crosses of a query with an
     array are; conditions otherwise.

@@ -1,4 +1,4 @@
-"""Row accounting: what became of the rows of a publisher's file, and of those of every step to a dataset.
+"""Row accounting: which rows of a publisher's file, and of every step to a dataset, were kept or dropped.
 
 No row is dropped without a count and a reason.
 """
@@ -14,7 +14,7 @@ from wildtype.errors import DatasetError
 
 @dataclass(frozen=True)
 class ReadReport:
-    """What became of the rows of one file: ``rows == kept + sum(dropped)``.
+    """Rows of one file, kept and dropped: ``rows == kept + sum(dropped)``.
 
     Attributes
     ----------
@@ -60,8 +60,7 @@ class StageReport:
     rows_in, rows_out : int
         Rows before and after.
     dropped, merged, added : dict of str to int
-        Rows left out, rows that became part of another one, and rows that no measurement stands for, by
-        reason.
+        Rows left out, rows merged into another one, and rows added without a measurement, by reason.
     noted : dict of str to int
         Rows that stayed but were changed, by what was done to them.
 
@@ -94,12 +93,12 @@ class StageReport:
 
     @property
     def excluded(self) -> dict[str, int]:
-        """Rows that are not in the result as rows of their own, by reason."""
+        """Rows that are not separate rows of the result, by reason."""
         return dict(self.dropped) | {f"merged: {reason}": count for reason, count in self.merged.items()}
 
     @property
     def counts(self) -> dict[str, int]:
-        """Everything that was counted, each under a name that says what it is."""
+        """Everything that was counted, by name."""
         added = {f"added: {reason}": count for reason, count in self.added.items()}
         return self.excluded | added | dict(self.noted)
 

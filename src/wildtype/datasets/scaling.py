@@ -66,7 +66,7 @@ class LabelScaler:
         return cls(mean, sd, count)
 
     def scaled(self, table: MutantTable) -> MutantTable:
-        """Return a table with scaled labels, and scaled copies of its own profiles."""
+        """Return a table with scaled labels, and scaled copies of its profiles."""
         table = table.with_own_profiles()
         value = self.transform(table.value, table.phenotype).astype(np.float32)
         if table.profile is None or table.profiles is None:
@@ -96,7 +96,7 @@ class LabelScaler:
             raise ShapeError(f"phenotype {int(p.max())} is outside 0 … {count - 1}")
         if not np.isfinite(v).all():
             at = int(np.flatnonzero(~np.isfinite(v))[0])
-            raise DatasetError(f"training label {at} is {v[at]}: labels must be finite; drop or mend the row")
+            raise DatasetError(f"training label {at} is {v[at]}: labels must be finite; drop the row")
         rows = np.bincount(p, minlength=count)
         mean = np.bincount(p, weights=v, minlength=count) / np.maximum(rows, 1)
         squares = np.bincount(p, weights=(v - mean[p]) ** 2, minlength=count)

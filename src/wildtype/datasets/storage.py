@@ -42,7 +42,7 @@ FILES = {"table": "table.npz", "singles": "singles.npz", "readable": "table.parq
 
 
 def save_dataset(dataset: Dataset, folder: str | Path) -> None:
-    """Write a dataset (without its organism's graphs and features) to ``folder``, whole or not at all.
+    """Write a dataset (without its organism's graphs and features) to ``folder``, completely or not at all.
 
     Raises ``OutputError`` where it cannot be written.
     """
@@ -167,7 +167,7 @@ def dataset_key(query: str, store_sha256: str, policies: Policies, organism: Org
     Parameters
     ----------
     query : str
-        As it was asked, letter by letter.
+        The text of the query.
     store_sha256 : str
         Content hash of the store.
     policies : Policies

@@ -147,7 +147,7 @@ class LoopMasks(EdgeMasks):
 
 
 class PaddedMasks(EdgeMasks):
-    """The whole batch at once over an incidence matrix [n, D] padded to the largest degree with -1."""
+    """The batch at once over an incidence matrix [n, D] padded to the largest degree with -1."""
 
     @cached_property
     def padded(self) -> dict[str, Tensor]:
@@ -178,7 +178,7 @@ class PaddedMasks(EdgeMasks):
 
 
 class CsrMasks(EdgeMasks):
-    """The whole batch at once over an incidence in CSR: nothing is padded, only removed edges are written."""
+    """The batch at once over an incidence in CSR, without padding: only removed edges are written."""
 
     def _write(self, batch: MutantBatch, out: dict[str, Tensor]) -> dict[str, Tensor]:
         removed = self.wiring.removed(batch)

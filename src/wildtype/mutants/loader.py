@@ -32,7 +32,7 @@ class Batches(Protocol):
         """Serve an epoch."""
 
     def set_epoch(self, epoch: int) -> None:
-        """Choose which."""
+        """Choose the epoch to serve."""
 
 
 class MutantLoader:

@@ -142,7 +142,7 @@ class Incidence:
     starts : int64 [n+1]
         Over the nodes that can be removed.
     position : int32 (int64 from 2³¹ edges on) [at most 2 e]
-        An edge stands at both its ends.
+        An edge is listed at both its ends.
     """
 
     starts: Tensor
@@ -173,7 +173,7 @@ class Incidence:
     def edges_of(self, removed: Removed) -> tuple[Tensor, Tensor]:
         """Return mutant and position, int64 [Σ] each, of every edge at a removed node.
 
-        An edge that lost both ends stands twice. Mutants ascend.
+        An edge that lost both ends is listed twice. Mutants ascend.
         """
         first = self.starts[removed.node]
         counts = self.starts[removed.node + 1] - first

@@ -97,7 +97,7 @@ def rewire_relations(organism: Organism, seed: int) -> Organism:
 
 
 def _without(block: FeatureBlock, gone: set[str]) -> FeatureBlock | None:
-    """Return a block without what it says of relations that are gone; None if nothing is left."""
+    """Return a block without its columns of removed relations; None if no column is left."""
     if block.name.startswith(SPECTRAL):
         return None if block.name.removeprefix(SPECTRAL) in gone else block
     if block.name != DEGREES:

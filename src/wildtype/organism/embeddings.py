@@ -28,12 +28,12 @@ SUFFIXES = (".csv", ".parquet", ".npz")
 
 @dataclass(frozen=True, eq=False)
 class Embeddings:
-    """What a file gave, and what became of its names.
+    """The block read from a file, and the names that were not used.
 
     Attributes
     ----------
     block : FeatureBlock
-        Over the n genes, called after the file; NaN for genes that it lacks. Its note says all of the below.
+        Over the n genes, named after the file; NaN for genes without values. Its note repeats the counts.
     unknown, ambiguous, repeated : tuple of str
         Names of no gene, of more than one, and those of a gene that an earlier row named already; their rows
         are left out.

@@ -1,4 +1,4 @@
-"""Boolean gene rules (GPRs): parsed by a small grammar of their own, expanded to minimal complexes.
+"""Boolean gene rules (GPRs): parsed by a small grammar and expanded to minimal complexes.
 
 rule := all ("or" all)*      all := atom ("and" atom)*      atom := gene | "(" rule ")"
 """
@@ -41,7 +41,7 @@ def parse_rule(text: str, where: str = "a rule") -> Rule | None:
     def fail(problem: str) -> SourceError:
         shown = text if len(text) <= 120 else text[:117] + "..."
         return SourceError(
-            f"the gene rule of {where} is not well formed, {problem}: {shown!r}; mend it in the model"
+            f"the gene rule of {where} is not well formed, {problem}: {shown!r}; correct it in the model"
         )
 
     def peek() -> str:
@@ -75,7 +75,7 @@ def parse_rule(text: str, where: str = "a rule") -> Rule | None:
         return None
     rule = chain("or", 0)
     if position < len(tokens):
-        raise fail(f"{peek()!r} stands where an operator or the end should")
+        raise fail(f"{peek()!r} is where an operator or the end is expected")
     return rule
 
 

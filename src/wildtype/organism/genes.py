@@ -42,7 +42,7 @@ class GeneIndex:
     Raises
     ------
     GeneSetError
-        If a systematic name is empty or stands twice.
+        If a systematic name is empty or repeated.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class GeneIndex:
         Raises
         ------
         GeneSetError, UnknownGeneError, AmbiguousGeneError
-            Each with ``what`` (say, the row) in its message.
+            Each with ``what`` (such as the row) in its message.
         """
         names = list(names)
         if not names:

@@ -39,7 +39,7 @@ def graph_features(
         Spectral columns per relation (fewer where the graph is smaller).
     minimum_edges : int
         Relations with fewer edges within their largest connected part get no spectral block: positions within
-        a small part say nothing of most genes.
+        a small part carry no information about most genes.
     """
     blocks = []
     if graphs:

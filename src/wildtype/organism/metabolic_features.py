@@ -1,4 +1,4 @@
-"""Features of genes that are read off a metabolic network: what their rules, reactions and places say.
+"""Features of genes read off a metabolic network: gene rules, reactions and positions in the network.
 
 Nothing here comes from a mutant, simulated or measured, and nothing from a flux.
 
@@ -101,10 +101,10 @@ def _rules(m: Metabolism, genes: GeneIndex, source: str) -> FeatureBlock:
 
 
 def _network(m: Metabolism, genes: GeneIndex, source: str) -> FeatureBlock:
-    """Where each gene's reactions stand: steps from what the cell takes up, and to what it grows on.
+    """Position of each gene's reactions: steps from uptake reactions, and to the growth reaction.
 
-    One step leads from a reaction that can make a metabolite to one that can consume it, currency metabolites
-    apart.
+    One step leads from a reaction that can make a metabolite to one that can consume it; currency metabolites
+    are left out.
     """
     makes, consumes = metabolite_use(m)
     step = sparse.csr_array(makes @ consumes.T)

@@ -18,7 +18,7 @@ from wildtype.organism.metabolism import Metabolism
 from wildtype.organism.relations import GeneGraphs, Relation
 
 # Compounds that carry energy, charge, phosphate, electrons or acyl groups everywhere, by BiGG identifier
-# without the compartment: sharing one says nothing about two enzymes (after Ma & Zeng 2003,
+# without the compartment: sharing one does not relate two enzymes (after Ma & Zeng 2003,
 # Bioinformatics 19:270).
 _CURRENCY = (
     "h h2o h2o2 o2 co2 hco3 nh4 pi ppi so4 na1 k cl mg2 fe2 fe3 atp adp amp gtp gdp gmp ctp cdp cmp utp "

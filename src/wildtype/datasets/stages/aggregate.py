@@ -26,8 +26,8 @@ from wildtype.organism import Organism
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 FLOOR = 0.1
-"""An sd below this part of its phenotype's median is not believed (it rests on too few replicates)."""
-AGAIN = "a number that stands twice"
+"""An sd below this part of its phenotype's median is replaced (it rests on too few replicates)."""
+AGAIN = "duplicate entry (same value and sd)"
 REPLICATES = "replicates of one mutant"
 NO_SD = "replicate without sd beside one that has it"
 ALLELES = "alleles averaged"
@@ -135,7 +135,7 @@ def sd_floor(phenotype: Ints, sd: Floats) -> Floats:
 def deduplicate(rows: StagedRows, policies: Policies) -> tuple[StagedRows, StageReport]:
     """Return the rows in canonical order, every number once, and the report.
 
-    A p-value that stands beside a number in some of its rows only is that of the number.
+    A p-value given in only some of the rows of a number belongs to that number.
     """
     before, lost = len(rows), 0
     # Equal numbers of one genotype are neighbours in this order, so a copy is found by one comparison.
@@ -223,14 +223,14 @@ def add_essential(
     Raises
     ------
     ConfigError
-        If rows are to be added and the organism does not say which genes are essential.
+        If rows are to be added and the organism does not list essential genes.
     """
     before, added = len(rows), 0
     measured = [p for p in np.unique(rows.phenotype) if _is_fitness(phenotypes[p])]
     if policies.essential == "fitness 0" and measured:
         if organism.essential is None:
             raise ConfigError(
-                f"organism {organism.name!r} does not say which genes are essential: take essential='keep'"
+                f"organism {organism.name!r} does not list essential genes: take essential='keep'"
             )
         single = np.repeat(rows.order == 1, rows.order) & (rows.kind == Kind.ABSENT)
         for phenotype in measured:
@@ -277,5 +277,5 @@ def _append(rows: StagedRows, genes: Ints, phenotype: int, undosed: int) -> Stag
 
 
 def _first(group: Ints) -> Ints:
-    """Return the first row of every group of rows that stand side by side."""
+    """Return the first row of every group of neighbouring rows."""
     return np.flatnonzero(np.concatenate([[True], np.diff(group) != 0])[: len(group)])

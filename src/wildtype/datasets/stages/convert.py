@@ -34,9 +34,9 @@ _SHARED = ("unit", "direction", "level", "min_order")
 def name_phenotypes(measurements: Measurements, studies: str) -> tuple[tuple[Phenotype, ...], Ints]:
     """Return the phenotypes, those of fewest genes first, then by name, and the position [m] of every row's.
 
-    A trait is a phenotype of its own, ``phenotype:trait``, in the group ``phenotype``; with
+    A trait is a separate phenotype, ``phenotype:trait``, in the group ``phenotype``; with
     ``studies="apart"`` a study is too, ``study:phenotype``. The source of a phenotype is that of all its
-    traits, since features made from one trait of a screen tell of the others.
+    traits, since features made from one trait of a screen leak the others.
 
     Raises
     ------
@@ -121,7 +121,7 @@ EFFECT = {
     PerturbationKind.REDUCED_EXPRESSION: Kind.REDUCED,
     PerturbationKind.TEMPERATURE_SENSITIVE: Kind.REDUCED,
     PerturbationKind.OTHER_ALLELE: Kind.REDUCED,
-    PerturbationKind.SUPPRESSOR: Kind.REDUCED,  # stands in no row that is left: see _suppressors
+    PerturbationKind.SUPPRESSOR: Kind.REDUCED,  # no remaining row has one: see _suppressors
     PerturbationKind.OVEREXPRESSION: Kind.OVEREXPRESSED,
     PerturbationKind.ADDITION: Kind.ADDED,
 }
@@ -135,7 +135,7 @@ TWICE = "one gene perturbed twice"
 TOO_FEW = "fewer genes perturbed than the phenotype is defined for"
 ELSEWHERE = "measured in another environment"
 DERIVED = "sd derived from standard error and number of replicates"
-POOLED = "environments not told apart"
+POOLED = "environments pooled"
 
 
 class Conversion:
@@ -281,7 +281,7 @@ def _rows(
     condition: NDArray[np.int64],
     dose: NDArray[np.int64],
 ) -> StagedRows:
-    """Return all measurements as rows, every code replaced by a position or a rank of what it stands for."""
+    """Return all measurements as rows, every code replaced by a position or a rank of its content."""
     places = {name: place for place, name in enumerate(genes.names)}
     gene = np.array([places.get(name, -1) for name in m.genes], np.int64)[m.gene]
     effect = np.array([EFFECT[kind] for kind in PerturbationKind], np.int64)

@@ -20,9 +20,9 @@ FLOATS = ("value", "sd", "se", "p")
 
 
 def canonical(measurements: Measurements) -> Measurements:
-    """Return the same rows in the order that depends on nothing but what they say.
+    """Return the same rows in an order that depends on their content alone.
 
-    Names are ascending and only those in use, records without a name of their own are ordered by id, the
+    Names are ascending and only those in use, records without a name are ordered by id, the
     perturbations of a mutant as in `Genotype`, and rows by study, genotype, environment, phenotype, trait,
     replicate, reference and numbers.
     """
@@ -93,7 +93,7 @@ def with_ordered_perturbations(measurements: Measurements) -> Measurements:
 
 
 def sha256(measurements: Measurements) -> str:
-    """Return the hash of what the rows say, whatever their order."""
+    """Return the hash of the content of rows, whatever their order."""
     return sha256_of_studies(by_study(canonical(measurements)))
 
 

@@ -107,7 +107,7 @@ BATCH = 100_000
 
 @contextlib.contextmanager
 def _relation(connection: DuckDBPyConnection, sql: str, path: Path) -> Iterator[DuckDBPyRelation]:
-    """Give the result of people's SQL, on a connection of its own whose transaction is read-only.
+    """Give the result of a user's SQL, on a separate connection whose transaction is read-only.
 
     Statements that only look like reading (``WITH x AS (DELETE …) SELECT …``) fail in such a transaction.
     """
@@ -148,7 +148,7 @@ def _relation(connection: DuckDBPyConnection, sql: str, path: Path) -> Iterator[
 
 @contextlib.contextmanager
 def read_batches(connection: DuckDBPyConnection, sql: str, path: Path) -> Iterator[pa.RecordBatchReader]:
-    """Give the rows of people's SQL, batch by batch; read them inside the block.
+    """Give the rows of a user's SQL, batch by batch; read them inside the block.
 
     Raises
     ------
@@ -160,7 +160,7 @@ def read_batches(connection: DuckDBPyConnection, sql: str, path: Path) -> Iterat
 
 
 def measurement_ids(connection: DuckDBPyConnection, sql: str, path: Path) -> NDArray[np.int64]:
-    """Return the ids of measurements that people's SQL names, ascending, each once.
+    """Return the ids of measurements that a user's SQL names, ascending, each once.
 
     Raises
     ------

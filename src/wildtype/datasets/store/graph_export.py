@@ -1,6 +1,6 @@
 """The tables of a store as nodes and relations, in the layout that graph databases bulk-load.
 
-One CSV file per table. Its header says what each column is: ``id:ID(Genotype)`` the key of a node,
+One CSV file per table. Its header defines each column: ``id:ID(Genotype)`` the key of a node,
 ``:START_ID(Measurement)`` and ``:END_ID(Genotype)`` the ends of a relation, ``value:double`` a property with
 its type, ``:LABEL`` or ``:TYPE`` what every row of the file is. Keys are content ids and names, so that equal
 stores give equal files.
@@ -37,7 +37,7 @@ class GraphTable:
     source : str
         What the SQL reads from.
     distinct : bool
-        Whether rows of the source that say the same are one.
+        Whether equal rows of the source are merged.
     """
 
     name: str
@@ -58,7 +58,7 @@ class GraphTable:
 
     @property
     def sql(self) -> str:
-        """A query for the rows, in an order that depends on what they say alone."""
+        """A query for the rows, in an order that depends on their content alone."""
         columns = ", ".join((*self.columns.values(), f"'{self.label}'"))
         return f"SELECT {'DISTINCT ' * self.distinct}{columns} FROM {self.source} ORDER BY ALL"
 
@@ -190,7 +190,7 @@ RELATIONS = (
 
 
 def export_graph(store: Store, folder: str | Path) -> dict[str, int]:
-    """Write all tables of a store to a new folder, whole or not at all, and return the rows of each file.
+    """Write all tables of a store to a new folder, completely or not at all; return the rows of each file.
 
     Raises
     ------
@@ -201,7 +201,7 @@ def export_graph(store: Store, folder: str | Path) -> dict[str, int]:
     """
     folder = Path(folder)
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        raise OutputError(f"there is something at {str(folder)!r} already: name a new folder")
+        raise OutputError(f"the folder {str(folder)!r} is not empty: name a new folder")
     rows: dict[str, int] = {}
     with writing_folder(folder) as temporary:
         for table in (*NODES, *RELATIONS):

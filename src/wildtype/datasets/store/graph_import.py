@@ -47,7 +47,7 @@ class GraphFiles:
     Attributes
     ----------
     folder : Path
-        Where they stand.
+        Where the files are.
     tables : dict of str to pyarrow.Table
         By name, columns named as in the header.
     """
@@ -80,7 +80,7 @@ class GraphFiles:
         return np.asarray(self.tables[node][f"{column}:double"].to_numpy(), np.float64)
 
     def counts(self, name: str, column: str) -> Ints:
-        """Return a column of whole numbers; raises ``SourceError`` where one is missing."""
+        """Return a column of integers; raises ``SourceError`` where one is missing."""
         found = self.tables[name][f"{column}:long"]
         if found.null_count:
             raise SourceError(f"{self.folder / name}.csv has a row without {column}: {_REMEDY}")
@@ -151,7 +151,7 @@ class GraphFiles:
         if wrong.size:
             key = self._keys(node)[int(wrong[0])].as_py()
             raise SourceError(
-                f"{self.folder / relation}.csv: {node} {key!r} does not stand there once; {_REMEDY}"
+                f"{self.folder / relation}.csv: {node} {key!r} is not listed exactly once; {_REMEDY}"
             )
         out = np.empty(len(start), np.int64)
         out[start] = end
@@ -222,14 +222,14 @@ def _read(path: Path, table: GraphTable) -> pa.Table:
     except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
         raise SourceError(f"{path} is damaged ({' '.join(str(error).split())}): {_REMEDY}") from error
     if ":ID" in table.header[0] and len(pc.unique(rows.column(0))) < rows.num_rows:
-        raise SourceError(f"{path} has a key that stands twice: {_REMEDY}")
+        raise SourceError(f"{path} has a repeated key: {_REMEDY}")
     return rows
 
 
 def import_graph(folder: str | Path, path: str | Path) -> dict[str, int]:
     """Add all studies of a folder of node and relation tables to the store at `path`, made if there is none.
 
-    Keys only join the tables: ids are made anew from what the records say. Each study is one transaction.
+    Keys only join the tables: ids are made anew from the content of records. Each study is one transaction.
 
     Returns
     -------

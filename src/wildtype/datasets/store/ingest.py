@@ -33,7 +33,7 @@ _STAGED = "staged"  # name under which columns are handed to the database
 def insert_study(
     connection: DuckDBPyConnection, measurements: Measurements, readings: Sequence[ReadReport]
 ) -> None:
-    """Insert the rows of one study, and what became of the rows of its files.
+    """Insert the rows of one study, and the reports on the rows of its files.
 
     Raises
     ------
@@ -245,7 +245,7 @@ def _genotypes(connection: DuckDBPyConnection, rows: Measurements) -> Ints:
 
 
 def _genes_per_row(rows: Measurements) -> Ints:
-    """Return how many different genes [M] every row perturbs; perturbations of one stand side by side."""
+    """Return how many different genes [M] every row perturbs; perturbations of one gene are neighbours."""
     new = np.ones(len(rows.gene), bool)
     new[1:] = (np.diff(rows.row) > 0) | (np.diff(rows.gene) != 0)
     return np.bincount(rows.row[new], minlength=len(rows))

@@ -1,7 +1,7 @@
-"""The tables of a store, and the flat view that people's SQL is written against.
+"""The tables of a store, and the flat view that users' SQL reads.
 
-Every fact stands once. Entities have an `id`, the content id of their record, equal on every machine, and a
-`number`, which only joins the tables of one store. Unknown numbers are NULL, absent texts are empty.
+Every fact is stored once. Entities have an `id`, the content id of their record, equal on every machine, and
+a `number`, which only joins the tables of one store. Unknown numbers are NULL, absent texts are empty.
 """
 
 from __future__ import annotations

@@ -184,7 +184,7 @@ def read_studies(connection: DuckDBPyConnection) -> dict[int, Study]:
 
 
 def read_readings(connection: DuckDBPyConnection) -> dict[int, tuple[ReadReport, ...]]:
-    """Return what became of the rows of every study's files, by the number of the study."""
+    """Return the reports on the rows of every study's files, by the number of the study."""
     dropped: dict[tuple[int, int], dict[str, int]] = {}
     for study, reading, reason, rows in query_rows(
         connection, "SELECT study, reading, reason, rows FROM dropped ORDER BY study, reading, position"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def store_path() -> Path:
-    """Return where the store stands unless another file is named."""
+    """Return the default path of the store."""
     return cache_dir() / "store.duckdb"
 
 
@@ -41,7 +41,7 @@ class StoredStudy:
     rows : int
         Measurements.
     readings : tuple of Reading
-        What became of the rows of its files.
+        Reports on the rows of its files.
     """
 
     study: Study
@@ -69,7 +69,7 @@ class Store:
 
     A store is written by one process at a time, and read by any number while none writes; it is not to be
     shared between threads. While it is open for writing, or if that process was killed, a log of changes
-    stands beside the file (``.wal``) and is part of it.
+    is kept beside the file (``.wal``) and is part of it.
     """
 
     def __init__(self, path: Path, connection: DuckDBPyConnection, read_only: bool) -> None:
@@ -84,7 +84,7 @@ class Store:
         Raises
         ------
         DatasetError
-            If something stands there already.
+            If the file exists.
         OutputError
             If the place cannot be written.
         """
@@ -155,7 +155,7 @@ class Store:
         measurements : Measurements
             All rows of each of its studies.
         readings : sequence of Reading
-            What became of the rows of the files of its one study.
+            Reports on the rows of the files of its one study.
         replace : bool
             Whether a study of the same name is deleted first; otherwise it is an error.
 

@@ -34,13 +34,13 @@ class MaskStorageEstimate:
     bytes : int
         Of all arrays, headers included: exact. The manifest adds a few kilobytes.
     bytes_by_relation : dict of str to int
-        The same apart; node masks are ``gene`` and ``reaction``.
+        Bytes of every relation; node masks are ``gene`` and ``reaction``.
     build_seconds : float
         ``sample_seconds`` scaled to all mutants. A disk that slows down once its cache is full takes longer.
     sample_mutants, sample_seconds : int, float
         Mutants that were written (and synced to disk) for that, and how long it took.
     sample_folder : str
-        On which disk.
+        Where the sample was written.
     free_bytes : int
         Free space where the masks would go.
     """
@@ -81,9 +81,9 @@ def estimate(
         Where the masks would go; the sample is written on the same disk, or, where that cannot be written,
         in the folder of temporary files.
     layouts : sequence of str
-        Which ones.
+        Layouts to estimate.
     seconds : float
-        The sample of a layout grows until it takes this long, 256 MiB, or the whole table.
+        The sample of a layout grows until it takes this long, 256 MiB, or all of the table.
 
     Raises
     ------

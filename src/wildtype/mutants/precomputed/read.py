@@ -81,7 +81,7 @@ class PrecomputedMasks:
             mapped = {}
             for i, array in enumerate(arrays):
                 if array.file != f"{i}.npy":
-                    raise ValueError(f"array {i} is said to be in {array.file!r}")
+                    raise ValueError(f"array {i} is listed as {array.file!r}")
                 mapped[array.holds, array.part] = _map(folder, array)
         except FileNotFoundError as error:
             raise DatasetError(f"there are no masks at {folder} ({error.filename} is missing)") from error
@@ -212,7 +212,7 @@ class PrecomputedMasks:
 
 
 def _map(folder: Path, array: StoredArray) -> NDArray[Any]:
-    """Map one file; raises ``ValueError`` if it is not as the manifest says, ``OSError`` if unreadable."""
+    """Map one file; raises ``ValueError`` if it does not match the manifest, ``OSError`` if unreadable."""
     path = folder / array.file
     size = path.stat().st_size
     if size != array.bytes:

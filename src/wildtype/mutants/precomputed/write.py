@@ -71,7 +71,7 @@ class StoredArray:
     shape: tuple[int, ...]
 
     def write_header(self, handle: BinaryIO) -> None:
-        """Write what stands before the values in a ``.npy`` file."""
+        """Write the header of a ``.npy`` file."""
         np.lib.format.write_array_header_1_0(
             handle, {"descr": self.dtype, "fortran_order": False, "shape": self.shape}
         )

@@ -111,7 +111,7 @@ class Perturbation(Representation):
     name = "perturbation"
 
     def masks(self, batch: MutantBatch) -> None:
-        """Return None: the batch itself says everything."""
+        """Return None: the batch holds all there is."""
         return None
 
 
@@ -169,7 +169,7 @@ class NeighborSubgraph(Representation):
 
 
 class Unperturbed(Representation):
-    """The wild type, whole, and the indices of what was perturbed."""
+    """The complete wild type, and the indices of the perturbed genes."""
 
     name = "unperturbed"
 

@@ -276,7 +276,7 @@ def _holds(rule: Rule, absent: set[str]) -> bool:
 def pyg_batch(samples: Sequence[MutantData]) -> Any:
     """Return samples as one disjoint graph, a torch_geometric ``Batch``; ``to_data_list`` is its inverse.
 
-    ``perturbation_indices_batch`` and ``removed_ids_batch`` say which mutant each perturbed gene belongs to;
+    ``perturbation_indices_batch`` and ``removed_ids_batch`` give the mutant of each perturbed gene;
     ``perturbation_indices`` are rows of the batch's gene features.
 
     Raises
@@ -293,7 +293,7 @@ def lazy_batch(samples: Sequence[MutantData]) -> Any:
 
     Features and edges are those of the first sample, by reference. Masks are concatenated mutant by mutant:
     ``mask`` [B·n] of nodes, [B·e] of edges. ``perturbation_indices`` are rows of the shared features, and
-    ``perturbation_indices_batch`` says whose they are; ``num_graphs`` is B.
+    ``perturbation_indices_batch`` gives their mutants; ``num_graphs`` is B.
 
     Raises
     ------

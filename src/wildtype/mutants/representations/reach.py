@@ -1,8 +1,8 @@
-"""Which genes lie within k hops of the perturbed ones, for a whole batch of mutants at once.
+"""Which genes lie within k hops of the perturbed ones, for a batch of mutants at once.
 
 Legend: n genes · B mutants · W words of 64 mutants · S perturbed genes of a mutant.
 
-Bit b of word w at gene v says whether v is within reach of mutant 64 w + b: one pass over the graph serves 64
+Bit b of word w at gene v is set if v is within reach of mutant 64 w + b: one pass over the graph serves 64
 mutants. The first hop is read off the rows of S.
 """
 
