@@ -86,6 +86,14 @@ def keys_of(
         return np.asarray(total[offsets[1:]] - total[offsets[:-1]])
 
 
+def mixed_words(words: Keys) -> Keys:
+    """Return well mixed 64-bit words, one per word: SplitMix64's finaliser (Steele, Lea & Flood 2014)."""
+    with np.errstate(over="ignore"):
+        x = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return np.asarray(x ^ (x >> np.uint64(31)))
+
+
 def set_keys(table: MutantTable, n: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """Return a key of every row's gene set and condition [m], and of every row less one gene [q]."""
     genes = gene_words(n)
