@@ -55,8 +55,7 @@ from wildtype.inference.explaining.explain import SECTIONS as EXPLANATIONS
 from wildtype.inference.predictor import Predictor
 from wildtype.models.baselines import BASELINES
 from wildtype.models.cell_transformer.config import EXPERTS, OWN_QUERIES, SUMMARIES
-from wildtype.models.dango.config import ZEROS
-from wildtype.models.dango.schedule import SCHEDULES
+from wildtype.models.dango.config import SCHEDULES, ZEROS
 from wildtype.models.difference_gnn.config import ACTIVATIONS, AGGREGATIONS, COMBINATIONS
 from wildtype.models.registry import MODELS, config_class
 from wildtype.mutants import Kind

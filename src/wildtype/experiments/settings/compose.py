@@ -8,7 +8,7 @@ import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
-from functools import cache
+from functools import cache, reduce
 from pathlib import Path
 
 from hydra import compose as hydra_compose
@@ -28,11 +28,6 @@ SETTINGS = Path(__file__).parents[1] / "presets"
 GROUPS = {"data": "dataset", "model": "model", "experiment": "experiment"}
 LONGEST = 500
 """Characters of what another library says of a word."""
-MAPS = (
-    "model.prior.heads",
-    "model.evidence.imitate",
-    "model.zeros",
-)  # settings whose keys are names of the user's data
 
 
 def compose(overrides: Sequence[str] = ()) -> TrainConfig:
@@ -53,10 +48,10 @@ def compose(overrides: Sequence[str] = ()) -> TrainConfig:
     """
     given = [_taken_apart(word) for word in overrides]
     groups = [f"{key}={value}" for key, value in (_chosen(*pair) for pair in given) if key in GROUPS]
-    keys = _keys_of(tuple(groups))
-    checked = [_checked(*_chosen(*pair), keys) for pair in given]
+    keys, maps = _keys_of(tuple(groups), tuple(config_class(name) for name in MODELS))
+    checked = [_checked(*_chosen(*pair), keys, maps) for pair in given]
     # Hydra cannot add entries to a map by their dotted names; OmegaConf can.
-    entries = [word for word in checked if word.startswith(tuple(f"{name}." for name in MAPS))]
+    entries = [word for word in checked if word.startswith(tuple(f"{name}." for name in maps))]
     words = [word for word in checked if word not in entries]
     if any(word.startswith("data.name=") for word in words) and not any(w.startswith("data=") for w in words):
         words.insert(0, "data=other")
@@ -72,9 +67,13 @@ def compose(overrides: Sequence[str] = ()) -> TrainConfig:
 
 
 @cache
-def _keys_of(groups: tuple[str, ...]) -> list[str]:
-    """Return the names of all settings of the model that these groups choose."""
-    return known_keys(_compose(groups, []))
+def _keys_of(groups: tuple[str, ...], models: tuple[type, ...]) -> tuple[list[str], list[str]]:
+    """Return the names of all settings that these groups choose, and of those that are maps, whose keys are
+    names of the user's data; ``models`` are the settings that are registered, for the cache.
+    """
+    config = _compose(groups, [])
+    keys = known_keys(config)
+    return keys, [key for key in keys if isinstance(reduce(getattr, key.split("."), config), dict)]
 
 
 def _compose(words: Sequence[str], entries: Sequence[str]) -> TrainConfig:
@@ -85,6 +84,9 @@ def _compose(words: Sequence[str], entries: Sequence[str]) -> TrainConfig:
     store.store(name="schema", node=schema)
     for name in MODELS:
         store.store(group="model_schema", name=name, node=config_class(name))
+        if name not in _files("model"):  # what suits a plug-in's training is registered with it
+            suited = {"defaults": [{"/model_schema@model": name}], "training": dict(MODELS[name].training)}
+            store.store(group="model", name=name, node=suited, package="_global_")
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(str(SETTINGS.resolve()), version_base="1.3"):
@@ -110,7 +112,11 @@ def known_keys(node: object = TrainConfig, prefix: str = "") -> list[str]:
 
 
 def known(group: str) -> list[str]:
-    """Return the names of the settings files of a group: ``data``, ``model`` or ``experiment``."""
+    """Return the names that a group has: ``data``, ``model``, ``experiment``, or a kind of plan."""
+    return sorted(MODELS) if group == "model" else _files(group)
+
+
+def _files(group: str) -> list[str]:
     return sorted(path.stem for path in (SETTINGS / group).glob("*.yaml"))
 
 
@@ -126,6 +132,9 @@ def _chosen(key: str, value: str) -> tuple[str, str]:
     """Return a word again after checking what it chooses of a group; own data take the general settings."""
     if key == "model.name":
         key = "model"
+    if key == "model":
+        config_class(value)  # the name of an installed plug-in is asked for here
+        return key, value
     if key not in GROUPS or value in known(key):
         return key, value
     if key == "data" and re.fullmatch(r"[A-Za-z0-9][\w.-]*", value):
@@ -133,12 +142,12 @@ def _chosen(key: str, value: str) -> tuple[str, str]:
     raise ConfigError(f"there is no {GROUPS[key]} {shown(value)}; known: {', '.join(known(key))}")
 
 
-def _checked(key: str, value: str, keys: Sequence[str]) -> str:
+def _checked(key: str, value: str, keys: Sequence[str], maps: Sequence[str]) -> str:
     """Return a word as Hydra wants it, after checking its key; raises ``ConfigError``."""
     if key in GROUPS:
         return f"{key}={value}"
-    owner = next((name for name in MAPS if key == name or key.startswith(f"{name}.")), None)
-    if owner in keys:
+    owner = next((name for name in maps if key == name or key.startswith(f"{name}.")), None)
+    if owner is not None:
         return f"+{key}={value}" if key == owner else f"{key}={value}"
     if key not in keys:
         near = difflib.get_close_matches(key, keys, n=3, cutoff=0.6)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from wildtype.models.cell_transformer.config import CellTransformerConfig
+from wildtype.models.registry import DEFAULT_MODEL, config_class
 from wildtype.training.config import TrainingConfig
 
 
@@ -134,7 +134,7 @@ class TrainConfig:
 
     data: DataConfig = field(default_factory=DataConfig)
     split: SplitConfig = field(default_factory=SplitConfig)
-    model: Any = field(default_factory=CellTransformerConfig)
+    model: Any = field(default_factory=lambda: config_class(DEFAULT_MODEL)())
     training: TrainingConfig = field(default_factory=TrainingConfig)
     baselines: list[str] = field(default_factory=lambda: ["all"])
     run: RunConfig = field(default_factory=RunConfig)
