@@ -20,9 +20,9 @@ import numpy as np
 from wildtype.datasets import Dataset
 from wildtype.datasets.background import Background
 from wildtype.datasets.measurements import Measurements, coded
+from wildtype.datasets.reading import StageReport
 from wildtype.datasets.records import Compound, PerturbationKind, PhenotypeDefinition
 from wildtype.datasets.stages.policies import Policies
-from wildtype.datasets.stages.report import StageReport
 from wildtype.datasets.store import Query, Store
 from wildtype.errors import DatasetError, MissingFileError
 from wildtype.mutants.ragged import ranks

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from wildtype.datasets import Dataset
 from wildtype.datasets.background import Background, add_background
 from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.reading import ReadReport, StageReport
 from wildtype.datasets.stages.build import DEFAULT, build_dataset
-from wildtype.datasets.stages.cache import dataset_key, materialise
 from wildtype.datasets.stages.policies import Policies
-from wildtype.datasets.stages.report import StageReport
+from wildtype.datasets.storage import dataset_key, materialise
 from wildtype.datasets.store import Query, Store
 from wildtype.errors import DatasetError
 from wildtype.mutants import Kind
