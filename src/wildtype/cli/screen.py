@@ -29,18 +29,21 @@ def command(
     condition: Annotated[str | None, typer.Option(help="One of the dataset's conditions.")] = None,
     interval: Annotated[float | None, typer.Option(help="Add intervals of this coverage, as in 0.9.")] = None,
     exclude: Annotated[str, typer.Option(help="Genes that are no candidates: names or a file.")] = "",
-    viable: Annotated[bool, typer.Option(help="Leave out essential genes.")] = False,
+    exclude_essential: Annotated[bool, typer.Option(help="Leave out essential genes.")] = False,
     require: Annotated[
         str, typer.Option(help="At least one gene of a mutant is among these: names, a file, or metabolic.")
     ] = "",
     unmeasured: Annotated[bool, typer.Option(help="Leave out gene sets that were measured.")] = False,
-    no_lethal: Annotated[
-        bool, typer.Option("--no-lethal", help="Leave out mutants that hold a pair known to be lethal.")
+    exclude_synthetic_lethal: Annotated[
+        bool,
+        typer.Option(
+            "--exclude-synthetic-lethal", help="Leave out mutants that hold a pair known to be lethal."
+        ),
     ] = False,
-    linked: Annotated[
+    min_linkage_kb: Annotated[
         float, typer.Option(help="Leave out mutants with two genes within so many kb on one chromosome.")
     ] = 0.0,
-    at_most: Annotated[
+    max_per_gene: Annotated[
         int | None, typer.Option(help="No candidate in more rows of a list than this.")
     ] = None,
     evidence: Annotated[
@@ -88,12 +91,12 @@ def command(
             condition=condition,
             interval=interval,
             exclude=named_genes(exclude) if exclude else (),
-            viable=viable,
+            exclude_essential=exclude_essential,
             require=named_genes(require) if require else (),
             unmeasured=unmeasured,
-            no_lethal=no_lethal,
-            linked=linked,
-            at_most=at_most,
+            exclude_synthetic_lethal=exclude_synthetic_lethal,
+            min_linkage_kb=min_linkage_kb,
+            max_per_gene=max_per_gene,
             processes=processes,
             state=state,
             report_progress=report_progress,

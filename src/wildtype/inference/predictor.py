@@ -260,12 +260,12 @@ class Predictor:
         condition: str | None = None,
         interval: float | None = None,
         exclude: Sequence[str] = (),
-        viable: bool = False,
+        exclude_essential: bool = False,
         require: Sequence[str] = (),
         unmeasured: bool = False,
-        no_lethal: bool = False,
-        linked: float = 0.0,
-        at_most: int | None = None,
+        exclude_synthetic_lethal: bool = False,
+        min_linkage_kb: float = 0.0,
+        max_per_gene: int | None = None,
         processes: int = 1,
         state: str | Path | None = None,
         report_progress: Callable[[int, int], None] | None = None,
@@ -294,19 +294,19 @@ class Predictor:
             Coverage of intervals to give, as in ``predict``.
         exclude : sequence of str
             Genes that are no candidates.
-        viable : bool
+        exclude_essential : bool
             Whether essential genes are no candidates.
         require : sequence of str
             A mutant has at least one of these genes; ``metabolic`` stands for those of the metabolism.
         unmeasured : bool
             Whether gene sets with a measurement of a phenotype to rank by are left out.
-        no_lethal : bool
+        exclude_synthetic_lethal : bool
             Whether mutants are left out that hold a pair whose fitness, measured or implied by its epsilon,
             is below 0.1 while both genes live alone.
-        linked : float
+        min_linkage_kb : float
             Leave out mutants of which two genes lie within so many kb on one chromosome, which a cross
             hardly brings together; 0: no matter. Genes without a known place stay.
-        at_most : int, optional
+        max_per_gene : int, optional
             No candidate stands in more rows of a list than that. Of every list the best ``50 top`` are
             looked through; ``attrs["short"]`` names the lists that were too short for ``top`` rows.
         processes : int
@@ -349,12 +349,12 @@ class Predictor:
             phenotypes,
             condition,
             exclude,
-            viable,
+            exclude_essential,
             require,
             unmeasured,
-            no_lethal,
-            linked,
-            at_most,
+            exclude_synthetic_lethal,
+            min_linkage_kb,
+            max_per_gene,
         )
         screen, exempt = make_screen(self, wish)
         count = screen.design.count
@@ -371,7 +371,9 @@ class Predictor:
             state=None if state is None else Path(state),
             report_progress=lambda outcome: done(outcome.done),
         )
-        return shortlist(self, screen, found, top, interval=interval, at_most=at_most, exempt=exempt)
+        return shortlist(
+            self, screen, found, top, interval=interval, max_per_gene=max_per_gene, exempt=exempt
+        )
 
     def predict_values(self, table: MutantTable) -> NDArray[np.float64]:
         """Predict every phenotype of the rows of a table of this model's genes [M, p], and nothing else."""

@@ -31,7 +31,7 @@ class Constraints:
     ----------
     required : bool [n] or None
         Genes of which a mutant must perturb at least one.
-    linked : float
+    min_linkage_kb : float
         Two genes must be further apart than this, in kb, to be brought together by a cross; 0: no matter.
     coordinates : Coordinates or None
         By which that is judged.
@@ -42,7 +42,7 @@ class Constraints:
     """
 
     required: NDArray[np.bool_] | None = None
-    linked: float = 0.0
+    min_linkage_kb: float = 0.0
     coordinates: Coordinates | None = None
     lethal: Ints | None = None
     measured: MutantTable | None = None
@@ -65,12 +65,12 @@ class Constraints:
         if self.required is not None:
             out["none of the required genes"] = np.asarray(~self.required[sets].any(axis=1))
         pairs = list(combinations(range(sets.shape[1]), 2))
-        if self.linked and self.coordinates is not None:
+        if self.min_linkage_kb and self.coordinates is not None:
             near = np.zeros(len(sets), bool)
             for i, j in pairs:
                 apart = self.coordinates.distance(sets[:, i], sets[:, j])
-                near |= np.asarray(apart <= self.linked)
-            out[f"two genes within {self.linked:g} kb"] = near
+                near |= np.asarray(apart <= self.min_linkage_kb)
+            out[f"two genes within {self.min_linkage_kb:g} kb"] = near
         if self.lethal is not None and len(self.lethal):
             base, codes = self._lethal
             dead = np.zeros(len(sets), bool)

@@ -38,12 +38,12 @@ class ScreenRequest:
     phenotypes: Sequence[str] | None = None
     condition: str | None = None
     exclude: Sequence[str] = ()
-    viable: bool = False
+    exclude_essential: bool = False
     require: Sequence[str] = ()
     unmeasured: bool = False
-    no_lethal: bool = False
-    linked: float = 0.0
-    at_most: int | None = None
+    exclude_synthetic_lethal: bool = False
+    min_linkage_kb: float = 0.0
+    max_per_gene: int | None = None
 
 
 def make_screen(predictor: Predictor, wish: ScreenRequest) -> tuple[Screen, frozenset[int]]:
@@ -73,14 +73,14 @@ def make_screen(predictor: Predictor, wish: ScreenRequest) -> tuple[Screen, froz
                 f"{predictor.phenotypes[output]} needs at least {least} genes, and mutants of this screen "
                 f"have {design.order}: take a higher order, or other phenotypes"
             )
-    if wish.at_most is not None and wish.at_most < 1:
-        raise ConfigError(f"at_most={wish.at_most}: let every gene stand in at least one row")
+    if wish.max_per_gene is not None and wish.max_per_gene < 1:
+        raise ConfigError(f"max_per_gene={wish.max_per_gene}: let every gene stand in at least one row")
     if wish.direction != "both" and wish.direction not in DIRECTIONS:
         raise ConfigError(f"direction={wish.direction!r} is not known; known: {', '.join(DIRECTIONS)}, both")
     if wish.top < 1:
         raise ConfigError(f"top={wish.top}: ask for at least one mutant")
     directions = DIRECTIONS if wish.direction == "both" else (wish.direction,)
-    keep = wish.top if wish.at_most is None else wish.top * RESERVE
+    keep = wish.top if wish.max_per_gene is None else wish.top * RESERVE
     condition = predictor.condition(wish.condition)
     return Screen(
         design, gene, kind, _constraints(predictor, wish), outputs, directions, keep, condition, PIECE
@@ -116,7 +116,7 @@ def _candidates(predictor: Predictor, wish: ScreenRequest) -> tuple[NDArray[np.i
     out = np.zeros(len(genes), bool)
     for name in wish.exclude:
         out[genes.find(name)] = True
-    if wish.viable:
+    if wish.exclude_essential:
         out |= essential
     gene, kind = gene[~out[gene]], kind[~out[gene]]
     if not len(gene):
@@ -153,16 +153,16 @@ def _constraints(predictor: Predictor, wish: ScreenRequest) -> Constraints:
                 required |= predictor.metabolic
             else:
                 required[genes.find(name)] = True
-    if wish.linked < 0:
-        raise ConfigError(f"linked={wish.linked:g} kb: a distance is not negative")
-    if wish.linked and known.coordinates is None:
+    if wish.min_linkage_kb < 0:
+        raise ConfigError(f"min_linkage_kb={wish.min_linkage_kb:g}: a distance is not negative")
+    if wish.min_linkage_kb and known.coordinates is None:
         raise ConfigError(
             "it is not known where the genes of this model lie: build its organism and train again with this "
-            "version, or leave out linked"
+            "version, or leave out min_linkage_kb"
         )
     measured = None
     if wish.unmeasured:
         chosen = [known.phenotypes.index(predictor.phenotypes[p]) for p in _outputs(predictor, wish)]
         measured = known.table.take(np.flatnonzero(np.isin(known.table.phenotype, chosen)))
-    lethal = lethal_pairs(known) if wish.no_lethal else None
-    return Constraints(required, wish.linked, known.coordinates, lethal, measured)
+    lethal = lethal_pairs(known) if wish.exclude_synthetic_lethal else None
+    return Constraints(required, wish.min_linkage_kb, known.coordinates, lethal, measured)

@@ -24,7 +24,7 @@ def shortlist(
     top: int,
     *,
     interval: float | None,
-    at_most: int | None,
+    max_per_gene: int | None,
     exempt: frozenset[int],
 ) -> pd.DataFrame:
     """Return the first ``top`` mutants per output and direction as a table.
@@ -32,7 +32,7 @@ def shortlist(
     Columns are ``phenotype``, ``direction`` and ``rank``, those of ``Predictor.predict``, then
     ``single_fitness`` (of the genes, in their order; empty where not known) and ``linkage_kb`` (the shortest
     distance between two of the genes on one chromosome; infinite if there is none, NaN if a place is not
-    known). With ``at_most``, no gene but the ``exempt`` ones stands in more rows of a list than that: a
+    known). With ``max_per_gene``, no gene but the ``exempt`` ones stands in more rows of a list than that: a
     mutant with a gene that does is passed over for the next best.
     """
     import pandas as pd
@@ -46,7 +46,7 @@ def shortlist(
             mutants = screen.mutants(best.number)
             assert mutants.rows.all()  # only mutants of their own were asked about
             genes = mutants.genes
-            chosen = spread(genes, top, at_most, exempt) if at_most else np.arange(len(genes))[:top]
+            chosen = spread(genes, top, max_per_gene, exempt) if max_per_gene else np.arange(len(genes))[:top]
             if len(chosen) < top and len(genes) == screen.keep:
                 short.append(f"{predictor.phenotypes[output]}, {direction}: {len(chosen)} of {top}")
             table = mutants.table.take(chosen)
@@ -65,16 +65,16 @@ def shortlist(
 
 
 def spread(
-    genes: NDArray[np.int64], top: int, at_most: int, exempt: frozenset[int] = frozenset()
+    genes: NDArray[np.int64], top: int, max_per_gene: int, exempt: frozenset[int] = frozenset()
 ) -> NDArray[np.int64]:
-    """Return the first ``top`` of ranked mutants [m, k] such that no gene is in more than ``at_most``."""
+    """Return the first ``top`` of ranked mutants [m, k] with no gene in more than ``max_per_gene``."""
     used: Counter[int] = Counter()
     chosen: list[int] = []
     for i, members in enumerate(genes.tolist()):
         if len(chosen) == top:
             break
         counted = [gene for gene in members if gene not in exempt]
-        if all(used[gene] < at_most for gene in counted):
+        if all(used[gene] < max_per_gene for gene in counted):
             used.update(counted)
             chosen.append(i)
     return np.array(chosen, np.int64)

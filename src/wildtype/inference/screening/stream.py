@@ -99,7 +99,7 @@ class Screen:
         """Return a hash of everything that the answer depends on."""
         c, known = self.constraints, predictor.checkpoint.known
         weights = [x.numpy() for x in predictor.checkpoint.model.state_dict().values()]
-        places = c.coordinates.to_arrays() if c.linked and c.coordinates is not None else {}
+        places = c.coordinates.to_arrays() if c.min_linkage_kb and c.coordinates is not None else {}
         return content_hash(
             self.design.describe(),
             self.gene,
@@ -109,7 +109,7 @@ class Screen:
             self.keep,
             self.condition,
             self.piece,
-            c.linked,
+            c.min_linkage_kb,
             [places[k].tolist() for k in sorted(places)],
             c.measured is not None,
             *(np.zeros(0) if x is None else x for x in (c.required, c.lethal)),
