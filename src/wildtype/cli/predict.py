@@ -71,7 +71,7 @@ def command(
     for remark in predictor.remarks:
         notes().print(remark, soft_wrap=True)
     frame = (
-        predictor.predict_genes(wanted, genes, condition=condition)
+        predictor.predict_profiles(wanted, genes, condition=condition)
         if genes
         else predictor.predict(wanted, as_=as_, condition=condition, interval=interval)  # type: ignore[arg-type]
     )

@@ -17,10 +17,11 @@ import torch
 import wildtype as wt
 from tests.command import assert_one_sentence, wildtype
 from wildtype.errors import ConfigError, GeneSetError, UnknownGeneError
-from wildtype.inference.predictor import Predictor, Source
-from wildtype.inference.screening import request, stream
+from wildtype.inference.core import Source
+from wildtype.inference.predictor import Predictor
+from wildtype.inference.screening import screen, stream
 from wildtype.inference.screening.constraints import lethal_pairs
-from wildtype.inference.screening.shortlist import spread
+from wildtype.inference.screening.screen import spread
 from wildtype.models.cell_transformer.config import CellTransformerConfig, EvidenceConfig, HeadConfig
 from wildtype.models.cell_transformer.model import CellTransformer
 
@@ -32,7 +33,7 @@ def predictor(tiny_run: Path) -> Predictor:
 
 @pytest.fixture(autouse=True)
 def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request, "PIECE", 100)
+    monkeypatch.setattr(screen, "PIECE", 100)
 
 
 def changed(predictor: Predictor, **known: object) -> Predictor:
@@ -87,8 +88,8 @@ def test_tables_of_members_give_what_one_by_one_gives(
         assert sum(asked) == found.attrs["asked"] == expected.attrs["asked"] > 0
         np.testing.assert_allclose(found["epsilon"], expected["epsilon"], atol=1e-6)
         assert found.attrs == expected.attrs
-    assert fast.combinations(np.arange(24), np.zeros(24, np.uint8), 2) is not None
-    assert predictor.combinations(np.arange(24), np.zeros(24, np.uint8), 2) is None  # it reads evidence
+    assert fast.core.combinations(np.arange(24), np.zeros(24, np.uint8), 2) is not None
+    assert predictor.core.combinations(np.arange(24), np.zeros(24, np.uint8), 2) is None  # it reads evidence
 
 
 def test_few_mutants_per_member_are_not_worth_tables(
@@ -187,7 +188,7 @@ def test_linked_genes_are_left_out(predictor: Predictor) -> None:
     assert rows["G000,G023"] == np.inf
     assert np.isnan(rows["G000,G005"])
     assert "G000,G001" not in rows.index
-    with pytest.raises(ConfigError, match="not known where the genes"):
+    with pytest.raises(ConfigError, match="places of this model.s genes are not known"):
         changed(predictor, coordinates=None).screen(2, min_linkage_kb=10)
 
 
@@ -222,7 +223,7 @@ def test_a_killed_screen_goes_on(
     whole = predictor.screen(3, top=7)
     state, pieces = tmp_path / "state", []
 
-    def ask(asker: stream.ScreenWorker, piece: int) -> stream.Outcome:
+    def ask(asker: stream.ScreenWorker, piece: int) -> stream.ScreenResult:
         if len(pieces) == 6:
             raise KeyboardInterrupt
         pieces.append(piece)
@@ -275,7 +276,7 @@ def test_a_process_that_dies_is_one_sentence(predictor: Predictor, monkeypatch: 
         predictor.screen(3, processes=2)
 
 
-def _die(_: int) -> stream.Outcome:
+def _die(_: int) -> stream.ScreenResult:
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError
 

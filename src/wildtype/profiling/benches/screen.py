@@ -92,7 +92,7 @@ def bench_screen(
         predictor = _predictor(organism, head, width, seed)
         predictor.predict([[organism.genes.names[0]] * 1])  # the wild type is encoded now
         start = time.perf_counter()
-        asker = ScreenWorker(predictor, screen)
+        asker = ScreenWorker(predictor.core, screen)
         tables = time.perf_counter() - start
         seconds, first, asked = [], 0.0, 0
         for piece in chosen.tolist():
@@ -134,10 +134,10 @@ def _seconds(work: Callable[[], object]) -> float:
 def _one_by_one(predictor: Predictor, screen: Any, piece: int) -> dict[str, float]:
     numbers = np.arange(8192) + piece * screen.piece
     mutants = screen.mutants(numbers[numbers < screen.design.count])
-    answer = predictor.combinations(screen.gene, screen.kind, screen.design.order)
+    answer = predictor.core.combinations(screen.gene, screen.kind, screen.design.order)
     assert answer is not None
-    plain = predictor.predict_values(mutants.table)
-    seconds = statistics.median(_seconds(partial(predictor.predict_values, mutants.table)) for _ in range(3))
+    plain = predictor.predict_with_sd(mutants.table)[0]
+    seconds = statistics.median(_seconds(partial(predictor.predict_with_sd, mutants.table)) for _ in range(3))
     apart = np.abs(answer(mutants.members) - plain).max() / np.abs(plain).max()
     return {"one_by_one_per_second": len(plain) / seconds, "difference, of the largest": float(apart)}
 
