@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wildtype.evaluation.bootstrap import Clusters, Estimate, bootstrap, find_clusters, interval
+from wildtype.evaluation.bootstrap import Clusters, IntervalEstimate, bootstrap, find_clusters, interval
 from wildtype.evaluation.metrics import Statistic, bind
 from wildtype.evaluation.predicted_rows import gene_sets
 from wildtype.evaluation.summary import Spread, spread
@@ -32,7 +32,7 @@ IDENTITY = ("genes", "kinds", "doses", "condition", "value")
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class AblationRun:
     """What one run reached.
 
     Attributes
@@ -67,7 +67,7 @@ class LevelResult:
         Headline metric over seeds.
     validation_difference : Spread
         To the base on the same seeds; no runs for the base itself.
-    test_difference : Estimate
+    test_difference : IntervalEstimate
         The same on test rows, with the 95 % interval of the bootstrap; NaN for the base itself.
     seconds_per_epoch, peak_mib : float
         Means over seeds; NaN where not known.
@@ -81,7 +81,7 @@ class LevelResult:
     validation: Spread
     validation_difference: Spread
     test: Spread
-    test_difference: Estimate
+    test_difference: IntervalEstimate
     seconds_per_epoch: float
     peak_mib: float
     remarks: tuple[str, ...] = ()
@@ -118,8 +118,8 @@ class AblationTable:
 
 
 def level_results(
-    base: Mapping[int, Outcome],
-    levels: Mapping[tuple[str, str], Mapping[int, Outcome]],
+    base: Mapping[int, AblationRun],
+    levels: Mapping[tuple[str, str], Mapping[int, AblationRun]],
     *,
     headline: str = "pearson",
     clusters: str = "genes",
@@ -130,9 +130,9 @@ def level_results(
 
     Parameters
     ----------
-    base : mapping of int to Outcome
+    base : mapping of int to AblationRun
         By seed.
-    levels : mapping of (factor, level) to mapping of int to Outcome
+    levels : mapping of (factor, level) to mapping of int to AblationRun
         Also the base's own row; a level without any run gives a row of dashes. A run whose test rows are not
         those of the base on its seed is told of in the remarks, and in no difference.
     headline : str
@@ -166,10 +166,10 @@ def level_results(
         found: Clusters = find_clusters(table, clusters)
         drawn = bootstrap(statistics, found, replicates=replicates)
 
-    def difference(factor: str, level: str) -> Estimate:
+    def difference(factor: str, level: str) -> IntervalEstimate:
         pairs = [(f"{factor}/{level}/{s}", f"base/{s}") for s in paired[factor, level]]
         if not pairs or not all(name in drawn for pair in pairs for name in pair):
-            return Estimate()
+            return IntervalEstimate()
         replicate = np.mean([drawn[ours] - drawn[theirs] for ours, theirs in pairs], axis=0)
         value = np.mean(
             [
@@ -177,7 +177,7 @@ def level_results(
                 for s in paired[factor, level]
             ]
         )
-        return Estimate(float(value), *interval(replicate))
+        return IntervalEstimate(float(value), *interval(replicate))
 
     out = []
     for (factor, level), runs in levels.items():

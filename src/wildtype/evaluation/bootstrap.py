@@ -38,7 +38,7 @@ _ENTRIES = 1 << 20  # weights held at once: 8 MiB
 
 
 @dataclass(frozen=True)
-class Estimate:
+class IntervalEstimate:
     """A metric with its 95 % interval; NaN where it is not defined."""
 
     value: float = NAN
@@ -46,7 +46,7 @@ class Estimate:
     high: float = NAN
 
 
-UNDEFINED = Estimate()
+UNDEFINED = IntervalEstimate()
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from wildtype.datasets.query_pairs import query_strains, strain_of_rows
 from wildtype.errors import DatasetError
-from wildtype.evaluation.bootstrap import Estimate, bootstrap, clusters_for, find_clusters, interval
+from wildtype.evaluation.bootstrap import IntervalEstimate, bootstrap, clusters_for, find_clusters, interval
 from wildtype.evaluation.metrics import Floats, Undefined, mse_statistic, pearson_statistic
 from wildtype.evaluation.noise import NoiseGuide, guide
 from wildtype.mutants import MutantTable
@@ -190,7 +190,7 @@ class GroupError:
         Which rows.
     rows : int
         How many.
-    errors : mapping of str to Estimate
+    errors : mapping of str to IntervalEstimate
         By model, with 95 % intervals.
     mean : float
         Mean label of the rows.
@@ -198,7 +198,7 @@ class GroupError:
 
     label: str
     rows: int
-    errors: Mapping[str, Estimate]
+    errors: Mapping[str, IntervalEstimate]
     mean: float
 
 
@@ -217,9 +217,9 @@ def group_error(
     drawn = bootstrap(statistics, clusters, replicates=replicates, seed=seed) if statistics else {}
     equal = np.ones((at.size, 1))
     errors = {
-        model: Estimate(float(np.sqrt(statistics[model](equal)[0])), *interval(np.sqrt(drawn[model])))
+        model: IntervalEstimate(float(np.sqrt(statistics[model](equal)[0])), *interval(np.sqrt(drawn[model])))
         if model in statistics
-        else Estimate()
+        else IntervalEstimate()
         for model in rows.predicted
     }
     return GroupError(label, int(at.size), errors, float(rows.measured[at].mean()))

@@ -35,7 +35,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from wildtype.evaluation.bootstrap import Clusters, Estimate, bootstrap_weights, interval
+from wildtype.evaluation.bootstrap import Clusters, IntervalEstimate, bootstrap_weights, interval
 from wildtype.evaluation.metrics import Floats, Mask
 
 LISTS = ("strong", "negative", "positive")
@@ -116,7 +116,7 @@ def retrieval_estimates(
     *,
     replicates: int = 1000,
     seed: int = 0,
-) -> dict[str, dict[str, Estimate]]:
+) -> dict[str, dict[str, IntervalEstimate]]:
     """Return every metric of every model with its 95 % interval, by model and ``list/metric``.
 
     The resamples are those of ``compare.evaluate_predictions`` for the same clusters and seed. Metrics that
@@ -145,11 +145,11 @@ def retrieval_estimates(
     for weights in bootstrap_weights(clusters, replicates, seed) if ranked else ():
         for key, ranking in ranked.items():
             drawn[key].append(ranking.metrics(weights))
-    out: dict[str, dict[str, Estimate]] = {model: {} for model in predictions}
+    out: dict[str, dict[str, IntervalEstimate]] = {model: {} for model in predictions}
     for (model, name), found in values.items():
         for metric in METRICS:
             value = float(found[metric][0])
             if not math.isnan(value):
                 parts = np.concatenate([part[metric] for part in drawn[model, name]])
-                out[model][f"{name}/{metric}"] = Estimate(value, *interval(parts))
+                out[model][f"{name}/{metric}"] = IntervalEstimate(value, *interval(parts))
     return out

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from wildtype.errors import CheckpointError, ConfigError, reason_of
-from wildtype.evaluation.ablation import IDENTITY, PREDICTED, Outcome
+from wildtype.evaluation.ablation import IDENTITY, PREDICTED, AblationRun
 from wildtype.evaluation.compare import Comparison
 from wildtype.experiments.folder import DONE, changed_setting
 from wildtype.experiments.settings.ablation import BASE, PlannedRun
@@ -101,7 +101,9 @@ def is_finished(folder: Path) -> bool:
     return (folder / DONE).is_file()
 
 
-def outcomes(folder: Path, model: str, *, timed: bool) -> tuple[Mapping[str, Comparison], dict[str, Outcome]]:
+def outcomes(
+    folder: Path, model: str, *, timed: bool
+) -> tuple[Mapping[str, Comparison], dict[str, AblationRun]]:
     """Return what a finished run reached, by phenotype.
 
     Parameters
@@ -138,7 +140,7 @@ def outcomes(folder: Path, model: str, *, timed: bool) -> tuple[Mapping[str, Com
                 f"phenotypes that stand alone, with data.phenotypes=[…]"
             )
         return comparisons, {
-            name: Outcome(
+            name: AblationRun(
                 validation=validation,
                 test=test.loc[test["phenotype"] == name, [*columns, PREDICTED]].reset_index(drop=True),
                 seconds_per_epoch=seconds,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from wildtype.errors import CheckpointError, reason_of
-from wildtype.evaluation.ablation import AblationTable, Outcome, level_results
+from wildtype.evaluation.ablation import AblationRun, AblationTable, level_results
 from wildtype.evaluation.compare import Comparison
 from wildtype.experiments.ablation_state import Record, is_finished, outcomes
 from wildtype.experiments.folder import MARK
@@ -64,7 +64,7 @@ def tables_of(
 
     A finished run that turns out to be damaged counts as failed, in ``record`` too.
     """
-    found: dict[str, dict[str, Outcome]] = {}
+    found: dict[str, dict[str, AblationRun]] = {}
     compared: dict[tuple[str, str], Comparison] = {}
     versions: set[str] = set()
     for run in runs:
@@ -115,12 +115,12 @@ def _table(
     split: str,
     phenotype: str,
     comparison: Comparison | None,
-    found: dict[str, dict[str, Outcome]],
+    found: dict[str, dict[str, AblationRun]],
     record: Record,
     replicates: int,
 ) -> AblationTable:
     """Return the table of one split and phenotype; of no phenotype where no run is finished."""
-    levels: dict[tuple[str, str], dict[int, Outcome]] = {key: {} for key in plan.levels}
+    levels: dict[tuple[str, str], dict[int, AblationRun]] = {key: {} for key in plan.levels}
     fates: dict[tuple[str, str], dict[str, list[int]]] = {key: {} for key in plan.levels}
     for run in runs:
         if run.split != split:

@@ -162,13 +162,10 @@ def expected_fitness(checkpoint: Checkpoint, table: MutantTable, predicted: Floa
         pairs, pairs_sd = _pair_fitness(checkpoint, triple)
         error = np.full(len(rows), _error(checkpoint, "tau"))
         tau = predicted[rows, names.index("tau")]
+        (f_ab, f_ac, f_bc), (s_ab, s_ac, s_bc) = pairs.T, np.nan_to_num(pairs_sd).T
+        (f_a, f_b, f_c), (s_a, s_b, s_c) = singles[triple].T, np.nan_to_num(singles_sd[triple]).T
         fitness[rows], sd[rows] = fitness_from_tau(
-            tau,
-            *pairs.T,
-            *singles[triple].T,
-            error,
-            *np.nan_to_num(pairs_sd).T,
-            *np.nan_to_num(singles_sd[triple]).T,
+            tau, f_ab, f_ac, f_bc, f_a, f_b, f_c, error, s_ab, s_ac, s_bc, s_a, s_b, s_c
         )
         for i, row in enumerate(rows.tolist()):
             if check_singles(row, triple[i]) and not np.isfinite(pairs[i]).all():

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from wildtype.evaluation.ablation import AblationTable, LevelResult
-from wildtype.evaluation.bootstrap import Estimate
+from wildtype.evaluation.bootstrap import IntervalEstimate
 from wildtype.evaluation.compare import HEADLINES
 from wildtype.evaluation.summary import Spread
 from wildtype.report.summary import spread_text
@@ -104,7 +104,7 @@ def _difference(value: Spread) -> str:
     return _signed(value.mean) if math.isnan(value.sd) else f"{_signed(value.mean)} ± {value.sd:.3f}"
 
 
-def _with_interval(value: Estimate) -> str:
+def _with_interval(value: IntervalEstimate) -> str:
     if math.isnan(value.value) or math.isnan(value.low):
         return NONE if math.isnan(value.value) else _signed(value.value)
     return f"{_signed(value.value)} [{_signed(value.low)}, {_signed(value.high)}]"

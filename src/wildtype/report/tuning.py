@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from wildtype.evaluation.trials import Trial
+from wildtype.evaluation.summary import Trial
 from wildtype.report.table import NONE, plain_table, plain_text
 
 ORDER = ("finished", "cut short", "failed")

@@ -265,7 +265,8 @@ def run(
     """
     if processes < 1:
         raise ConfigError(f"processes={processes}: give at least one")
-    if processes > 1 and core.source is None:
+    source = core.source if processes > 1 else None
+    if processes > 1 and source is None:
         raise ConfigError(
             "each process loads the model from its directory, and this one was changed after it was loaded: "
             "take processes=1"
@@ -278,7 +279,7 @@ def run(
     saved = time.monotonic()
     try:
         # Pieces are merged in their order, so ``done`` alone says which of them a stored state contains.
-        with _results(core, screen, range(found.done, screen.pieces), processes) as results:
+        with _results(core, screen, range(found.done, screen.pieces), processes, source) as results:
             for result in results:
                 found.add(result)
                 report_progress(found)
@@ -293,16 +294,16 @@ def run(
 
 @contextmanager
 def _results(
-    core: PredictionCore, screen: Screen, pieces: range, processes: int
+    core: PredictionCore, screen: Screen, pieces: range, processes: int, source: Source | None
 ) -> Iterator[Iterator[ScreenResult]]:
-    """Give the results of pieces, in their order."""
-    if processes == 1:
+    """Give the results of pieces, in their order; from child processes if there is a source to load."""
+    if source is None:
         yield map(ScreenWorker(core, screen), pieces)
         return
     # Processes share the cores of the machine; more threads than cores slow each other down.
     threads = max((os.cpu_count() or 1) // processes, 1)
     # "spawn", not "fork": a forked child of a process that has run torch's thread pool can deadlock.
-    pool = ProcessPoolExecutor(processes, get_context("spawn"), _start_worker, (core.source, screen, threads))
+    pool = ProcessPoolExecutor(processes, get_context("spawn"), _start_worker, (source, screen, threads))
     try:
         yield _in_order(pool, pieces, 2 * processes)
     except BrokenProcessPool as error:
