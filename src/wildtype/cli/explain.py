@@ -55,7 +55,7 @@ def command(
     from wildtype.experiments.explain import explain_runs
     from wildtype.experiments.folder import EXPLANATION
     from wildtype.files import write_json
-    from wildtype.inference.explaining.explain import SECTIONS, Asked
+    from wildtype.inference.explaining.explain import SECTIONS, ExplanationRequest
     from wildtype.inference.sets import parse_set
     from wildtype.report.explanation import check_drawing, draw_latents, print_explanation
 
@@ -63,7 +63,7 @@ def command(
         raise ConfigError(f"cannot tell the format of {str(output)!r}: end it in .json")
     if draw is not None:
         check_drawing(draw)
-    asked = Asked(
+    asked = ExplanationRequest(
         sets=[parse_set(text) for text in sets or []],
         phenotype=phenotype,
         condition=condition,
