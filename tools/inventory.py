@@ -36,14 +36,14 @@ import wildtype
 from wildtype.cli.main import app as APP  # the whole command tree, benches as its group `bench`
 from wildtype.datasets import Dataset
 from wildtype.datasets.closed_forms import CLOSED_FORMS
-from wildtype.datasets.dataset import FORMS
+from wildtype.datasets.dataset_record import FORMS
 from wildtype.datasets.draws import MAKERS as SPLITS
 from wildtype.datasets.plans import ALIASES as SPLIT_ALIASES
 from wildtype.datasets.plans import BY as SCREEN_BY
 from wildtype.errors import WildtypeError
 from wildtype.evaluation.metrics import METRICS
 from wildtype.evaluation.retrieval import METRICS as RETRIEVAL_METRICS
-from wildtype.evidence.out_of_fold import REGIMES
+from wildtype.evidence.holdout import SCHEMES as REGIMES
 from wildtype.experiments.profile import PARTS as PHASES
 from wildtype.experiments.report import PLOTS
 from wildtype.experiments.settings.compose import SETTINGS as PRESETS  # the folder of all preset files
@@ -77,7 +77,7 @@ from wildtype.sources.user_tables.vocabulary import MARKS as TABLE_MARKS
 from wildtype.sources.user_tables.vocabulary import PHENOTYPES as TABLE_PHENOTYPES
 from wildtype.sources.user_tables.vocabulary import Columns as TableColumns
 from wildtype.sources.yeast.datasets import RECIPES
-from wildtype.sources.yeast.survey import _readers as publishers_readers  # (group, name, function) of each
+from wildtype.sources.yeast.readers import all_readers
 from wildtype.sources.yeast.traits.production import RECIPES as TABLE_RECIPES
 from wildtype.training.config import CHOICES as TRAINING
 from wildtype.training.task import EXECUTIONS
@@ -288,7 +288,7 @@ def preset_values() -> Entries:
 
 def readers() -> Entries:
     """Return every reader of publishers' files with its group, and of tables of users."""
-    found = {f"{group}/{name}": None for group, name, _ in publishers_readers()}
+    found = {f"{group}/{name}": None for group, name, _ in all_readers()}
     return found | {"genes/genes": None}  # the gene list itself, which every other reader needs
 
 

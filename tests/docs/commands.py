@@ -125,7 +125,7 @@ def _check_wildtype(words: list[str], folder: Path) -> list[str]:
     if given.get("multirun"):
         settings = [one for word in settings for one in every_value(word)]
     if command in ("ablate", "tune"):
-        what, *settings = given["words"] or ["ecoli-core"]
+        what, *settings = given["overrides"] or ["ecoli-core"]
         if Path(what).suffix:
             settings += words_of_plan((folder / what).read_text(encoding="utf-8"))
         else:  # those that come along are tested where they are read

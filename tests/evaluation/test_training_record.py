@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from wildtype.evaluation.training_record import count_sides, learning_curves
+from wildtype.evidence.reference import PARTS
 from wildtype.models.checkpoint import load_checkpoint
-from wildtype.models.known import PARTS
 
 
 def test_learning_curves_are_means_over_steps() -> None:

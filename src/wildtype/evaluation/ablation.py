@@ -31,7 +31,7 @@ IDENTITY = ("genes", "kinds", "doses", "condition", "value")
 
 
 @dataclass(frozen=True, eq=False)
-class AblationRun:
+class AblationOutcome:
     """Scores and predictions of one run of an ablation.
 
     Attributes
@@ -117,8 +117,8 @@ class AblationTable:
 
 
 def level_results(
-    base: Mapping[int, AblationRun],
-    levels: Mapping[tuple[str, str], Mapping[int, AblationRun]],
+    base: Mapping[int, AblationOutcome],
+    levels: Mapping[tuple[str, str], Mapping[int, AblationOutcome]],
     *,
     headline: str = "pearson",
     clusters: str = "genes",
@@ -129,9 +129,9 @@ def level_results(
 
     Parameters
     ----------
-    base : mapping of int to AblationRun
+    base : mapping of int to AblationOutcome
         By seed.
-    levels : mapping of (factor, level) to mapping of int to AblationRun
+    levels : mapping of (factor, level) to mapping of int to AblationOutcome
         Includes the base; a level without any run gives a row of dashes. A run whose test rows differ from
         those of the base on its seed has a remark, and is in no difference on test rows.
     headline : str

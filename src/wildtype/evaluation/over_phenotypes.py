@@ -26,11 +26,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from wildtype.datasets.codes import joint
-from wildtype.datasets.dataset import Dataset, Phenotype
+from wildtype.datasets import Dataset, Phenotype
 from wildtype.errors import DatasetError
 from wildtype.evaluation.compare import Comparison, ComparisonOptions, evaluate_predictions, rank_models
 from wildtype.evaluation.metrics import Bound, Floats, Statistic, among, bind, mean_of, pearson
+from wildtype.mutants.ragged import joint
 
 if TYPE_CHECKING:
     from wildtype.datasets.scaling import LabelScaler

@@ -16,7 +16,7 @@ import numpy as np
 
 from wildtype.datasets.draws import count_genes
 from wildtype.evaluation.metrics import Floats
-from wildtype.models.known import PARTS, ReferenceMeasurements
+from wildtype.evidence.reference import PARTS, ReferenceMeasurements
 
 if TYPE_CHECKING:
     import pandas as pd

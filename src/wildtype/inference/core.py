@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from wildtype.errors import ConfigError
 from wildtype.evaluation.conformal import Conformal
+from wildtype.evidence.reference import PARTS
 from wildtype.inference.own_evidence import with_evidence
 from wildtype.inference.sets import default_kinds, to_table
 from wildtype.models.checkpoint import Checkpoint, load_checkpoint
-from wildtype.models.known import PARTS
 from wildtype.mutants import MutantTable
 
 if TYPE_CHECKING:

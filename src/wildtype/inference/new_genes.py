@@ -14,12 +14,12 @@ import torch
 from numpy.typing import NDArray
 
 from wildtype.errors import DatasetError
+from wildtype.evidence.reference import ReferenceMeasurements
 from wildtype.inference.core import Floats, Ints, Kinds, PredictionCore, SetPrediction
 from wildtype.inference.other_organisms import feature_columns, similar_to
 from wildtype.inference.sets import names_of
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.interface import organism_tensors
-from wildtype.models.known import ReferenceMeasurements
 from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import Organism
 

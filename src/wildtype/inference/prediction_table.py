@@ -25,7 +25,7 @@ from wildtype.evaluation.conformal import check_level
 from wildtype.inference.core import Floats, Ints, PredictionCore
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.mutants import Kind, MutantTable
-from wildtype.mutants.index import SetIndex
+from wildtype.mutants.identity import SetIndex
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -24,8 +24,8 @@ from wildtype.errors import ConfigError
 from wildtype.profiling.memory import _resident
 
 if TYPE_CHECKING:
+    from wildtype.evidence.reference import ReferenceMeasurements
     from wildtype.models.interface import Model, OrganismTensors
-    from wildtype.models.known import ReferenceMeasurements
 
 WARM_UP = 3
 """First steps of a probe that are not counted: caches are cold and kernels are compiled."""
@@ -309,7 +309,7 @@ def state_bytes(model: Model) -> tuple[int, int]:
 def data_bytes(organism: OrganismTensors, known: ReferenceMeasurements) -> int:
     """Return what a checkpoint holds besides weights: the organism as a model sees it, the known mutants."""
     from wildtype.models.organism_storage import to_tensors
-    from wildtype.mutants.storage import COLUMNS, OPTIONAL
+    from wildtype.mutants.table import COLUMNS, OPTIONAL
 
     tensors, _ = to_tensors(organism.without_priors())
     seen = _file_bytes([(name, x.numel() * x.element_size()) for name, x in tensors.items()])

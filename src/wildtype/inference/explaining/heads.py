@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from wildtype.inference.explaining.attention import Ints, Recovery, recoveries
 from wildtype.inference.explaining.members import EnsembleMember, OverModels
 from wildtype.organism import Organism, Relation
-from wildtype.organism.rewiring import rewire
+from wildtype.organism.controls import rewire
 from wildtype.seeds import generator
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from wildtype.errors import ConfigError
-from wildtype.mutants.kinds import Kind
+from wildtype.mutants import Kind
 
 AGGREGATIONS = ("sum", "mean", "attention", "pairwise")
 COMBINATIONS = ("concat", "gating", "global", "local")

@@ -68,10 +68,10 @@ def bench_evidence(
     few = asked.take(np.arange(min(queries, 200)))
     roomy = EvidenceIndex(similarity, table, 1, EvidenceSizes(tokens=1024, two=0), loops).part()
     tokens = roomy.tokens_of(few.gene, few.offsets, few.condition)
-    along = tokens.one[..., :RELATIONS].sum(-1) > 0
+    along = tokens.one.similarity[..., :RELATIONS].sum(-1) > 0
     ours = [
         {tuple(pair) for pair in zip(old[on].tolist(), new[on].tolist(), strict=True)}
-        for old, new, on in zip(tokens.one_old, tokens.one_new, along & tokens.one_mask, strict=True)
+        for old, new, on in zip(tokens.one.old, tokens.one.new, along & tokens.one.mask, strict=True)
     ]
     around = [
         [set(r.adjacency[[g]].indices.tolist()) | set(r.transpose[[g]].indices.tolist()) for r in relations]

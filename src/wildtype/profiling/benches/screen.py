@@ -159,13 +159,13 @@ def _predictor(organism: Organism, head: HeadConfig, width: int, seed: int) -> P
     """Return a predictor with random weights, which says something of every mutant."""
     import torch
 
+    from wildtype.evidence.reference import ReferenceMeasurements
     from wildtype.evidence.similarity import GeneSimilarity
     from wildtype.inference.predictor import Predictor
     from wildtype.models.cell_transformer.config import CellTransformerConfig, EvidenceConfig
     from wildtype.models.cell_transformer.model import CellTransformer
     from wildtype.models.checkpoint import Checkpoint
     from wildtype.models.interface import organism_tensors
-    from wildtype.models.known import ReferenceMeasurements
     from wildtype.mutants import MutantTable
     from wildtype.seeds import derive, generator
 
