@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ ARROWS: dict[str, set[str]] = {
     "training": {"models", "datasets"},
     "evaluation": {"datasets", "models"},
     "inference": {"models", "evaluation"},
-    "profiling": {"training", "models", "inference"},  # benches measure what users run
+    "profiling": {"training", "models", "inference"},  # its problems are what users run
     "report": {"evaluation", "inference", "profiling"},
     "experiments": {"report", "sources"},
     "cli": {"experiments"},
@@ -134,6 +135,21 @@ def test_imports_go_down(path: Path) -> None:
         return
     allowed = reachable(room) | SHARED | ({"__version__"} if room == "cli" else set())
     assert imports(path) - allowed == set()
+
+
+def test_the_package_imports_nothing_beside_it() -> None:
+    beside = {"benchmarks", "tests", "tools"}
+    for path in ROOT.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not {name.partition(".")[0] for name in names} & beside, path
+
+
+def test_the_wheel_holds_the_package_alone() -> None:
+    settings = tomllib.loads((ROOT.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+    assert settings["tool"]["setuptools"]["packages"]["find"]["where"] == ["src"]
+    assert {path.name for path in ROOT.parent.iterdir() if (path / "__init__.py").is_file()} == {"wildtype"}
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "nn").glob("*.py")), ids=lambda p: p.name)

@@ -1,4 +1,4 @@
-"""List everything a user has, read from the code: `python tools/inventory.py > inventory.json`.
+"""List everything a user has, read from the code: `python -m tools.inventory > inventory.json`.
 
 Each kind of thing is one section, sorted, one entry per line: commands, their arguments and options,
 settings, public names with their parameters, datasets, organisms, presets and what they set, readers, models,
@@ -33,7 +33,8 @@ import yaml
 # Everything below this line and above the next one names a module of the package. When code moves, only these
 # imports change: the names on the left are what the rest of this file uses.
 import wildtype
-from wildtype.cli.main import app as APP  # the whole command tree, benches as its group `bench`
+from benchmarks.__main__ import command_line as benchmarks
+from wildtype.cli.main import app as APP  # the whole command tree
 from wildtype.datasets import Dataset
 from wildtype.datasets.closed_forms import CLOSED_FORMS
 from wildtype.datasets.dataset_record import FORMS
@@ -104,7 +105,7 @@ CHOICES: dict[str, Iterable[str]] = {
     "part of a step": [f"{part}/{phase}" for part, phases in PHASES.items() for phase in phases],
     "metric of a ranked list": RETRIEVAL_METRICS,
 }
-BENCHES = typer.main.get_command(APP).commands["bench"]  # type: ignore[attr-defined]  # a group of commands
+BENCHES = typer.main.get_command(benchmarks())  # the command tree of `python -m benchmarks`
 # ---------------------------------------------------------------------------------------------------------
 
 ROOT = Path(__file__).parents[1]

@@ -50,7 +50,7 @@ from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.ensemble import Ensemble
 from wildtype.models.registry import check
 from wildtype.mutants import MutantTable
-from wildtype.profiling.memory import PeakMemory
+from wildtype.profiling.machine import PeakMemory
 from wildtype.report.comparison_tables import comparison_to_markdown
 from wildtype.training.fit import accelerator
 from wildtype.training.task import EXECUTIONS
