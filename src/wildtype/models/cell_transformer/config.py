@@ -54,7 +54,7 @@ class PriorConfig:
 
 @dataclass
 class EvidenceConfig:
-    """What was measured of similar mutants, as an input.
+    """Measurements of similar mutants, as an input of the network.
 
     Attributes
     ----------
@@ -70,17 +70,18 @@ class EvidenceConfig:
     dropout : float
         Share of tokens left out in training.
     imitate : dict of str to float
-        How training mutants are asked about: shares of ``seen``, ``one`` (one gene unseen), ``none`` (no gene
-        seen) and ``pair`` (the leading pair unseen). Empty: as validation mutants are, judged by their genes.
+        Holdout schemes of training mutants: fractions of ``seen``, ``one`` (one gene unseen), ``none``
+        (no gene seen) and ``pair`` (the leading pair unseen). Empty: the scheme of the validation
+        mutants' genes.
     experts : list of str
-        One of ``seen``, ``one`` and ``none`` for every member of an ensemble: its training and validation
-        mutants are asked about so. A mutant is answered by the members for as many genes as it has unseen.
-        Empty: all members are alike.
+        Holdout scheme of every member of an ensemble, ``seen``, ``one`` or ``none``, for its training and
+        validation mutants. Members whose scheme fits the unseen genes of a mutant predict it. Empty: all
+        members are alike.
     also : list of str
         Further phenotypes of the dataset whose measurements are evidence.
     equivalents : bool
-        Whether mutants that lose the same reactions of the organism's metabolism, if it has one, are looked
-        up: how much they count is found on the validation rows, once the network is trained.
+        Whether mutants that lose the same metabolic reactions are looked up, where the organism has a
+        metabolism. Their mixing weight is fitted to the validation rows once the network is trained.
     """
 
     tokens: int = 32
@@ -112,13 +113,13 @@ class TreesConfig:
     bags : int
         Models whose trees are averaged; 0: no trees.
     draws : int
-        How often every training mutant is asked about, each time with other measurements hidden.
+        Rows made of every training mutant, each with other measurements hidden.
     leaves : list of int
         Leaves per tree to choose from, by the validation rows; empty: 7, 15 and 31.
     iterations : int
         Trees of one model; 0: as many as do best on the validation rows.
     share : float
-        How much trees count beside the network, from 0 to 1; negative: found on the validation rows.
+        Mixing weight of the trees, from 0 to 1; negative: fitted to the validation rows.
     tokens, two, neighbours : int
         As in the evidence of the network, where it has fewer: trees read more for little.
     features : bool
@@ -233,9 +234,7 @@ OWN_QUERIES = "own_queries"
 
 
 def check(config: CellTransformerConfig) -> None:
-    """Refuse settings that do not fit each other; raises ``ConfigError`` naming the setting and the
-    remedy.
-    """
+    """Refuse settings that do not fit each other; raises ``ConfigError`` naming setting and remedy."""
     if config.name != "cell_transformer":
         raise ConfigError(f"there is no model {config.name!r}; known models: cell_transformer")
     if config.width < 1 or config.layers < 0 or config.heads < 1:
@@ -277,11 +276,11 @@ def check(config: CellTransformerConfig) -> None:
             raise ConfigError(f"model.evidence.experts names {name!r}; known: {', '.join(EXPERTS)}")
     if evidence.experts and (evidence.imitate or not evidence.tokens):
         raise ConfigError(
-            "model.evidence.experts says how each member's mutants are asked about: leave out "
+            "model.evidence.experts sets the holdout scheme of each member: leave out "
             "model.evidence.imitate, and keep model.evidence.tokens above 0"
         )
     if not 0 <= evidence.dropout < 1:
-        raise ConfigError(f"model.evidence.dropout={evidence.dropout}: a share from 0 to below 1")
+        raise ConfigError(f"model.evidence.dropout={evidence.dropout}: it must be at least 0 and below 1")
     trees = config.trees
     if min(trees.bags, trees.iterations) < 0 or trees.draws < 1 or any(leaves < 2 for leaves in trees.leaves):
         raise ConfigError(
@@ -290,7 +289,9 @@ def check(config: CellTransformerConfig) -> None:
             f"least 2"
         )
     if trees.share > 1:
-        raise ConfigError(f"model.trees.share={trees.share}: a share is at most 1; negative: found by itself")
+        raise ConfigError(
+            f"model.trees.share={trees.share}: it must be at most 1; negative: fitted to validation rows"
+        )
     if config.head.rank < 1:
         raise ConfigError(f"model.head.rank={config.head.rank} must be at least 1")
     if config.prior.loss not in ("kl", "bce"):
@@ -338,6 +339,7 @@ def assign_heads(config: CellTransformerConfig, relations: Sequence[str]) -> dic
     wanted = list(prior.relations or relations)
     if prior.weight == 0 or config.layers == 0:
         return {}
+    # The free head of every layer can learn what no relation holds.
     per_layer = config.heads - 1
     if len(wanted) > per_layer * config.layers:
         raise ConfigError(
