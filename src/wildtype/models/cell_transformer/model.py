@@ -277,7 +277,7 @@ class CellTransformer(ExplainableModel):
         return {name: prior_operator(graphs, name, reverse=name in reverse) for name in self.prior_heads}
 
     def without_doses(self) -> None:
-        """Take note that no mutant has a dose: what reads doses is not trained."""
+        """Exclude the parameters that read doses from training."""
         self.head.dose.requires_grad_(False)
 
     def transposed(self, relation: str) -> bool:

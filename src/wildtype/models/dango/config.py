@@ -73,9 +73,7 @@ class DangoConfig:
 
 
 def check(config: DangoConfig) -> None:
-    """Refuse settings that do not fit each other; raises ``ConfigError`` naming the setting and the
-    remedy.
-    """
+    """Refuse settings that do not fit each other; raises ``ConfigError`` naming setting and remedy."""
     if config.name != "dango":
         raise ConfigError(f"DangoConfig has model.name={config.name!r}: it must be dango")
     if config.width < 2 or config.heads < 1 or config.layers_head < 1:
@@ -128,6 +126,7 @@ def chosen_relations(config: DangoConfig, relations: Sequence[str]) -> dict[str,
         raise ConfigError(
             "model.name=dango needs a gene network, and this organism has no relation with edges"
         )
+    # In the order of the relations: it decides which network has which initial weights.
     return {name: config.zeros.get(name, published_zeros(name)) for name in chosen}
 
 
