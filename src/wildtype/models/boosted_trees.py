@@ -71,7 +71,7 @@ class BoostedTrees:
         # Few rows are fitted by half as many trees of twice the weight.
         rate = 0.05 if len(y) >= FEW_ROWS else 0.1
         best, first = math.inf, None
-        # Strictly less error replaces a choice, so a tie keeps the smaller trees.
+        # Only a strictly smaller error replaces a choice, so ties keep the first.
         for number in choices:
             limit = MAX_ITERATIONS if stop else int(fixed.get("iterations", DEFAULT_ITERATIONS))
             model = self._model(rate, number, limit, stop, seed, 0)

@@ -136,7 +136,7 @@ class AdditiveRidge(Baseline):
     ) -> None:
         self._design = Design(train, self._n, pairs=self._pairs)
         x, y = self._design.matrix(train), train.value.astype(np.float64)
-        # From the strongest penalty down: each solution is the start of the next.
+        # From the strongest penalty down: each solution starts the next.
         alphas = (self.fixed["alpha"],) if "alpha" in self.fixed else ALPHAS[::-1]
         if len(alphas) > 1 and not len(validation):
             alphas = (1.0,)

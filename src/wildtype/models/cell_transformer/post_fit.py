@@ -122,8 +122,7 @@ def fit_equivalents(
         network, measured, start, label = (torch.cat(column) for column in zip(*parts, strict=True))
         known = ~measured.isnan()
         if equivalents.smallest and bool((~known).any()):
-            # The two weights come from disjoint rows, those without and those with an equivalent, so neither
-            # fit depends on the other's labels.
+            # The two weights are fitted to disjoint rows: those without an equivalent, then those with one.
             equivalents.trust[i] = nearest_share(start[~known], network[~known], label[~known])
             said.append(f"trust beyond the smallest part {equivalents.trust[i]:.2f}")
         if bool(known.any()):
