@@ -114,3 +114,12 @@ def test_an_error_ends_all_processes(tmp_path: Path) -> None:
     assert done.returncode != 0
     assert "is not empty and holds no run" in done.stderr
     assert [path.name for path in (tmp_path / "taken").iterdir()] == ["file"]
+
+
+def test_divergence_stops_all_processes(tmp_path: Path) -> None:
+    more = ("training.learning_rate=1e30", "training.clip=0", "training.accumulate=2")
+    done = started(2, *settings("cell_transformer", tmp_path / "run", *more))
+    assert done.returncode != 0
+    assert done.stderr.count("DivergedError: training diverged at step") == 2
+    assert not (tmp_path / "run" / "checkpoint").exists()
+    assert not (tmp_path / "run" / "resume").exists()

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -37,7 +37,15 @@ from scipy.special import expit
 
 from wildtype.errors import CheckpointError, ConfigError, GeneSetError, reason_of
 from wildtype.evidence.lookup import EvidenceIndex
-from wildtype.files import content_hash, sha256_of_file, write_json, write_tensors, write_text, writing_folder
+from wildtype.files import (
+    content_hash,
+    first_not_finite,
+    sha256_of_file,
+    write_json,
+    write_tensors,
+    write_text,
+    writing_folder,
+)
 from wildtype.models.cell_transformer.head import MAX_ORDER
 from wildtype.models.ensemble import Ensemble
 from wildtype.models.interface import Members, Model, OrganismTensors, Output, WildType
@@ -248,7 +256,16 @@ class Checkpoint:
         return values[at], sd[at]
 
     def save(self, folder: str | Path) -> None:
-        """Write the checkpoint, whole or not at all; raises ``OutputError``."""
+        """Write the checkpoint, whole or not at all.
+
+        Raises
+        ------
+        OutputError
+            If the folder cannot be written.
+        CheckpointError
+            If weights or scaling are not finite.
+        """
+        _require_finite(self.model.state_dict(), self.mean, self.sd, f"checkpoint {str(folder)!r}")
         known = self.known
         beside = {name: getattr(known, name) for name in BESIDE}
         if known.coordinates is not None:
@@ -296,6 +313,17 @@ class Checkpoint:
             }
             write_json(temporary / "config.json", record | {OWN_HASH: content_hash(record)})
             write_text(temporary / CARD, model_card(self, FORMAT))
+
+
+def _require_finite(
+    weights: Mapping[str, torch.Tensor], mean: NDArray[np.float64], sd: NDArray[np.float64], what: str
+) -> None:
+    """Raise ``CheckpointError`` where weights or the labels' scaling are not finite: predictions would be
+    empty.
+    """
+    scaling = {"mean of the labels": torch.from_numpy(mean), "sd of the labels": torch.from_numpy(sd)}
+    if (name := first_not_finite({**weights, **scaling})) is not None:
+        raise CheckpointError(f"{what}: {name!r} is not finite: train again with a lower learning rate")
 
 
 def checkpoint_folder(path: str | Path) -> Path:
@@ -363,8 +391,11 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         if version < EVIDENCE_SINCE:  # these took every order for one they knew
             known_orders = {k: v for k, v in model.state_dict().items() if k.endswith("largest_order")}
             weights |= {name: torch.full_like(v, MAX_ORDER) for name, v in known_orders.items()}
-        model.load_state_dict(weights)
         phenotypes = record["phenotypes"]
+        mean = np.array([scaling[p["name"]]["mean"] for p in phenotypes], np.float64)
+        sd = np.array([scaling[p["name"]]["sd"] for p in phenotypes], np.float64)
+        _require_finite(weights, mean, sd, f"checkpoint {str(folder)!r}")
+        model.load_state_dict(weights)
         validation = ValidationRows.read(folder) if CALIBRATION in record["sha256"] else None
         features = record.get("features")
         scaling_of_features = None if features is None else FeatureScaling.from_json(features)
@@ -396,8 +427,8 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         organism=organism,
         phenotypes=phenotypes,
         conditions=record["conditions"],
-        mean=np.array([scaling[p["name"]]["mean"] for p in phenotypes]),
-        sd=np.array([scaling[p["name"]]["sd"] for p in phenotypes]),
+        mean=mean,
+        sd=sd,
         relations=record["relations"],
         known=known,
         origin=record["origin"],

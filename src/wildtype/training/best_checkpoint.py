@@ -16,8 +16,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from wildtype.errors import CheckpointError, reason_of
-from wildtype.files import sha256_of_file, write_json, write_tensors, writing_folder
+from wildtype.errors import CheckpointError, DivergedError, reason_of
+from wildtype.files import first_not_finite, sha256_of_file, write_json, write_tensors, writing_folder
 from wildtype.training.task import FitTask
 
 
@@ -65,6 +65,8 @@ class BestCheckpoint(Callback):
             if sha256_of_file(path) != record["sha256"]:
                 raise CheckpointError(f"{str(path)!r} is damaged (its sha256 differs): {remedy}")
             state = load_file(path)
+            if (broken := first_not_finite(state)) is not None:
+                raise CheckpointError(f"{broken!r} in {str(path)!r} is not finite: {remedy}")
             parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "optimizer": {}}
             for key, value in state.items():
                 part, name = key.split("/", 1)
@@ -93,6 +95,7 @@ class BestCheckpoint(Callback):
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Judge the epoch (validation has run), keep its weights if best, save the state."""
         assert isinstance(pl_module, FitTask)
+        pl_module.check_losses()  # Lightning calls this hook of callbacks before that of the task
         self.epoch += 1
         pl_module.epoch = self.epoch
         score = pl_module.validation_score
@@ -103,14 +106,27 @@ class BestCheckpoint(Callback):
         if self.patience and self.epoch - self.best_epoch >= self.patience:
             self.stopped = True
             trainer.should_stop = True
+        tensors = self._state(pl_module, trainer.optimizers[0])
+        # The loss of the last step was finite; what the optimiser made of its gradient may not be. Weights
+        # are the same in every process, so that all of them stop here, or none.
+        if (name := first_not_finite(tensors)) is not None:
+            raise DivergedError(
+                f"training diverged after step {pl_module.step} (epoch {self.epoch}): weights or optimiser "
+                f"state are not finite ({name}); lower training.learning_rate="
+                f"{pl_module.config.learning_rate:g} or set training.clip=1"
+            )
         if pl_module.world.is_rank_zero:
-            self._save(pl_module, trainer.optimizers[0])
+            self._save(pl_module, tensors)
 
-    def _save(self, task: FitTask, optimizer: torch.optim.Optimizer) -> None:
+    def _state(self, task: FitTask, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+        """Return every tensor that a resumed run needs, by name."""
         tensors = {f"model/{name}": value for name, value in task.model.state_dict().items()}
         tensors |= {f"best/{name}": value for name, value in self.best.items()}
         for index, values in optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer/{index}/{name}": torch.as_tensor(value) for name, value in values.items()}
+        return tensors
+
+    def _save(self, task: FitTask, tensors: dict[str, Tensor]) -> None:
         with writing_folder(self.folder) as temporary:
             path = temporary / "state.safetensors"
             write_tensors(path, tensors)

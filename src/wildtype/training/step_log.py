@@ -6,7 +6,9 @@ backward pass. So the numbers stay where they are until some steps have gathered
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import torch
 from lightning.pytorch.loggers import Logger
@@ -14,6 +16,23 @@ from torch import Tensor
 
 GATHERED = 20
 """Steps between two readings."""
+
+
+@dataclass(frozen=True)
+class NotFinite:
+    """The first loss that is infinite or not a number: its step and epoch (from 0), its term and value."""
+
+    step: int
+    epoch: int
+    term: str
+    value: float
+
+
+def _not_finite(step: int, epoch: int, row: Mapping[str, float]) -> NotFinite | None:
+    """Return the first term of a step's loss that is not finite, or the total if only their sum is not."""
+    terms = {name.removeprefix("loss/"): x for name, x in row.items() if name.startswith("loss/")}
+    terms["total"] = row["loss"]  # last: a term says more
+    return next((NotFinite(step, epoch, k, x) for k, x in terms.items() if not math.isfinite(x)), None)
 
 
 class StepLog:
@@ -32,16 +51,23 @@ class StepLog:
     def add(self, step: int, epoch: int, record: dict[str, Tensor]) -> None:
         """Take the numbers of a step of the run."""
         self._rows.append((step, epoch, record))
-        if len(self._rows) >= GATHERED:
-            self.flush()
 
-    def flush(self) -> None:
-        """Hand on what has gathered, read in one go."""
+    @property
+    def full(self) -> bool:
+        """Whether enough steps have gathered to be read."""
+        return len(self._rows) >= GATHERED
+
+    def flush(self) -> NotFinite | None:
+        """Write what has gathered, read in one go; return the first loss among it that is not finite."""
         rows, self._rows = self._rows, []
         tensors = [value.detach().float() for _, _, record in rows for value in record.values()]
         values = iter(torch.stack(tensors).tolist() if tensors else [])
+        found = None
         for step, epoch, record in rows:
-            self.write(step, epoch, {name: next(values) for name in record})
+            row = {name: next(values) for name in record}
+            self.write(step, epoch, row)
+            found = found or _not_finite(step, epoch, row)
+        return found
 
     def write(self, step: int, epoch: int, row: dict[str, float]) -> None:
         """Hand on numbers at once; what has gathered before goes first, by `flush`."""

@@ -13,6 +13,7 @@ import torch
 from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
+from wildtype.errors import DivergedError
 from wildtype.models.interface import Model, OrganismTensors, Output, WildType
 from wildtype.mutants.batch import MutantBatch
 from wildtype.phases import no_phase, phase
@@ -20,7 +21,7 @@ from wildtype.seeds import derive
 from wildtype.training.config import TrainingConfig
 from wildtype.training.objective import Objective, learning_rate, objective
 from wildtype.training.parts import DetachedWildType, parts
-from wildtype.training.step_log import StepLog
+from wildtype.training.step_log import NotFinite, StepLog
 from wildtype.training.validation import ValidationScore
 from wildtype.training.weights import TargetWeights
 from wildtype.training.world import World
@@ -127,7 +128,9 @@ class FitTask(LightningModule):
         """Encode the wild type once, predict every mutant of the batch, and return the objective."""
         if self.execution == "data_only":
             with phase("loss"):
-                total = self.trivial * batch.value.nanmean()
+                # A mean over known targets that is 0, not 0/0, for a batch without any.
+                known = (~batch.value.isnan()).sum()
+                total = self.trivial * (batch.value.nansum() / known.clamp(min=1))
                 record = {"loss": total.detach()}
         else:
             result = self._in_parts(batch) if self.config.accumulate > 1 else self.objective(batch)
@@ -135,6 +138,8 @@ class FitTask(LightningModule):
                 total, record = result.total, self._whole(result).log_record()
         with phase("logging"):
             self._log.add(self.step, self.epoch, record)
+            if self._log.full:
+                self.check_losses()
         self.step += 1
         return None if self.execution == "forward" else total
 
@@ -219,16 +224,45 @@ class FitTask(LightningModule):
         if gradient_clip_val:
             torch.nn.utils.clip_grad_norm_(self.parameters(), gradient_clip_val)
 
-    def on_train_epoch_end(self) -> None:
-        """Hand on what the last steps logged."""
-        self.flush_log()
-
     def flush_log(self) -> None:
-        """Hand on what has been logged so far."""
+        """Write what has been logged so far."""
         self._log.flush()
+
+    def check_losses(self) -> None:
+        """Write what has been logged so far, and stop if a loss is not finite; every process must call it.
+
+        Raises
+        ------
+        DivergedError
+            Naming step and term.
+        """
+        # The check reads numbers that the log copies from the device anyway, once in `GATHERED` steps: it
+        # never makes a GPU wait. Some steps later is early enough: nothing is saved before this is called.
+        # One process may see a loss that the others do not (an infinite prior under its own dropout), so
+        # all of them exchange what they saw and stop together; one alone would leave the others waiting.
+        found = [problem for problem in self.world.gathered(self._log.flush()) if problem is not None]
+        if found:
+            raise DivergedError(self._divergence(min(found, key=lambda problem: problem.step)))
+
+    def _divergence(self, problem: NotFinite) -> str:
+        """Return what a loss that is not finite means, and what to try."""
+        remedies = [f"lower training.learning_rate={self.config.learning_rate:g}"]
+        if not self.config.clip:
+            remedies.append("set training.clip=1")
+        if self.config.precision != "32":
+            remedies.append("set training.precision=32")
+        if problem.term not in ("data", "total"):
+            remedies.append("lower the weight of this term in the model's settings")
+        if problem.step == 0:  # no weight has changed yet
+            remedies = ["check labels, features and embeddings for values that are extreme"]
+        return (
+            f"training diverged at step {problem.step + 1} (epoch {problem.epoch + 1}): the loss "
+            f"{problem.term!r} is {problem.value}; {' or '.join(remedies)}"
+        )
 
     def on_validation_epoch_start(self) -> None:
         """Encode the wild type once for the whole validation pass."""
+        self.check_losses()  # scores of predictions that are no numbers would hide what happened
         for buffer in self.model.buffers():
             if not buffer.is_floating_point():  # what was seen so far, as the largest order of a mutant
                 buffer.copy_(self.world.largest(buffer))
@@ -244,7 +278,6 @@ class FitTask(LightningModule):
         """Log the score of `ValidationScore` and the squared error on the validation rows."""
         self._validation.join(self.world)
         self.validation_score, error = self._validation.result()
-        self._log.flush()
         record = {"validation/pearson": self.validation_score, "validation/error": error}
         self._log.write(self.step - 1, self.epoch, record)
         self._wild_type = None
