@@ -26,7 +26,7 @@ ARROWS: dict[str, set[str]] = {
     "experiments": {"report", "sources"},
     "cli": {"experiments"},
 }
-SHARED = {"errors", "files", "phases", "seeds", "tables"}
+SHARED = {"errors", "files", "phases", "seeds", "settings", "tables"}
 
 
 def reachable(room: str) -> set[str]:

@@ -185,7 +185,7 @@ def test_half_a_world_is_refused(missing: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_part_of_nothing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"training.accumulate=0 must be at least 1"):
+    with pytest.raises(ConfigError, match=r"training.accumulate=0: it must be at least 1"):
         train(
             compose(words("dango", "training.accumulate=0", f"run.folder={tmp_path}")), dataset=tiny_dataset()
         )

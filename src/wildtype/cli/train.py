@@ -18,7 +18,7 @@ def command(
         typer.Argument(metavar="[KEY=VALUE]...", help="Settings, as in data=… model.layers=2 seed=1."),
     ] = None,
     show: Annotated[
-        bool, typer.Option("--settings", help="Print all settings as they would be used, and stop.")
+        bool, typer.Option("--settings", help="Print all settings with their meaning and range, and stop.")
     ] = False,
     multirun: Annotated[
         bool,
@@ -43,9 +43,9 @@ def command(
         return
     config = compose(settings or [])
     if show:
-        from omegaconf import OmegaConf
+        from wildtype.settings import to_yaml
 
-        typer.echo(OmegaConf.to_yaml(OmegaConf.structured(config)), nl=False)
+        typer.echo(to_yaml(config), nl=False)
         return
     if submitted(slurm, preset, prefix, dry_run):
         return

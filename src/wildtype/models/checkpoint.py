@@ -29,7 +29,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from safetensors import SafetensorError
 from safetensors.torch import load_file
@@ -62,6 +61,7 @@ from wildtype.mutants.identity import grouping
 from wildtype.mutants.storage import read_table, save_table
 from wildtype.organism import Coordinates, GeneIndex
 from wildtype.organism.feature_scaling import FeatureScaling
+from wildtype.settings import from_record
 
 FORMAT = 5
 READABLE = (1, 2, 3, 4, 5)
@@ -443,8 +443,7 @@ def _model(record: dict[str, Any], genes: int, organism: OrganismTensors) -> Mod
     if record["format_version"] < EVIDENCE_SINCE and record["model"] == "cell_transformer":
         record["settings"]["evidence"] = {"tokens": 0}
         record["settings"]["head"] |= {"relations": False}
-    settings = OmegaConf.structured(config_class(record["model"]))
-    config: Any = OmegaConf.to_object(OmegaConf.merge(settings, record["settings"]))
+    config: Any = from_record(config_class(record["model"]), record["settings"])
     if record["format_version"] < ADDITIVE_ALONE_SINCE and record["model"] == "cell_transformer":
         config.head.additive &= config.evidence.tokens > 0
     similarity = organism.similarity

@@ -310,12 +310,10 @@ def peak_above_import(settings: dict[str, Any], sizes: dict[str, int], seed: int
     seed, bf16
         As in `synthetic_step`.
     """
-    from omegaconf import OmegaConf
-
     from wildtype.models.registry import config_class
+    from wildtype.settings import from_record
 
-    schema = OmegaConf.structured(config_class(settings["name"]))
-    config = OmegaConf.to_object(OmegaConf.merge(schema, settings))
+    config = from_record(config_class(settings["name"]), settings)
     wanted = Sizes(**sizes)
     genes = min(wanted.genes, max(wanted.perturbed, WARM_UP_GENES))
     smallest = replace(wanted, genes=genes, edges=wanted.relations, batch_size=1)

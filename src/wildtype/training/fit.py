@@ -29,13 +29,13 @@ from wildtype.models.interface import Model, OrganismTensors, Output
 from wildtype.mutants import MutantTable
 from wildtype.mutants.loader import Batches, MutantLoader
 from wildtype.training.best_checkpoint import BestCheckpoint, restore_optimizer
-from wildtype.training.config import TrainingConfig
+from wildtype.training.config import EXECUTIONS, TrainingConfig
 from wildtype.training.parts import shared
 from wildtype.training.phase_hooks import PhaseHooks, PhaseProfiler, recorder_for
 from wildtype.training.phase_recorder import PhaseRecorder
 from wildtype.training.progress import Progress, TimedLoader
 from wildtype.training.snapshots import Snapshots
-from wildtype.training.task import EXECUTIONS, FitTask
+from wildtype.training.task import FitTask
 from wildtype.training.weights import TargetWeights
 from wildtype.training.world import World, world
 
@@ -167,7 +167,7 @@ def fit_model(
     """
     config.check()
     if execution not in EXECUTIONS:
-        raise ConfigError(f"execution={execution!r}; known: {', '.join(EXECUTIONS)}")
+        raise ConfigError(f"execution={execution!r}: choose {', '.join(EXECUTIONS)}")
     place = accelerator(config)
     whole = execution == "training"
     processes = world()

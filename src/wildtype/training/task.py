@@ -26,8 +26,6 @@ from wildtype.training.validation import ValidationScore
 from wildtype.training.weights import TargetWeights
 from wildtype.training.world import World
 
-EXECUTIONS = ("training", "forward_backward", "forward", "data_only")
-
 
 class FitTask(LightningModule):
     """A model, the organism it sees, and how it is optimised.

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
@@ -23,6 +24,7 @@ from wildtype.errors import ConfigError, shown
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.settings.stored import model_settings
 from wildtype.models.registry import MODELS, config_class
+from wildtype.settings import build, check_settings, schema
 
 SETTINGS = Path(__file__).parents[1] / "presets"
 GROUPS = {"data": "dataset", "model": "model", "experiment": "experiment"}
@@ -47,7 +49,7 @@ def compose(overrides: Sequence[str] = ()) -> TrainConfig:
     Raises
     ------
     ConfigError
-        On an unknown key, dataset, model or experiment, or a value of the wrong type.
+        On an unknown key, dataset, model or experiment, or a value of the wrong type or out of range.
     CheckpointError
         If the model is to have the settings of another, and there is none, or it is damaged.
     """
@@ -68,6 +70,7 @@ def compose(overrides: Sequence[str] = ()) -> TrainConfig:
                 f"say training.like_start=false"
             )
         config.model = model_settings(Path(config.training.start))
+    check_settings(config)
     return config
 
 
@@ -79,22 +82,23 @@ def _keys_of(groups: tuple[str, ...]) -> list[str]:
 
 def _compose(words: Sequence[str], entries: Sequence[str]) -> TrainConfig:
     """Return what Hydra makes of words that were checked, with further entries of maps."""
-    schema = OmegaConf.structured(TrainConfig)
-    schema.model = MISSING  # its type is that of the model that is chosen
+    settings = OmegaConf.structured(schema(TrainConfig))
+    settings.model = MISSING  # its type is that of the model that is chosen
     store = ConfigStore.instance()
-    store.store(name="schema", node=schema)
+    store.store(name="schema", node=settings)
     for name in MODELS:
-        store.store(group="model_schema", name=name, node=config_class(name))
+        store.store(group="model_schema", name=name, node=schema(config_class(name)))
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(str(SETTINGS.resolve()), version_base="1.3"):
             composed = hydra_compose("train", overrides=list(words))
         OmegaConf.set_struct(composed, False)
-        config = OmegaConf.to_object(OmegaConf.merge(composed, OmegaConf.from_dotlist(list(entries))))
+        merged = OmegaConf.merge(composed, OmegaConf.from_dotlist(list(entries)))
+        values: Any = OmegaConf.to_container(merged, throw_on_missing=True)
     except (HydraException, OmegaConfBaseException, ValueError) as error:  # a number of 5,000 digits
         raise ConfigError(_explain(error)) from error
-    assert isinstance(config, TrainConfig)
-    return config
+    model = values["model"]
+    return build(TrainConfig, values | {"model": build(config_class(model["name"]), model)})
 
 
 def known_keys(node: object = TrainConfig, prefix: str = "") -> list[str]:

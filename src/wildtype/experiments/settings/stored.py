@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from wildtype.errors import CheckpointError, ConfigError, reason_of
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.models.registry import config_class
+from wildtype.settings import from_record
 
 CONFIG = "config.json"
 
@@ -26,9 +26,9 @@ def read_settings(path: Path) -> TrainConfig:
     """
     try:
         settings: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["settings"]
-        schema = OmegaConf.structured(TrainConfig)
-        schema.model = OmegaConf.structured(config_class(settings["model"]["name"]))
-        config = OmegaConf.to_object(OmegaConf.merge(schema, settings))
+        model = settings.pop("model")
+        config = from_record(TrainConfig, settings)
+        config.model = from_record(config_class(model["name"]), model)
     except FileNotFoundError as error:
         raise CheckpointError(f"there is no run in {str(path.parent)!r}: check the path") from error
     except (OSError, ValueError, KeyError, TypeError, ConfigError, OmegaConfBaseException) as error:
@@ -36,7 +36,6 @@ def read_settings(path: Path) -> TrainConfig:
             f"{str(path)!r} holds no settings that this version of wildtype knows ({reason_of(error)}): take "
             f"the version that made the run, which its record.json names"
         ) from error
-    assert isinstance(config, TrainConfig)
     return config
 
 
@@ -52,8 +51,7 @@ def model_settings(start: Path) -> Any:
     path = next((room / CONFIG for room in rooms if (room / CONFIG).is_file()), start / CONFIG)
     try:
         record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        schema = OmegaConf.structured(config_class(record["model"]))
-        return OmegaConf.to_object(OmegaConf.merge(schema, record["settings"]))
+        return from_record(config_class(record["model"]), record["settings"])
     except FileNotFoundError as error:
         raise CheckpointError(f"there is no trained model in {str(start)!r}: check training.start") from error
     except (OSError, ValueError, KeyError, TypeError, ConfigError, OmegaConfBaseException) as error:
