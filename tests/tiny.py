@@ -93,6 +93,35 @@ def tiny_dataset(n: int = 24, seed: int = 0) -> Dataset:
     )
 
 
+def mixed_dataset(n: int = 24) -> Dataset:
+    """All pairs of a tiny organism: fitness, a call, two traits of one vector, and a number per gene."""
+    draw = np.random.default_rng(0)
+    pairs = np.array([(a, b) for a in range(n) for b in range(a + 1, n)])
+    weight = draw.normal(size=(n, 4))
+    hidden = weight[pairs].sum(1)
+    m = len(pairs)
+    columns = [hidden[:, 0], (hidden[:, 1] > 1).astype(float), hidden[:, 2], hidden[:, 0] * 5 + 90]
+    rows = [
+        MutantTable.from_matrix(pairs, value=value, sd=np.full(m, 0.1), phenotype=np.full(m, p))
+        for p, value in enumerate(columns)
+    ]
+    profiles = (hidden @ draw.normal(size=(4, n))).astype(np.float32)
+    profiles[draw.random(profiles.shape) < 0.1] = np.nan
+    rows.append(
+        MutantTable.from_matrix(pairs, phenotype=np.full(m, 4), profile=np.arange(m), profiles=profiles)
+    )
+    return Dataset(
+        name="tiny-mixed",
+        organism=tiny_organism(n),
+        table=MutantTable.concatenate(rows),
+        phenotypes=(
+            Phenotype("fitness"), Phenotype("call", form="class"), Phenotype("size", group="shape"),
+            Phenotype("round", group="shape"), Phenotype("mRNA", form="gene", unit="log2 ratio"),
+        ),
+        targets=("fitness", "call", "size", "round", "mRNA"),
+    )  # fmt: skip
+
+
 def similar_genes(n: int, seed: int = 0) -> GeneSimilarity:
     """Return the likeness of the genes of a tiny organism."""
     return GeneSimilarity.of(tiny_organism(n, seed))

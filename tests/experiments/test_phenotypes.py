@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import wildtype as wt
-from tests.tiny import tiny_organism
-from wildtype.datasets import Dataset, Phenotype
+from tests.tiny import mixed_dataset
+from wildtype.datasets import Phenotype
 from wildtype.datasets.storage import read_dataset, save_dataset
 from wildtype.errors import ConfigError, DatasetError
 from wildtype.experiments.data import prepare
@@ -20,43 +20,10 @@ from wildtype.experiments.run import train
 from wildtype.experiments.settings.compose import compose
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.stored import Run
-from wildtype.mutants import MutantTable
 
 WORDS = ["model.width=16", "model.layers=0", "model.head.heads=2", "model.head.rank=3", "training.epochs=2",
          "training.batch_size=32", "training.weighting=sd", "training.balance=heads", "baselines=[mean]",
          "run.progress=false", "run.replicates=20", "data.name=tiny-mixed"]  # fmt: skip
-
-
-def mixed_dataset(n: int = 24) -> Dataset:
-    """All pairs of a tiny organism: fitness, a call, two traits of one vector, and a number per gene."""
-    draw = np.random.default_rng(0)
-    pairs = np.array([(a, b) for a in range(n) for b in range(a + 1, n)])
-    weight = draw.normal(size=(n, 4))
-    hidden = weight[pairs].sum(1)
-    m = len(pairs)
-    columns = [hidden[:, 0], (hidden[:, 1] > 1).astype(float), hidden[:, 2], hidden[:, 0] * 5 + 90]
-    rows = [
-        MutantTable.from_matrix(pairs, value=value, sd=np.full(m, 0.1), phenotype=np.full(m, p))
-        for p, value in enumerate(columns)
-    ]
-    profiles = (hidden @ draw.normal(size=(4, n))).astype(np.float32)
-    profiles[draw.random(profiles.shape) < 0.1] = np.nan
-    rows.append(
-        MutantTable.from_matrix(pairs, phenotype=np.full(m, 4), profile=np.arange(m), profiles=profiles)
-    )
-    return Dataset(
-        name="tiny-mixed",
-        organism=tiny_organism(n),
-        table=MutantTable.concatenate(rows),
-        phenotypes=(
-            Phenotype("fitness"),
-            Phenotype("call", form="class"),
-            Phenotype("size", group="shape"),
-            Phenotype("round", group="shape"),
-            Phenotype("mRNA", form="gene", unit="log2 ratio"),
-        ),
-        targets=("fitness", "call", "size", "round", "mRNA"),
-    )
 
 
 @pytest.fixture(scope="module")
