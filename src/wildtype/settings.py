@@ -11,9 +11,9 @@ The choices of a setting are those of its ``Literal``. `check_settings` refuses 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, make_dataclass
-from functools import cache, reduce
+from functools import partial, reduce
 from operator import or_
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -36,6 +36,8 @@ class Setting:
     minimum, above, below, maximum : float or None
         Smallest value allowed, or bound that is not itself allowed; and the same upwards. They hold for
         every number of a list or map.
+    choices : tuple of str
+        Keys of a map; other texts have a ``Literal`` as their type.
     """
 
     help: str = ""
@@ -43,6 +45,7 @@ class Setting:
     above: float | None = None
     below: float | None = None
     maximum: float | None = None
+    choices: tuple[str, ...] = ()
 
     def holds(self, value: float) -> bool:
         """Return whether a number is finite and lies in the range."""
@@ -75,9 +78,10 @@ def setting(
     above: float | None = None,
     below: float | None = None,
     maximum: float | None = None,
+    choices: tuple[str, ...] = (),
 ) -> T:
     """Declare a field of a settings dataclass; see `Setting`. Every instance has its own list or map."""
-    metadata = {KEY: Setting(help, minimum, above, below, maximum)}
+    metadata = {KEY: Setting(help, minimum, above, below, maximum, choices)}
     # The type is that of the default for type checkers, as `dataclasses.field` does it.
     found: Any
     if isinstance(default, list | dict):
@@ -133,14 +137,15 @@ class Declared:
 
 def declared(config: Any, prefix: str = "") -> Iterator[Declared]:
     """Yield the settings of a settings dataclass, nested ones too, in the order of their declaration."""
-    hints = _hints(type(config))
+    hints = get_type_hints(type(config))
     for f in fields(config):
         value, name = getattr(config, f.name), prefix + f.name
         if is_dataclass(value):
             yield from declared(value, f"{name}.")
             continue
         hint = hints[f.name]
-        yield Declared(name, value, f.metadata.get(KEY, Setting()), _choices(hint), _kind(hint))
+        found = f.metadata.get(KEY, Setting())
+        yield Declared(name, value, found, found.choices or _choices(hint), _kind(hint))
         if isinstance(value, dict):
             for key, item in value.items():
                 if is_dataclass(item):
@@ -184,24 +189,33 @@ def to_yaml(config: Any, indent: str = "") -> str:
     return "\n".join(lines) + "\n"
 
 
-@cache
+_SCHEMAS: dict[type, type] = {}
+
+
 def schema(settings: type) -> type:
     """Return a dataclass of the same fields and defaults that OmegaConf can read."""
-    hints = _hints(settings)
+    # Always the same class: OmegaConf compares the types of nested values with those of their fields.
+    if settings not in _SCHEMAS:
+        _SCHEMAS[settings] = _make_schema(settings)
+    return _SCHEMAS[settings]
+
+
+def _make_schema(settings: type) -> type:
+    hints = get_type_hints(settings)
     made = []
     for f in fields(settings):
         if f.default_factory is not MISSING:
             factory = f.default_factory
             made.append(
-                (
-                    f.name,
-                    _known_type(hints[f.name]),
-                    field(default_factory=lambda factory=factory: as_schema(factory())),
-                )
+                (f.name, _known_type(hints[f.name]), field(default_factory=partial(_from_factory, factory)))
             )
         else:
             made.append((f.name, _known_type(hints[f.name]), field(default=f.default)))
     return make_dataclass(settings.__name__, made)
+
+
+def _from_factory(factory: Callable[[], Any]) -> Any:
+    return as_schema(factory())
 
 
 def as_schema(value: Any) -> Any:
@@ -213,7 +227,7 @@ def as_schema(value: Any) -> Any:
 
 def build(settings: type[T], values: Mapping[str, Any]) -> T:
     """Return settings with these values, plain ones or of nested settings; the others have their defaults."""
-    hints = _hints(settings)
+    hints = get_type_hints(settings)
     return settings(**{name: _built(hints[name], value) for name, value in values.items()})
 
 
@@ -230,11 +244,6 @@ def from_record(settings: type[T], record: Mapping[str, Any]) -> T:
     merged = OmegaConf.merge(OmegaConf.structured(schema(settings)), record)
     values: Any = OmegaConf.to_container(merged)
     return build(settings, values)
-
-
-@cache
-def _hints(settings: type) -> dict[str, Any]:
-    return get_type_hints(settings)
 
 
 def _leaves(value: Any) -> tuple[list[str], list[float]]:

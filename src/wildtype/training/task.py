@@ -247,7 +247,7 @@ class FitTask(LightningModule):
         remedies = [f"lower training.learning_rate={self.config.learning_rate:g}"]
         if not self.config.clip:
             remedies.append("set training.clip=1")
-        if self.config.precision != "32":
+        if self.trainer.precision != "32-true":
             remedies.append("set training.precision=32")
         if problem.term not in ("data", "total"):
             remedies.append("lower the weight of this term in the model's settings")
@@ -255,7 +255,7 @@ class FitTask(LightningModule):
             remedies = ["check labels, features and embeddings for values that are extreme"]
         return (
             f"training diverged at step {problem.step + 1} (epoch {problem.epoch + 1}): the loss "
-            f"{problem.term!r} is {problem.value}; {' or '.join(remedies)}"
+            f"{problem.term!r} is {problem.value}; {', or '.join(remedies)}"
         )
 
     def on_validation_epoch_start(self) -> None:

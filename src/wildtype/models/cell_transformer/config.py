@@ -63,11 +63,12 @@ class EvidenceConfig:
     value: int = setting(12, "Width of the value of one head.", minimum=1)
     hidden: int = setting(40, "Hidden width.", minimum=1)
     dropout: float = setting(0.1, "Fraction of tokens left out in training.", minimum=0, below=1)
-    imitate: dict[Literal["seen", "one", "none", "pair"], float] = setting(
+    imitate: dict[str, float] = setting(
         {},
         "Holdout schemes of training mutants and their fractions: all genes seen, one gene unseen, no gene "
         "seen, leading pair unseen. Empty: the scheme that most validation mutants have.",
         minimum=0,
+        choices=("seen", "one", "none", "pair"),
     )
     experts: list[Expert] = setting(
         [],

@@ -72,6 +72,7 @@ def bench_screen(
     from wildtype.inference.screening.stream import Screen, ScreenWorker
     from wildtype.models.cell_transformer.config import HeadConfig
     from wildtype.seeds import generator
+    from wildtype.settings import build
 
     draw = generator(seed, "bench screen")
     organism = _organism(nodes, relations, edges, draw)
@@ -88,7 +89,7 @@ def bench_screen(
     chosen = np.sort(draw.choice(screen.pieces, min(pieces, screen.pieces), replace=False))
     found: dict[str, dict[str, float]] = {}
     for name, summary in ASKS.items():
-        head = HeadConfig(summary=summary, heads=heads, direct=direct.split(","))
+        head = build(HeadConfig, {"summary": summary, "heads": heads, "direct": direct.split(",")})
         predictor = _predictor(organism, head, width, seed)
         predictor.predict([[organism.genes.names[0]] * 1])  # the wild type is encoded now
         start = time.perf_counter()
