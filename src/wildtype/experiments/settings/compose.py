@@ -1,4 +1,4 @@
-"""From `key=value` overrides to checked settings, with Hydra; unknown keys and values that are not allowed are
+"""From `key=value` overrides to checked settings, with Hydra; unknown keys and forbidden values are
 errors in one sentence.
 """
 
