@@ -14,14 +14,13 @@ from safetensors.torch import load_file, save_file
 
 from tests.tiny import tiny_dataset
 from tests.training.test_fit import CONFIG, fit
-from tests.training.test_parts import words
+from tests.training.test_micro_batches import words
 from wildtype.errors import CheckpointError, DivergedError
 from wildtype.experiments.run import train
 from wildtype.experiments.settings.compose import compose
 from wildtype.files import sha256_of_file
 from wildtype.training.objective import Objective
-from wildtype.training.step_log import NotFinite
-from wildtype.training.task import FitTask
+from wildtype.training.task import FitTask, NotFinite
 from wildtype.training.world import World
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import wildtype as wt
 from tests.tiny import tiny_dataset
-from tests.training.test_parts import words
+from tests.training.test_micro_batches import words
 from wildtype.experiments.run import train
 from wildtype.experiments.settings.compose import compose
 from wildtype.experiments.stored import Run

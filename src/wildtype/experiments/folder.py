@@ -13,7 +13,7 @@ from wildtype.experiments.estimate import FILE as ESTIMATE
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.files import finite, write_json
 from wildtype.profiling.record import FILE
-from wildtype.training.snapshots import FOLDER as SNAPSHOTS
+from wildtype.training.saved_weights import SNAPSHOTS
 
 MARK = "settings.json"
 DONE = "comparison.json"

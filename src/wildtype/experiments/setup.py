@@ -22,7 +22,7 @@ from wildtype.mutants.loader import Batches, MutantLoader
 from wildtype.organism.feature_scaling import FeatureScaling
 from wildtype.seeds import derive
 from wildtype.training.evidence_loader import EvidenceLoader
-from wildtype.training.parts import shared
+from wildtype.training.micro_batches import shared
 
 
 def build(

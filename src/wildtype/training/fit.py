@@ -28,13 +28,12 @@ from wildtype.errors import ConfigError
 from wildtype.models.interface import Model, OrganismTensors, Output
 from wildtype.mutants import MutantTable
 from wildtype.mutants.loader import Batches, MutantLoader
-from wildtype.training.best_checkpoint import BestCheckpoint, restore_optimizer
 from wildtype.training.config import EXECUTIONS, TrainingConfig
-from wildtype.training.parts import shared
+from wildtype.training.micro_batches import shared
 from wildtype.training.phase_hooks import PhaseHooks, PhaseProfiler, recorder_for
 from wildtype.training.phase_recorder import PhaseRecorder
 from wildtype.training.progress import Progress, TimedLoader
-from wildtype.training.snapshots import Snapshots
+from wildtype.training.saved_weights import BestCheckpoint, Snapshots, restore_optimizer
 from wildtype.training.task import FitTask
 from wildtype.training.weights import TargetWeights
 from wildtype.training.world import World, world

@@ -6,11 +6,14 @@ stopped.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from lightning.pytorch import LightningModule
+from lightning.pytorch.loggers import Logger
 from torch import Tensor, nn
 
 from wildtype.errors import DivergedError
@@ -19,12 +22,74 @@ from wildtype.mutants.batch import MutantBatch
 from wildtype.phases import no_phase, phase
 from wildtype.seeds import derive
 from wildtype.training.config import TrainingConfig
+from wildtype.training.micro_batches import DetachedWildType, parts
 from wildtype.training.objective import Objective, learning_rate, objective
-from wildtype.training.parts import DetachedWildType, parts
-from wildtype.training.step_log import NotFinite, StepLog
 from wildtype.training.validation import ValidationScore
 from wildtype.training.weights import TargetWeights
 from wildtype.training.world import World
+
+GATHERED = 20
+"""Steps between two readings."""
+
+
+@dataclass(frozen=True)
+class NotFinite:
+    """The first loss that is infinite or not a number: its step and epoch (from 0), its term and value."""
+
+    step: int
+    epoch: int
+    term: str
+    value: float
+
+
+def _not_finite(step: int, epoch: int, row: Mapping[str, float]) -> NotFinite | None:
+    """Return the first term of a step's loss that is not finite, or the total if only their sum is not."""
+    terms = {name.removeprefix("loss/"): x for name, x in row.items() if name.startswith("loss/")}
+    terms["total"] = row["loss"]  # last: a term says more
+    return next((NotFinite(step, epoch, k, x) for k, x in terms.items() if not math.isfinite(x)), None)
+
+
+class StepLog:
+    """Writes the numbers of every step to the loggers, many steps at a time.
+
+    Reading a number off a GPU waits for it, and a logger's bookkeeping per step costs more than a small
+    model's backward pass. So the numbers stay where they are until some steps have gathered.
+
+    Parameters
+    ----------
+    loggers : sequence of Logger
+        Where they go.
+    """
+
+    def __init__(self, loggers: Sequence[Logger]) -> None:
+        self.loggers = loggers
+        self._rows: list[tuple[int, int, dict[str, Tensor]]] = []
+
+    def add(self, step: int, epoch: int, record: dict[str, Tensor]) -> None:
+        """Take the numbers of a step of the run."""
+        self._rows.append((step, epoch, record))
+
+    @property
+    def full(self) -> bool:
+        """Whether enough steps have gathered to be read."""
+        return len(self._rows) >= GATHERED
+
+    def flush(self) -> NotFinite | None:
+        """Write what has gathered, read in one go; return the first loss among it that is not finite."""
+        rows, self._rows = self._rows, []
+        tensors = [value.detach().float() for _, _, record in rows for value in record.values()]
+        values = iter(torch.stack(tensors).tolist() if tensors else [])
+        found = None
+        for step, epoch, record in rows:
+            row = {name: next(values) for name in record}
+            self.write(step, epoch, row)
+            found = found or _not_finite(step, epoch, row)
+        return found
+
+    def write(self, step: int, epoch: int, row: dict[str, float]) -> None:
+        """Hand on numbers at once; what has gathered before goes first, by `flush`."""
+        for logger in self.loggers:
+            logger.log_metrics({"epoch": epoch, **row}, step=step)
 
 
 class FitTask(LightningModule):

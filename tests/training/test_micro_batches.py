@@ -23,7 +23,7 @@ from wildtype.experiments.settings.compose import compose
 from wildtype.experiments.setup import build, loaders
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.loader import MutantLoader
-from wildtype.training.parts import Share, known_targets, parts
+from wildtype.training.micro_batches import Share, known_targets, parts
 from wildtype.training.task import FitTask
 from wildtype.training.world import World, world
 

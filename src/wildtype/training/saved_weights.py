@@ -1,7 +1,12 @@
-"""`BestCheckpoint`: keeps the best weights, stops when validation no longer improves, saves where a run is.
+"""The weights that a run keeps: the best on validation, those to resume from, and snapshots of its cycles.
 
-The state is one folder, replaced whole after every epoch: `state.safetensors` (weights, best weights,
-optimiser) and `state.json` (epoch, step, best score). No pickle.
+The resume state is one folder, replaced as a whole after every epoch: `state.safetensors` (weights, best
+weights, optimiser) and `state.json` (epoch, step, best score). No pickle.
+
+Snapshot ensembles (Huang et al. 2017, ICLR) take the ends of the last cycles of one training as members. The
+learning rate falls along a cosine from its peak to zero again and again; where a cycle ends the weights are
+near a minimum, and the next cycle leaves it. Cycles are whole epochs, so that runs resume between them. Which
+epoch was best on validation plays no part: members are taken because their cycle ended.
 """
 
 from __future__ import annotations
@@ -17,8 +22,19 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from wildtype.errors import CheckpointError, DivergedError, reason_of
-from wildtype.files import first_not_finite, sha256_of_file, write_json, write_tensors, writing_folder
+from wildtype.files import (
+    first_not_finite,
+    sha256_of_file,
+    write_json,
+    write_tensors,
+    writing,
+    writing_folder,
+)
+from wildtype.training.config import TrainingConfig
 from wildtype.training.task import FitTask
+
+SNAPSHOTS = "snapshots"
+"""Folder of the snapshots in that of a run."""
 
 
 class BestCheckpoint(Callback):
@@ -152,3 +168,52 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tenso
     record = optimizer.state_dict()
     record["state"] = state
     optimizer.load_state_dict(record)
+
+
+class Snapshots(Callback):
+    """Writes the weights at the ends of the last cycles, one file per epoch, before the epoch is recorded as
+    finished: a resumed run has every snapshot of its finished epochs.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the run.
+    config : TrainingConfig
+        Says which epochs.
+    """
+
+    def __init__(self, folder: Path, config: TrainingConfig) -> None:
+        self.folder = folder / SNAPSHOTS
+        self.epochs = config.snapshot_epochs
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Write the weights where a cycle ends."""
+        assert isinstance(pl_module, FitTask)
+        epoch = pl_module.epoch + 1
+        if epoch in self.epochs and pl_module.world.is_rank_zero:
+            with writing(_snapshot_file(self.folder, epoch)) as path:
+                write_tensors(path, pl_module.model.state_dict())
+
+
+def read_snapshots(folder: Path, config: TrainingConfig) -> list[dict[str, Tensor]]:
+    """Return the members' weights of a finished run in ``folder``, in order of their epochs.
+
+    Raises
+    ------
+    CheckpointError
+        If a snapshot is missing or damaged.
+    """
+    found = []
+    for epoch in config.snapshot_epochs:
+        path = _snapshot_file(folder / SNAPSHOTS, epoch)
+        try:
+            found.append(load_file(path))
+        except (OSError, SafetensorError) as error:
+            raise CheckpointError(
+                f"the snapshot {str(path)!r} is missing or damaged: train again without resume"
+            ) from error
+    return found
+
+
+def _snapshot_file(folder: Path, epoch: int) -> Path:
+    return folder / f"epoch-{epoch}.safetensors"
