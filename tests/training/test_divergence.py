@@ -26,7 +26,11 @@ from wildtype.training.world import World
 
 @pytest.mark.parametrize("accumulate", [1, 3])
 def test_a_run_that_diverges_is_an_error_and_leaves_no_checkpoint(tmp_path: Path, accumulate: int) -> None:
-    more = ("training.learning_rate=1e30", "training.clip=0", f"training.accumulate={accumulate}")
+    more = (
+        "training.learning_rate=1e30",
+        "training.clip=0",
+        f"training.gradient_accumulation_steps={accumulate}",
+    )
     with pytest.raises(
         DivergedError, match=r"step \d+.*data.*training.learning_rate=1e\+30.*training.clip=1"
     ):
@@ -42,7 +46,7 @@ def saved_epochs(folder: Path) -> int:
 
 def poison(monkeypatch: pytest.MonkeyPatch, term: str, step: int) -> None:
     """Make a term of the loss not a number from one step on."""
-    real = FitTask._of
+    real = FitTask._objective_of
 
     def poisoned(task: FitTask, *arguments: Any) -> Objective:
         result = real(task, *arguments)
@@ -51,7 +55,7 @@ def poison(monkeypatch: pytest.MonkeyPatch, term: str, step: int) -> None:
             result.total = result.total * torch.nan
         return result
 
-    monkeypatch.setattr(FitTask, "_of", poisoned)
+    monkeypatch.setattr(FitTask, "_objective_of", poisoned)
 
 
 @pytest.mark.parametrize("term", ["data", "prior/physical"])

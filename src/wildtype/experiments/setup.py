@@ -22,7 +22,7 @@ from wildtype.mutants.loader import Batches, MutantLoader
 from wildtype.organism.feature_scaling import FeatureScaling
 from wildtype.seeds import derive
 from wildtype.training.evidence_loader import EvidenceLoader
-from wildtype.training.micro_batches import shared
+from wildtype.training.micro_batches import for_this_rank
 
 
 def build(
@@ -105,7 +105,7 @@ def loaders(
     train: Batches = MutantLoader(data.scaled("train"), size, shuffle=shuffle, seed=seed)
     validation: Batches = MutantLoader(data.scaled("validation"), size)
     if not trees:  # which one process fits to all mutants
-        train, validation = shared(train), shared(validation)
+        train, validation = for_this_rank(train), for_this_rank(validation)
     names = [p.name for p in data.dataset.phenotypes]
     mean, sd = data.scaler.mean, data.scaler.sd
     index = evidence_index(config.model, organism, data.known(), names, mean, sd, trees=trees)

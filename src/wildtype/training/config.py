@@ -22,7 +22,7 @@ class TrainingConfig:
         0, "Most optimiser steps, even if the last epoch ends early; 0: no limit.", minimum=0
     )
     batch_size: int = setting(2048, "Mutants per optimiser step, over all processes.", minimum=1)
-    accumulate: int = setting(
+    gradient_accumulation_steps: int = setting(
         1,
         "Micro-batches that the mutants of a step are split into to save memory; their gradients add up to "
         "that of the batch.",

@@ -29,7 +29,7 @@ from wildtype.models.interface import Model, OrganismTensors, Output
 from wildtype.mutants import MutantTable
 from wildtype.mutants.loader import Batches, MutantLoader
 from wildtype.training.config import EXECUTIONS, TrainingConfig
-from wildtype.training.micro_batches import shared
+from wildtype.training.micro_batches import for_this_rank
 from wildtype.training.phase_hooks import PhaseHooks, PhaseProfiler, recorder_for
 from wildtype.training.phase_recorder import PhaseRecorder
 from wildtype.training.progress import Progress, TimedLoader
@@ -171,9 +171,9 @@ def fit_model(
     whole = execution == "training"
     processes = world()
     if loader is None:
-        loader = shared(MutantLoader(train, config.batch_size, shuffle=True, seed=seed))
+        loader = for_this_rank(MutantLoader(train, config.batch_size, shuffle=True, seed=seed))
     if validation_loader is None:
-        validation_loader = shared(MutantLoader(validation, config.batch_size))
+        validation_loader = for_this_rank(MutantLoader(validation, config.batch_size))
     timed = TimedLoader(loader)
     if recorder is None:
         recorder = recorder_for("cuda" if place == "gpu" else "cpu")

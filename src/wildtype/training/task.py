@@ -22,7 +22,7 @@ from wildtype.mutants.batch import MutantBatch
 from wildtype.phases import no_phase, phase
 from wildtype.seeds import derive
 from wildtype.training.config import TrainingConfig
-from wildtype.training.micro_batches import DetachedWildType, parts
+from wildtype.training.micro_batches import DetachedWildType, micro_batches
 from wildtype.training.objective import Objective, learning_rate, objective
 from wildtype.training.validation import ValidationScore
 from wildtype.training.weights import TargetWeights
@@ -171,9 +171,10 @@ class FitTask(LightningModule):
     def on_train_batch_start(self, batch: MutantBatch, batch_idx: int) -> None:
         """Set this step's learning rate and random streams."""
         with phase("optimizer"):
-            # torch.manual_seed asks every kind of device, which takes as long as a small model's loss.
+            # From (seed, step) alone, not from the state of a generator: a resumed run draws as one that was
+            # never stopped. torch.manual_seed asks every kind of device, as slow as a small model's loss.
             seed = derive(self.seed, "step", self.step)
-            if not self.world.is_rank_zero:
+            if not self.world.is_rank_zero:  # rank 0 draws as a single process does
                 seed = derive(seed, "process", self.world.rank)
             torch.default_generator.manual_seed(seed)
             if self.device.type == "cuda":
@@ -185,7 +186,7 @@ class FitTask(LightningModule):
             self.trainer.optimizers[0].zero_grad()
 
     def optimizer_zero_grad(self, *arguments: Any) -> None:
-        """Do nothing: gradients of all parts of a step add up, and were cleared when it began."""
+        """Do nothing: the gradients of a step's micro-batches add up, and were cleared when it began."""
 
     def training_step(self, batch: MutantBatch, batch_idx: int) -> Tensor | None:
         """Encode the wild type once, predict every mutant of the batch, and return the objective."""
@@ -196,9 +197,10 @@ class FitTask(LightningModule):
                 total = self.trivial * (batch.value.nansum() / known.clamp(min=1))
                 record = {"loss": total.detach()}
         else:
-            result = self._in_parts(batch) if self.config.accumulate > 1 else self.objective(batch)
+            several = self.config.gradient_accumulation_steps > 1
+            result = self._accumulate(batch) if several else self.objective(batch)
             with phase("loss"):
-                total, record = result.total, self._whole(result).log_record()
+                total, record = result.total, self._over_processes(result).log_record()
         with phase("logging"):
             self._log.add(self.step, self.epoch, record)
             if self._log.full:
@@ -208,16 +210,18 @@ class FitTask(LightningModule):
 
     def objective(self, batch: MutantBatch) -> Objective:
         """Encode the wild type, unless that is done once per epoch, and return the batch's objective."""
-        return self._of(self._encoded(), batch)
+        return self._objective_of(self._encoded(), batch)
 
     def _encoded(self) -> WildType:
         if self._wild_type is not None:
             return self._wild_type
         with phase("encode wild type"):
+            # The same rows and non-edges of the priors in every process: DDP's average over processes is then
+            # the gradient that one process has.
             stream = torch.Generator().manual_seed(derive(self.seed, "prior", self.step))
             return self.model.encode(self.organism, stream)
 
-    def _of(self, wild_type: WildType, batch: MutantBatch) -> Objective:
+    def _objective_of(self, wild_type: WildType, batch: MutantBatch) -> Objective:
         with phase("head"):
             prediction = self.model(wild_type, batch)
         with phase("loss"):
@@ -230,36 +234,40 @@ class FitTask(LightningModule):
                 processes=self.world.size,
             )
 
-    def _in_parts(self, batch: MutantBatch) -> Objective:
-        """Return the objective of a batch after the backward passes of all its parts but the last."""
-        *others, last = parts(batch, self.config.accumulate)
+    def _accumulate(self, batch: MutantBatch) -> Objective:
+        """Return the objective of a batch after the backward passes of all its micro-batches but the last."""
+        *others, last = micro_batches(batch, self.config.gradient_accumulation_steps)
         wild_type = self._encoded()
-        apart = DetachedWildType.of(wild_type)
-        done = torch.zeros((), device=self.device)
-        for part in others:
-            said = self._of(apart.copy, part)
+        detached = DetachedWildType.of(wild_type)
+        done = torch.zeros((), device=self.device)  # data loss of the micro-batches so far
+        for micro_batch in others:
+            # These passes end at the detached copy. DDP ignores gradients made inside its forward until the
+            # backward pass that follows it: processes exchange their sums once per step.
+            result = self._objective_of(detached.copy, micro_batch)
             if self.execution != "forward":
                 with phase("backward"):
-                    said.total.backward()
-            done += said.terms["data"].detach()
-        result = self._of(wild_type, last)
+                    result.total.backward()
+            done += result.terms["data"].detach()
+        result = self._objective_of(wild_type, last)
         with phase("loss"):
-            carried = apart.carried()
+            carried = detached.gradient_term()
             rest = wild_type.weights.get("data", 1.0) * self.world.size * done
+            # x − x.detach() is 0 with the gradient of x: the logged loss stays that of the step.
             result.total = result.total + (carried - carried.detach()) + rest
             result.terms["data"] = result.terms["data"] + done
             result.weighted["data"] = result.weighted["data"] + rest
         return result
 
-    def _whole(self, result: Objective) -> Objective:
-        """Return what all processes together have, for the log."""
+    def _over_processes(self, result: Objective) -> Objective:
+        """Return the losses of all processes together, for the log."""
         if self.world.size == 1:
             return result
+        # A process divides by the known targets of all of them: the data losses add up to that of the batch.
+        # Its weighted data loss is multiplied by their number, since DDP averages gradients; not in the log.
         data = self.world.total(result.terms["data"].detach())
         terms = {name: term.detach() for name, term in result.terms.items()} | {"data": data}
-        share = result.weighted["data"].detach() / self.world.size
         weighted = {name: term.detach() for name, term in result.weighted.items()}
-        weighted["data"] = self.world.total(share)
+        weighted["data"] = self.world.total(result.weighted["data"].detach() / self.world.size)
         return Objective(torch.stack(list(weighted.values())).sum(), terms, weighted)
 
     def optimizer_step(
@@ -268,7 +276,7 @@ class FitTask(LightningModule):
         """Step, after the closure has computed loss and gradients; or only compute them."""
 
         def closure() -> Any:
-            with no_phase:
+            with no_phase:  # the closure is the whole step but the optimiser's own arithmetic
                 return optimizer_closure()
 
         if self.execution in ("forward", "forward_backward"):
@@ -326,8 +334,10 @@ class FitTask(LightningModule):
     def on_validation_epoch_start(self) -> None:
         """Encode the wild type once for the whole validation pass."""
         self.check_losses()  # scores of predictions that are no numbers would hide what happened
+        # DDP does not broadcast buffers (`fit._strategy`). Integer ones record what training has seen, such as
+        # the largest order of a mutant, which differs by process; the largest is that of the whole data.
         for buffer in self.model.buffers():
-            if not buffer.is_floating_point():  # what was seen so far, as the largest order of a mutant
+            if not buffer.is_floating_point():
                 buffer.copy_(self.world.largest(buffer))
         self._wild_type = self.model.encode(self.organism.without_priors())
         self._validation = ValidationScore(self.outputs)
