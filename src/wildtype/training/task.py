@@ -334,8 +334,8 @@ class FitTask(LightningModule):
     def on_validation_epoch_start(self) -> None:
         """Encode the wild type once for the whole validation pass."""
         self.check_losses()  # scores of predictions that are no numbers would hide what happened
-        # DDP does not broadcast buffers (`fit._strategy`). Integer ones record what training has seen, such as
-        # the largest order of a mutant, which differs by process; the largest is that of the whole data.
+        # DDP does not broadcast buffers (`fit._strategy`). Integer ones record what training has seen, such
+        # as the largest order of a mutant, which differs by process; the largest is that of the whole data.
         for buffer in self.model.buffers():
             if not buffer.is_floating_point():
                 buffer.copy_(self.world.largest(buffer))
