@@ -92,9 +92,21 @@ def test_weights_that_the_last_step_spoils_are_not_saved(tmp_path: Path) -> None
                 with torch.no_grad():
                     next(pl_module.model.parameters()).fill_(torch.inf)
 
-    with pytest.raises(DivergedError, match="after step 8 .*weights"):
+    with pytest.raises(DivergedError, match="after step 8: weights"):
         fit(tmp_path, CONFIG, callbacks=[Spoil()])
     assert saved_epochs(tmp_path) == 1
+
+
+def test_spoilt_weights_are_no_snapshot(tmp_path: Path) -> None:
+    class Spoil(Callback):
+        def on_train_batch_end(self, trainer, pl_module, *arguments):  # type: ignore[no-untyped-def]
+            if pl_module.step == 8:
+                with torch.no_grad():
+                    next(pl_module.model.parameters()).fill_(torch.nan)
+
+    with pytest.raises(DivergedError, match="after step 8: weights"):
+        fit(tmp_path, replace(CONFIG, snapshots=2), callbacks=[Spoil()])
+    assert not (tmp_path / "snapshots").exists()
 
 
 def test_a_state_whose_tensors_are_not_finite_is_not_resumed(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ epoch was best on validation plays no part: members are taken because their cycl
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,8 @@ class BestCheckpoint(Callback):
             for key, value in state.items():
                 part, name = key.split("/", 1)
                 parts[part][name] = value
+            # Weights first: a damaged state raises here, before anything else of the run is changed. The
+            # optimiser's tensors wait for Lightning to make the optimiser (`fit._Restore`).
             task.model.load_state_dict(parts["model"])
             task.step, task.epoch = record["step"], record["epoch"]
             self.epoch, self.stopped = record["epoch"], record["stopped"]
@@ -109,13 +112,15 @@ class BestCheckpoint(Callback):
             self.stopped = trainer.should_stop = True
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Judge the epoch (validation has run), keep its weights if best, save the state."""
+        """Compare the epoch's validation score, keep its weights if best, and save the state."""
         assert isinstance(pl_module, FitTask)
         pl_module.check_losses()  # Lightning calls this hook of callbacks before that of the task
         self.epoch += 1
         pl_module.epoch = self.epoch
         score = pl_module.validation_score
         self.scores.append(score)
+        # Strictly better: of equal epochs the first stays, also when a run is resumed between them. Copies,
+        # since the optimiser changes the weights in place.
         if score > self.best_score:
             self.best_score, self.best_epoch = score, self.epoch
             self.best = {name: value.detach().clone() for name, value in pl_module.model.state_dict().items()}
@@ -123,14 +128,7 @@ class BestCheckpoint(Callback):
             self.stopped = True
             trainer.should_stop = True
         tensors = self._state(pl_module, trainer.optimizers[0])
-        # The loss of the last step was finite; what the optimiser made of its gradient may not be. Weights
-        # are the same in every process, so that all of them stop here, or none.
-        if (name := first_not_finite(tensors)) is not None:
-            raise DivergedError(
-                f"training diverged after step {pl_module.step} (epoch {self.epoch}): weights or optimiser "
-                f"state are not finite ({name}); lower training.learning_rate="
-                f"{pl_module.config.learning_rate:g} or set training.clip=1"
-            )
+        _require_finite(pl_module, tensors)
         if pl_module.world.is_rank_zero:
             self._save(pl_module, tensors)
 
@@ -143,6 +141,8 @@ class BestCheckpoint(Callback):
         return tensors
 
     def _save(self, task: FitTask, tensors: dict[str, Tensor]) -> None:
+        # The folder changes places with the old one in one step: a kill leaves one epoch or the other, never
+        # the weights of one with the step number of the other.
         with writing_folder(self.folder) as temporary:
             path = temporary / "state.safetensors"
             write_tensors(path, tensors)
@@ -159,12 +159,24 @@ class BestCheckpoint(Callback):
             write_json(temporary / "state.json", record)
 
 
+def _require_finite(task: FitTask, tensors: Mapping[str, Tensor]) -> None:
+    """Raise ``DivergedError`` where weights or optimiser state are not finite, before they are saved."""
+    # The loss of the last step was finite; what the optimiser made of its gradient may not be. Weights are
+    # the same in every process, so that all of them stop here, or none.
+    if (name := first_not_finite(tensors)) is not None:
+        raise DivergedError(
+            f"training diverged after step {task.step}: weights or optimiser state are not finite ({name}); "
+            f"lower training.learning_rate={task.config.learning_rate:g} or set training.clip=1"
+        )
+
+
 def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
     """Put the tensors of ``BestCheckpoint.resume`` back into an optimiser over the same parameters."""
     state: dict[int, dict[str, Tensor]] = {}
     for key, value in tensors.items():
         index, name = key.split("/", 1)
         state.setdefault(int(index), {})[name] = value
+    # Parameter groups stay those of this optimiser: learning rates come from the schedule at every step.
     record = optimizer.state_dict()
     record["state"] = state
     optimizer.load_state_dict(record)
@@ -189,8 +201,11 @@ class Snapshots(Callback):
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Write the weights where a cycle ends."""
         assert isinstance(pl_module, FitTask)
-        epoch = pl_module.epoch + 1
-        if epoch in self.epochs and pl_module.world.is_rank_zero:
+        epoch = pl_module.epoch + 1  # the epoch is counted by `BestCheckpoint`, which is called after this
+        if epoch not in self.epochs:
+            return
+        _require_finite(pl_module, pl_module.model.state_dict())
+        if pl_module.world.is_rank_zero:
             with writing(_snapshot_file(self.folder, epoch)) as path:
                 write_tensors(path, pl_module.model.state_dict())
 
