@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-CODE   := src tests tools docs/notebooks
+CODE   := src benchmarks tests tools docs/notebooks
 # Publishers' files for the tests on real yeast data; tests that need them say so when the folder is not there.
 export WILDTYPE_MIRROR ?= $(abspath ../shared/data/yeast)
 

@@ -14,13 +14,13 @@ from omegaconf.errors import OmegaConfBaseException
 from tools.settings_table import BEGIN, END, table
 from wildtype.datasets.plans import ALIASES, BY, DEFAULT_FRACTIONS
 from wildtype.errors import ConfigError
-from wildtype.evidence.out_of_fold import REGIMES
+from wildtype.evidence.holdout import SCHEMES
 from wildtype.experiments.settings.compose import compose, known
 from wildtype.experiments.settings.schema import SplitName, TrainConfig
 from wildtype.models.dango.schedule import SCHEDULES
 from wildtype.models.difference_gnn.layers import ACTIVATIONS
 from wildtype.models.registry import MODELS, config_class
-from wildtype.mutants.kinds import Kind
+from wildtype.mutants import Kind
 from wildtype.settings import Declared, build, check_settings, declared, from_record, schema, setting, to_yaml
 from wildtype.training.objective import LOSSES
 
@@ -115,7 +115,7 @@ def test_choices_are_those_that_the_code_knows() -> None:
     assert choices["model.schedule"] == set(SCHEDULES)
     assert choices["model.activation"] == set(ACTIVATIONS)
     assert choices["model.removes"] == {kind.name.lower() for kind in Kind}
-    assert choices["model.evidence.imitate"] == set(REGIMES)
+    assert choices["model.evidence.imitate"] == set(SCHEMES)
     assert choices["training.loss"] == set(LOSSES)
 
 

@@ -1,4 +1,4 @@
-"""List everything a user has, read from the code: `python tools/inventory.py > inventory.json`.
+"""List everything a user has, read from the code: `python -m tools.inventory > inventory.json`.
 
 Each kind of thing is one section, sorted, one entry per line: commands, their arguments and options,
 settings, public names with their parameters, datasets, organisms, presets and what they set, readers, models,
@@ -33,10 +33,11 @@ import yaml
 # Everything below this line and above the next one names a module of the package. When code moves, only these
 # imports change: the names on the left are what the rest of this file uses.
 import wildtype
-from wildtype.cli.main import app as APP  # the whole command tree, benches as its group `bench`
+from benchmarks.__main__ import command_line as benchmarks
+from wildtype.cli.main import app as APP  # the whole command tree
 from wildtype.datasets import Dataset
 from wildtype.datasets.closed_forms import CLOSED_FORMS
-from wildtype.datasets.dataset import FORMS
+from wildtype.datasets.dataset_record import FORMS
 from wildtype.datasets.draws import MAKERS as SPLITS
 from wildtype.datasets.plans import ALIASES as SPLIT_ALIASES
 from wildtype.errors import WildtypeError
@@ -73,7 +74,7 @@ from wildtype.sources.user_tables.vocabulary import MARKS as TABLE_MARKS
 from wildtype.sources.user_tables.vocabulary import PHENOTYPES as TABLE_PHENOTYPES
 from wildtype.sources.user_tables.vocabulary import Columns as TableColumns
 from wildtype.sources.yeast.datasets import RECIPES
-from wildtype.sources.yeast.survey import _readers as publishers_readers  # (group, name, function) of each
+from wildtype.sources.yeast.readers import all_readers
 from wildtype.sources.yeast.traits.production import RECIPES as TABLE_RECIPES
 
 # The values that a setting, option or field takes, by its name, where the code lists them. Those of settings
@@ -94,7 +95,7 @@ CHOICES: dict[str, Iterable[str]] = {
     "part of a step": [f"{part}/{phase}" for part, phases in PHASES.items() for phase in phases],
     "metric of a ranked list": RETRIEVAL_METRICS,
 }
-BENCHES = typer.main.get_command(APP).commands["bench"]  # type: ignore[attr-defined]  # a group of commands
+BENCHES = typer.main.get_command(benchmarks())  # the command tree of `python -m benchmarks`
 # ---------------------------------------------------------------------------------------------------------
 
 ROOT = Path(__file__).parents[1]
@@ -278,7 +279,7 @@ def preset_values() -> Entries:
 
 def readers() -> Entries:
     """Return every reader of publishers' files with its group, and of tables of users."""
-    found = {f"{group}/{name}": None for group, name, _ in publishers_readers()}
+    found = {f"{group}/{name}": None for group, name, _ in all_readers()}
     return found | {"genes/genes": None}  # the gene list itself, which every other reader needs
 
 

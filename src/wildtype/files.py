@@ -29,7 +29,8 @@ def cache_dir() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "wildtype"
 
 
-def _explain(error: OSError, target: Path) -> OutputError:
+def writing_refused(error: OSError, target: Path) -> OutputError:
+    """Return the error that says in one sentence why ``target`` cannot be written, and what to do."""
     reason = {
         errno.ENOSPC: "the disk is full; free some space",
         errno.EDQUOT: "the disk quota is used up; free some space",
@@ -72,7 +73,7 @@ def writing(target: str | Path) -> Iterator[Path]:
     except OSError as error:
         if isinstance(error, OutputError):
             raise
-        raise _explain(error, target) from error
+        raise writing_refused(error, target) from error
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -109,7 +110,7 @@ def writing_folder(target: str | Path) -> Iterator[Path]:
             os.replace(old, target)
         if isinstance(error, OutputError):
             raise
-        raise _explain(error, target) from error
+        raise writing_refused(error, target) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
@@ -167,37 +168,6 @@ def finite(value: Any) -> Any:
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return None
     return value
-
-
-@contextlib.contextmanager
-def exclusive_lock(folder: Path, doing: str) -> Iterator[None]:
-    """Keep two processes from filling one folder at once, where the operating system offers a lock.
-
-    ``doing`` says what a process does there, as in "fetching files into"; raises ``OutputError``.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(
-            f"cannot write {str(folder)!r} ({error.strerror}): choose another folder"
-        ) from error
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(handle)
-        raise OutputError(f"another process is {doing} {str(folder)!r}: wait for it") from None
-    except OSError:  # a network file system without locks
-        pass
-    try:
-        yield
-    finally:
-        os.close(handle)
 
 
 def sha256_of_file(path: str | Path) -> str:

@@ -31,7 +31,7 @@ def test_a_dry_run_lists_the_runs_and_writes_nothing(plan: str, tmp_path: Path) 
     said = wildtype("ablate", plan, "--dry-run", "--json", "--seeds", "3,4", "--folder", str(out))
     assert said.returncode == 0, said.stderr
     steps = json.loads(said.stdout)
-    assert [step["room"] for step in steps[:3]] == [
+    assert [step["run"] for step in steps[:3]] == [
         "base/as-base/seed-3",
         "base/as-base/seed-4",
         "graphs/rewired/as-base/seed-3",
@@ -42,7 +42,7 @@ def test_a_dry_run_lists_the_runs_and_writes_nothing(plan: str, tmp_path: Path) 
 
 def test_wrong_words_are_one_sentence(plan: str) -> None:
     assert_one_sentence(wildtype("ablate", plan, "model.layer=2"), "base: 'model.layer' is not a setting")
-    assert_one_sentence(wildtype("ablate", plan, "seed=2"), "given words", "'seed=2' is set run by run")
+    assert_one_sentence(wildtype("ablate", plan, "seed=2"), "given overrides", "'seed=2' is set run by run")
     assert_one_sentence(wildtype("ablate", plan, "--budget", "2"), "'2' is no time")
     assert_one_sentence(wildtype("ablate", plan, "--seeds", "a"), "--seeds='a'")
     assert_one_sentence(wildtype("ablate", "fly"), "no ablation 'fly'", "ecoli-core")

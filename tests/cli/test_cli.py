@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from tests.command import assert_one_sentence, wildtype
+from wildtype.profiling import speed
 
 
 def test_predict_from_arguments_file_and_stdin_agree(tiny_run: Path, tmp_path: Path) -> None:
@@ -117,38 +118,24 @@ def test_damaged_checkpoint_is_one_sentence(tiny_run: Path, tmp_path: Path) -> N
     )
 
 
-@pytest.mark.slow
-def test_bench_reports_equality_and_ratios() -> None:
-    loader = json.loads(wildtype("bench", "loader", "--mutants", "20000", "--repeats", "1", "--json").stdout)
-    assert loader["equal"] is True
-    assert loader["mutants_per_second"]["sliced"] > 0
-    step = wildtype(
-        "bench",
-        "step",
-        "--nodes",
-        "150",
-        "--edges",
-        "3000",
-        "--width",
-        "32",
-        "--layers",
-        "2",
-        "--batch-size",
-        "64",
-        "--repeats",
-        "1",
-        "--json",
-    )
-    report = json.loads(step.stdout)
-    assert report["difference"]["loss, relative"] < 1e-5
-    assert report["difference"]["gradients, of the largest"] < 1e-5
-    assert set(report["seconds_per_step"]) == {"priors", "no priors"}
-
-
 def test_doctor_finds_this_machine_ready() -> None:
     result = wildtype("doctor", "--json")
     assert result.returncode == 0, result.stdout
     assert json.loads(result.stdout)["problems"] == []
+
+
+def test_doctor_times_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = speed.SpeedSizes(
+        nodes=40, edges=300, genes=60, batch_size=4, measured=200, queries=20, candidates=6, repeats=1
+    )
+    monkeypatch.setattr(speed, "SpeedSizes", lambda: sizes)
+    report = json.loads(wildtype("doctor", "--speed", "--json").stdout)["speed"]
+    assert report["step"]["mutants_per_second"] > 0
+    shown = wildtype("doctor", "--speed", "--device", "cpu")
+    assert "screen of all triples of 6 genes" in shown.stdout
+    assert "timing attention" in shown.stderr
+    assert_one_sentence(wildtype("doctor", "--device", "cuda"), "--device=cuda is the device of --speed")
+    assert_one_sentence(wildtype("doctor", "--speed", "--device", "tpu9"), "--device='tpu9' is no device")
 
 
 @pytest.mark.slow

@@ -13,12 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wildtype.datasets import Dataset, Split
-from wildtype.datasets.leakage import leakage_report, mutant_id
+from wildtype.datasets.leakage import leakage_report
 from wildtype.datasets.query_pairs import query_pairs
 from wildtype.datasets.splits import rows_sha256
 from wildtype.errors import SplitError
 from wildtype.files import finite
 from wildtype.mutants import Kind, MutantTable
+from wildtype.mutants.identity import mutant_id
 from wildtype.organism import FeatureBlock, GeneFeatures
 
 Factory = Callable[..., Dataset]

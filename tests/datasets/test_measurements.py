@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from wildtype.datasets.measurements import Measurements, coded
+from wildtype.datasets.measurements import Measurements, bits, coded
 from wildtype.datasets.records import (
     Compound,
     Environment,
@@ -196,3 +196,10 @@ def test_flat_rows_of_different_order() -> None:
     assert built.order.tolist() == [0, 1, 3]
     assert [p.gene for p in built.genotype(2).perturbations] == ["g1", "g2", "g3"]
     assert built.genotype(0).id == "0" * 32
+
+
+def test_bits_tell_zeros_apart_and_no_two_nans() -> None:
+    odd = np.array([0x7FF8000000000001], np.int64).view(np.float64)[0]
+    spelled = bits(np.array([math.nan, odd, 0.0, -0.0])).tolist()
+    assert spelled[0] == spelled[1]
+    assert len(set(spelled)) == 3

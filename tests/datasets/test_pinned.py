@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from wildtype.datasets import Dataset, Phenotype, Split
-from wildtype.datasets.pinned import NO_SIDE, NOT_LISTED, UNTAUGHT, read_pinned
+from wildtype.datasets.pinned import NO_SIDE, NOT_LISTED, UNTAUGHT, read_pinned, write_pinned
 from wildtype.errors import OutputError, SplitError
 from wildtype.files import content_hash
 from wildtype.mutants import MutantTable
@@ -82,7 +82,7 @@ def try_split(dataset: Dataset, name: str, seed: int) -> Split:
 def test_round_trip(make_random_dataset: Factory, tmp_path: Path, name: str, suffix: str) -> None:
     dataset = make_random_dataset(1, 25, 300)
     split = dataset.split(name, 4)
-    split.to_pinned(tmp_path / f"split{suffix}", dataset)
+    write_pinned(split, dataset, tmp_path / f"split{suffix}")
     reused = read_pinned(tmp_path / f"split{suffix}", dataset)
     for part in ("train", "validation", "test"):
         np.testing.assert_array_equal(getattr(reused.split, part), getattr(split, part))
@@ -103,7 +103,7 @@ def test_another_order_and_more_rows_give_the_same_sides(
 ) -> None:
     dataset = make_random_dataset(seed, 25, 200, (0, 1, 2, 3))
     split = try_split(dataset, name, seed)
-    split.to_pinned(tmp_path / f"a{suffix}", dataset)
+    write_pinned(split, dataset, tmp_path / f"a{suffix}")
     other = another_build(dataset, seed, more=17)
     reused = read_pinned(tmp_path / f"a{suffix}", other)
     assert sides(other, reused.split) == sides(dataset, split)
@@ -111,7 +111,7 @@ def test_another_order_and_more_rows_give_the_same_sides(
     assert sum(reused.missing.values()) == 0
     reused.split.check(other)
     # What is pinned from the other build is the same again.
-    reused.split.to_pinned(tmp_path / f"b{suffix}", other)
+    write_pinned(reused.split, other, tmp_path / f"b{suffix}")
     assert sides(dataset, read_pinned(tmp_path / f"b{suffix}", dataset).split) == sides(dataset, split)
 
 
@@ -122,7 +122,7 @@ def test_rows_that_are_gone_are_counted(
 ) -> None:
     dataset = make_random_dataset(seed, 25, 200, (0, 1, 2, 3))
     split = try_split(dataset, name, seed)
-    split.to_pinned(tmp_path / "a.json", dataset)
+    write_pinned(split, dataset, tmp_path / "a.json")
     other = another_build(dataset, seed, keep=0.8, more=5)
     try:
         reused = read_pinned(tmp_path / "a.json", other)
@@ -149,7 +149,7 @@ def test_a_one_unseen_row_whose_other_gene_is_taught_no_more_is_dropped(
     sets = [(a, b) for a in range(8) for b in range(a + 1, 8)]
     dataset = make_dataset(sets, 8)
     split = dataset.split("Q", 0)
-    split.to_pinned(tmp_path / "q.json", dataset)
+    write_pinned(split, dataset, tmp_path / "q.json")
     names = dataset.organism.genes.names
     held = {names.index(g) for part in ("validation", "test") for g in split.held_out_genes[part]}
     lost = next(g for g in range(8) if g not in held)
@@ -177,7 +177,7 @@ def test_the_file_says_what_is_where(make_dataset: Factory, tmp_path: Path) -> N
         phenotypes=(Phenotype("epsilon", source="s:epsilon"),),
     )
     split = Split.from_json(dataset.split("R", 0, validation=0.2, test=0.2).to_json())
-    split.to_pinned(tmp_path / "a.json", dataset)
+    write_pinned(split, dataset, tmp_path / "a.json")
     record = json.loads((tmp_path / "a.json").read_text())
     listed = [
         m for side in record["sides"].values() for by in side.values() for ms in by.values() for m in ms
@@ -203,7 +203,7 @@ def test_the_file_says_what_is_where(make_dataset: Factory, tmp_path: Path) -> N
 def test_genes_conditions_and_phenotypes_that_are_gone(make_random_dataset: Factory, tmp_path: Path) -> None:
     dataset = make_random_dataset(5, 25, 300)
     split = dataset.split("G", 1)
-    split.to_pinned(tmp_path / "a.json", dataset)
+    write_pinned(split, dataset, tmp_path / "a.json")
     one = dataset.select(["phenotype 1"])
     reused = read_pinned(tmp_path / "a.json", one)
     assert sides(one, reused.split)["test"] == genotypes(dataset, split.test) & genotypes(
@@ -231,7 +231,7 @@ def test_genes_conditions_and_phenotypes_that_are_gone(make_random_dataset: Fact
 def test_query_strains_of_genes_that_are_gone(make_random_dataset: Factory, tmp_path: Path) -> None:
     dataset = make_random_dataset(5, 25, 300)
     split = dataset.split("screen", 1, by="query")
-    split.to_pinned(tmp_path / "a.json", dataset)
+    write_pinned(split, dataset, tmp_path / "a.json")
     gone = dataset.organism.genes.names.index(split.strains[0][0])
     rows = np.flatnonzero([gone not in s for s in dataset.table.sets()])
     fewer = replace(dataset, table=dataset.table.take(rows)).restrict_genes(np.delete(np.arange(25), gone))
@@ -243,7 +243,7 @@ def test_query_strains_of_genes_that_are_gone(make_random_dataset: Factory, tmp_
 def test_dropped_rows_stay_dropped(make_random_dataset: Factory, tmp_path: Path) -> None:
     dataset = make_random_dataset(5, 25, 300)
     split = dataset.split("G", 1)
-    split.to_pinned(tmp_path / "a.json", dataset)
+    write_pinned(split, dataset, tmp_path / "a.json")
     reused = read_pinned(tmp_path / "a.json", dataset)
     assert reused.split.dropped == {NO_SIDE: sum(split.dropped.values())}
 
@@ -255,18 +255,18 @@ def test_rows_of_one_genotype_on_two_sides_cannot_be_pinned(make_dataset: Factor
     dataset = replace(dataset, phenotypes=sizes)
     split = dataset.split("screen", by="study")
     with pytest.raises(SplitError, match="mutant G000 G001 .* stands in several rows on two sides"):
-        split.to_pinned(tmp_path / "a.json", dataset)
+        write_pinned(split, dataset, tmp_path / "a.json")
     assert not list(tmp_path.iterdir())
     named = replace(dataset, phenotypes=tuple(replace(p, name=f"{p.name} in {p.source}") for p in sizes))
     split = named.split("screen", by="study")
-    split.to_pinned(tmp_path / "a.json", named)
+    write_pinned(split, named, tmp_path / "a.json")
     assert sides(named, read_pinned(tmp_path / "a.json", named).split) == sides(named, split)
 
 
 @pytest.fixture
 def pinned(make_dataset: Factory, tmp_path: Path) -> tuple[Dataset, Path]:
     dataset = make_dataset([(g, g + 1) for g in range(30)], 31)
-    dataset.split("R").to_pinned(tmp_path / "a.json", dataset)
+    write_pinned(dataset.split("R"), dataset, tmp_path / "a.json")
     return dataset, tmp_path / "a.json"
 
 
@@ -351,7 +351,7 @@ def test_damaged_parquet_is_refused(pinned: tuple[Dataset, Path], tmp_path: Path
 
     dataset, _ = pinned
     path = tmp_path / "a.parquet"
-    dataset.split("R").to_pinned(path, dataset)
+    write_pinned(dataset.split("R"), dataset, path)
     data = path.read_bytes()
     for damaged in (data[: len(data) // 2], data[:-1], b"", b"PAR1" + b"\0" * 50 + b"PAR1"):
         path.write_bytes(damaged)
@@ -375,7 +375,7 @@ def test_files_that_do_not_fit(pinned: tuple[Dataset, Path], tmp_path: Path) -> 
         with pytest.raises(SplitError, match="is a .json or .parquet file"):
             read_pinned(tmp_path / name, dataset)
         with pytest.raises(SplitError, match="is a .json or .parquet file"):
-            dataset.split("R").to_pinned(tmp_path / name, dataset)
+            write_pinned(dataset.split("R"), dataset, tmp_path / name)
     other = replace(dataset, phenotypes=(replace(dataset.phenotypes[0], name="size"),))
     with pytest.raises(SplitError, match="lists no train row that dataset 'toy' has"):
         read_pinned(path, other)
@@ -386,10 +386,10 @@ def test_writing_is_whole_or_not_at_all(pinned: tuple[Dataset, Path], tmp_path: 
     dataset, path = pinned
     before = path.read_bytes()
     with pytest.raises(OutputError, match="a file of that name is in the way"):
-        dataset.split("R").to_pinned(path / f"b{suffix}", dataset)
+        write_pinned(dataset.split("R"), dataset, path / f"b{suffix}")
     leaking = dataset.split("R")
     leaking = replace(leaking, train=leaking.train[1:])
     with pytest.raises(SplitError, match="counted dropped rows"):
-        leaking.to_pinned(path, dataset)
+        write_pinned(leaking, dataset, path)
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["a.json"]

@@ -17,7 +17,7 @@ from wildtype.datasets.storage import read_dataset, save_dataset
 from wildtype.errors import DatasetError
 from wildtype.files import sha256_of_file
 from wildtype.mutants import Kind, MutantTable
-from wildtype.mutants.storage import save_table
+from wildtype.mutants.table import save_table
 
 
 def small() -> Dataset:

@@ -14,11 +14,11 @@ from wildtype.experiments.settings.compose import compose
 from wildtype.models.cell_transformer.config import CellTransformerConfig, EvidenceConfig, HeadConfig
 from wildtype.models.checkpoint import load_checkpoint
 from wildtype.nn.attention import attention_with_lse, attention_with_lse_reference
-from wildtype.profiling.synthetic import Sizes, SyntheticStep, synthetic_step
+from wildtype.profiling.synthetic_problem import ProblemSizes, SyntheticStep, synthetic_step
 
 GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 DEVICES = ["cpu", pytest.param("cuda", marks=GPU)]
-SIZES = Sizes(genes=300, relations=3, edges=3000, batch_size=64, perturbed=2)
+SIZES = ProblemSizes(genes=300, relations=3, edges=3000, batch_size=64, perturbed=2)
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -1,4 +1,4 @@
-"""The commands of the documents, as the shell makes them, held against what `wildtype` knows."""
+"""The commands of the documents, as the shell makes them, held against the command lines that there are."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import yaml
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from benchmarks.__main__ import command_line as benchmarks
 from tests.docs.pages import ROOT, Block, shell_commands
 from wildtype.cli.main import app
 from wildtype.errors import WildtypeError
@@ -23,11 +24,12 @@ from wildtype.settings import as_schema
 
 OWN_DATA = {"my", "traits", "xga"}
 """Names that the documents use for data of the reader's own."""
-RECORDED = ("wildtype", "make", "pip", "pytest", "torchrun", "srun")
+RECORDED = ("wildtype", "python", "make", "pip", "pytest", "torchrun", "srun")
 SHELL = f"""set -eu
 record() {{ printf '%s\\0' "$BLOCK" "$#" "$@" >> "$RECORD"; }}
 {" ".join(f'{name}() {{ record {name} "$@"; }};' for name in RECORDED)}
 .venv/bin/wildtype() {{ wildtype "$@"; }}
+.venv/bin/python() {{ python "$@"; }}
 dist/venv/bin/wildtype() {{ wildtype "$@"; }}
 seq() {{ printf '%s' "$1"; }}
 cat() {{ {shutil.which("cat")} "$@"; }}
@@ -71,8 +73,15 @@ def write_files(blocks: list[Block], folder: Path) -> None:
             (folder / block.mark.file).write_text(block.text, encoding="utf-8")
 
 
+def command_of(words: list[str]) -> list[str] | None:
+    """Return the words behind ``wildtype``, or those behind ``python -m`` of a bench; None of others."""
+    if words[0] == "wildtype":
+        return words[1:]
+    return words[2:] if words[:3] == ["python", "-m", "benchmarks"] else None
+
+
 def parse(words: list[str]) -> tuple[str, dict[str, Any]]:
-    """Return the name of a command of `wildtype`, as in ``data query``, and its arguments.
+    """Return the name of a command, as in ``data query``, and its arguments.
 
     Raises
     ------
@@ -80,6 +89,8 @@ def parse(words: list[str]) -> tuple[str, dict[str, Any]]:
         If there is no such command, or it has no such argument.
     """
     node, path, rest = command_line(), [], list(words)
+    if rest[:1] == ["benchmarks"]:
+        node, rest = benchmarks_line(), rest[1:]
     while hasattr(node, "commands"):
         name = rest.pop(0) if rest else ""
         assert name in node.commands, f"wildtype {' '.join(words)}: there is no command {name!r}"
@@ -95,6 +106,12 @@ def parse(words: list[str]) -> tuple[str, dict[str, Any]]:
 def command_line() -> Any:
     """Return the commands of `wildtype`, made once."""
     return typer.main.get_command(app)
+
+
+@cache
+def benchmarks_line() -> Any:
+    """Return the commands of `python -m benchmarks`, made once."""
+    return typer.main.get_command(benchmarks())
 
 
 def check(words: list[str], folder: Path) -> list[str]:
@@ -117,6 +134,11 @@ def check(words: list[str], folder: Path) -> list[str]:
         assert set(re.findall(r"\[(\w+)\]", " ".join(rest))) <= set(extras), words
     elif program == "pytest":
         assert all((ROOT / word.partition("::")[0]).exists() for word in rest if word.endswith(".py")), words
+    elif program == "python" and rest[0] != "-m":
+        assert (ROOT / rest[0]).is_file(), words
+    elif program == "python":
+        assert rest[1] == "benchmarks", words
+        parse(rest[1:])
     return _check_wildtype(rest, folder) if program == "wildtype" else []
 
 
@@ -126,7 +148,7 @@ def _check_wildtype(words: list[str], folder: Path) -> list[str]:
     if given.get("multirun"):
         settings = [one for word in settings for one in every_value(word)]
     if command in ("ablate", "tune"):
-        what, *settings = given["words"] or ["ecoli-core"]
+        what, *settings = given["overrides"] or ["ecoli-core"]
         if Path(what).suffix:
             settings += words_of_plan((folder / what).read_text(encoding="utf-8"))
         else:  # those that come along are tested where they are read

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.commands import called, check, check_settings, command_line, write_files
+from tests.docs.commands import called, check, check_settings, command_line, command_of, parse, write_files
 from tests.docs.pages import PAGES, ROOT, Block, blocks, read_mark, shell_commands
 from wildtype.errors import WildtypeError
 from wildtype.experiments.settings.compose import known_keys
@@ -63,9 +63,8 @@ def test_commands_exist(commands: list[tuple[Block, list[str]]], folder: Path) -
 def test_what_is_run_stands_in_its_block(commands: list[tuple[Block, list[str]]]) -> None:
     for block in CODE:
         if block.language == "console" and block.mark is not None and block.mark.named:
-            lines = [
-                " ".join(words[1:]) for one, words in commands if one is block and words[0] == "wildtype"
-            ]
+            called_here = [command_of(words) for one, words in commands if one is block]
+            lines = [" ".join(words) for words in called_here if words is not None]
             for name in block.mark.named:
                 assert any(f"{line} ".startswith(f"{name} ") for line in lines), f"{block.place}: {name}"
             left = [
@@ -101,9 +100,16 @@ def test_commands_within_lines_exist() -> None:
     assert len(found) > 20
     for page, text in found:
         words = text.removeprefix("wildtype ").removesuffix(" …").split()
-        command = words[:2] if words[0] in ("data", "bench", "profile") else words[:1]
+        command = words[:2] if words[0] in ("data", "profile") else words[:1]
         options = {word.partition("=")[0] for word in words if re.match(r"-[-a-z]", word)}
         assert options <= options_of(command), f"{page}: {text}"
+
+
+def test_benches_within_lines_exist() -> None:
+    found = inline("python -m benchmarks [a-z]")
+    assert found
+    for _, text in found:
+        parse(text.removeprefix("python -m ").split())
 
 
 def options_of(command: list[str]) -> set[str]:
@@ -170,7 +176,11 @@ def made(text: str, language: str = "console") -> Block:
         "wildtype train model.layerz=2",
         "wildtype train data=yeats",
         "wildtype predict",
-        "wildtype bench nothing",
+        "wildtype bench attention",
+        "python -m benchmarks nothing",
+        "python -m benchmarks attention --fast",
+        "python -m benches attention",
+        "python tools/nothing.py",
         "make nothing",
         "pip install 'wildtype[nothing]'",
         "wildtype ablate nothing",

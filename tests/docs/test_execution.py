@@ -14,9 +14,10 @@ import pandas as pd
 import pytest
 
 import wildtype as package
+from tests.benchmarks.command import benchmarks
 from tests.command import wildtype
 from tests.datasets.store.examples import study
-from tests.docs.commands import called, write_files
+from tests.docs.commands import called, command_of, write_files
 from tests.docs.pages import PAGES, Block, blocks
 from tests.tiny import tiny_dataset, tiny_organism
 from wildtype.datasets.measurements import Measurements
@@ -111,9 +112,11 @@ def test_commands_run(block: Block, place: Path) -> None:
     assert block.mark is not None
     done = 0
     for _, words in called([block], place):
-        more = block.mark.words(" ".join(words[1:]))
-        if words[0] == "wildtype" and more is not None:
-            said = wildtype(*words[1:], *more)
+        command = command_of(words)
+        more = None if command is None else block.mark.words(" ".join(command))
+        if command is not None and more is not None:
+            bench = command[0] == "benchmarks"
+            said = benchmarks(*command[1:], *more) if bench else wildtype(*command, *more)
             assert said.returncode == 0, f"{block.place}: {' '.join(words)}: {said.stderr}"
             done += 1
     assert done

@@ -13,10 +13,10 @@ from tests.tiny import tiny_organism
 from wildtype.datasets import Dataset, Phenotype
 from wildtype.errors import DatasetError
 from wildtype.evaluation.calibration import LEVELS, mean_coverage, measure_coverage
+from wildtype.evidence.reference import PARTS
 from wildtype.experiments.run import train
 from wildtype.experiments.settings.compose import compose
 from wildtype.models.checkpoint import Checkpoint, load_checkpoint
-from wildtype.models.known import PARTS
 from wildtype.mutants import MutantTable
 
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from wildtype.errors import CheckpointError, ConfigError
 from wildtype.evaluation.conformal import Conformal, Group, Quantile
+from wildtype.evidence.reference import PARTS
 from wildtype.models.checkpoint import Checkpoint, load_checkpoint
-from wildtype.models.known import PARTS
 from wildtype.models.validation_rows import ValidationRows
 from wildtype.mutants import Kind, MutantTable
 

@@ -22,9 +22,9 @@ from wildtype.evaluation.predicted_rows import (
     error_by_query,
 )
 from wildtype.evaluation.sides import count_sides
+from wildtype.evidence.reference import PARTS
 from wildtype.experiments.stored import Run
 from wildtype.models.checkpoint import load_checkpoint
-from wildtype.models.known import PARTS
 
 
 def frame(rows: int = 400, seed: int = 0) -> pd.DataFrame:

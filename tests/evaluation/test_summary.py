@@ -7,7 +7,7 @@ from tests.tiny import tiny_dataset
 from wildtype.errors import ConfigError
 from wildtype.evaluation.compare import Comparison, evaluate_predictions
 from wildtype.evaluation.summary import summarise
-from wildtype.report.summary import summary_to_markdown
+from wildtype.report.comparison_tables import summary_to_markdown
 
 
 def comparison(

@@ -121,23 +121,23 @@ def test_a_mutant_sees_its_equals_but_not_out_of_fold() -> None:
     index = EvidenceIndex(similarity, table, 1, EvidenceSizes(8, 4, 2, 4), effects=EFFECTS)
     asked = MutantTable.from_sets([[0, 5], [3], [1, 6], [6, 7]])
     tokens = index.tokens_of(asked)
-    assert tokens.equal_known[:, 0].tolist() == [True, True, True, False]
-    assert tokens.equal[:, 0].tolist() == [2.0, 5.0, 4.0, 0.0]
+    assert tokens.equivalents.known[:, 0].tolist() == [True, True, True, False]
+    assert tokens.equivalents.value[:, 0].tolist() == [2.0, 5.0, 4.0, 0.0]
     for epoch in range(3):
         for shares in ({"seen": 1.0}, {"one": 1.0}, {"none": 1.0}):
             fold = OutOfFold(index, shares, 0)
             fold.set_epoch(epoch)
             hidden = fold.tokens_of(table)
             if "seen" in shares:
-                assert not hidden.equal_known.any()  # equals are hidden together
+                assert not hidden.equivalents.known.any()  # equals are hidden together
     whole = EvidenceIndex(
         similarity, table, 1, EvidenceSizes(8, 4, 2, 4), effects=EFFECTS, interactions=[False]
     )
     tokens = whole.tokens_of(MutantTable.from_sets([[4, 5], [1, 6, 2], [1]]))
-    assert tokens.equal_known[:, 0].tolist() == [False, True, False]
-    assert tokens.equal[1, 0] == 4  # the isozyme takes nothing away
+    assert tokens.equivalents.known[:, 0].tolist() == [False, True, False]
+    assert tokens.equivalents.value[1, 0] == 4  # the isozyme takes nothing away
     plain = EvidenceIndex(similarity, table, 1, EvidenceSizes(8, 4, 2, 4)).tokens_of(asked)
-    assert not plain.equal_known.any()
+    assert not plain.equivalents.known.any()
 
 
 def test_nothing_grows_faster_than_what_loses_less() -> None:
@@ -180,5 +180,5 @@ def test_nothing_grows_faster_than_what_loses_less() -> None:
             if others and others <= own and condition == asked.condition[q]
         ]
         expected = min(below) if below and 6 not in genes else np.inf
-        assert float(tokens.bound[q, 0]) == pytest.approx(expected, rel=1e-6)
-    assert np.isfinite(tokens.bound.numpy()).sum() >= 2
+        assert float(tokens.equivalents.bound[q, 0]) == pytest.approx(expected, rel=1e-6)
+    assert np.isfinite(tokens.equivalents.bound.numpy()).sum() >= 2

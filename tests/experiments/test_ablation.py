@@ -14,13 +14,14 @@ import pytest
 
 from tests.tiny import tiny_dataset
 from wildtype.datasets import Dataset
-from wildtype.errors import CheckpointError, ConfigError
+from wildtype.errors import CheckpointError, ConfigError, OutputError
 from wildtype.experiments.ablation import ablate, preview
 from wildtype.experiments.folder import DONE, MARK, resumable, settings_of
 from wildtype.experiments.run import train
 from wildtype.experiments.settings.ablation import Ablation, read_ablation
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.files import write_json
+from wildtype.locks import exclusive_lock
 from wildtype.training import saved_weights
 
 PLAN = """
@@ -229,6 +230,15 @@ def test_a_changed_base_or_level_is_refused(plan: Ablation, standing: Standing, 
     assert {step.state for step in preview(replace(plan, configs=threads), [0], out)} == {"finished"}
 
 
+def test_one_process_at_a_time(plan: Ablation, standing: Standing, tmp_path: Path) -> None:
+    with (
+        exclusive_lock(tmp_path / "out", "running an ablation in"),
+        pytest.raises(OutputError, match="another process is running an ablation in"),
+    ):
+        ablate(plan, [0], folder=tmp_path / "out", dataset=tiny_dataset(), trainer=standing)
+    assert standing.done == []
+
+
 def test_runs_that_are_killed_again_and_again_are_given_up(
     plan: Ablation, standing: Standing, tmp_path: Path
 ) -> None:
@@ -264,7 +274,7 @@ def test_a_damaged_record_or_run_is_told(plan: Ablation, standing: Standing, tmp
     report = ablate(plan, [0], folder=out, replicates=20, dataset=tiny_dataset(), trainer=standing)
     assert report.failed == ["base/R/seed-0"]
     assert "is damaged" in report.tables[0].rows[0].remarks[0]
-    assert "1 runs in the folder are not of this plan, as old/R/seed-0" in report.notes
+    assert "1 runs in the directory are not of this plan, as old/R/seed-0" in report.notes
     (out / "ablation.json").write_text("[")
     with pytest.raises(CheckpointError, match=r"ablation\.json.*is damaged"):
         preview(plan, [0], out)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.tiny import tiny_dataset
+from wildtype.datasets.pinned import write_pinned
 from wildtype.errors import ConfigError, DatasetError, SplitError
 from wildtype.experiments.data import prepare
 from wildtype.experiments.settings.compose import compose
@@ -28,7 +29,7 @@ def test_a_pinned_split_is_taken_as_it_is(tmp_path: Path) -> None:
     dataset = tiny_dataset()
     drawn = prepare(compose([*BASE, "seed=3"]), dataset)
     path = tmp_path / "pinned.json"
-    drawn.split.to_pinned(path, drawn.dataset)
+    write_pinned(drawn.split, drawn.dataset, path)
     again = prepare(compose([*BASE, "seed=9", f"split.pinned={path}"]), dataset)
     for side in ("train", "validation", "test"):
         assert np.array_equal(getattr(again.split, side), getattr(drawn.split, side))

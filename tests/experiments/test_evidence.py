@@ -129,7 +129,7 @@ def test_phenotypes_of_lower_orders_are_evidence_too(tmp_path: Path) -> None:
     assert not held & {tuple(g) for g in pairs}
     with pytest.raises(ConfigError, match="names 'size'"):
         run(tmp_path / "b", tiny_dataset(), "model.evidence.also=[size]")
-    with pytest.raises(ConfigError, match="known regimes"):
+    with pytest.raises(ConfigError, match="known holdout schemes"):
         run(tmp_path / "b", tiny_dataset(), "model.evidence.imitate={unseen: 1}")
     assert not (tmp_path / "b").exists()  # found out before anything was written
 
@@ -217,7 +217,7 @@ def test_equivalent_mutants_in_silico_are_predicted_exactly(tmp_path: Path) -> N
     checkpoint = found.predictor.checkpoint
     test = checkpoint.known.table.take(np.flatnonzero(checkpoint.known.part == 2))
     assert checkpoint.evidence is not None
-    known = checkpoint.evidence.tokens_of(test).equal_known[:, 0].numpy()
+    known = checkpoint.evidence.tokens_of(test).equivalents.known[:, 0].numpy()
     error = np.abs(checkpoint.predict(test)[:, 0] - test.value)
     assert known.mean() > 0.9
     assert error[known].max() < 1e-4

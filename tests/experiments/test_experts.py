@@ -86,13 +86,13 @@ def test_an_expert_learns_and_is_judged_as_it_will_be_asked(tmp_path: Path) -> N
     config = settings(tmp_path, *EXPERTS)
     data = prepare(config, tiny_dataset())
     tensors = build(config, data, 0)[1]
-    for number, regime in enumerate(["seen", "seen", "one", "none"]):
+    for number, scheme in enumerate(["seen", "seen", "one", "none"]):
         found = loaders(of_member(config, number, 4), data, tensors, 0)
         hiding = found.train.evidence  # type: ignore[attr-defined]
         assert isinstance(hiding, OutOfFold)
-        assert hiding.shares == {regime: 1.0}
+        assert hiding.fractions == {scheme: 1.0}
         judged = found.validation.evidence  # type: ignore[attr-defined]
-        assert isinstance(judged, OutOfFold) == (regime != "seen")
+        assert isinstance(judged, OutOfFold) == (scheme != "seen")
     assert of_member(config, 5, 8).model.evidence.imitate == {"one": 1.0}  # type: ignore[union-attr]
     assert config.model.evidence.imitate == {}  # type: ignore[union-attr]
 

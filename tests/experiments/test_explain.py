@@ -136,7 +136,7 @@ def test_without_its_organism_a_run_is_explained_as_far_as_it_goes(tiny_run: Pat
     assert found.latents is not None
     assert "'tiny-growth' is not in the catalogue" in found.remarks["general"][0]
     assert found.remarks["heads"] == found.remarks["free"] == ("the gene graphs are not at hand",)
-    assert "give the run folder" in open_run(_checkpoint_alone(tiny_run)).remarks[0]
+    assert "give the run directory" in open_run(_checkpoint_alone(tiny_run)).remarks[0]
 
 
 def _checkpoint_alone(run: Path) -> Path:

@@ -26,7 +26,7 @@ from wildtype.experiments.run import train
 from wildtype.experiments.settings.compose import compose
 from wildtype.experiments.stored import Run
 from wildtype.models.cell_transformer.model import CellTransformer
-from wildtype.profiling.estimate import Estimate
+from wildtype.profiling.estimate import RunEstimate
 from wildtype.profiling.record import load_record
 from wildtype.profiling.trace import Window
 
@@ -59,7 +59,7 @@ def test_modes_add_up_and_parts_cover_the_step(tmp_path: Path) -> None:
 
 def test_numbers_and_folders_that_make_no_profile(tmp_path: Path, tiny_run: Path) -> None:
     for steps in (0, -3):
-        with pytest.raises(ConfigError, match=f"steps={steps}: give more than none"):
+        with pytest.raises(ConfigError, match=f"steps={steps}: it must be positive"):
             profile_run(config(), steps=steps, dataset=tiny_dataset())
     with pytest.raises(ConfigError, match="seconds=0"):
         profile_pipelines(config(), [], seconds=0, dataset=tiny_dataset())
@@ -190,7 +190,7 @@ def test_a_run_that_will_not_fit_says_so_before_it_starts(
         train(settings, dataset=tiny_dataset())
     assert not (tmp_path / "run").exists()
     found = estimate_run(settings, dataset=tiny_dataset())
-    assert isinstance(found, Estimate)
+    assert isinstance(found, RunEstimate)
     assert found.steps_per_epoch * 64 >= 150
     with pytest.raises(ConfigError):
         refuse(found)

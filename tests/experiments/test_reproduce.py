@@ -57,7 +57,7 @@ def test_a_deterministic_run_is_made_again_to_the_bit(run: Path, tmp_path: Path)
     assert found.same_weights
     assert found.success
     assert {m.model for m in found.models} == {"cell_transformer", "mean", "additive_ridge"}
-    assert all(m.largest == 0 and m.apart == 0 for m in found.models)
+    assert all(m.largest == 0 and m.difference == 0 for m in found.models)
     weights = "checkpoint/model.safetensors"
     assert sha256_of_file(run / weights) == sha256_of_file(tmp_path / "now" / weights)
 

@@ -12,6 +12,7 @@ import pytest
 import wildtype as wt
 from tests.tiny import tiny_dataset
 from wildtype.errors import CheckpointError, ConfigError, OutputError, SplitError, WildtypeError
+from wildtype.evidence.reference import PARTS
 from wildtype.experiments import folder as module
 from wildtype.experiments.data import prepare
 from wildtype.experiments.run import train
@@ -19,7 +20,6 @@ from wildtype.experiments.settings.compose import compose
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.stored import Run
 from wildtype.models.ensemble import Ensemble
-from wildtype.models.known import PARTS
 from wildtype.training import saved_weights
 
 QUICK = [
@@ -236,7 +236,7 @@ def test_a_command_that_is_given_again_goes_on(tmp_path: Path, monkeypatch: pyte
     part = tiny_dataset().select(["epsilon"]).table.take(np.arange(50))
     one, other = (run.predictor.checkpoint.predict(part) for run in (whole, again))
     np.testing.assert_array_equal(one, other)
-    with pytest.raises(ConfigError, match=r"name the run's folder with run\.folder"):
+    with pytest.raises(ConfigError, match=r"name the run directory with run\.folder"):
         train(compose(["run.requeued=true", "data.name=tiny-growth"]), dataset=tiny_dataset())
 
 

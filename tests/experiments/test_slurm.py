@@ -4,18 +4,14 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from wildtype.errors import ConfigError
-from wildtype.experiments.slurm import Command, directive, script, submit, without_slurm_options
+from wildtype.errors import ConfigError, OutputError
+from wildtype.experiments.slurm import script, submit, without_slurm_options
 from wildtype.experiments.slurm_presets import Preset
 
 STRANGE = [
@@ -34,6 +30,11 @@ SRUN = """#!/bin/sh
 while :; do case "$1" in --output|--error) shift 2;; --*) shift;; *) break;; esac; done
 exec "$@"
 """
+SBATCH = """#!/bin/sh
+[ "$*" = --parsable ] || exit 2
+cat > "$(dirname "$0")/submitted"
+echo "4711;north"
+"""
 WILDTYPE = """#!/bin/sh
 out="$(dirname "$0")/called"
 pwd > "$out"
@@ -47,12 +48,11 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     programs = tmp_path / "bin"
     programs.mkdir()
     (tmp_path / "my work").mkdir()
-    for name, text in {"srun": SRUN, "sbatch": "#!/bin/sh\n", "wildtype": WILDTYPE}.items():
+    for name, text in {"srun": SRUN, "sbatch": SBATCH, "wildtype": WILDTYPE}.items():
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setattr(sys, "executable", str(programs / "python"))
-    monkeypatch.setitem(sys.modules, "submitit", None)  # not installed
     monkeypatch.chdir(tmp_path / "my work")
     return tmp_path
 
@@ -64,41 +64,6 @@ def called(cluster: Path) -> tuple[str, list[str]]:
 
 def directives(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.startswith("#SBATCH")]
-
-
-class Executor:
-    """What submitit does with a job, as far as it can be seen; the last one is kept."""
-
-    last: Executor
-    error: Exception | None = None
-
-    def __init__(self, folder: Path, max_num_timeout: int) -> None:
-        self.folder = folder
-        self.returns = max_num_timeout
-        self.parameters: dict[str, Any] = {}
-        type(self).last = self
-
-    def update_parameters(self, **parameters: Any) -> None:
-        self.parameters.update(parameters)
-
-    def submit(self, function: Callable[..., object], *args: Any, **kwargs: Any) -> SimpleNamespace:
-        if self.error is not None:
-            raise self.error
-        self.run = lambda: function(*args, **kwargs)
-        return SimpleNamespace(job_id="4711")
-
-    def map_array(self, function: Callable[..., object], *columns: list[Any]) -> list[SimpleNamespace]:
-        self.tasks = [partial(function, *row) for row in zip(*columns, strict=True)]
-        return [SimpleNamespace(job_id=f"4711_{i}") for i in range(len(self.tasks))]
-
-
-@pytest.fixture
-def submitit(monkeypatch: pytest.MonkeyPatch) -> type[Executor]:
-    class Fresh(Executor):
-        pass
-
-    monkeypatch.setitem(sys.modules, "submitit", SimpleNamespace(SlurmExecutor=Fresh))
-    return Fresh
 
 
 def test_the_whole_script(cluster: Path) -> None:
@@ -165,7 +130,8 @@ def test_a_folder_that_is_gone_stops_the_job(cluster: Path) -> None:
     assert not (cluster / "bin" / "called").exists()
 
 
-def test_a_dry_run_needs_no_submitit_and_leaves_nothing(cluster: Path) -> None:
+def test_a_dry_run_needs_no_slurm_and_leaves_nothing(cluster: Path) -> None:
+    (cluster / "bin" / "sbatch").unlink()
     text = submit(["train"], Preset(), folder=Path("logs"), dry_run=True)
     assert text == script(["train"], Preset(), directory=cluster / "my work", folder=Path("logs"))
     assert list((cluster / "my work").iterdir()) == []
@@ -229,24 +195,16 @@ def test_a_job_does_not_submit_itself(cluster: Path, words: str, kept: str) -> N
     assert shlex.split(line.partition("bin/wildtype ")[2]) == kept.split()
 
 
-def test_submitting_asks_for_what_the_script_says(cluster: Path, submitit: type[Executor]) -> None:
-    preset = Preset(gpus=2, mail="me", extra=("--exclusive",), setup=("module load cuda",), prefix="env -u X")
+def test_what_a_dry_run_prints_is_submitted(cluster: Path) -> None:
+    preset = Preset(gpus=2, mail="me", extra=("--exclusive",), setup=("export X=1",), prefix="env -u X")
     assert submit([*STRANGE, "--slurm"], preset, folder=Path("logs")) == "4711"
-    text = script(STRANGE, preset, directory=cluster / "my work", folder=Path("logs"))
-    executor = submitit.last
-    assert executor.folder == cluster / "my work" / "logs"
-    given = dict(executor.parameters)
-    further, setup, srun = (given.pop(name) for name in ("additional_parameters", "setup", "srun_args"))
-    assert given.pop("wckey") is None
-    assert further.pop("signal").startswith("CONT@")
-    logs = ("#SBATCH --output", "#SBATCH --error", "#SBATCH --open-mode")  # submitit sets these itself
-    assert sorted(directive(name, value) for name, value in {**given, **further}.items()) == sorted(
-        line for line in directives(text) if not line.startswith(logs)
-    )
-    assert "\n".join(setup) in text
-    assert shlex.join(srun) in text
-    os.chdir(cluster)  # as the job would: somewhere else
-    executor.run()
+    text = submit([*STRANGE, "--slurm"], preset, folder=Path("logs"), dry_run=True)
+    logs = cluster / "my work" / "logs"
+    assert (cluster / "bin" / "submitted").read_text() == text
+    assert [path.name for path in logs.iterdir()] == ["4711_submission.sh"]
+    assert (logs / "4711_submission.sh").read_text() == text
+    # As the job would: from the script, somewhere else.
+    subprocess.run(["bash", str(logs / "4711_submission.sh")], cwd=cluster, check=True)
     assert called(cluster) == (str(cluster / "my work"), STRANGE)
 
 
@@ -283,28 +241,6 @@ def test_a_job_whose_time_is_up_goes_back_into_the_queue(cluster: Path) -> None:
     assert "run.requeued" not in other  # goes on by itself
 
 
-def test_what_submitit_does_when_time_is_up(
-    cluster: Path, submitit: type[Executor], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    submit(RUN, REQUEUE, folder=Path("logs"))
-    executor = submitit.last
-    assert executor.parameters["additional_parameters"] == {"signal": "USR2@120", "requeue": True}
-    assert executor.returns > 100
-    executor.run()
-    assert called(cluster)[1] == RUN
-    monkeypatch.setenv("SLURM_RESTART_COUNT", "2")
-    executor.run()
-    assert called(cluster)[1] == [*RUN, "run.requeued=true"]
-    helpers = SimpleNamespace(DelayedSubmission=lambda *parts: parts)
-    monkeypatch.setitem(sys.modules, "submitit.helpers", helpers)
-    command = Command()
-    command.process = subprocess.Popen(["sleep", "60"])
-    back = command.checkpoint(["wildtype"], "/", ["x"])
-    assert command.process.wait() == -15
-    assert isinstance(back[0], Command)
-    assert back[1:] == (["wildtype"], "/", ["x"])
-
-
 MANY = ["train", "--multirun", "seed=1,2,3", "run.folder=runs/it's"]
 
 
@@ -327,12 +263,12 @@ def test_runs_of_one_line_are_the_tasks_of_an_array(cluster: Path) -> None:
     assert "--array=0-2\n" in submit(MANY, Preset(), folder=Path("logs"), dry_run=True, tasks=3)
 
 
-def test_submitit_gets_the_same_tasks(cluster: Path, submitit: type[Executor]) -> None:
+def test_an_array_is_submitted_as_one_job(cluster: Path) -> None:
     assert submit(MANY, Preset(at_once=2), folder=Path("logs"), tasks=3) == "4711"
-    executor = submitit.last
-    assert executor.parameters["array_parallelism"] == 2
-    assert len(executor.tasks) == 3
-    executor.tasks[2]()
+    text = (cluster / "bin" / "submitted").read_text()
+    assert "#SBATCH --array=0-2%2" in directives(text)
+    environment = {**os.environ, "SLURM_ARRAY_TASK_ID": "2"}
+    subprocess.run(["bash"], input=text, text=True, check=True, cwd=cluster, env=environment)
     assert called(cluster) == (str(cluster / "my work"), ["train", "--only", "2", *MANY[1:]])
 
 
@@ -341,30 +277,41 @@ def test_a_run_that_could_not_be_found_again_is_not_requeued(cluster: Path) -> N
         submit(["train", "seed=1"], REQUEUE, folder=Path("logs"), dry_run=True)
 
 
-def test_a_signal_of_the_preset_is_kept(cluster: Path, submitit: type[Executor]) -> None:
-    submit(["train"], Preset(extra=("--signal=USR1@30",)), folder=Path("logs"))
-    assert submitit.last.parameters["additional_parameters"] == {"signal": "USR1@30"}
-
-
-def test_without_submitit_the_remedy_is_named(cluster: Path) -> None:
-    with pytest.raises(ConfigError, match=r"pip install 'wildtype\[slurm\]'.*--dry-run"):
-        submit(["train"], Preset(), folder=Path("logs"))
+def test_a_signal_of_the_preset_is_kept(cluster: Path) -> None:
+    for requeue in (0, 120):
+        preset = Preset(extra=("--signal=USR1@30",), requeue=requeue)
+        text = submit(RUN, preset, folder=Path("logs"), dry_run=True)
+        assert [line for line in directives(text) if "--signal" in line] == ["#SBATCH --signal=USR1@30"]
 
 
 @pytest.mark.parametrize("program", ["sbatch", "srun"])
-def test_no_slurm_here(
-    cluster: Path, submitit: type[Executor], monkeypatch: pytest.MonkeyPatch, program: str
-) -> None:
+def test_no_slurm_here(cluster: Path, monkeypatch: pytest.MonkeyPatch, program: str) -> None:
     (cluster / "bin" / program).unlink()
     monkeypatch.setenv("PATH", str(cluster / "bin"))
     with pytest.raises(ConfigError, match=f"no {program} on this machine.*login node"):
         submit(["train"], Preset(), folder=Path("logs"))
 
 
-def test_a_refusal_says_why(cluster: Path, submitit: type[Executor]) -> None:
-    submitit.error = RuntimeError("sbatch: error: invalid partition specified: gpuu\nand more")
-    with pytest.raises(ConfigError, match=r"not submitted: sbatch: error: invalid partition .*: gpuu$"):
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ("echo 'sbatch: error: invalid partition: gpuu\nand more' >&2; exit 1", "invalid partition: gpuu$"),
+        ("exit 3", "sbatch ended with code 3$"),
+        ("exit 0", "sbatch ended with code 0$"),
+    ],
+)
+def test_a_refusal_says_why(cluster: Path, answer: str, reason: str) -> None:
+    (cluster / "bin" / "sbatch").write_text(f"#!/bin/sh\n{answer}\n")
+    with pytest.raises(ConfigError, match=f"not submitted: .*{reason}"):
         submit(["train"], Preset(), folder=Path("logs"))
+    assert list((cluster / "my work" / "logs").iterdir()) == []
+
+
+def test_logs_that_cannot_be_written(cluster: Path) -> None:
+    (cluster / "my work" / "logs").write_text("")
+    with pytest.raises(OutputError, match="a file of that name is in the way"):
+        submit(["train"], Preset(), folder=Path("logs"))
+    assert not (cluster / "bin" / "submitted").exists()
 
 
 def test_no_program_and_no_place_for_logs(cluster: Path) -> None:

@@ -14,7 +14,7 @@ from wildtype.errors import CheckpointError, ConfigError
 from wildtype.experiments import tuning
 from wildtype.experiments.settings.tuning import Tuning, read_tuning
 from wildtype.experiments.stored import Run
-from wildtype.experiments.tuning import Search, tune
+from wildtype.experiments.tuning import TuningResult, tune
 
 PLAN = """
 base: [data.name=tiny-growth, model.width=16, model.heads=4, model.layers=0, model.head.heads=2,
@@ -33,7 +33,7 @@ def plan(tmp_path: Path) -> Tuning:
     return read_tuning(str(path))
 
 
-def search(plan: Tuning, folder: Path, trials: int, **options: Any) -> Search:
+def search(plan: Tuning, folder: Path, trials: int, **options: Any) -> TuningResult:
     options = {"seeds": (), "dataset": tiny_dataset(), "replicates": 20} | options
     return tune(plan, folder=folder, trials=trials, **options)
 

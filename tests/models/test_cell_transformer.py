@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from benchmarks.step import plain_formulations
 from tests.tiny import tiny_organism
 from wildtype.errors import ConfigError, ShapeError
 from wildtype.models.cell_transformer.config import (
@@ -21,7 +22,6 @@ from wildtype.mutants import Kind, MutantTable
 from wildtype.mutants.batch import MutantBatch
 from wildtype.nn.graph_prior import graph_prior_kl_reference
 from wildtype.nn.sparse import SparseOperator
-from wildtype.profiling.benches.step import plain_formulations
 from wildtype.training.objective import objective
 
 SETS = MutantTable.from_sets([[1, 2], [3], [4, 5, 6], [0, 23], []], value=np.arange(5.0), kind=Kind.ABSENT)

@@ -11,11 +11,11 @@ import torch
 
 from tests.tiny import tiny_organism
 from wildtype.errors import CheckpointError, OutputError, ShapeError
+from wildtype.evidence.reference import PARTS
 from wildtype.models import checkpoint as checkpoint_module
 from wildtype.models.checkpoint import OWN_HASH, Checkpoint, load_checkpoint
 from wildtype.models.ensemble import Ensemble
 from wildtype.models.interface import MetabolismTensors, OrganismTensors, message_operator
-from wildtype.models.known import PARTS
 from wildtype.models.organism_storage import from_tensors, to_tensors
 from wildtype.models.validation_rows import ValidationRows
 from wildtype.mutants import MutantTable

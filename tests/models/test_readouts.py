@@ -94,7 +94,7 @@ def test_the_additive_model_is_added() -> None:
     batch = asked([[1, 5]])
     before = made(made.encode(organism), batch).mean
     assert batch.evidence is not None
-    batch.evidence.own_effect += torch.tensor([[0.5], [0.25]])
+    batch.evidence.genes.additive += torch.tensor([[0.5], [0.25]])
     after = made(made.encode(organism), batch).mean
     assert (after - before).item() == pytest.approx(0.75, abs=1e-5)
 

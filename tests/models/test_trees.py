@@ -61,15 +61,15 @@ def test_means_are_weighted_by_likeness() -> None:
     tokens = batch.evidence
     assert tokens is not None
     found = EvidenceFeatures(batch, TRAITS, 1)
-    channels = tokens.one.shape[-1]
+    channels = tokens.one.similarity.shape[-1]
     column = found.labels(1)[:, 3 * 3 + 1 + 4 * (channels + 2) :]
     for q in range(2):
         for c in range(channels):
             total = weight = 0.0
-            for t in range(tokens.one.shape[1]):
-                if tokens.one_mask[q, t] and tokens.one_edit[q, t] == REPLACED and tokens.one_known[q, t, 1]:
-                    w = max(float(tokens.one[q, t, c]), 0.0)
-                    total, weight = total + w * float(tokens.one_value[q, t, 1]), weight + w
+            for t in range(tokens.one.similarity.shape[1]):
+                if tokens.one.mask[q, t] and tokens.one.edit[q, t] == REPLACED and tokens.one.known[q, t, 1]:
+                    w = max(float(tokens.one.similarity[q, t, c]), 0.0)
+                    total, weight = total + w * float(tokens.one.value[q, t, 1]), weight + w
             expected = total / weight if weight > 1e-9 else float("nan")
             assert float(column[q, c]) == pytest.approx(expected, rel=1e-4, abs=1e-5, nan_ok=True)
 
@@ -93,26 +93,26 @@ def test_few_tokens_are_the_first_of_many() -> None:
     def scores(tokens: EvidenceTokens, q: int) -> tuple[list[float], list[float]]:
         one = []
         for there, edit, old, new in zip(
-            tokens.one_mask[q], tokens.one_edit[q], tokens.one_old[q], tokens.one_new[q], strict=True
+            tokens.one.mask[q], tokens.one.edit[q], tokens.one.old[q], tokens.one.new[q], strict=True
         ):
             if there:
                 likeness = near[old, new] + max(alike[old, new], 0) ** 2
                 one.append(likeness if edit == REPLACED else {REMOVED: 8.0, ADDED: 4.0}[int(edit)])
         two = [
             float(np.prod(chosen[old, new]))
-            for there, old, new in zip(tokens.two_mask[q], tokens.two_old[q], tokens.two_new[q], strict=True)
+            for there, old, new in zip(tokens.two.mask[q], tokens.two.old[q], tokens.two.new[q], strict=True)
             if there
         ]
         return one, two
 
     kept = long.first(5, 3, 2)
-    assert kept.one.shape[1:2] + kept.two.shape[1:2] + kept.near.shape[1:2] == (5, 3, 2)
+    assert kept.one.mask.shape[1:2] + kept.two.mask.shape[1:2] + kept.neighbours.mask.shape[1:2] == (5, 3, 2)
     for q in range(len(ASKED)):
         for own, first, every in zip(scores(short, q), scores(kept, q), scores(long, q), strict=True):
             np.testing.assert_allclose(sorted(own), sorted(first), rtol=1e-5, atol=1e-7)
             assert len(first) == len(every) or min(first) >= max(every[len(first) :]) - 1e-6
-    assert torch.equal(short.near_gene, kept.near_gene)
-    torch.testing.assert_close(short.two_all, kept.two_all)
+    assert torch.equal(short.neighbours.gene, kept.neighbours.gene)
+    torch.testing.assert_close(short.two.pooled, kept.two.pooled)
 
 
 def trees_saying(value: float, outputs: tuple[Output, ...], share: float) -> EvidenceTrees:
@@ -160,6 +160,9 @@ def test_equivalents_move_scalars_alone() -> None:
     equivalents = Equivalents(outputs)
     equivalents.share[0], equivalents.shift[0] = 0.5, 2.0
     tokens = INDEX.tokens_of(MutantTable.from_sets([[0, 1], [2, 3]], kind=[Kind.ABSENT] * 4))
-    tokens.equal[0], tokens.equal_known[0] = torch.tensor([4.0, 9.0]), torch.tensor([True, True])
+    tokens.equivalents.value[0], tokens.equivalents.known[0] = (
+        torch.tensor([4.0, 9.0]),
+        torch.tensor([True, True]),
+    )
     moved = equivalents(torch.ones(2, 2), tokens)
     assert moved.tolist() == [[3.5, 1.0], [1.0, 1.0]]

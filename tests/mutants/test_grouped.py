@@ -13,7 +13,7 @@ from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.identity import grouping
 from wildtype.mutants.loader import MutantLoader
-from wildtype.mutants.storage import read_table, save_table
+from wildtype.mutants.table import read_table, save_table
 
 ROWS = st.lists(
     st.tuples(

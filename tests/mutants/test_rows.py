@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wildtype.mutants import MutantTable
-from wildtype.mutants.rows import Codes, pairs_of, segment, set_keys
+from wildtype.mutants.rows import Codes, pairs_of, segment
 
 SETS = st.lists(st.lists(st.integers(0, 11), max_size=5, unique=True), min_size=1, max_size=12)
 
@@ -20,19 +20,6 @@ def test_pairs_are_all_unordered_pairs_of_every_row(sets):
     expected = [(i, a, b) for i, s in enumerate(table.sets()) for a, b in itertools.combinations(s, 2)]
     assert sorted(zip(row.tolist(), left.tolist(), right.tolist(), strict=True)) == sorted(expected)
     assert (np.diff(row) >= 0).all()
-
-
-@given(SETS, st.data())
-@settings(max_examples=60, deadline=None)
-def test_keys_are_equal_exactly_where_sets_and_conditions_are(sets, data):
-    condition = data.draw(st.lists(st.integers(0, 2), min_size=len(sets), max_size=len(sets)))
-    table = MutantTable.from_sets(sets, condition=condition)
-    whole, less = set_keys(table, 12)
-    members = [(frozenset(s), c) for s, c in zip(sets, condition, strict=True)]
-    subsets = [(frozenset(s) - {g}, c) for s, c in zip(table.sets(), condition, strict=True) for g in s]
-    keys, things = [*whole.tolist(), *less.tolist()], [*members, *subsets]
-    for (a, x), (b, y) in itertools.combinations(zip(keys, things, strict=True), 2):
-        assert (a == b) == (x == y)
 
 
 def test_codes_leave_out_the_rare_and_find_the_rest():

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wildtype.errors import GeneSetError, ShapeError
+from wildtype.errors import ConfigError, GeneSetError, ShapeError
 from wildtype.mutants import Kind, MutantTable
+from wildtype.mutants.table import COLUMNS, read_table, save_table
 
 SETS = st.lists(st.sets(st.integers(0, 9), max_size=4).map(sorted), min_size=1, max_size=20)
 
@@ -82,7 +85,7 @@ def test_tables_with_and_without_p_values_and_doses_are_put_together() -> None:
 
 
 def test_p_values_of_another_length_are_refused() -> None:
-    with pytest.raises(ShapeError, match="p has length 2, expected 3"):
+    with pytest.raises(ShapeError, match=r"p has shape \(2,\), expected \(3,\)"):
         MutantTable.from_sets([[0], [1], [2]], p=[0.1, 0.2])
 
 
@@ -109,3 +112,57 @@ def test_bad_offsets_are_refused(offsets: list[int]) -> None:
 def test_matrix_needs_one_order() -> None:
     with pytest.raises(ShapeError, match=r"\[1, 2\]"):
         table([[1], [1, 2]]).matrix(2)
+
+
+def test_kinds_have_fixed_numbers() -> None:
+    # Stored datasets and checkpoints hold these numbers.
+    assert [(kind.name, int(kind)) for kind in Kind] == [
+        ("ABSENT", 0),
+        ("REDUCED", 1),
+        ("PRESENT", 2),
+        ("ADDED", 3),
+        ("OVEREXPRESSED", 4),
+    ]
+
+
+def test_unknown_kind_names_the_known() -> None:
+    assert Kind.parse(" Reduced ") is Kind.REDUCED
+    with pytest.raises(ConfigError, match="'deleted' is not a kind"):
+        Kind.parse("deleted")
+
+
+@pytest.mark.parametrize("dose", [None, [1.0, np.nan, 2.0]])
+@pytest.mark.parametrize("p", [None, [np.nan, 0.01]])
+def test_round_trip(tmp_path: Path, dose: list[float] | None, p: list[float] | None) -> None:
+    table = MutantTable.from_sets([[0, 2], [1]], value=[0.5, np.nan], condition=[0, 1], dose=dose, p=p)
+    save_table(table, tmp_path / "t.npz", {"part": np.array([2, 0])})
+    again, beside = read_table(tmp_path / "t.npz")
+    for name in COLUMNS:
+        assert getattr(again, name).dtype == getattr(table, name).dtype
+        np.testing.assert_array_equal(getattr(again, name), getattr(table, name))
+    for name, expected in (("dose", dose), ("p", p)):
+        column = getattr(again, name)
+        assert (column is None) == (expected is None)
+        if column is not None:
+            assert column.dtype == np.float32
+            np.testing.assert_array_equal(column, getattr(table, name))
+    assert {name: values.tolist() for name, values in beside.items()} == {"part": [2, 0]}
+
+
+def test_a_missing_column_is_an_error(tmp_path: Path) -> None:
+    np.savez(tmp_path / "t.npz", gene=np.zeros(0))
+    with pytest.raises(KeyError, match="offsets"):
+        read_table(tmp_path / "t.npz")
+
+
+def test_a_file_from_before_p_values_still_loads(tmp_path: Path) -> None:
+    """Written by hand as it was before tables had p-values, which is as it is without any today."""
+    table = MutantTable.from_sets([[0, 2], [1]], value=[0.5, 0.25])
+    columns = ("gene", "offsets", "kind", "condition", "phenotype", "value", "sd")
+    np.savez(tmp_path / "old.npz", **{name: getattr(table, name) for name in columns})
+    again, beside = read_table(tmp_path / "old.npz")
+    assert again.p is None
+    assert beside == {}
+    save_table(again, tmp_path / "new.npz")
+    with np.load(tmp_path / "new.npz") as stored:
+        assert stored.files == list(columns)

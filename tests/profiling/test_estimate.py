@@ -11,7 +11,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import torch
 from scipy import stats
 
 from wildtype.errors import ConfigError
@@ -19,19 +18,16 @@ from wildtype.files import finite
 from wildtype.inference.predictor import load
 from wildtype.models.dango.config import DangoConfig
 from wildtype.profiling.estimate import (
-    Estimate,
     Probe,
-    available_device_mib,
-    available_memory_mib,
-    compare,
+    RunEstimate,
     data_bytes,
+    estimate_errors,
     folder_bytes,
-    free_disk,
     log_bytes_per_step,
     mean_with_interval,
     state_bytes,
 )
-from wildtype.profiling.synthetic import Sizes, synthetic_step
+from wildtype.profiling.synthetic_problem import ProblemSizes, synthetic_step
 from wildtype.training.saved_weights import BestCheckpoint
 
 MIB = 2**20
@@ -49,7 +45,7 @@ PROBE = Probe(
     data_bytes=MIB,
 )
 MACHINE = {"memory_available_mib": 1000.0, "disk_free_bytes": 1000 * MIB, "threads": 2}
-ESTIMATE = Estimate.from_probe(PROBE, epochs=3, **MACHINE)
+ESTIMATE = RunEstimate.from_probe(PROBE, epochs=3, **MACHINE)
 
 
 def test_seconds_add_up_without_the_first_steps() -> None:
@@ -61,8 +57,8 @@ def test_seconds_add_up_without_the_first_steps() -> None:
     assert low == 0.0
     assert high == pytest.approx(2 + 4.302653 / 3**0.5)
     assert ESTIMATE.seconds_per_epoch_interval == pytest.approx((10 * low + 10, 10 * high + 10))
-    assert Estimate.from_probe(PROBE, epochs=3, members=2, **MACHINE).total_seconds == 180.0
-    assert Estimate.from_probe(PROBE, epochs=3, warm_up=0, **MACHINE).seconds_per_step == 23 / 6
+    assert RunEstimate.from_probe(PROBE, epochs=3, members=2, **MACHINE).total_seconds == 180.0
+    assert RunEstimate.from_probe(PROBE, epochs=3, warm_up=0, **MACHINE).seconds_per_step == 23 / 6
 
 
 def test_the_interval_is_students() -> None:
@@ -77,8 +73,8 @@ def test_the_interval_is_students() -> None:
 def test_memory_is_that_of_a_step_or_of_saving_the_state() -> None:
     assert ESTIMATE.memory_mib == 500 + 8
     heavy = replace(PROBE, held_mib=490.0)
-    assert Estimate.from_probe(heavy, epochs=1, **MACHINE).memory_mib == 490 + 8 + 32
-    assert Estimate.from_probe(PROBE, epochs=1, members=3, **MACHINE).memory_mib == 500 + 3 * 8
+    assert RunEstimate.from_probe(heavy, epochs=1, **MACHINE).memory_mib == 490 + 8 + 32
+    assert RunEstimate.from_probe(PROBE, epochs=1, members=3, **MACHINE).memory_mib == 500 + 3 * 8
 
 
 def test_disk_adds_up() -> None:
@@ -86,18 +82,18 @@ def test_disk_adds_up() -> None:
     assert ESTIMATE.disk_bytes == 8 * MIB + 32 * MIB + MIB + logs
     assert ESTIMATE.disk_peak_bytes == 2 * 32 * MIB + logs  # before there is a checkpoint
     small = replace(PROBE, resume_bytes=MIB)
-    assert Estimate.from_probe(small, epochs=3, **MACHINE).disk_peak_bytes == 10 * MIB + logs
-    two = Estimate.from_probe(PROBE, epochs=3, members=2, **MACHINE)
+    assert RunEstimate.from_probe(small, epochs=3, **MACHINE).disk_peak_bytes == 10 * MIB + logs
+    two = RunEstimate.from_probe(PROBE, epochs=3, members=2, **MACHINE)
     assert two.disk_bytes == pytest.approx(2 * ESTIMATE.disk_bytes - MIB, abs=1)
 
 
 def test_a_probe_that_tells_too_little_is_refused() -> None:
     with pytest.raises(ConfigError, match="a probe of 4 steps, of which the first 3 .* at least 5 steps"):
-        Estimate.from_probe(replace(PROBE, step_seconds=[1.0] * 4), epochs=1, **MACHINE)
+        RunEstimate.from_probe(replace(PROBE, step_seconds=[1.0] * 4), epochs=1, **MACHINE)
     with pytest.raises(ConfigError, match="validates on 4 batches per epoch and the probe timed none"):
-        Estimate.from_probe(replace(PROBE, validation_step_seconds=()), epochs=1, **MACHINE)
+        RunEstimate.from_probe(replace(PROBE, validation_step_seconds=()), epochs=1, **MACHINE)
     without = replace(PROBE, validation_step_seconds=(), validation_steps=0)
-    assert Estimate.from_probe(without, epochs=1, **MACHINE).validation_seconds == 0.0
+    assert RunEstimate.from_probe(without, epochs=1, **MACHINE).validation_seconds == 0.0
 
 
 def test_what_does_not_fit_is_said() -> None:
@@ -118,9 +114,9 @@ def test_what_does_not_fit_is_said() -> None:
 
 def test_errors_are_relative_to_what_was_measured() -> None:
     measured = {"seconds_per_epoch": 20.0, "memory_mib": 1016.0, "disk_bytes": None, "device_mib": 4.0}
-    assert compare(ESTIMATE, measured) == {"seconds_per_epoch": 0.5, "memory_mib": -0.5}
+    assert estimate_errors(ESTIMATE, measured) == {"seconds_per_epoch": 0.5, "memory_mib": -0.5}
     with pytest.raises(ConfigError, match="says nothing about 'seconds'; it knows: seconds_per_epoch"):
-        compare(ESTIMATE, {"seconds": 1.0})
+        estimate_errors(ESTIMATE, {"seconds": 1.0})
 
 
 def test_the_disk_of_a_real_run_is_foreseen(tiny_run: Path) -> None:
@@ -140,7 +136,7 @@ def test_the_disk_of_a_real_run_is_foreseen(tiny_run: Path) -> None:
 
 
 def test_the_resume_state_of_another_model_is_foreseen(tmp_path: Path) -> None:
-    made = synthetic_step(DangoConfig(width=16), Sizes(genes=60, relations=2, edges=200, batch_size=3))
+    made = synthetic_step(DangoConfig(width=16), ProblemSizes(genes=60, relations=2, edges=200, batch_size=3))
     made.step()
     keeper = BestCheckpoint(tmp_path / "resume", 0, "")
     keeper.best = made.model.state_dict()
@@ -148,63 +144,3 @@ def test_the_resume_state_of_another_model_is_foreseen(tmp_path: Path) -> None:
     assert state_bytes(made.model)[1] == pytest.approx(
         (tmp_path / "resume/state.safetensors").stat().st_size, rel=0.05
     )
-
-
-def test_a_folder_that_is_not_there_yet_has_the_disk_of_its_parent(tmp_path: Path) -> None:
-    asked = []
-
-    def usage(path: Path) -> SimpleNamespace:
-        asked.append(path)
-        return SimpleNamespace(free=123)
-
-    assert free_disk(tmp_path / "runs/new", usage=usage) == 123
-    assert asked == [tmp_path]
-    assert free_disk(tmp_path) > 0
-
-
-def system(root: Path, **files: str) -> Path:
-    for name, text in files.items():
-        path = root / name.replace("__", "/")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return root
-
-
-def test_memory_is_what_the_machine_or_any_control_group_leaves(tmp_path: Path) -> None:
-    kept = {"held_mib": 7.0}
-    assert available_memory_mib(root=tmp_path, **kept) == math.inf
-    system(tmp_path, proc__meminfo="MemTotal:  4096000 kB\nMemAvailable:  2048000 kB\nHugePages_Total: 0\n")
-    assert available_memory_mib(root=tmp_path, **kept) == 2000 + 7
-    two = system(tmp_path, proc__self__cgroup="0::/slurm/job\n")
-    group = two / "sys/fs/cgroup/slurm"
-    (group / "job").mkdir(parents=True)
-    for folder, limit in ((group, f"{900 * MIB}\n"), (group / "job", "max\n")):
-        (folder / "memory.max").write_text(limit)
-        (folder / "memory.current").write_text(f"{500 * MIB}\n")
-        (folder / "memory.stat").write_text(f"anon 5\ninactive_file {100 * MIB}\n")
-    assert available_memory_mib(root=two, **kept) == 900 - 500 + 100 + 7  # the job's parent is the limit
-    (group / "job/memory.max").write_text(f"{520 * MIB}\n")
-    assert available_memory_mib(root=two, **kept) == 520 - 500 + 100 + 7
-    (group / "memory.max").write_text(f"{300 * MIB}\n")
-    assert available_memory_mib(root=two, **kept) == 7  # above its limit: nothing is left
-    assert available_memory_mib(root=two) > 7  # this process holds more
-
-
-def test_the_older_control_groups_are_read_and_a_host_path_means_the_top(tmp_path: Path) -> None:
-    system(
-        tmp_path,
-        proc__meminfo="MemAvailable:  2048000 kB\n",
-        proc__self__cgroup="5:cpu,cpuacct:/x\n4:memory:/docker/abc\n0::/\n",
-    )
-    top = tmp_path / "sys/fs/cgroup/memory"
-    top.mkdir(parents=True)
-    (top / "memory.limit_in_bytes").write_text(f"{800 * MIB}")
-    (top / "memory.usage_in_bytes").write_text(f"{500 * MIB}")
-    (top / "memory.stat").write_text(f"inactive_file 1\ntotal_inactive_file {50 * MIB}\n")
-    assert available_memory_mib(root=tmp_path, held_mib=0.0) == 350
-
-
-def test_a_gpu_gives_what_is_free_and_what_torch_holds_already(monkeypatch) -> None:
-    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (300 * MIB, 900 * MIB))
-    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: 40 * MIB)
-    assert available_device_mib("cuda") == 340.0

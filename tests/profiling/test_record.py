@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from wildtype.errors import ConfigError
 from wildtype.phases import phase
-from wildtype.profiling.compare import compare
+from wildtype.profiling.compare import compare_profiles
 from wildtype.profiling.record import FILE, RecordWriter, Workload, load_record, profile_record
 from wildtype.profiling.trace_analysis import OperatorCounts, OperatorTotal, Read
 from wildtype.training.phase_recorder import PhaseRecorder
@@ -82,7 +82,7 @@ def test_a_run_that_is_killed_leaves_a_record_that_can_be_read(tmp_path):
     found = load_record(tmp_path)
     assert (found["complete"], found["steps"], found["name"]) == (False, 0, "killed")
     with pytest.raises(ConfigError, match="profile of 'killed' has no timed step"):
-        compare(found, found)
+        compare_profiles(found, found)
 
 
 def test_files_that_are_no_records(tmp_path):
@@ -97,13 +97,13 @@ def test_files_that_are_no_records(tmp_path):
         with pytest.raises(ConfigError, match=said):
             load_record(tmp_path / FILE)
     with pytest.raises(ConfigError, match="one profile only"):
-        compare(record({"head": 1.0}))
+        compare_profiles(record({"head": 1.0}))
 
 
 def test_a_comparison_attributes_the_gap_to_phases_and_states_the_rest():
     base = record({"fetch": 1.0, "head": 2.0}, "base", rest=1.0)
     slow = record({"fetch": 1.0, "head": 8.0, "logging": 1.0}, "slow", rest=2.0)
-    gap = compare(base, slow)[0]
+    gap = compare_profiles(base, slow)[0]
     assert gap.step == {"base": 4.0, "other": 12.0, "ratio": 3.0, "difference": 8.0}
     shares = {row["phase"]: row["share"] for row in gap.phases}
     assert shares == {"head": 0.75, "logging": 0.125, "fetch": 0.0}
@@ -123,7 +123,7 @@ def test_more_steps_count_against_the_time_of_each():
     base = record({"head": 4.0}, "base")
     work = Workload("cell_transformer", "tiny", 24, 2, 80, 1000, 4, 64)
     small = record({"head": 1.0}, "small", work=work)
-    gap = compare(base, small)[0]
+    gap = compare_profiles(base, small)[0]
     assert gap.epoch["ratio"] == 4.0
     first, last = gap.causes[0], gap.causes[-1]
     assert (first.phase, first.kind, first.share) == (None, "steps", pytest.approx(2.0))
@@ -137,7 +137,7 @@ def test_more_steps_count_against_the_time_of_each():
     st.floats(0.0, 1.0),
 )
 def test_shares_of_phases_and_the_rest_sum_to_the_gap(base, other, rest):
-    gap = compare(record(base, rest=rest), record(other))[0]
+    gap = compare_profiles(record(base, rest=rest), record(other))[0]
     difference = sum(row["difference"] for row in gap.phases) + gap.unexplained["difference"]
     assert difference == pytest.approx(gap.step["difference"], abs=1e-9)
     if abs(gap.step["difference"]) > 1e-3:
@@ -203,7 +203,7 @@ def test_shares_of_phases_and_the_rest_sum_to_the_gap(base, other, rest):
 def test_what_a_slower_phase_does_more_of(kind, slow, cpu, base_counts, slow_counts, said):
     base = record({"head": 1.0}, "base", counts=base_counts)
     other = record({"head": slow}, "slow", cpu={"head": cpu}, counts=slow_counts)
-    for gap in (compare(base, other)[0], compare(other, base)[0]):  # also when the slow one comes first
+    for gap in (compare_profiles(base, other)[0], compare_profiles(other, base)[0]):
         assert gap.causes[0].kind == kind
         assert said in gap.causes[0].evidence
 
@@ -211,16 +211,16 @@ def test_what_a_slower_phase_does_more_of(kind, slow, cpu, base_counts, slow_cou
 def test_fewer_busy_threads_and_a_gpu_are_no_waiting():
     base = record({"head": 1.0}, "base", cpu={"head": 2.0})
     slow = record({"head": 1.8}, "slow", cpu={"head": 1.8})
-    assert compare(base, slow)[0].causes[0].kind == "python"
+    assert compare_profiles(base, slow)[0].causes[0].kind == "python"
     base, slow = record({"head": 1.0}, cpu={"head": 0.1}), record({"head": 5.0}, cpu={"head": 0.1})
-    assert compare(base, slow)[0].causes[0].kind == "waiting"
+    assert compare_profiles(base, slow)[0].causes[0].kind == "waiting"
     for each in (base, slow):
         each["clock"] = "gpu"
-    assert compare(base, slow)[0].causes[0].kind == "python"
+    assert compare_profiles(base, slow)[0].causes[0].kind == "python"
 
 
 def test_runs_that_take_the_same_time_have_no_causes():
-    gap = compare(record({"head": 1.0}), record({"head": 1.01}))[0]
+    gap = compare_profiles(record({"head": 1.0}), record({"head": 1.01}))[0]
     assert gap.causes == []
     assert gap.sentence() == "run and run take the same time."
 

@@ -21,18 +21,24 @@ from wildtype.files import finite
 from wildtype.models.cell_transformer.config import CellTransformerConfig, PriorConfig, PriorHead
 from wildtype.models.dango.config import DangoConfig
 from wildtype.models.difference_gnn.config import DifferenceGNNConfig
-from wildtype.profiling import synthetic
+from wildtype.profiling import synthetic_problem as synthetic
 from wildtype.profiling.scaling import fit_fixed_and_slope, fit_power, scaling
-from wildtype.profiling.synthetic import Sizes, Trial, peak_above_import, synthetic_step, training_steps
+from wildtype.profiling.synthetic_problem import (
+    ProblemSizes,
+    Trial,
+    peak_above_import,
+    synthetic_step,
+    training_steps,
+)
 
-BASE = Sizes(genes=100, relations=2, edges=200, batch_size=10, perturbed=3)
-SMALL = Sizes(genes=40, relations=2, edges=101, batch_size=6, perturbed=3, features=5)
+BASE = ProblemSizes(genes=100, relations=2, edges=200, batch_size=10, perturbed=3)
+SMALL = ProblemSizes(genes=40, relations=2, edges=101, batch_size=6, perturbed=3, features=5)
 CELL = CellTransformerConfig(width=8, layers=1, heads=4, dropout=0.0, feature_dropout=0.0)
 DANGO = DangoConfig(width=8)
 GNN = DifferenceGNNConfig(width=8, layers=2)
 
 
-def costs(law: Callable[[Sizes], float]) -> Callable[[Sizes], Trial]:
+def costs(law: Callable[[ProblemSizes], float]) -> Callable[[ProblemSizes], Trial]:
     return lambda sizes: Trial(lambda: law(sizes), edges=sizes.edges, parameters=1)
 
 
@@ -99,7 +105,7 @@ def test_two_points_have_no_error_and_small_costs_count_in_the_line() -> None:
 def test_points_take_turns_and_the_shortest_step_counts() -> None:
     calls: list[int] = []
 
-    def measure(sizes: Sizes) -> Trial:
+    def measure(sizes: ProblemSizes) -> Trial:
         times = iter([9.0, float(sizes.perturbed), 7.0])
 
         def seconds() -> float:
@@ -114,9 +120,9 @@ def test_points_take_turns_and_the_shortest_step_counts() -> None:
 
 
 def test_one_size_varies_and_edges_count_as_drawn() -> None:
-    seen: list[Sizes] = []
+    seen: list[ProblemSizes] = []
 
-    def measure(sizes: Sizes) -> Trial:
+    def measure(sizes: ProblemSizes) -> Trial:
         seen.append(sizes)
         return Trial(lambda: 1.0, sizes.edges - 1, 7, peak_mib=2.5)
 
@@ -161,7 +167,7 @@ def test_what_was_found_is_told_after_every_axis() -> None:
     ],
 )
 def test_what_is_impossible_is_refused_before_anything_is_measured(config, change, message) -> None:
-    def measure(sizes: Sizes) -> Trial:
+    def measure(sizes: ProblemSizes) -> Trial:
         raise AssertionError("measured")
 
     with pytest.raises(ConfigError, match=message):
@@ -220,7 +226,7 @@ def test_a_trial_times_whole_steps_by_the_clock_and_asks_for_memory_once(monkeyp
     assert [trial.peak_mib for trial in trials] == [12.0] * 3
     assert [what[2]["batch_size"] for what in asked] == [6, 7]
     module, *arguments = json.loads(json.dumps(asked[0]))
-    assert module == "wildtype.profiling.synthetic"
+    assert module == "wildtype.profiling.synthetic_problem"
     assert np.isfinite(peak_above_import(*arguments))
     assert training_steps(DANGO)(SMALL).peak_mib is None
 

@@ -14,8 +14,9 @@ from wildtype.errors import ConfigError
 from wildtype.files import finite
 from wildtype.inference.explaining.explain import Asked, Explanation, explain
 from wildtype.inference.explaining.over_models import OverModels, rank_agreement
-from wildtype.report.explained_section import explained_html
+from wildtype.report.explained_section import explained_blocks
 from wildtype.report.explanation import draw_latents, over_models, print_explanation
+from wildtype.report.page import show
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +93,7 @@ def test_the_page_of_a_run_shows_what_is_written(explained: Explanation) -> None
     (mutant,) = explained.mutants
     unknown = replace(mutant.tokens[0], value=None)  # measured of another phenotype
     odd = replace(explained, mutants=(replace(mutant, tokens=(unknown, *mutant.tokens[1:])),))
-    text = explained_html(finite(odd.to_json()), "x")
+    text = show(explained_blocks(finite(odd.to_json()), "x"))
     assert "Not shown" not in text
     for needle in ("physical (0.0)", "G003, G005", "additive model", "cluster 1"):
         assert needle in text

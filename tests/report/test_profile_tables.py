@@ -13,8 +13,8 @@ from rich.table import Table
 
 from tests.report.test_profile_page import killed, profile
 from wildtype.phases import PHASES
-from wildtype.profiling.compare import compare
-from wildtype.profiling.estimate import Estimate
+from wildtype.profiling.compare import compare_profiles
+from wildtype.profiling.estimate import RunEstimate
 from wildtype.report.profile_tables import estimate_table, parts_table, print_gap, rows_table
 from wildtype.report.profile_text import Scale, number, print_record
 
@@ -120,7 +120,7 @@ def table_rows(table: Table) -> dict[str, list[str]]:
 
 
 def test_a_gap_is_said_by_phase_per_epoch_and_why() -> None:
-    (gap,) = compare(FEW, MANY)
+    (gap,) = compare_profiles(FEW, MANY)
     text = shown(lambda console: print_gap(gap, console))
     assert text.splitlines()[0] == (
         "many takes 6.00 times as long as few per epoch; 46% of it: head, 8.00 ms per step instead of "
@@ -145,7 +145,7 @@ def test_a_gap_is_said_by_phase_per_epoch_and_why() -> None:
 
 
 def test_a_gap_to_a_faster_run_has_negative_differences() -> None:
-    (gap,) = compare(MANY, FEW)
+    (gap,) = compare_profiles(MANY, FEW)
     rows = rows_of(shown(lambda console: print_gap(gap, console)))
     assert rows["head"] == ["8.000", "2.000", "-6.000", "0.25", "75.0%"]
     assert rows["logging"] == ["1.000", "0.000", "-1.000", "0.00", "12.5%"]
@@ -176,7 +176,7 @@ def test_parts_of_a_run_in_all_modes() -> None:
     }
 
 
-ESTIMATE = Estimate(
+ESTIMATE = RunEstimate(
     seconds_per_step=2.0,
     seconds_per_step_interval=(1.875, 2.125),
     steps_per_epoch=1000,

@@ -20,13 +20,14 @@ from tests.report.explained import explanation
 from tests.report.test_profile_page import HOSTILE, Page, chromium
 from wildtype.errors import ConfigError
 from wildtype.evaluation.predicted_rows import PredictedRows
+from wildtype.evidence.reference import PARTS
 from wildtype.experiments import report as module
 from wildtype.experiments.report import MOST_PHENOTYPES, PLOTS, report_after_training, run_facts, write_report
 from wildtype.experiments.stored import Run
 from wildtype.files import write_json
-from wildtype.models.known import PARTS
 from wildtype.organism import GeneIndex
-from wildtype.report.explained_section import explained_html
+from wildtype.report.explained_section import explained_blocks
+from wildtype.report.page import show
 from wildtype.report.run_facts import Asked, RunFacts
 from wildtype.report.run_page import MOST_RUNS, run_page
 
@@ -176,7 +177,7 @@ def test_what_an_older_run_lacks_is_told(tiny_run: Path, tmp_path: Path) -> None
 
 def test_another_format_of_explanations_is_told() -> None:
     for record, why in (({"format": 99}, "it has format 99"), ({"format": 1}, "models")):
-        told = Page(explained_html(record, "x")).text
+        told = Page(show(explained_blocks(record, "x"))).text
         assert "explain.json is not as this version" in told
         assert why in told
 

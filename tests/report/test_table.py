@@ -13,7 +13,8 @@ from wildtype.evaluation.bootstrap import Estimate
 from wildtype.evaluation.compare import Comparison, Difference, Score
 from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import GeneGraphs, GeneIndex, Organism, Relation
-from wildtype.report.table import print_card, print_comparison, print_relations, to_markdown
+from wildtype.report.comparison_tables import comparison_to_markdown, print_comparison
+from wildtype.report.data_tables import print_card, print_relations
 
 
 def printed(width: int = 100, encoding: str = "utf-8") -> tuple[Console, io.BytesIO]:
@@ -98,7 +99,7 @@ def test_comparison_in_a_terminal_that_knows_no_unicode(comparison: Comparison) 
 
 
 def test_markdown_has_every_metric(comparison: Comparison) -> None:
-    text = to_markdown(comparison)
+    text = comparison_to_markdown(comparison)
     table = [line for line in text.splitlines() if line.startswith("|")]
     assert len(table) == 2 + 3
     columns = {line.replace("\\|", "").count("|") for line in table}
@@ -118,7 +119,7 @@ def test_undefined_estimates_are_dashes(comparison: Comparison) -> None:
     print_comparison(only, console)
     assert "nan" not in raw.getvalue().decode()
     assert "No model has a defined Pearson" in raw.getvalue().decode()
-    assert "nan" not in to_markdown(only)
+    assert "nan" not in comparison_to_markdown(only)
 
 
 def organism() -> Organism:

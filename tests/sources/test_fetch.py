@@ -19,7 +19,8 @@ from tests.tiny import tiny_dataset, tiny_organism
 from wildtype.datasets.records import Publication
 from wildtype.datasets.storage import save_dataset
 from wildtype.errors import OutputError, SourceError
-from wildtype.files import cache_dir, exclusive_lock
+from wildtype.files import cache_dir
+from wildtype.locks import exclusive_lock
 from wildtype.organism.storage import save_organism
 from wildtype.sources import fetch as fetching
 from wildtype.sources import publishers as registry

@@ -6,17 +6,14 @@ import pkgutil
 import re
 from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from wildtype.datasets.records import Publication
 from wildtype.errors import SourceError
-from wildtype.sources import publishers as registry
 from wildtype.sources import yeast
 from wildtype.sources.download import check_url
-from wildtype.sources.publisher import Publisher, RemoteFile
-from wildtype.sources.publishers import MODULES, find_publisher, owners, publishers, select
+from wildtype.sources.publisher import Publisher
+from wildtype.sources.publishers import find_publisher, owners, publishers, select
 
 ALL = list(publishers().values())
 each = pytest.mark.parametrize("publisher", ALL, ids=lambda publisher: publisher.name)
@@ -54,15 +51,14 @@ def test_no_name_stands_for_two_contents() -> None:
     assert {name: content for name, content in contents.items() if len(content) > 1} == {}
 
 
-def test_every_publisher_that_any_module_describes_is_registered() -> None:
-    found = {}
+def test_every_publisher_is_read_by_some_module_and_every_one_read_is_described() -> None:
+    found = set()
     for info in pkgutil.walk_packages(yeast.__path__, f"{yeast.__name__}."):
         for value in vars(import_module(info.name)).values():
             for publisher in value if isinstance(value, tuple) else (value,):
                 if isinstance(publisher, Publisher):
-                    found[publisher.name] = info.name
-    assert {name: module for name, module in found.items() if name not in publishers()} == {}
-    assert len(MODULES) == len(set(MODULES))
+                    found.add(publisher.name)
+    assert found == set(publishers())
 
 
 def test_unknown_names_are_answered_with_known_ones() -> None:
@@ -83,17 +79,3 @@ def test_one_file_can_be_selected_and_its_owner_found() -> None:
         owners(f"some/folder/{name}") == owners(name.removesuffix(".gz")) == [(publisher, publisher.files[0])]
     )
     assert owners("unheard-of.txt") == []
-
-
-def test_two_publishers_of_one_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    def module(name: str) -> SimpleNamespace:
-        described = Publisher("same", "twice", Publication(citation="c"), "l", (RemoteFile("f"),))
-        return SimpleNamespace(PUBLISHER=described, PUBLISHERS=(described,))
-
-    monkeypatch.setattr(registry, "import_module", module)
-    publishers.cache_clear()
-    try:
-        with pytest.raises(SourceError, match="two publishers are called 'same'"):
-            publishers()
-    finally:
-        publishers.cache_clear()

@@ -108,7 +108,7 @@ def _double(batch: MutantBatch) -> MutantBatch:
         return x.double() if x.is_floating_point() else x
 
     assert batch.evidence is not None
-    return replace(batch, value=batch.value.double(), evidence=batch.evidence._map(change))
+    return replace(batch, value=batch.value.double(), evidence=batch.evidence.map(change))
 
 
 @given(st.integers(1, 9), st.integers(1, 12))
@@ -130,16 +130,16 @@ def test_parts_have_their_evidence() -> None:
     row = 0
     for part, tokens in zip(micro_batches(batch, 4), found, strict=True):
         assert tokens is not None
-        for f in fields(evidence):
-            if not f.name.startswith("pair"):
-                continue
-            own = (evidence.pair_row >= row) & (evidence.pair_row < row + len(part))
-            expected = getattr(evidence, f.name)[own] - (row if f.name == "pair_row" else 0)
-            assert torch.equal(getattr(tokens, f.name), expected), f.name
+        own = (evidence.pairs.row >= row) & (evidence.pairs.row < row + len(part))
+        for f in fields(evidence.pairs):
+            expected = getattr(evidence.pairs, f.name)[own] - (row if f.name == "row" else 0)
+            assert torch.equal(getattr(tokens.pairs, f.name), expected), f.name
         row += len(part)
-    for name in ("one", "two_all", "near", "own", "bound"):
-        joined = torch.cat([getattr(tokens, name) for tokens in found])
-        assert torch.equal(joined, getattr(evidence, name)), name
+    for record in ("one", "two", "neighbours", "genes", "equivalents"):
+        whole = getattr(evidence, record)
+        for f in fields(whole):
+            joined = torch.cat([getattr(getattr(tokens, record), f.name) for tokens in found])
+            assert torch.equal(joined, getattr(whole, f.name)), f"{record}.{f.name}"
     assert task.model is not None
 
 

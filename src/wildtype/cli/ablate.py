@@ -11,32 +11,33 @@ from wildtype.cli.output import Json, console, notes, print_json
 
 
 def command(
-    words: Annotated[
+    overrides: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[FILE or NAME] [KEY=VALUE]...",
-            help="A YAML file of factors, or one that comes along; settings for the base.",
+            help="A YAML file of factors, or the name of a built-in one; overrides of the base.",
         ),
     ] = None,
-    budget: Annotated[str, typer.Option(help="Time for this call, as in 45m or 2h; none: no limit.")] = "",
-    seeds: Annotated[str, typer.Option(help="With commas; the first one counts most.")] = "0,1,2",
-    folder: Annotated[Path, typer.Option(help="Holds the runs and the tables.")] = Path("runs/ablation"),
+    budget: Annotated[str, typer.Option(help="Time limit of this call, as in 45m or 2h; empty: none.")] = "",
+    seeds: Annotated[str, typer.Option(help="Random seeds, by commas; the first one runs first.")] = "0,1,2",
+    folder: Annotated[Path, typer.Option(help="Directory of runs and tables.")] = Path("runs/ablation"),
     replicates: Annotated[int, typer.Option(help="Bootstrap replicates behind the intervals.")] = 1000,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown, for documents.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
     json: Json = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check everything, list the runs, stop.")
+        bool, typer.Option("--dry-run", help="Check everything, list the runs and stop.")
     ] = False,
 ) -> None:
     """Change one factor of a base configuration at a time; finished runs are kept, killed ones resumed.
 
-    The exit code is 0 only if no run failed. What did not fit the budget is listed, and runs the next time.
+    The exit code is 0 only if no run failed. Runs that do not fit the budget are listed; the next call does
+    them.
     """
     from wildtype.errors import ConfigError
     from wildtype.experiments.settings.ablation import read_ablation
     from wildtype.experiments.settings.plans import duration
 
-    given = list(words or [])
+    given = list(overrides or [])
     what = given.pop(0) if given and "=" not in given[0] else "ecoli-core"
     try:
         chosen = [int(seed) for seed in seeds.split(",")]
@@ -52,17 +53,17 @@ def command(
             print_json([vars(step) for step in steps])
         for step in [] if json else steps:
             took = "" if step.seconds is None else f", about {step.seconds:,.0f} s"
-            typer.echo(f"{step.room}: {step.state}{took}")
+            typer.echo(f"{step.run}: {step.state}{took}")
         return
     report = ablate(plan, chosen, folder=folder, budget=seconds, replicates=replicates, log=notes().print)
     if json:
         print_json(report.to_json())
     elif markdown:
-        from wildtype.report.ablation import tables_to_markdown
+        from wildtype.report.search_tables import ablation_to_markdown
 
-        typer.echo(tables_to_markdown(report.tables, report.notes), nl=False)
+        typer.echo(ablation_to_markdown(report.tables, report.notes), nl=False)
     else:
-        from wildtype.report.ablation import print_ablation
+        from wildtype.report.search_tables import print_ablation
 
         print_ablation(report.tables, report.notes, console())
     notes().print(f"tables: {folder / 'ablation.md'}", soft_wrap=True)

@@ -1,19 +1,51 @@
-"""`wildtype doctor`: is this machine ready?"""
+"""`wildtype doctor`: whether this machine is ready, and how fast it is."""
 
 from __future__ import annotations
 
 import os
 import shutil
+from typing import Annotated, Any
 
+import typer
 from rich.table import Table
 
-from wildtype.cli.output import Json, console, print_json
+from wildtype.cli.output import Json, console, notes, print_json
 
 
-def command(json: Json = False) -> None:
+def command(
+    speed: Annotated[
+        bool,
+        typer.Option(
+            "--speed", help="Also time attention, a training step, evidence and a screen (half a minute)."
+        ),
+    ] = False,
+    device: Annotated[
+        str, typer.Option(help="With --speed: cpu (default) or cuda, for attention and the training step.")
+    ] = "",
+    json: Json = False,
+) -> None:
     """Check versions, threads, cache, disk and what is built; exit code 1 if something is wrong."""
-    import torch  # noqa: F401  (its facts are part of the record)
-    import typer
+    from wildtype.errors import ConfigError
+
+    if device and not speed:
+        raise ConfigError(f"--device={device} is the device of --speed: give both")
+    facts, problems = _check()
+    report: dict[str, Any] = {"facts": facts, "problems": problems}
+    if speed:
+        from wildtype.profiling.speed import machine_speed
+
+        report["speed"] = machine_speed(device or "cpu", log=lambda name: notes().print(f"timing {name}"))
+    if json:
+        print_json(report)
+    else:
+        _print(report)
+    if problems:
+        raise typer.Exit(1)
+
+
+def _check() -> tuple[dict[str, str], list[str]]:
+    """Return what this machine and installation are, and what is wrong with them."""
+    import torch  # noqa: F401  (machine() reports torch only where it is loaded)
 
     from wildtype.experiments.record import environment
     from wildtype.files import cache_dir, write_text
@@ -24,6 +56,7 @@ def command(json: Json = False) -> None:
     problems = []
     cache = cache_dir()
     try:
+        # Permissions alone do not tell: disks can be full, and mounts read-only.
         write_text(cache / ".doctor", "ok\n")
         (cache / ".doctor").unlink()
         free = shutil.disk_usage(cache).free / 2**30
@@ -42,16 +75,45 @@ def command(json: Json = False) -> None:
         "cache": f"{cache}, {free:.0f} GiB free",
         "datasets built": ", ".join(name for name in DATASETS if is_built(name)) or "none",
     }
-    if json:
-        print_json({"facts": facts, "problems": problems})
-    else:
-        table = Table("what", "found", show_header=False)
-        for what, found in facts.items():
-            table.add_row(what, found)
-        console().print(table)
-        for problem in problems:
-            console().print(f"[red]problem:[/red] {problem}")
-        if not problems:
-            console().print("ready")
-    if problems:
-        raise typer.Exit(1)
+    return facts, problems
+
+
+def _print(report: dict[str, Any]) -> None:
+    table = Table("what", "found", show_header=False)
+    for what, found in report["facts"].items():
+        table.add_row(what, found)
+    console().print(table)
+    if "speed" in report:
+        console().print(_speed_table(report["speed"]))
+    for problem in report["problems"]:
+        console().print(f"[red]problem:[/red] {problem}")
+    if not report["problems"]:
+        console().print("ready")
+
+
+def _speed_table(speed: dict[str, Any]) -> Table:
+    sizes, attention = speed["sizes"], speed["attention"]
+    per_second = speed["evidence"]["queries_per_second"]
+    rows = (
+        (
+            f"attention of {sizes['nodes']:,} genes with graph priors, forward and backward",
+            f"{attention['seconds']['regularised']:.3g} s",
+            f"{attention['ratios']['regularised_to_plain']:.2f} times plain attention",
+        ),
+        (
+            f"training step, {sizes['genes']:,} genes, {sizes['batch_size']:,} mutants",
+            f"{speed['step']['seconds_per_step']:.3g} s",
+            f"{speed['step']['mutants_per_second']:,.0f} mutants/s",
+        ),
+        ("measured mutants one gene apart", f"{per_second['lookup']:,.0f} queries/s", "on the CPU"),
+        ("the same with similarities", f"{per_second['whole tokens']:,.0f} queries/s", "on the CPU"),
+        (
+            f"screen of all triples of {sizes['candidates']:,} genes",
+            f"{speed['screen']['mutants_per_second']:,.0f} mutants/s",
+            "on the CPU",
+        ),
+    )
+    table = Table(f"speed on {speed['device']}", "measured", "")
+    for row in rows:
+        table.add_row(*row)
+    return table

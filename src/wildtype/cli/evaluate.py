@@ -1,6 +1,4 @@
-"""`wildtype evaluate`: the honest table of a run again, or of several runs together, and what else can be
-asked of their test rows.
-"""
+"""`wildtype evaluate`: the comparison table of one or several runs, and further results on test rows."""
 
 from __future__ import annotations
 
@@ -13,13 +11,11 @@ from wildtype.cli.output import Json, console, print_json
 
 
 def command(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders; several are summed up over their seeds.")],
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown, for documents.")] = False,
+    runs: Annotated[list[Path], typer.Argument(help="Run directories; several are summarised over seeds.")],
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
     intervals: Annotated[
         float | None,
-        typer.Option(
-            help="Print how many test rows intervals of this coverage hold, as in 0.9, and how wide."
-        ),
+        typer.Option(help="Print the observed coverage and width of intervals of this coverage, as in 0.9."),
     ] = None,
     calibration: Annotated[
         Path | None,
@@ -29,17 +25,17 @@ def command(
         bool, typer.Option("--retrieval", help="Print how well strong interactions are found.")
     ] = False,
     each: Annotated[
-        bool, typer.Option("--each", help="One table per phenotype or group of them, instead of the mean.")
+        bool, typer.Option("--each", help="One table per phenotype or group, instead of the mean.")
     ] = False,
     agreement: Annotated[
-        bool, typer.Option("--agreement", help="Print how far several runs agree on test rows they share.")
+        bool, typer.Option("--agreement", help="Print how closely runs agree on common test rows.")
     ] = False,
     json: Json = False,
 ) -> None:
     """Print the comparison of one run, or mean and SD over several runs of the same data and split.
 
-    Of a run with several phenotypes this is the mean over them; --each prints the table of every one,
-    or of every group of them (its members one by one stand in vectors.csv).
+    For several phenotypes this is the mean over them; --each prints the table of every phenotype, or of
+    every group of them (vectors.csv lists the members of a group).
     """
     asked: dict[str, Any] = {}
     if intervals is not None:
@@ -57,11 +53,15 @@ def command(
 
 
 def show_comparison(runs: list[Path], markdown: bool, each: bool, json: bool) -> None:
-    """Print the table of a run, or what several reached over their seeds."""
+    """Print the table of a run, or the summary of several over their seeds."""
     from wildtype.evaluation.summary import summarise
     from wildtype.experiments.stored import Run
-    from wildtype.report.summary import print_summary, summary_to_markdown
-    from wildtype.report.table import print_comparison, to_markdown
+    from wildtype.report.comparison_tables import (
+        comparison_to_markdown,
+        print_comparison,
+        print_summary,
+        summary_to_markdown,
+    )
 
     finished = [Run(path) for path in runs]
     chosen = [run.comparisons if each else run.tables() for run in finished]
@@ -79,7 +79,7 @@ def show_comparison(runs: list[Path], markdown: bool, each: bool, json: bool) ->
         print_json({name: comparison.to_json() for name, comparison in chosen[0].items()})
     for comparison in [] if json else chosen[0].values():
         if markdown:
-            typer.echo(to_markdown(comparison))
+            typer.echo(comparison_to_markdown(comparison))
         else:
             print_comparison(comparison, console())
 
@@ -88,7 +88,8 @@ def _coverage(runs: list[Path], levels: tuple[float, ...] | None, drawing: Path 
     """Print, draw or return the coverage of one run's groups, or its mean over runs."""
     from wildtype.evaluation.calibration import LEVELS, MeanCoverage, mean_coverage, measure_coverage
     from wildtype.models.checkpoint import load_checkpoint
-    from wildtype.report.calibration import draw_reliability, print_coverage, print_mean_coverage
+    from wildtype.report.comparison_tables import print_coverage, print_mean_coverage
+    from wildtype.report.figures.calibration import draw_reliability
 
     replicates = 0 if levels is None or len(runs) > 1 else 1000
     found = [
@@ -108,7 +109,7 @@ def _coverage(runs: list[Path], levels: tuple[float, ...] | None, drawing: Path 
 
 def _retrieved(runs: list[Path], json: bool) -> Any:
     from wildtype.experiments.stored import Run
-    from wildtype.report.retrieval import print_retrieved, retrieval_json
+    from wildtype.report.comparison_tables import print_retrieved, retrieval_json
 
     compared = {str(path): Run(path).comparisons for path in runs}
     for comparisons in [] if json else compared.values():
@@ -122,7 +123,7 @@ def _retrieved(runs: list[Path], json: bool) -> Any:
 
 def _agreement(runs: list[Path], json: bool) -> Any:
     from wildtype.evaluation.agreement import agreement, read_predictions
-    from wildtype.report.agreement import print_agreement
+    from wildtype.report.comparison_tables import print_agreement
 
     found = agreement([read_predictions(path) for path in runs])
     if not json:

@@ -14,7 +14,6 @@ import typer
 
 from wildtype.cli import (
     ablate,
-    bench,
     data,
     doctor,
     evaluate,
@@ -52,7 +51,6 @@ app.command("explain")(explain.command)
 app.command("report")(report.command)
 app.command("plot")(plot.command)
 app.command("reproduce")(reproduce.command)
-app.add_typer(bench.app, name="bench", help="Measure the fast formulations against their plain definitions.")
 app.add_typer(profile.app, name="profile", help="Where the time of a training run goes.")
 app.command("serve")(serve.command)
 app.command("doctor")(doctor.command)

@@ -1,4 +1,4 @@
-"""`wildtype profile`: where the time of a training run goes."""
+"""`wildtype profile`: seconds, memory and operators of a training run, phase by phase."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ from wildtype.cli.slurm import DryRun, Prefix, PresetFile, Slurm, submitted
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 Settings = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[KEY=VALUE]...", help="Settings of wildtype train, as in data=… model=…"),
+    typer.Argument(metavar="[KEY=VALUE]...", help="Overrides as of wildtype train: data=… model=…"),
 ]
-Html = Annotated[
-    str, typer.Option("--html", help="Also write a page that needs nothing else.", metavar="FILE")
-]
-Folder = Annotated[str, typer.Option("--folder", help="Keep the profiles here.")]
+Html = Annotated[str, typer.Option("--html", help="Also write a self-contained HTML page.", metavar="FILE")]
+Folder = Annotated[str, typer.Option("--folder", help="Write the profiles to this folder.")]
 
 
 @app.command()
@@ -26,9 +24,11 @@ def run(
     settings: Settings = None,
     steps: Annotated[int, typer.Option(help="Timed steps of each mode.")] = 50,
     modes: Annotated[
-        str, typer.Option(help="Which, with commas: data_only, forward, forward_backward, training.")
+        str, typer.Option(help="Some of the modes, comma-separated.")
     ] = "data_only,forward,forward_backward,training",
-    reference: Annotated[bool, typer.Option("--reference", help="The model as its users had it.")] = False,
+    reference: Annotated[
+        bool, typer.Option("--reference", help="Profile the model's reference implementation.")
+    ] = False,
     folder: Folder = "",
     html: Html = "",
     json: Json = False,
@@ -37,18 +37,18 @@ def run(
     prefix: Prefix = "",
     dry_run: DryRun = False,
 ) -> None:
-    """Some steps of a training run, cut short after each part: what data, transfer, model and sync cost."""
+    """Some steps of a training run, cut short after each part: cost of data, transfer, model and sync."""
     from wildtype.experiments.settings.compose import compose
 
     config = compose(settings or [])
     from wildtype.experiments.profile import check_counts, chosen_modes, profile_folder, profile_run
 
-    chosen, room = chosen_modes(modes), profile_folder(folder)
+    chosen, target = chosen_modes(modes), profile_folder(folder)
     check_counts(steps=steps)
     if submitted(slurm, preset, prefix, dry_run):
         return
     report = profile_run(
-        config, steps=steps, modes=chosen, reference=reference, folder=room, log=notes().print
+        config, steps=steps, modes=chosen, reference=reference, folder=target, log=notes().print
     )
     records = list(report["modes"].values())
     _page(html, records)
@@ -65,7 +65,7 @@ def run(
 @app.command()
 def step(
     settings: Settings = None,
-    steps: Annotated[int, typer.Option(help="Timed steps, after five that warm up.")] = 50,
+    steps: Annotated[int, typer.Option(help="Timed steps, after five warm-up steps.")] = 50,
     folder: Folder = "",
     html: Html = "",
     json: Json = False,
@@ -80,11 +80,11 @@ def step(
     config = compose(settings or [])
     from wildtype.experiments.profile import check_counts, profile_folder, profile_step
 
-    room = profile_folder(folder)
+    target = profile_folder(folder)
     check_counts(steps=steps)
     if submitted(slurm, preset, prefix, dry_run):
         return
-    record = profile_step(config, steps=steps, folder=room)
+    record = profile_step(config, steps=steps, folder=target)
     _page(html, [record])
     show_record(record, json)
 
@@ -92,17 +92,17 @@ def step(
 @app.command()
 def compare(
     runs: Annotated[
-        list[str], typer.Argument(metavar="A B [C]...", help="Run folders, or profile.json files.")
+        list[str], typer.Argument(metavar="A B [C]...", help="Run directories, or profile.json files.")
     ],
     html: Html = "",
     json: Json = False,
 ) -> None:
     """Runs side by side: which phases explain the gap, and how much of it."""
-    from wildtype.profiling.compare import compare as compare_records
+    from wildtype.profiling.compare import compare_profiles
     from wildtype.profiling.record import load_record
 
     records = [load_record(path) for path in runs]
-    gaps = compare_records(*records)
+    gaps = compare_profiles(*records)
     _page(html, records)
     if json:
         print_json([gap.to_json() for gap in gaps])
@@ -116,8 +116,8 @@ def compare(
 @app.command()
 def trace(
     settings: Settings = None,
-    wait: Annotated[int, typer.Option(help="Steps before anything is recorded.")] = 2,
-    warm_up: Annotated[int, typer.Option(help="Recorded steps that are thrown away.")] = 2,
+    wait: Annotated[int, typer.Option(help="Steps before the recording.")] = 2,
+    warm_up: Annotated[int, typer.Option(help="Recorded steps that are discarded.")] = 2,
     active: Annotated[int, typer.Option(help="Recorded steps that count.")] = 5,
     to: Annotated[str, typer.Option(help="Chrome trace; compressed if it ends in .gz.")] = "trace.json.gz",
     python_lines: Annotated[
@@ -129,7 +129,7 @@ def trace(
     prefix: Prefix = "",
     dry_run: DryRun = False,
 ) -> None:
-    """A window of steps under torch's profiler: operators, gaps, reads and the lines that cause them."""
+    """A window of steps under torch's profiler: operators, gaps, and reads with their lines of Python."""
     from wildtype.experiments.settings.compose import compose
 
     config = compose(settings or [])
@@ -151,11 +151,11 @@ def trace(
 def pipelines(
     settings: Settings = None,
     models: Annotated[
-        str, typer.Option(help="Models, with commas.")
+        str, typer.Option(help="Models, comma-separated.")
     ] = "cell_transformer,dango,difference_gnn",
     batches: Annotated[int, typer.Option(help="Timed steps of each model.")] = 20,
     seconds: Annotated[float, typer.Option(help="Time limit of each pipeline.")] = 1.0,
-    reference: Annotated[bool, typer.Option(help="Also as its users had it, with torch_geometric.")] = True,
+    reference: Annotated[bool, typer.Option(help="Also the torch_geometric reference.")] = True,
     json: Json = False,
     slurm: Slurm = False,
     preset: PresetFile = "",
@@ -187,7 +187,7 @@ def scaling(
     edges: int = 40_000,
     batch_size: int = 64,
     perturbed: int = 3,
-    factors: Annotated[str, typer.Option(help="Multiples of each size, with commas.")] = "1,2,4,8",
+    factors: Annotated[str, typer.Option(help="Multiples of each size, comma-separated.")] = "1,2,4,8",
     repeats: int = 3,
     memory: Annotated[bool, typer.Option(help="Also measure peak memory.")] = False,
     json: Json = False,
@@ -204,17 +204,17 @@ def scaling(
         return
     from wildtype.errors import ConfigError
     from wildtype.profiling.scaling import scaling as measure
-    from wildtype.profiling.synthetic import Sizes, training_steps
+    from wildtype.profiling.synthetic_problem import ProblemSizes, training_steps
 
     try:
         multiples = tuple(float(factor) for factor in factors.split(","))
         if not all(0 < factor < float("inf") for factor in multiples):
             raise ValueError
     except ValueError:
-        raise ConfigError(f"--factors={factors!r}: give numbers with commas, as in 1,2,4") from None
+        raise ConfigError(f"--factors={factors!r}: give positive numbers, as in 1,2,4") from None
     report = measure(
         config.model,
-        Sizes(genes, relations, edges, batch_size, perturbed),
+        ProblemSizes(genes, relations, edges, batch_size, perturbed),
         factors=multiples,
         repeats=repeats,
         seed=config.seed,
@@ -238,7 +238,7 @@ def estimate(
     prefix: Prefix = "",
     dry_run: DryRun = False,
 ) -> None:
-    """Seconds per epoch, memory and disk of a run, from its first twenty steps; an error if it cannot fit."""
+    """Seconds per epoch, memory and disk of a run from its first 20 steps; an error if it does not fit."""
     from wildtype.experiments.settings.compose import compose
 
     config = compose(settings or [])
@@ -257,7 +257,7 @@ def estimate(
 
 
 def show_record(record: dict[str, Any], json: bool) -> None:
-    """Print a profile."""
+    """Print a profile as text, or as JSON."""
     if json:
         print_json(record)
         return

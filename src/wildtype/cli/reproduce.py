@@ -1,4 +1,4 @@
-"""`wildtype reproduce`: a run made again from its record, and compared."""
+"""`wildtype reproduce`: repeat a run from its record, and compare the two."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from wildtype.cli.output import Json, console, notes, print_json
 
 
 def command(
-    run: Annotated[Path, typer.Argument(help="The folder of a finished run.")],
+    run: Annotated[Path, typer.Argument(help="Run directory of a finished run.")],
     folder: Annotated[
-        Path | None, typer.Option(help="Where the new run goes; by default one that is removed again.")
+        Path | None, typer.Option(help="Run directory of the new run; default: a temporary one.")
     ] = None,
-    tolerance: Annotated[float, typer.Option(help="By which headline metrics may differ.")] = 0.01,
+    tolerance: Annotated[float, typer.Option(help="Largest difference of headline metrics.")] = 0.01,
     json: Json = False,
 ) -> None:
-    """Train a run again from its settings, and say what came out differently.
+    """Train a run again from its settings, and print how the results differ.
 
-    The exit code is 0 only if every metric is within the tolerance; for a run with
-    training.deterministic=true, on the same machine with the same versions, only if all is equal to the bit.
+    The exit code is 0 only if every metric is within the tolerance. A run with training.deterministic=true,
+    on the same machine with the same versions, must be equal to the bit.
     """
     from contextlib import nullcontext
     from tempfile import TemporaryDirectory

@@ -15,8 +15,9 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the sbatch script
 
 
 def submitted(slurm: bool, preset: str, prefix: str, dry_run: bool, tasks: int = 0) -> bool:
-    """Submit the command that is running if it is to be, as an array of so many tasks if it is many runs, and
-    say whether it was.
+    """Submit the present command if ``slurm`` asks for it; return whether it was submitted or printed.
+
+    ``tasks`` above 0 makes it a job array, of one run each.
     """
     if not slurm and not dry_run:
         return False

@@ -1,4 +1,4 @@
-"""`wildtype train`: fit the cell transformer and every baseline on one split, and print the honest table."""
+"""`wildtype train`: fit a model and every baseline on one split, and print the comparison table."""
 
 from __future__ import annotations
 
@@ -15,19 +15,17 @@ from wildtype.cli.slurm import DryRun, Prefix, PresetFile, Slurm, submitted
 def command(
     settings: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[KEY=VALUE]...", help="Settings, as in data=… model.layers=2 seed=1."),
+        typer.Argument(metavar="[KEY=VALUE]...", help="Overrides, as in data=… model.layers=2 seed=1."),
     ] = None,
     show: Annotated[
         bool, typer.Option("--settings", help="Print all settings with their meaning and range, and stop.")
     ] = False,
     multirun: Annotated[
         bool,
-        typer.Option(
-            "--multirun", "-m", help="Settings may have several values, as in seed=1,2,3: train every choice."
-        ),
+        typer.Option("--multirun", "-m", help="Train every combination of several values, as in seed=1,2,3."),
     ] = False,
     only: Annotated[
-        int, typer.Option(help="With --multirun: this run alone, from 0, as tasks of a job array are told.")
+        int, typer.Option(help="With --multirun: only this run, from 0, as each task of a job array does.")
     ] = -1,
     json: Json = False,
     slurm: Slurm = False,
@@ -35,7 +33,7 @@ def command(
     prefix: Prefix = "",
     dry_run: DryRun = False,
 ) -> None:
-    """Train on a dataset, compare with every baseline on the same split, save the run, and write its page."""
+    """Train a model, compare it with every baseline on the same split, save the run, and write its page."""
     from wildtype.experiments.settings.compose import compose
 
     if multirun:
@@ -50,7 +48,7 @@ def command(
     if submitted(slurm, preset, prefix, dry_run):
         return
     from wildtype.experiments.run import train
-    from wildtype.report.table import print_comparison
+    from wildtype.report.comparison_tables import print_comparison
     from wildtype.training.world import world
 
     run = train(config, log=notes().print)
@@ -74,16 +72,16 @@ def _many(
     settings: list[str], only: int, json: bool, slurm: bool, preset: str, prefix: str, dry_run: bool
 ) -> None:
     from wildtype.errors import ConfigError
-    from wildtype.experiments.settings.multirun import runs_of
+    from wildtype.experiments.settings.plans import runs_of_line
 
-    runs = runs_of(settings)
+    runs = runs_of_line(settings)
     if only >= len(runs):
         raise ConfigError(f"--only {only}: there are {len(runs)} runs, counted from 0")
     if submitted(slurm, preset, prefix, dry_run, tasks=len(runs)):
         return
     from wildtype.cli.evaluate import show_comparison
     from wildtype.experiments.folder import REPORT
-    from wildtype.experiments.multirun import multirun
+    from wildtype.experiments.many import multirun
     from wildtype.training.world import world
 
     done = multirun(runs if only < 0 else runs[only : only + 1], notes().print)

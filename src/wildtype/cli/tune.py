@@ -11,29 +11,27 @@ from wildtype.cli.output import Json, console, notes, print_json
 
 
 def command(
-    words: Annotated[
+    overrides: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[FILE or NAME] [KEY=VALUE]...",
-            help="A YAML file of ranges, or one that comes along; settings for the base.",
+            help="A YAML file of ranges, or the name of a built-in one; overrides of the base.",
         ),
     ] = None,
-    trials: Annotated[int, typer.Option(help="That there shall be, those of calls before included.")] = 30,
-    grid: Annotated[
-        bool, typer.Option("--grid", help="Every combination is a trial, and none is cut short.")
-    ] = False,
+    trials: Annotated[int, typer.Option(help="Trials in all, with those of earlier calls.")] = 30,
+    grid: Annotated[bool, typer.Option("--grid", help="Try every combination; none is cut short.")] = False,
     budget: Annotated[
-        str, typer.Option(help="Time after which no trial is begun, as in 45m or 2h; none: no limit.")
+        str, typer.Option(help="Time after which no trial is begun, as in 45m or 2h; empty: no limit.")
     ] = "",
     seeds: Annotated[
-        str, typer.Option(help="Of the runs that are tested, with commas; none: nothing is tested.")
+        str, typer.Option(help="Random seeds of the tested runs, separated by commas; empty: test nothing.")
     ] = "0,1,2",
-    folder: Annotated[Path, typer.Option(help="Holds the trials and the tables.")] = Path("runs/tune"),
+    folder: Annotated[Path, typer.Option(help="Directory of trials and tables.")] = Path("runs/tune"),
     replicates: Annotated[int, typer.Option(help="Bootstrap replicates behind the intervals.")] = 1000,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown, for documents.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
     json: Json = False,
 ) -> None:
-    """Search settings by their validation score, and test the best of them beside the base.
+    """Search settings by their validation score, and compare the best of them with the base on test rows.
 
     Ended trials are kept, a killed one is resumed. The exit code is 0 only if a trial finished and no tested
     run failed.
@@ -42,7 +40,7 @@ def command(
     from wildtype.experiments.settings.plans import duration
     from wildtype.experiments.settings.tuning import read_tuning
 
-    given = list(words or [])
+    given = list(overrides or [])
     what = given.pop(0) if given and "=" not in given[0] else "ecoli-core"
     try:
         chosen = [int(seed) for seed in seeds.split(",") if seeds]
@@ -51,8 +49,12 @@ def command(
     seconds = duration(budget) if budget else None
     plan = read_tuning(what, given)
     from wildtype.experiments.tuning import tune
-    from wildtype.report.ablation import print_ablation, tables_to_markdown
-    from wildtype.report.tuning import print_trials, trials_to_markdown
+    from wildtype.report.search_tables import (
+        ablation_to_markdown,
+        print_ablation,
+        print_trials,
+        trials_to_markdown,
+    )
 
     found = tune(
         plan,
@@ -69,13 +71,13 @@ def command(
     elif markdown:
         typer.echo(trials_to_markdown(found.trials, found.best, found.base))
         if found.test is not None:
-            typer.echo(tables_to_markdown(found.test.tables, found.test.notes), nl=False)
+            typer.echo(ablation_to_markdown(found.test.tables, found.test.notes), nl=False)
     else:
         print_trials(found.trials, found.best, found.base, console())
         if found.test is not None:
             print_ablation(found.test.tables, found.test.notes, console())
     if found.best is not None:
-        notes().print(f"the best settings: {' '.join(plan.words(found.best.params))}", soft_wrap=True)
+        notes().print(f"the best settings: {' '.join(plan.overrides(found.best.params))}", soft_wrap=True)
     if found.best is None or (found.test is not None and found.test.failed):
         why = "no trial finished" if found.best is None else "a tested run failed: see its remark"
         notes().print(f"wildtype: {why}", markup=False, soft_wrap=True)

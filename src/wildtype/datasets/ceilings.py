@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.replicates import any_two, ranks, resampled, statistics, two_labels, values_of
+from wildtype.datasets.replicates import any_two, resampled, statistics, two_labels, values_of
 from wildtype.errors import DatasetError
+from wildtype.mutants.ragged import ranks
 from wildtype.seeds import generator
 
 Floats = NDArray[np.float64]

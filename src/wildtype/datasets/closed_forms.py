@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from wildtype.datasets.interactions import fitness_from_tau, tau
 from wildtype.errors import ConfigError
 from wildtype.mutants import MutantTable
+from wildtype.mutants.identity import perturbation_id
 
 CLOSED_FORMS = {
     "tau_zero": "no trigenic interaction: fitness as its pairs and singles say",
@@ -120,16 +121,13 @@ def closed_form(name: str, phenotype: str, parts: Parts) -> Floats:
 
 def _states(measured: MutantTable, triples: MutantTable) -> NDArray[np.int64]:
     """Return one number per perturbation of both tables: equal for equal gene, kind and dose."""
-    doses = [
-        np.full(t.gene.size, -1.0) if t.dose is None else np.nan_to_num(t.dose.astype(np.float64), nan=-1.0)
-        for t in (measured, triples)
-    ]
-    columns = (
-        np.concatenate([measured.gene, triples.gene]),
-        np.concatenate([measured.kind, triples.kind]),
-        np.unique(np.concatenate(doses), return_inverse=True)[1],
+    tables = (measured, triples)
+    doses = [np.full(t.gene.size, np.nan) if t.dose is None else t.dose.astype(np.float64) for t in tables]
+    return perturbation_id(
+        np.concatenate([t.gene for t in tables]),
+        np.concatenate([t.kind for t in tables]),
+        np.concatenate(doses),
     )
-    return np.unique(np.stack(columns), axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def _look_up(

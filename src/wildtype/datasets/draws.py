@@ -7,18 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.dataset_record import DatasetRecord
 from wildtype.datasets.plans import BY, Plan
 from wildtype.datasets.query_pairs import contains_pair, query_pairs, query_strains, strain_of_rows
 from wildtype.errors import SplitError
 from wildtype.mutants import MutantTable
-
-if TYPE_CHECKING:
-    from wildtype.datasets.dataset import Dataset
 
 PARTS = ("train", "validation", "test")
 DROPPED = len(PARTS)
@@ -106,13 +103,15 @@ def _first_of_sets(table: MutantTable) -> NDArray[np.int64]:
     return np.unique(table.set_id, return_index=True)[1]
 
 
-def _random(dataset: Dataset, rng: np.random.Generator, plan: Plan) -> Draft:
+def _random(dataset: DatasetRecord, rng: np.random.Generator, plan: Plan) -> Draft:
     table = dataset.table
     side = _sides(table.order[_first_of_sets(table)], rng, plan)
     return Draft(side[table.set_id])
 
 
-def _hold_out_genes(dataset: Dataset, rng: np.random.Generator, plan: Plan) -> tuple[Draft, NDArray[np.int8]]:
+def _hold_out_genes(
+    dataset: DatasetRecord, rng: np.random.Generator, plan: Plan
+) -> tuple[Draft, NDArray[np.int8]]:
     """Return rows on the side of their genes, and the side [n] of every gene (0 kept, 1 validation, 2 test).
 
     A row with a gene held out for test is on the side of test, whatever its other genes.
@@ -135,7 +134,7 @@ def _hold_out_genes(dataset: Dataset, rng: np.random.Generator, plan: Plan) -> t
     return draft, group
 
 
-def _one_unseen(dataset: Dataset, rng: np.random.Generator, plan: Plan) -> Draft:
+def _one_unseen(dataset: DatasetRecord, rng: np.random.Generator, plan: Plan) -> Draft:
     table = dataset.table
     if not (table.order > 1).any():
         raise SplitError(f"dataset {dataset.name!r} has single mutants only: use split random or unseen")
@@ -149,7 +148,7 @@ def _one_unseen(dataset: Dataset, rng: np.random.Generator, plan: Plan) -> Draft
     return draft
 
 
-def _unseen(dataset: Dataset, rng: np.random.Generator, plan: Plan) -> Draft:
+def _unseen(dataset: DatasetRecord, rng: np.random.Generator, plan: Plan) -> Draft:
     table = dataset.table
     draft, group = _hold_out_genes(dataset, rng, plan)
     for_validation, for_test = (count_genes(table, group == side) for side in (1, 2))
@@ -159,11 +158,11 @@ def _unseen(dataset: Dataset, rng: np.random.Generator, plan: Plan) -> Draft:
     return draft
 
 
-def _any_unseen(dataset: Dataset, rng: np.random.Generator, plan: Plan) -> Draft:
+def _any_unseen(dataset: DatasetRecord, rng: np.random.Generator, plan: Plan) -> Draft:
     return _hold_out_genes(dataset, rng, plan)[0]
 
 
-def _query_pair(dataset: Dataset, rng: np.random.Generator, plan: Plan) -> Draft:
+def _query_pair(dataset: DatasetRecord, rng: np.random.Generator, plan: Plan) -> Draft:
     table, n = dataset.table, len(dataset.organism.genes)
     in_triples = np.flatnonzero(table.order == 3)
     triples, triple = np.unique(table.take(in_triples).matrix(3), axis=0, return_inverse=True)
@@ -189,7 +188,7 @@ def _query_pair(dataset: Dataset, rng: np.random.Generator, plan: Plan) -> Draft
     return draft
 
 
-def default_screen(dataset: Dataset) -> str:
+def default_screen(dataset: DatasetRecord) -> str:
     """Return what a screen is unless told otherwise: ``query`` or ``condition``.
 
     Query strains where most rows of two or more genes are doubles or triples, as crosses of a query with an
@@ -206,7 +205,7 @@ def studies_of(source: str) -> tuple[str, ...]:
 
 
 def screens(
-    dataset: Dataset, by: str, strains: Sequence[Sequence[str]] = ()
+    dataset: DatasetRecord, by: str, strains: Sequence[Sequence[str]] = ()
 ) -> tuple[tuple[str, ...], NDArray[np.int64]]:
     """Return the names of a dataset's screens, and the screen [M] of every row (-1: in none).
 
@@ -228,7 +227,7 @@ def screens(
     return tuple("+".join(strain) for strain in strains), back[found]
 
 
-def _screen(dataset: Dataset, rng: np.random.Generator, plan: Plan) -> Draft:
+def _screen(dataset: DatasetRecord, rng: np.random.Generator, plan: Plan) -> Draft:
     by = default_screen(dataset) if plan.by is None else plan.by
     if by not in BY:
         raise SplitError(f"a screen by {by!r} is not known; known: {', '.join(BY)}")
@@ -254,7 +253,7 @@ def _screen(dataset: Dataset, rng: np.random.Generator, plan: Plan) -> Draft:
     return draft
 
 
-def _order(dataset: Dataset, rng: np.random.Generator, plan: Plan) -> Draft:
+def _order(dataset: DatasetRecord, rng: np.random.Generator, plan: Plan) -> Draft:
     table = dataset.table
     orders = np.unique(table.order)
     tested = int(orders[-1]) if plan.order is None else int(plan.order)
@@ -294,7 +293,7 @@ def _apart(table: MutantTable, up_to: int, tested: int) -> Draft:
     return Draft(side.astype(np.int8), options={"order": tested, "up_to": up_to})
 
 
-MAKERS: dict[str, Callable[[Dataset, np.random.Generator, Plan], Draft]] = {
+MAKERS: dict[str, Callable[[DatasetRecord, np.random.Generator, Plan], Draft]] = {
     "random": _random,
     "one-unseen": _one_unseen,
     "unseen": _unseen,

@@ -21,25 +21,23 @@ order        gene sets of the tested order                      once if it is of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.dataset_record import DatasetRecord
 from wildtype.datasets.splits import Split, make_split
-
-if TYPE_CHECKING:
-    from wildtype.datasets.dataset import Dataset
 
 
 def make_folds(
-    dataset: Dataset, name: str = "random", folds: int = 5, seed: int = 0, **options: Any
+    dataset: DatasetRecord, name: str = "random", folds: int = 5, seed: int = 0, **options: Any
 ) -> tuple[Split, ...]:
     """Return the k splits of a cross-validation, each checked for leaks.
 
     Parameters
     ----------
-    dataset : Dataset
+    dataset : DatasetRecord
         What to split.
     name : str
         Any split; see ``splits.make_split``.

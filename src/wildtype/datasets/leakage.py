@@ -10,23 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.datasets.codes import joint
+from wildtype.datasets.dataset_record import DatasetRecord
 from wildtype.datasets.draws import PARTS, RULES, count_genes, studies_of
 from wildtype.datasets.query_pairs import is_contained, query_pairs
+from wildtype.datasets.splits import Split
 from wildtype.errors import SplitError
 from wildtype.mutants import MutantTable
-from wildtype.mutants.identity import mutant_id as mutant_id
-
-if TYPE_CHECKING:
-    from wildtype.datasets.dataset import Dataset
-    from wildtype.datasets.splits import Split
+from wildtype.mutants.identity import mutant_id
+from wildtype.mutants.ragged import joint
 
 Ints = NDArray[np.int64]
+Sources = dict[str, tuple[str, ...]]
+"""Feature block: phenotype sources that it was made from."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def _sentence(shared: Shared) -> str:
     return "; ".join(parts)
 
 
-def leakage_report(split: Split, dataset: Dataset) -> LeakageReport:
+def leakage_report(split: Split, dataset: DatasetRecord) -> LeakageReport:
     """Count what the sides of a split share; a split that breaks its own rule is reported, not refused.
 
     Raises
@@ -234,7 +234,9 @@ def _query_pairs(table: MutantTable) -> Ints:
     return out
 
 
-def _measured_features(dataset: Dataset) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]]:
+def _measured_features(
+    dataset: DatasetRecord,
+) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]]:
     """Return the blocks that models of these phenotypes are not given, and those they are given that were
     made from the same studies; each with its sources in them.
     """

@@ -12,12 +12,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from wildtype.datasets.codes import bits, joint, ragged
 from wildtype.datasets.records import (
     Environment,
     Genotype,
@@ -28,11 +27,22 @@ from wildtype.datasets.records import (
     Study,
 )
 from wildtype.errors import DatasetError
+from wildtype.mutants.ragged import Ragged, first_of_each, joint, ranks
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Texts = Sequence[str] | NDArray[Any]
+NAMES = {
+    "study": "studies", "gene": "genes", "allele": "alleles", "environment": "environments",
+    "phenotype": "phenotypes", "trait": "traits", "replicate": "replicates", "reference": "references",
+}  # fmt: skip
+"""Column of codes: the list that its codes refer to."""
 _CONTROL = re.compile(r"[\x00-\x1f]")
+
+
+def bits(numbers: Floats) -> Ints:
+    """Return the integers [M] that spell floats: every NaN alike, 0 and -0 apart, as records have it."""
+    return np.where(np.isnan(numbers), np.nan, numbers).view(np.int64)
 
 
 def coded(texts: Texts) -> tuple[tuple[str, ...], Ints]:
@@ -46,7 +56,7 @@ def coded(texts: Texts) -> tuple[tuple[str, ...], Ints]:
 
 
 @dataclass(frozen=True, eq=False)
-class Measurements:
+class Measurements(Ragged):
     """Measured numbers and what they were measured on; make one with `build` or `from_records`.
 
     Attributes
@@ -74,6 +84,11 @@ class Measurements:
         Naming the first row that no `Measurement` record would accept.
     """
 
+    ENTRIES: ClassVar[tuple[str, ...]] = ("gene", "kind", "allele", "dose")
+    ROWS: ClassVar[tuple[str, ...]] = (
+        "study", "environment", "phenotype", "trait", "value", "sd", "se", "p", "n", "replicate", "reference",
+    )  # fmt: skip
+
     studies: tuple[Study, ...]
     genes: tuple[str, ...]
     alleles: tuple[str, ...]
@@ -86,7 +101,6 @@ class Measurements:
     kind: NDArray[np.uint8]
     allele: Ints
     dose: Floats
-    offsets: Ints
     study: Ints
     environment: Ints
     phenotype: Ints
@@ -100,31 +114,7 @@ class Measurements:
     reference: Ints
 
     def __post_init__(self) -> None:
-        total = int(self.offsets[-1]) if len(self.offsets) else -1
-        if len(self.offsets) < 1 or self.offsets[0] != 0 or (np.diff(self.offsets) < 0).any():
-            raise DatasetError("offsets of measurements must ascend from 0")
-        for name in ("gene", "kind", "allele", "dose"):
-            if getattr(self, name).shape != (total,):
-                raise DatasetError(
-                    f"{name} has shape {getattr(self, name).shape}, expected ({total},): one per perturbation"
-                )
-        for name in (
-            "study",
-            "environment",
-            "phenotype",
-            "trait",
-            "value",
-            "sd",
-            "se",
-            "p",
-            "n",
-            "replicate",
-            "reference",
-        ):
-            if getattr(self, name).shape != (len(self),):
-                raise DatasetError(
-                    f"{name} has shape {getattr(self, name).shape}, expected ({len(self)},): one per row"
-                )
+        self.check_lengths(DatasetError)
         for name in ("genes", "alleles", "traits", "replicates", "references"):
             texts: tuple[str, ...] = getattr(self, name)
             wrong = next((text for text in texts if text != text.strip() or _CONTROL.search(text)), None)
@@ -179,9 +169,9 @@ class Measurements:
 
     def _refuse_repeated_perturbations(self) -> None:
         wrong = np.zeros(len(self), bool)
-        for k in np.unique(self.order[self.order > 1]):
-            rows = np.flatnonzero(self.order == k)
-            codes = np.sort(self._perturbation_code[self.offsets[rows][:, None] + np.arange(k)], axis=1)
+        code = self._perturbation_code
+        for _, rows, at in self.by_order():
+            codes = np.sort(code[at], axis=1)
             wrong[rows] = (codes[:, 1:] == codes[:, :-1]).any(axis=1)
         self._refuse(wrong, "one perturbation twice")
 
@@ -318,7 +308,7 @@ class Measurements:
         if not parts:
             raise DatasetError("no measurements to put together, expected at least one part")
         merged: dict[str, Any] = {}
-        for code, names in _CODES.items():
+        for code, names in NAMES.items():
             known: dict[Any, int] = {}
             columns = []
             for part in parts:
@@ -333,25 +323,8 @@ class Measurements:
                 columns.append(table[getattr(part, code)] if len(table) else getattr(part, code))
             merged[code] = np.concatenate(columns)
             merged[names] = tuple(merged[names])
-        for name in ("kind", "dose", "value", "sd", "se", "p", "n"):
-            merged[name] = np.concatenate([getattr(part, name) for part in parts])
-        starts = np.cumsum([0] + [len(part.gene) for part in parts])
-        offsets = [part.offsets[1:] + start for part, start in zip(parts, starts, strict=False)]
-        merged["offsets"] = np.concatenate([np.zeros(1, np.int64), *offsets])
-        return cls(**merged)
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    @cached_property
-    def order(self) -> Ints:
-        """Number of perturbations per row [M]."""
-        return np.diff(self.offsets)
-
-    @cached_property
-    def row(self) -> Ints:
-        """Row of every perturbation [Σk]."""
-        return np.repeat(np.arange(len(self)), self.order)
+        numbers = [name for name in (*cls.ENTRIES, *cls.ROWS) if name not in NAMES]
+        return cls(**merged, **cls.joined(parts, numbers))
 
     @property
     def _perturbation_code(self) -> Ints:
@@ -394,20 +367,17 @@ class Measurements:
         out = np.empty((len(self), 2), np.uint64)
         for half in range(2):
             digest = np.array([int(i[16 * half : 16 * half + 16], 16) for i in ids], dtype=np.uint64)
-            total = np.concatenate(
-                [np.zeros(1, np.uint64), np.cumsum(digest[code])]
-            )  # modulo 2⁶⁴, as ids are
+            # Unsigned sums wrap modulo 2⁶⁴, as the ids of records do.
+            total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(digest[code])])
             out[:, half] = total[self.offsets[1:]] - total[self.offsets[:-1]]
         return out
 
-    def take(self, rows: ArrayLike) -> Measurements:
-        """Return the given rows (positions or boolean mask), in that order."""
-        index = np.asarray(rows)
-        index = np.flatnonzero(index) if index.dtype == bool else index.astype(np.int64)
-        at, offsets = ragged(self.offsets[index], self.order[index])
-        per_row = {name: getattr(self, name)[index] for name in _PER_ROW}
-        per_perturbation = {name: getattr(self, name)[at] for name in ("gene", "kind", "allele", "dose")}
-        return replace(self, offsets=offsets, **per_row, **per_perturbation)
+    @cached_property
+    def genotypes(self) -> tuple[Ints, Ints]:
+        """One row [G] of every different genotype, by ascending id, and the genotype [M] of every row."""
+        key = self.genotype_key
+        code = ranks(key[:, 0], key[:, 1])
+        return first_of_each(code), code
 
     def genotype(self, row: int) -> Genotype:
         """Return the mutant of one row."""
@@ -432,12 +402,3 @@ class Measurements:
                 replicate=self.replicates[self.replicate[row]],
                 reference=self.references[self.reference[row]],
             )
-
-
-# Column of codes -> what it refers to.
-_CODES = {
-    "study": "studies", "gene": "genes", "allele": "alleles", "environment": "environments",
-    "phenotype": "phenotypes", "trait": "traits", "replicate": "replicates", "reference": "references",
-}  # fmt: skip
-_PER_ROW = ("study", "environment", "phenotype", "trait", "value", "sd", "se", "p", "n", "replicate",
-            "reference")  # fmt: skip

@@ -18,23 +18,22 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, unquote
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.datasets.codes import joint
+from wildtype.datasets.dataset_record import DatasetRecord
 from wildtype.datasets.draws import DROPPED, PARTS, count_genes
-from wildtype.datasets.leakage import leakage_report, mutant_id
+from wildtype.datasets.leakage import leakage_report
 from wildtype.datasets.plans import canonical_name
 from wildtype.datasets.splits import Split, rows_sha256
 from wildtype.errors import GeneSetError, SplitError, reason_of
 from wildtype.files import content_hash, finite, write_json, writing
 from wildtype.mutants import Kind, MutantTable
-
-if TYPE_CHECKING:
-    from wildtype.datasets.dataset import Dataset
+from wildtype.mutants.identity import mutant_id
+from wildtype.mutants.ragged import joint
 
 Ints = NDArray[np.int64]
 Sides = dict[str, dict[str, dict[str, list[str]]]]
@@ -75,7 +74,7 @@ class Reused:
         )
 
 
-def write_pinned(split: Split, dataset: Dataset, path: str | Path) -> None:
+def write_pinned(split: Split, dataset: DatasetRecord, path: str | Path) -> None:
     """Write a split by genotype, whole or not at all, with its leakage report.
 
     Parameters
@@ -113,7 +112,7 @@ def write_pinned(split: Split, dataset: Dataset, path: str | Path) -> None:
         _write_parquet(record, sides, path)
 
 
-def read_pinned(path: str | Path, dataset: Dataset) -> Reused:
+def read_pinned(path: str | Path, dataset: DatasetRecord) -> Reused:
     """Put the rows of a dataset on the sides that a pinned file gives them, by genotype.
 
     The order of rows and of genes may differ, and rows may be more or fewer: see `Reused`. Where other genes
@@ -153,7 +152,7 @@ def _damaged(path: Path, error: Exception) -> SplitError:
     )
 
 
-def _list_sides(split: Split, dataset: Dataset) -> Sides:
+def _list_sides(split: Split, dataset: DatasetRecord) -> Sides:
     table, names = dataset.table, dataset.organism.genes.names
     side = np.full(split.total, DROPPED, np.int64)
     for s, part in enumerate(PARTS):
@@ -217,7 +216,7 @@ def _parse(text: str) -> list[tuple[str, int, float]]:
     return out
 
 
-def _match(sides: Sides, dataset: Dataset) -> tuple[Ints, dict[str, int]]:
+def _match(sides: Sides, dataset: DatasetRecord) -> tuple[Ints, dict[str, int]]:
     """Return the side [M] of every row (-1: not listed), and the listed genotypes without a row, by side."""
     known = {name: position for position, name in enumerate(dataset.organism.genes.names)}
     of_condition = _positions(dataset.conditions)
@@ -276,7 +275,7 @@ def _match(sides: Sides, dataset: Dataset) -> tuple[Ints, dict[str, int]]:
 
 
 def _reuse(
-    record: Mapping[str, Any], side: Ints, missing: dict[str, int], path: Path, dataset: Dataset
+    record: Mapping[str, Any], side: Ints, missing: dict[str, int], path: Path, dataset: DatasetRecord
 ) -> Reused:
     name = canonical_name(record["split"])
     dropped = {NO_SIDE: int((side == DROPPED).sum()), NOT_LISTED: int((side < 0).sum())}

@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.datasets.dataset import Dataset, Phenotype
+from wildtype.datasets.dataset import Dataset
+from wildtype.datasets.dataset_record import Phenotype
 from wildtype.datasets.measurements import Measurements
 from wildtype.datasets.records import PerturbationKind
 from wildtype.datasets.stages.convert import EFFECT

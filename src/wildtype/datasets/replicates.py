@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.datasets.codes import joint
 from wildtype.datasets.measurements import Measurements
+from wildtype.mutants.ragged import first_of_each, ranks
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -49,13 +48,6 @@ class Values:
     copies: Ints
 
 
-def ranks(*keys: NDArray[Any]) -> Ints:
-    """Return the rank [m] of every row among the distinct ones, by the keys [m] in turn."""
-    each = [np.unique(key, return_inverse=True) for key in keys]
-    code = joint([(rank.reshape(-1), len(distinct)) for distinct, rank in each])
-    return np.unique(code, return_inverse=True)[1].reshape(-1)
-
-
 def _ranks_of_text(texts: Sequence[str], codes: Ints) -> Ints:
     return ranks(np.array(texts, dtype=str))[codes]
 
@@ -69,12 +61,11 @@ def values_of(m: Measurements, between: str) -> Values:
     # By what they say, not by their codes: the same measurements in another order give the same numbers.
     environment = _ranks_of_text([f"{e}\t{e.id}" for e in m.environments], m.environment)
     stratum = ranks(_ranks_of_text(m.traits, m.trait), environment)
-    genotype = ranks(m.genotype_key[:, 0], m.genotype_key[:, 1])
+    genotype = m.genotypes[1]
     study = _ranks_of_text([one.name for one in m.studies], m.study)
     replicate = ranks(study, _ranks_of_text(m.replicates, m.replicate))
     names = [
-        (m.traits[m.trait[row]], str(m.environments[m.environment[row]]))
-        for row in np.unique(stratum, return_index=True)[1]
+        (m.traits[m.trait[row]], str(m.environments[m.environment[row]])) for row in first_of_each(stratum)
     ]
     order = np.lexsort((replicate, m.sd, m.value, genotype, stratum))
     new = np.diff(ranks(stratum, genotype, m.value, m.sd)[order], prepend=-1) != 0
@@ -86,7 +77,7 @@ def values_of(m: Measurements, between: str) -> Values:
     np.maximum.at(largest, stratum, np.abs(value))
     if between != "measurements":
         group = ranks(stratum, genotype, label)
-        first = np.unique(group, return_index=True)[1]
+        first = first_of_each(group)
         value = np.bincount(group, weights=value) / np.bincount(group)
         stratum, genotype, label = stratum[first], genotype[first], label[first]
         value = _less_mean(value, ranks(stratum, label))

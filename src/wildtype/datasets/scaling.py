@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from wildtype.datasets.dataset_record import Phenotype
 from wildtype.errors import CheckpointError, DatasetError, ShapeError
 from wildtype.mutants import MutantTable
-
-if TYPE_CHECKING:
-    from wildtype.datasets.dataset import Phenotype
 
 Floats = NDArray[np.float64]
 

@@ -20,12 +20,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.dataset_record import DatasetRecord
 from wildtype.datasets.draws import DROPPED, MAKERS, PARTS, RULES, count_genes, screens
 from wildtype.datasets.plans import canonical_name, make_plan
 from wildtype.datasets.query_pairs import contains_pair
@@ -33,14 +33,11 @@ from wildtype.errors import SplitError
 from wildtype.files import content_hash
 from wildtype.seeds import generator
 
-if TYPE_CHECKING:
-    from wildtype.datasets.dataset import Dataset
-
 Rows = NDArray[np.int64]
 MARKS = "tve."  # one character per row in a stored split: train, validation, test, dropped
 
 
-def rows_sha256(dataset: Dataset) -> str:
+def rows_sha256(dataset: DatasetRecord) -> str:
     """Return a hash of what each row is, in row order, which the dataset's own hash leaves out."""
     t = dataset.table
     return content_hash(t.gene, t.offsets, t.kind, t.condition, t.phenotype)
@@ -116,7 +113,7 @@ class Split:
         """Whether rows of one gene set may be on two sides: where conditions or studies are held out."""
         return self.name == "screen" and self.options.get("by") != "query"
 
-    def belongs_to(self, dataset: Dataset) -> None:
+    def belongs_to(self, dataset: DatasetRecord) -> None:
         """Raise ``SplitError`` unless the split was made for this dataset, in this order of its rows."""
         if self.dataset_sha256 != dataset.sha256 or self.rows_sha256 != rows_sha256(dataset):
             raise SplitError(
@@ -124,7 +121,7 @@ class Split:
                 f"{dataset.name!r}: its row numbers mean other mutants; make the split again"
             )
 
-    def check(self, dataset: Dataset) -> dict[str, Any]:
+    def check(self, dataset: DatasetRecord) -> dict[str, Any]:
         """Verify on the rows themselves that nothing leaks, and return what was found.
 
         Returns
@@ -171,7 +168,7 @@ class Split:
         }
 
     def _check_side(
-        self, dataset: Dataset, part: str, other: str, unseen: Rows, seen: NDArray[np.bool_]
+        self, dataset: DatasetRecord, part: str, other: str, unseen: Rows, seen: NDArray[np.bool_]
     ) -> None:
         table, genes, rows = dataset.table, dataset.organism.genes, getattr(self, part)
         held = np.zeros(len(genes), bool)
@@ -207,12 +204,6 @@ class Split:
             raise SplitError(
                 f"split {self.name!r} leaks: {part} rows break its rule ({RULES[self.name]}); make it again"
             )
-
-    def to_pinned(self, path: str | Path, dataset: Dataset) -> None:
-        """Write the sides by genotype, for other builds of the dataset; see ``pinned.write_pinned``."""
-        from wildtype.datasets.pinned import write_pinned
-
-        write_pinned(self, dataset, path)
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON-like record; the rows are one string with one mark per dataset row."""
@@ -273,8 +264,27 @@ class Split:
             ) from error
 
 
+def held_out_units(dataset: DatasetRecord, split: Split, part: str) -> NDArray[np.int64]:
+    """Return [m] the held-out query pair or screen of each row of ``validation`` or ``test``.
+
+    Positions in ``split.held_out_pairs[part]`` or among the screens; -1 in all rows of splits that hold out
+    genes, gene sets or orders, which a row tells by itself. A triple with two held-out query pairs counts
+    for the first.
+    """
+    rows = getattr(split, part)
+    unit = np.full(rows.size, -1, np.int64)
+    if split.name == "query-pair":
+        genes, table = dataset.organism.genes, dataset.table.take(rows)
+        for i, pair in enumerate(split.held_out_pairs[part]):
+            ends = np.sort(genes.find_all(pair))[None]
+            unit[contains_pair(table, ends, len(genes)) & (unit < 0)] = i
+    elif split.name == "screen":
+        unit = screens(dataset, str(split.options["by"]), split.strains)[1][rows]
+    return unit
+
+
 def make_split(
-    dataset: Dataset,
+    dataset: DatasetRecord,
     name: str = "random",
     seed: int = 0,
     *,
@@ -319,7 +329,7 @@ def make_split(
 
     Parameters
     ----------
-    dataset : Dataset
+    dataset : DatasetRecord
         What to split.
     name : str
         ``random``, ``one-unseen``, ``unseen``, ``any-unseen``, ``query-pair``, ``screen``, ``order``, or

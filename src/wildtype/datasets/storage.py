@@ -19,11 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from wildtype.datasets.dataset import Dataset, Phenotype
+from wildtype.datasets.dataset import Dataset
+from wildtype.datasets.dataset_record import Phenotype
 from wildtype.datasets.stages.report import StageReport
 from wildtype.errors import DatasetError, reason_of
 from wildtype.files import content_hash, sha256_of_file, write_json, writing, writing_folder
-from wildtype.mutants.storage import read_table, save_table
+from wildtype.mutants.table import read_table, save_table
 from wildtype.organism import GeneIndex, Organism
 
 FORMAT = 4

@@ -5,22 +5,18 @@ Legend: m rows · s strata (order and phenotype).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from wildtype.datasets.codes import joint
-from wildtype.datasets.leakage import mutant_id
+from wildtype.datasets.dataset_record import DatasetRecord
 from wildtype.errors import SplitError
+from wildtype.mutants.identity import mutant_id
+from wildtype.mutants.ragged import joint
 from wildtype.seeds import generator
-
-if TYPE_CHECKING:
-    from wildtype.datasets.dataset import Dataset
 
 
 def subset(
-    dataset: Dataset,
+    dataset: DatasetRecord,
     rows: ArrayLike,
     *,
     size: int | None = None,
@@ -38,7 +34,7 @@ def subset(
 
     Parameters
     ----------
-    dataset : Dataset
+    dataset : DatasetRecord
         Where the rows are.
     rows : int [M]
         Row numbers to draw from, such as ``split.train``.

@@ -20,8 +20,8 @@ from wildtype.errors import DatasetError
 from wildtype.evaluation.bootstrap import bootstrap, clusters_for, find_clusters, interval
 from wildtype.evaluation.conformal import Conformal
 from wildtype.evaluation.metrics import Floats, Mask
+from wildtype.evidence.reference import PARTS
 from wildtype.models.checkpoint import Checkpoint
-from wildtype.models.known import PARTS
 from wildtype.mutants import MutantTable
 
 LEVELS = tuple(round(0.05 * i, 2) for i in range(1, 20))

@@ -35,8 +35,8 @@ from numpy.typing import NDArray
 
 from wildtype.datasets.draws import count_genes
 from wildtype.errors import CheckpointError, ConfigError
+from wildtype.evidence.reference import PARTS
 from wildtype.models.checkpoint import Checkpoint
-from wildtype.models.known import PARTS
 from wildtype.mutants import Kind, MutantTable
 
 Floats = NDArray[np.float64]

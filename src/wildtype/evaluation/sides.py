@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wildtype.datasets.draws import count_genes
-from wildtype.models.known import PARTS, ReferenceMeasurements
+from wildtype.evidence.reference import PARTS, ReferenceMeasurements
 
 SIDES = PARTS[:3]
 

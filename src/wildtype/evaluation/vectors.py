@@ -19,11 +19,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from wildtype.datasets.codes import joint
-from wildtype.datasets.dataset import Dataset, Phenotype
+from wildtype.datasets import Dataset, Phenotype
 from wildtype.errors import DatasetError
 from wildtype.evaluation.compare import Comparison, evaluate_predictions
 from wildtype.evaluation.metrics import Undefined, pearson_statistic
+from wildtype.mutants.ragged import joint
 
 if TYPE_CHECKING:
     from wildtype.datasets.scaling import LabelScaler

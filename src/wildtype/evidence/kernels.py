@@ -9,17 +9,61 @@ addition whatever its size. Buckets hold what has one key; a table with open add
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
-# Sums may be reordered, but numbers that are none stay so: taken for zero, they would be counted twice.
+# Sums may be reordered; but not "nnan": a NaN score taken for the 0 of an untouched gene would be entered
+# again and again, beyond the end of the scratch space of `neighbours`.
 COMPILED = {"cache": True, "nogil": True, "fastmath": {"nsz", "arcp", "contract", "afn", "reassoc"}}
 
 EDITS = ("replaced", "removed", "added")
 REPLACED, REMOVED, ADDED = range(3)
-"""How a measured mutant differs from the one asked about: see `lookup`."""
+"""How a measured mutant differs from the query: a gene replaced, removed or added."""
+
+
+class Csr(NamedTuple):
+    """A sparse matrix by rows."""
+
+    indptr: Any
+    indices: Any
+    data: Any
+
+
+class Table(NamedTuple):
+    """Buckets by key: bucket i is ``start[i]`` … ``start[i + 1]``-1; ``slots`` [power of two] find it."""
+
+    keys: Any
+    slots: Any
+    start: Any
+
+
+class Queries(NamedTuple):
+    """Genes int64 [Σk], offsets int64 [q + 1] and conditions int64 [q] of the mutants asked about."""
+
+    gene: Any
+    offsets: Any
+    condition: Any
+
+
+class OneEditAway(NamedTuple):
+    """Measured mutants one edit away, int64 [q, t]: row among the measured, kind of edit, genes; -1: none."""
+
+    row: Any
+    edit: Any
+    old: Any
+    new: Any
+
+
+class TwoEditsAway(NamedTuple):
+    """Measured mutants two edits away: rows [q, u], genes [q, u, 2]; Σ w y and Σ w over all found [q, p]."""
+
+    row: Any
+    old: Any
+    new: Any
+    total: Any
+    weight: Any
 
 
 def _make_table(keys: Any, slots: Any) -> None:
@@ -32,13 +76,13 @@ def _make_table(keys: Any, slots: Any) -> None:
         slots[at] = i
 
 
-def _find(key: Any, keys: Any, slots: Any) -> Any:
+def _find(key: Any, table: Table) -> Any:
     """Return the bucket of a key, or -1."""
-    mask = np.uint64(len(slots) - 1)
+    mask = np.uint64(len(table.slots) - 1)
     at = (key ^ (key >> np.uint64(29))) & mask
-    while slots[at] >= 0:
-        if keys[slots[at]] == key:
-            return slots[at]
+    while table.slots[at] >= 0:
+        if table.keys[table.slots[at]] == key:
+            return table.slots[at]
         at = (at + np.uint64(1)) & mask
     return -1
 
@@ -57,16 +101,16 @@ def _may_hold(key: Any, marks: Any) -> Any:
     return (marks[bit >> np.uint64(6)] >> (bit & np.uint64(63))) & np.uint64(1)
 
 
-def _cosine(i: int, j: int, indptr: Any, indices: Any, data: Any) -> Any:
-    """Return the inner product of two sparse rows of unit length."""
-    a, a_end, b, b_end = indptr[i], indptr[i + 1], indptr[j], indptr[j + 1]
+def _cosine(i: int, j: int, rows: Csr) -> Any:
+    """Return the inner product of two sparse rows of unit length, merging their sorted columns."""
+    a, a_end, b, b_end = rows.indptr[i], rows.indptr[i + 1], rows.indptr[j], rows.indptr[j + 1]
     total = np.float32(0)
     while a < a_end and b < b_end:
-        if indices[a] == indices[b]:
-            total += data[a] * data[b]
+        if rows.indices[a] == rows.indices[b]:
+            total += rows.data[a] * rows.data[b]
             a += 1
             b += 1
-        elif indices[a] < indices[b]:
+        elif rows.indices[a] < rows.indices[b]:
             a += 1
         else:
             b += 1
@@ -109,67 +153,59 @@ def _one_edit(
     first: int,
     last: int,
     words: Any,
-    gene: Any,
-    offsets: Any,
-    condition: Any,
-    less_keys: Any,
-    less_slots: Any,
-    less_start: Any,
+    queries: Queries,
+    less: Table,
     entry_row: Any,
     entry_gene: Any,
-    whole_keys: Any,
-    whole_slots: Any,
-    whole_start: Any,
+    whole: Table,
     whole_row: Any,
     row_condition: Any,
-    k_indptr: Any,
-    k_indices: Any,
-    k_data: Any,
-    p_indptr: Any,
-    p_indices: Any,
-    p_data: Any,
+    near: Csr,
+    profiles: Csr,
     product: Any,
     spread: Any,
     best: Any,
     ranked: int,
-    row: Any,
-    edit: Any,
-    old: Any,
-    new: Any,
+    found: OneEditAway,
 ) -> None:
     """Write the best measured mutants one edit away from queries ``first`` … ``last``-1, best first.
 
-    Their row, edit and genes: ``row``, ``edit``, ``old`` and ``new`` [q, t] are -1 on entry. ``best`` [t] and
-    ``spread`` [contexts], zero on entry and exit, are scratch. The best are those of the same condition, then
-    smaller and larger sets, then those whose genes are most similar; where there are at most ``ranked``, no
-    gene is compared. ``product`` holds the products [n, n] of all profiles, or nothing.
+    ``found`` is -1 on entry. ``best`` [t] and ``spread`` [contexts], zero on entry and exit, are scratch. The
+    best are those of the same condition, then smaller and larger sets, then those whose genes are most
+    similar; where there are at most ``ranked``, no gene is compared. ``product`` holds the products [n, n] of
+    all profiles, or nothing.
+
+    Scores: 16 for the same condition, 8 for a gene removed, 4 for one added, cosine³ + profile cosine² ≤ 2
+    for one replaced. So each criterion decides before the next one.
     """
+    gene, offsets, condition = queries
+    row, edit, old, new = found
     t = row.shape[1]
     for query in range(first, last):
         used = 0
-        whole = np.uint64(0)
+        key = np.uint64(0)
         for at in range(offsets[query], offsets[query + 1]):
-            whole += words[gene[at]]
-        bucket = _find(whole, less_keys, less_slots)
-        candidates = less_start[bucket + 1] - less_start[bucket] if bucket >= 0 else 0
+            key += words[gene[at]]
+        bucket = _find(key, less)
+        candidates = less.start[bucket + 1] - less.start[bucket] if bucket >= 0 else 0
         for at in range(offsets[query], offsets[query + 1]):
-            less = whole - words[gene[at]]
-            bucket = _find(less, less_keys, less_slots)
+            rest = key - words[gene[at]]
+            bucket = _find(rest, less)
             if bucket >= 0:
-                candidates += less_start[bucket + 1] - less_start[bucket]
-            bucket = _find(less, whole_keys, whole_slots)
+                candidates += less.start[bucket + 1] - less.start[bucket]
+            bucket = _find(rest, whole)
             if bucket >= 0:
-                candidates += whole_start[bucket + 1] - whole_start[bucket]
+                candidates += whole.start[bucket + 1] - whole.start[bucket]
         crowded = candidates > min(t, ranked)
         for at in range(offsets[query], offsets[query + 1]):
             g = gene[at]
-            less = whole - words[g]
-            bucket = _find(less, less_keys, less_slots)
+            rest = key - words[g]
+            bucket = _find(rest, less)
             if bucket >= 0:
-                start, end = less_start[bucket], less_start[bucket + 1]
+                start, end = less.start[bucket], less.start[bucket + 1]
                 if crowded and not len(product):
-                    for e in range(p_indptr[g], p_indptr[g + 1]):
-                        spread[p_indices[e]] = p_data[e]
+                    for e in range(profiles.indptr[g], profiles.indptr[g + 1]):
+                        spread[profiles.indices[e]] = profiles.data[e]
                 for e in range(start, end):
                     x = entry_gene[e]
                     if x == g:
@@ -180,9 +216,9 @@ def _one_edit(
                         if len(product):
                             alike = product[g, x]
                         else:
-                            for f in range(p_indptr[x], p_indptr[x + 1]):
-                                alike += p_data[f] * spread[p_indices[f]]
-                        score += _weight(g, x, k_indptr, k_indices, k_data)
+                            for f in range(profiles.indptr[x], profiles.indptr[x + 1]):
+                                alike += profiles.data[f] * spread[profiles.indices[f]]
+                        score += _weight(g, x, near.indptr, near.indices, near.data)
                         score += max(alike, np.float32(0)) ** 2
                     place = _keep(score, best, used)
                     if place >= 0:
@@ -191,11 +227,11 @@ def _one_edit(
                         old[query, place], new[query, place] = g, x
                         used = min(used + 1, t)
                 if crowded and not len(product):
-                    for e in range(p_indptr[g], p_indptr[g + 1]):
-                        spread[p_indices[e]] = 0
-            bucket = _find(less, whole_keys, whole_slots)
+                    for e in range(profiles.indptr[g], profiles.indptr[g + 1]):
+                        spread[profiles.indices[e]] = 0
+            bucket = _find(rest, whole)
             if bucket >= 0:
-                for e in range(whole_start[bucket], whole_start[bucket + 1]):
+                for e in range(whole.start[bucket], whole.start[bucket + 1]):
                     same = row_condition[whole_row[e]] == condition[query]
                     place = _keep(8 + 16 * same, best, used)
                     if place >= 0:
@@ -203,9 +239,9 @@ def _one_edit(
                         row[query, place], edit[query, place] = whole_row[e], REMOVED
                         old[query, place], new[query, place] = g, -1
                         used = min(used + 1, t)
-        bucket = _find(whole, less_keys, less_slots)
+        bucket = _find(key, less)
         if bucket >= 0:
-            for e in range(less_start[bucket], less_start[bucket + 1]):
+            for e in range(less.start[bucket], less.start[bucket + 1]):
                 same = row_condition[entry_row[e]] == condition[query]
                 place = _keep(4 + 16 * same, best, used)
                 if place >= 0:
@@ -223,12 +259,8 @@ def _two_edits(
     first: int,
     last: int,
     words: Any,
-    gene: Any,
-    offsets: Any,
-    condition: Any,
-    whole_keys: Any,
-    whole_slots: Any,
-    whole_start: Any,
+    queries: Queries,
+    whole: Table,
     whole_row: Any,
     row_condition: Any,
     marks: Any,
@@ -240,40 +272,35 @@ def _two_edits(
     known: Any,
     best: Any,
     ranked: int,
-    row: Any,
-    old: Any,
-    new: Any,
-    total: Any,
-    weight: Any,
+    found: TwoEditsAway,
 ) -> None:
     """Write the best measured mutants with two genes replaced by neighbours, best first if they are more than
     ``ranked``, and what all of them say together.
 
-    ``marks`` are the bits of all keys (see `_mark`), and ``orders`` tells of which numbers of genes mutants
-    were measured.
-
-    ``total`` and ``weight`` [q, p] take Σ w y and Σ w over all of them, w the product of both likenesses;
-    ``value`` and ``known`` [m, p] are 0 where nothing was measured.
-
-    ``neighbour`` [n, r] (-1: none) and its scores ``near`` give the replacements; ``row`` [q, t], ``old`` and
-    ``new`` [q, t, 2] are -1 on entry. Of a large set, only the first ``pairs`` pairs of genes are replaced.
+    ``found`` is -1 on entry, its ``total`` and ``weight`` 0: they take Σ w y and Σ w over all mutants found,
+    w the product of both similarities. ``marks`` are the bits of all keys (see `_mark`), and ``orders`` [k]
+    whether mutants of k genes were measured. ``value`` and ``known`` [m, p] are 0 where nothing was measured.
+    ``neighbour`` [n, r] (-1: none) and its scores ``near`` give the replacements. Of a large set, only the
+    first ``pairs`` pairs of genes are replaced: r² sets are looked up for each.
     """
+    gene, offsets, condition = queries
+    row, old, new, total, weight = found
     t, r = row.shape[1], neighbour.shape[1]
     for query in range(first, last):
         order = offsets[query + 1] - offsets[query]
         if order >= len(orders) or not orders[order]:
             continue
         used, tried = 0, 0
-        whole = np.uint64(0)
+        whole_key = np.uint64(0)
         for at in range(offsets[query], offsets[query + 1]):
-            whole += words[gene[at]]
+            whole_key += words[gene[at]]
         for i in range(offsets[query], offsets[query + 1]):
             for j in range(i + 1, offsets[query + 1]):
                 tried += 1
                 if tried > pairs:
                     break
                 a, b = gene[i], gene[j]
-                rest = whole - words[a] - words[b]
+                rest = whole_key - words[a] - words[b]
                 for x in range(r):
                     c = neighbour[a, x]
                     if c < 0:
@@ -289,10 +316,10 @@ def _two_edits(
                             continue
                         if not _may_hold(key + words[d], marks):
                             continue
-                        bucket = _find(key + words[d], whole_keys, whole_slots)
+                        bucket = _find(key + words[d], whole)
                         if bucket < 0:
                             continue
-                        for e in range(whole_start[bucket], whole_start[bucket + 1]):
+                        for e in range(whole.start[bucket], whole.start[bucket + 1]):
                             both = near[a, x] * near[b, y]
                             for p in range(total.shape[1]):
                                 total[query, p] += both * value[whole_row[e], p]
@@ -320,12 +347,8 @@ def _similar(
     right: Any,
     unit: Any,
     cuts: Any,
-    r_indptr: Any,
-    r_indices: Any,
-    r_data: Any,
-    p_indptr: Any,
-    p_indices: Any,
-    p_data: Any,
+    graphs: Csr,
+    profiles: Csr,
     product: Any,
     scale: Any,
     out: Any,
@@ -333,10 +356,10 @@ def _similar(
     """Write the similarity of genes ``left`` and ``right`` [q] in every channel; 0 where one of them is -1.
 
     Channels: weight in every relation, cosine in every part of the embedding, in all of it, and of profiles.
-    ``product`` holds the products [n, n] of all profiles, or nothing;
-    ``r_indptr`` [relations, n + 1] holds places in the joined ``r_indices`` and ``r_data``.
+    ``product`` holds the products [n, n] of all profiles, or nothing.
+    ``graphs`` are all relations, one after the other: their ``indptr`` is [relations, n + 1].
     """
-    relations, parts = len(r_indptr), len(cuts) - 1
+    relations, parts = len(graphs.indptr), len(cuts) - 1
     for at in range(first, last):
         i, j = left[at], right[at]
         if i < 0 or j < 0:
@@ -344,7 +367,7 @@ def _similar(
                 out[at, x] = 0
             continue
         for x in range(relations):
-            out[at, x] = _weight(i, j, r_indptr[x], r_indices, r_data)
+            out[at, x] = _weight(i, j, graphs.indptr[x], graphs.indices, graphs.data)
         total = np.float32(0)
         for x in range(parts):
             part = _dot(i, j, unit, cuts[x], cuts[x + 1])
@@ -354,7 +377,7 @@ def _similar(
         if len(product):
             out[at, relations + parts + 1] = product[i, j]
         else:
-            out[at, relations + parts + 1] = _cosine(i, j, p_indptr, p_indices, p_data)
+            out[at, relations + parts + 1] = _cosine(i, j, profiles)
         for x in range(out.shape[1]):
             out[at, x] *= scale[x]
 
@@ -363,15 +386,9 @@ def _neighbours(
     first: int,
     last: int,
     known: Any,
-    k_indptr: Any,
-    k_indices: Any,
-    k_data: Any,
-    p_indptr: Any,
-    p_indices: Any,
-    p_data: Any,
-    t_indptr: Any,
-    t_indices: Any,
-    t_data: Any,
+    embedded: Csr,
+    profiles: Csr,
+    transpose: Csr,
     score: Any,
     best: Any,
     neighbour: Any,
@@ -380,32 +397,33 @@ def _neighbours(
     """Write the measured genes most like genes ``first`` … ``last``-1, best first: ``neighbour`` [n, r] and
     ``near``.
 
-    Likeness is cosine³ of what is known (a sparse matrix ``k`` of neighbours) plus cosine² of label profiles
-    (``p``, and ``t`` its transpose). ``score`` [n] is scratch and zero on entry and exit.
+    Similarity is cosine³ of the embedding (``embedded`` holds its nearest genes) plus cosine² of label
+    profiles, whose products with all others are summed over shared contexts by ``transpose``. ``score`` [n]
+    is scratch and zero on entry and exit.
     """
     r = neighbour.shape[1]
     touched = np.empty(len(score), np.int64)
     for i in range(first, last):
         count = 0
-        for e in range(p_indptr[i], p_indptr[i + 1]):
-            context, value = p_indices[e], p_data[e]
-            for f in range(t_indptr[context], t_indptr[context + 1]):
-                x = t_indices[f]
+        for e in range(profiles.indptr[i], profiles.indptr[i + 1]):
+            context, value = profiles.indices[e], profiles.data[e]
+            for f in range(transpose.indptr[context], transpose.indptr[context + 1]):
+                x = transpose.indices[f]
                 if score[x] == 0:
                     touched[count] = x
                     count += 1
-                score[x] += value * t_data[f]
+                score[x] += value * transpose.data[f]
                 if score[x] == 0:
                     score[x] = np.float32(1e-12)
         for c in range(count):
             x = touched[c]
             score[x] = max(score[x], np.float32(0)) ** 2 + np.float32(1e-12)
-        for e in range(k_indptr[i], k_indptr[i + 1]):
-            x = k_indices[e]
+        for e in range(embedded.indptr[i], embedded.indptr[i + 1]):
+            x = embedded.indices[e]
             if score[x] == 0:
                 touched[count] = x
                 count += 1
-            score[x] += k_data[e]
+            score[x] += embedded.data[e]
         used = 0
         for c in range(count):
             x = touched[c]

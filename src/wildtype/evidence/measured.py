@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from wildtype.evidence import kernels
-from wildtype.mutants.rows import gene_words, keys_of
+from wildtype.evidence.kernels import Table
+from wildtype.mutants.identity import gene_words, keys_of
 from wildtype.mutants.table import MutantTable
 
 CONTEXT_PRIOR = 10.0
@@ -34,6 +35,7 @@ class Buckets:
         self.start = np.append(first, len(keys)).astype(np.int64)
         self.slots = np.full(1 << max(int(2 * len(self.keys)).bit_length(), 4), -1, np.int64)
         kernels.make_table(self.keys, self.slots)
+        self.table = Table(self.keys, self.slots, self.start)
 
     @cached_property
     def marks(self) -> NDArray[np.uint64]:

@@ -99,27 +99,16 @@ class GeneSimilarity:
 
     def _scale(self) -> NDArray[np.float32]:
         """Return factors that bring every channel to unit mean square among similar genes."""
-        from wildtype.evidence import kernels
+        from wildtype.evidence.kernels import Csr, similar
 
         near = self.near.tocoo()
         left, right = (x.astype(np.int64) for x in near.coords)
-        empty = np.zeros(self.genes + 1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32)
+        no_profiles = Csr(np.zeros(self.genes + 1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
+        graphs = Csr(self.indptr, self.indices, self.data)
         out = np.zeros((len(left), len(self.channels)), np.float32)
-        kernels.similar(
-            0,
-            len(left),
-            left,
-            right,
-            self.unit,
-            self.cuts,
-            self.indptr,
-            self.indices,
-            self.data,
-            *empty,
-            np.zeros((0, 0), np.float32),
-            np.ones(len(self.channels), np.float32),
-            out,
-        )
+        unscaled, no_products = np.ones(len(self.channels), np.float32), np.zeros((0, 0), np.float32)
+        genes = (0, len(left), left, right)
+        similar(*genes, self.unit, self.cuts, graphs, no_profiles, no_products, unscaled, out)
         size = np.sqrt(np.mean(out**2, axis=0)) if len(left) else np.ones(len(self.channels))
         factor = 1 / np.maximum(size, 0.01)
         factor[-1] = PROFILE_SCALE

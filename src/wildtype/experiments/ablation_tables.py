@@ -1,25 +1,28 @@
-"""The tables of an ablation from its run folders, finished or not: what is missing is a row that says so."""
+"""The tables of an ablation from its run directories; a run that is missing has a remark that tells why."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wildtype.errors import CheckpointError, reason_of
-from wildtype.evaluation.ablation import AblationTable, Outcome, level_results
+from wildtype.errors import CheckpointError, ConfigError, reason_of
+from wildtype.evaluation.ablation import IDENTITY, PREDICTED, AblationTable, Outcome, level_results
 from wildtype.evaluation.compare import Comparison
-from wildtype.experiments.ablation_state import Record, is_finished, outcomes
 from wildtype.experiments.folder import MARK
-from wildtype.experiments.settings.ablation import BASE, Ablation, PlannedRun
+from wildtype.experiments.many import RunStates, is_finished
+from wildtype.experiments.settings.ablation import BASE, Ablation, AblationRun
+from wildtype.experiments.stored import Run
 from wildtype.files import write_json, write_text
 from wildtype.profiling.machine import machine
-from wildtype.report.ablation import tables_to_markdown
+from wildtype.report.search_tables import ablation_to_markdown
 
 TABLES = "table.json"
 DOCUMENT = "ablation.md"
+NOTES = {"failed": "failed", "skipped": "did not fit the budget", "planned": "are still to come"}
+"""What a reader is told of runs by their state."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +32,11 @@ class AblationReport:
     Attributes
     ----------
     folder : Path
-        Holds the runs and the tables.
+        Directory of the runs and the tables.
     tables : tuple of AblationTable
         One per split and phenotype.
     states : dict of str to str
-        State of every planned run by its room.
+        State of every planned run by its name.
     notes : tuple of str
         What a reader must know.
     """
@@ -45,8 +48,8 @@ class AblationReport:
 
     @property
     def failed(self) -> list[str]:
-        """Rooms of the runs that failed."""
-        return [room for room, state in self.states.items() if state == "failed"]
+        """Names of the runs that failed."""
+        return [name for name, state in self.states.items() if state == "failed"]
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
@@ -58,23 +61,23 @@ class AblationReport:
 
 
 def tables_of(
-    plan: Ablation, runs: Sequence[PlannedRun], folder: Path, record: Record, replicates: int
+    plan: Ablation, runs: Sequence[AblationRun], folder: Path, states: RunStates, replicates: int
 ) -> AblationReport:
-    """Return the tables of all runs of a plan that are finished, and what became of the others.
+    """Return the tables of all finished runs of a plan, and the states of the others.
 
-    A finished run that turns out to be damaged counts as failed, in ``record`` too.
+    A finished run that turns out to be damaged counts as failed, in ``states`` too.
     """
     found: dict[str, dict[str, Outcome]] = {}
     compared: dict[tuple[str, str], Comparison] = {}
     versions: set[str] = set()
     for run in runs:
-        state, room = record[run.room], folder / run.room
-        if not is_finished(room):
+        state = states[run.name]
+        if not is_finished(run.directory):
             continue
         timed = state.state == "finished" and not state.resumed and state.seconds is not None
         try:
-            comparisons, found[run.room] = outcomes(room, run.config.model.name, timed=timed)
-            versions.add(_version(room))
+            comparisons, found[run.name] = _outcomes(run, timed=timed)
+            versions.add(_version(run.directory))
         except CheckpointError as error:
             state.state, state.why = "failed", str(error)
             continue
@@ -82,60 +85,57 @@ def tables_of(
             compared.setdefault((run.split, phenotype), comparison)
     notes = []
     if len(versions) > 1:
-        notes.append(f"runs of {len(versions)} versions of the program stand together: {', '.join(versions)}")
-    planned = {run.room for run in runs}
-    others = sorted(str(mark.parent.relative_to(folder)) for mark in folder.glob(f"**/{MARK}"))
-    if others := [room for room in others if room not in planned]:
-        notes.append(f"{len(others)} runs in the folder are not of this plan, as {others[0]}")
-    states = {run.room: record[run.room].state for run in runs}
-    for fate, words in _FATES.items():
-        if count := list(states.values()).count(fate):
-            notes.append(f"{count} of {len(states)} runs {words}")
+        notes.append(f"the runs were made by {len(versions)} versions of the program: {', '.join(versions)}")
+    planned = {run.name for run in runs}
+    present = sorted(str(mark.parent.relative_to(folder)) for mark in folder.glob(f"**/{MARK}"))
+    if others := [name for name in present if name not in planned]:
+        notes.append(f"{len(others)} runs in the directory are not of this plan, as {others[0]}")
+    reached = {run.name: states[run.name].state for run in runs}
+    for state_name, text in NOTES.items():
+        if count := list(reached.values()).count(state_name):
+            notes.append(f"{count} of {len(reached)} runs {text}")
     base = " ".join(plan.base) or "the defaults"
-    seen = ", ".join(map(str, dict.fromkeys(run.seed for run in runs)))
+    seen = ", ".join(map(str, dict.fromkeys(run.config.seed for run in runs)))
     notes.append(f"ablation {plan.name}; base: {base}; seeds {seen}; machine: {_machine()}")
     tables = [
-        _table(plan, runs, split, phenotype, comparison, found, record, replicates)
+        _table(plan, runs, split, phenotype, comparison, found, states, replicates)
         for (split, phenotype), comparison in compared.items()
     ]
     tables += [
-        _table(plan, runs, split, "", None, found, record, replicates)
+        _table(plan, runs, split, "", None, found, states, replicates)
         for split in plan.splits
         if split not in {key[0] for key in compared}
     ]
-    return AblationReport(folder, tuple(tables), states, tuple(notes))
-
-
-_FATES = {"failed": "failed", "skipped": "did not fit the budget", "planned": "are still to come"}
+    return AblationReport(folder, tuple(tables), reached, tuple(notes))
 
 
 def _table(
     plan: Ablation,
-    runs: Sequence[PlannedRun],
+    runs: Sequence[AblationRun],
     split: str,
     phenotype: str,
     comparison: Comparison | None,
     found: dict[str, dict[str, Outcome]],
-    record: Record,
+    states: RunStates,
     replicates: int,
 ) -> AblationTable:
     """Return the table of one split and phenotype; of no phenotype where no run is finished."""
     levels: dict[tuple[str, str], dict[int, Outcome]] = {key: {} for key in plan.levels}
-    fates: dict[tuple[str, str], dict[str, list[int]]] = {key: {} for key in plan.levels}
+    missing: dict[tuple[str, str], dict[str, list[int]]] = {key: {} for key in plan.levels}
     for run in runs:
         if run.split != split:
             continue
-        key, state = (run.factor, run.level), record[run.room]
-        if (outcome := found.get(run.room, {}).get(phenotype)) is not None:
-            levels[key][run.seed] = outcome
+        key, state, seed = (run.factor, run.level), states[run.name], run.config.seed
+        if (outcome := found.get(run.name, {}).get(phenotype)) is not None:
+            levels[key][seed] = outcome
             if state.resumed:
-                fates[key].setdefault("resumed, so that its time is not known", []).append(run.seed)
+                missing[key].setdefault("resumed, so that its time is not known", []).append(seed)
         else:
-            fate = {"failed": "failed", "skipped": "not run"}.get(state.state, "not run yet")
-            fates[key].setdefault(f"{fate}{': ' if state.why else ''}{state.why}", []).append(run.seed)
+            text = {"failed": "failed", "skipped": "not run"}.get(state.state, "not run yet")
+            missing[key].setdefault(f"{text}{': ' if state.why else ''}{state.why}", []).append(seed)
     remarks = {
-        key: [f"seed {', '.join(map(str, seeds))} {fate}" for fate, seeds in found_fates.items()]
-        for key, found_fates in fates.items()
+        key: [f"seed {', '.join(map(str, seeds))} {text}" for text, seeds in of_level.items()]
+        for key, of_level in missing.items()
     }
     base = levels[BASE, ""]
     for factor, level in plan.levels:
@@ -160,15 +160,56 @@ def _table(
     )
 
 
-def _version(room: Path) -> str:
+def _outcomes(run: AblationRun, *, timed: bool) -> tuple[Mapping[str, Comparison], dict[str, Outcome]]:
+    """Return the tables of a finished run, and what it reached, by phenotype.
+
+    Its times are those of all epochs only if it was ``timed`` without an interruption. Raises
+    ``CheckpointError`` if the run directory is damaged.
+    """
+    import pandas as pd
+
+    directory, model = run.directory, run.config.model.name
+    every = Run(directory).comparisons
+    try:
+        metrics = json.loads((directory / "checkpoint" / "metrics.json").read_text(encoding="utf-8"))
+        fits = [metrics["fit"], *metrics["members"]]
+        validation = sum(fit["best_score"] for fit in fits) / len(fits)
+        epochs = sum(fit["epochs"] for fit in fits)
+        seconds = sum(fit["seconds"] for fit in fits) / epochs if timed else float("nan")
+        frame = pd.read_parquet(directory / "predictions.parquet")
+        columns = [name for name in IDENTITY if name in frame]
+        test = frame.assign(**{PREDICTED: frame[model]})
+        # Groups and what follows from another phenotype are not phenotypes of rows.
+        comparisons = {name: every[name] for name in every if (test["phenotype"] == name).any()}
+        if not comparisons:
+            raise ConfigError(
+                f"the run in {str(directory)!r} has tables of groups only ({', '.join(every)}): ablate "
+                f"phenotypes outside of groups, with data.phenotypes=[…]"
+            )
+        return comparisons, {
+            name: Outcome(
+                validation=validation,
+                test=test.loc[test["phenotype"] == name, [*columns, PREDICTED]].reset_index(drop=True),
+                seconds_per_epoch=seconds,
+                peak_mib=comparison[model].peak_mib or float("nan"),
+            )
+            for name, comparison in comparisons.items()
+        }
+    except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError) as error:
+        raise CheckpointError(
+            f"the run in {str(directory)!r} is damaged ({reason_of(error)}): remove it to repeat the run"
+        ) from error
+
+
+def _version(directory: Path) -> str:
     """Return which program made a run."""
     try:
-        record = json.loads((room / "record.json").read_text(encoding="utf-8"))
+        record = json.loads((directory / "record.json").read_text(encoding="utf-8"))
         return f"{record['packages']['wildtype']} ({record['git']})"
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(
-            f"{str(room / 'record.json')!r} is damaged ({reason_of(error)}): remove the folder to run "
-            f"it again"
+            f"{str(directory / 'record.json')!r} is damaged ({reason_of(error)}): remove the directory to "
+            f"repeat the run"
         ) from error
 
 
@@ -177,6 +218,6 @@ def _machine() -> str:
 
 
 def write_tables(report: AblationReport) -> None:
-    """Write the tables for people and for programs into the folder; raises ``OutputError``."""
+    """Write the tables for people and for programs; raises ``OutputError``."""
     write_json(report.folder / TABLES, report.to_json())
-    write_text(report.folder / DOCUMENT, tables_to_markdown(report.tables, report.notes))
+    write_text(report.folder / DOCUMENT, ablation_to_markdown(report.tables, report.notes))

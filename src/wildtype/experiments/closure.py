@@ -13,7 +13,7 @@ from wildtype.datasets.interactions import tau
 from wildtype.evaluation.compare import Comparison, evaluate_predictions
 from wildtype.experiments.data import RunData
 from wildtype.mutants import MutantTable
-from wildtype.mutants.index import SetIndex
+from wildtype.mutants.identity import SetIndex
 
 FITNESS, TAU = "fitness", "tau"
 IMPLIED_TAU = f"{TAU} from {FITNESS}"

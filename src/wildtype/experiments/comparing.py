@@ -1,4 +1,4 @@
-"""The honest tables of a run: every model on the same test rows, phenotype by phenotype and over all."""
+"""The comparison tables of a run: every model on the same test rows, by phenotype and over all of them."""
 
 from __future__ import annotations
 
@@ -19,27 +19,28 @@ from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.models.checkpoint import Checkpoint
 
 
-def compare(
+def compare_phenotypes(
     config: TrainConfig,
     data: RunData,
     predicted: dict[str, NDArray[np.float64]],
     seconds: dict[str, float],
     peak: dict[str, float],
 ) -> dict[str, Comparison]:
-    """Return the table of every phenotype that stands alone, and of every group."""
+    """Return the table of every phenotype outside of groups, and of every group."""
     phenotype = data.dataset.table.phenotype[data.split.test]
     closed = triples(data)
 
     def options(i: int) -> dict[str, Any]:
         return {
             "split": data.split.name,
-            "seconds": shown(seconds, i),
-            "peak_mib": shown(peak, i),
+            "seconds": applicable(seconds, i),
+            "peak_mib": applicable(peak, i),
             "replicates": config.run.replicates,
             "seed": config.seed,
         }
 
-    def shown(values: dict[str, Any], i: int) -> dict[str, Any]:
+    def applicable(values: dict[str, Any], i: int) -> dict[str, Any]:
+        # A closed form predicts triples from their pairs; of other phenotypes it has no numbers.
         return {name: value for name, value in values.items() if i in closed or name not in CLOSED_FORMS}
 
     found = {}
@@ -55,7 +56,7 @@ def compare(
             found[p.group] = compare_vector(
                 data.dataset,
                 data.split.test[rows],
-                {name: v[rows] for name, v in shown(predicted, i).items()},
+                {name: v[rows] for name, v in applicable(predicted, i).items()},
                 data.scaler,
                 p.group,
                 **options(i),
@@ -64,17 +65,17 @@ def compare(
         found[p.name] = evaluate_predictions(
             data.dataset,
             data.split.test[rows],
-            {name: values[rows] for name, values in shown(predicted, i).items()},
+            {name: values[rows] for name, values in applicable(predicted, i).items()},
             phenotype=p.name,
             **options(i),
         )
     return found
 
 
-def compare_profiles_of(
+def compare_profile_phenotypes(
     config: TrainConfig, data: RunData, checkpoint: Checkpoint, seconds: dict[str, float]
 ) -> dict[str, Comparison]:
-    """Return the table of every phenotype that has a number per gene: the model, and the mean profile."""
+    """Return the table of every phenotype with one number per gene: the model, and the mean profile."""
     train, test, found = data.part("train"), data.part("test"), {}
     for i, p in enumerate(data.dataset.phenotypes):
         rows, learned = np.flatnonzero(test.phenotype == i), np.flatnonzero(train.phenotype == i)
@@ -82,6 +83,7 @@ def compare_profiles_of(
             continue
         assert train.profile is not None
         assert train.profiles is not None
+        # The baseline: the mean over training rows, gene by gene, of what was measured.
         seen = train.profiles[train.profile[learned]]
         known = np.isfinite(seen)
         mean = np.where(known, seen, 0).sum(0) / np.maximum(known.sum(0), 1)
@@ -108,7 +110,7 @@ def compare_across(
     peak: dict[str, float],
     log: Callable[[str], None],
 ) -> Comparison | None:
-    """Return the mean over phenotypes; None, said, where too few of them allow a correlation."""
+    """Return the mean over phenotypes; None, and a line in the log, where too few allow a correlation."""
     try:
         return evaluate_across(
             data.dataset,
@@ -120,6 +122,6 @@ def compare_across(
             replicates=config.run.replicates,
             seed=config.seed,
         )
-    except DatasetError as error:  # too few phenotypes with labels that differ: their own tables say so
+    except DatasetError as error:  # too few phenotypes have labels that differ; their own tables remain
         log(str(error))
         return None

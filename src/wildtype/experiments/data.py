@@ -14,8 +14,8 @@ from wildtype.datasets.query_pairs import contains_pair
 from wildtype.datasets.scaling import LabelScaler
 from wildtype.datasets.subsets import subset
 from wildtype.errors import ConfigError, SplitError
+from wildtype.evidence.reference import PARTS, ReferenceMeasurements
 from wildtype.experiments.settings.schema import TrainConfig
-from wildtype.models.known import PARTS, ReferenceMeasurements
 from wildtype.mutants import MutantTable
 from wildtype.mutants.identity import grouping
 from wildtype.organism import FeatureBlock, GeneFeatures, Organism

@@ -1,4 +1,4 @@
-"""`profile estimate`: what a run will take, from its first steps; and, after the run, how wrong that was."""
+"""`profile estimate`: seconds, memory and disk of a run from its first steps; after the run, the errors."""
 
 from __future__ import annotations
 
@@ -18,17 +18,14 @@ from wildtype.files import write_json
 from wildtype.models.interface import Output
 from wildtype.mutants.loader import MutantLoader
 from wildtype.profiling.estimate import (
-    Estimate,
     Probe,
-    available_device_mib,
-    available_memory_mib,
-    compare,
+    RunEstimate,
     data_bytes,
+    estimate_errors,
     folder_bytes,
-    free_disk,
     state_bytes,
 )
-from wildtype.profiling.memory import PeakMemory
+from wildtype.profiling.machine import PeakMemory, available_device_mib, available_memory_mib, free_disk
 from wildtype.training.fit import FitReport, accelerator, fit_model
 from wildtype.training.phase_hooks import recorder_for
 
@@ -38,17 +35,17 @@ FILE = "estimate.json"
 
 def estimate_run(
     config: TrainConfig, *, data: RunData | None = None, dataset: Dataset | None = None
-) -> Estimate:
-    """Run the first steps of a configuration, with one validation, and extend them to the whole run.
+) -> RunEstimate:
+    """Run the first steps of a configuration, with one validation, and extrapolate them to the run.
 
-    Nothing is kept of these steps.
+    The steps leave no files.
 
     Parameters
     ----------
     config
         Settings of `wildtype train`.
     data
-        Prepared already.
+        The prepared data, if the caller has them.
     dataset
         Instead of the one that the settings name.
     """
@@ -68,14 +65,14 @@ def estimate_run(
     if gpu:
         torch.cuda.reset_peak_memory_stats()
     batches_of = loaders(config, data, tensors, config.seed)
-    with TemporaryDirectory() as room, PeakMemory() as memory:
+    with TemporaryDirectory() as scratch, PeakMemory() as memory:
         fit_model(
             model,
             tensors,
             train,
             validation,
             training,
-            folder=Path(room),
+            folder=Path(scratch),
             seed=config.seed,
             show=False,
             recorder=recorder,
@@ -83,12 +80,12 @@ def estimate_run(
             validation_loader=batches_of.validation,
             outputs=Output.of([asdict(p) for p in data.dataset.phenotypes]),
         )
-        scalars = _logged(Path(room) / "logs" / "metrics.csv")
-    with PeakMemory() as after:
+        scalars = _logged(Path(scratch) / "logs" / "metrics.csv")
+    with PeakMemory() as after:  # for what the process still holds, which the next epoch starts from
         pass
     batches = len(MutantLoader(validation, config.training.batch_size))
     rounds = max(recorder.begun // per_epoch, 1)
-    return Estimate.from_probe(
+    return RunEstimate.from_probe(
         Probe(
             step_seconds=recorder.step_seconds().tolist(),
             steps_per_epoch=min(per_epoch, limit or per_epoch),
@@ -97,6 +94,7 @@ def estimate_run(
             checkpoint_bytes=checkpoint,
             resume_bytes=resume,
             scalars=scalars,
+            # Only the sum over a validation is timed: its batches count as equal parts.
             validation_step_seconds=[recorder.outside.get("validation", 0.0) / (rounds * batches)] * batches,
             validation_steps=batches,
             epoch_seconds=recorder.outside.get("end of epoch", 0.0) / rounds,
@@ -112,29 +110,29 @@ def estimate_run(
     )
 
 
-def refuse(estimate: Estimate) -> None:
+def refuse(estimate: RunEstimate) -> None:
     """Raise ``ConfigError`` if a run will not fit on this machine."""
     if problems := estimate.problems():
         raise ConfigError("; ".join(problems))
 
 
 def write_outcome(
-    estimate: Estimate, folder: Path, reports: list[FitReport], memory_mib: float
+    estimate: RunEstimate, folder: Path, reports: list[FitReport], memory_mib: float
 ) -> dict[str, float]:
-    """Write what was predicted and measured to ``estimate.json``; return predicted / measured - 1."""
+    """Write prediction and measurement to ``estimate.json``; return predicted / measured - 1."""
     epochs = sum(report.epochs for report in reports)
     measured: dict[str, Any] = {
         "seconds_per_epoch": sum(report.seconds for report in reports) / epochs if epochs else None,
         "memory_mib": memory_mib,
         "disk_bytes": folder_bytes(folder),
     }
-    errors = compare(estimate, measured)
+    errors = estimate_errors(estimate, measured)
     write_json(folder / FILE, {"predicted": estimate.to_json(), "measured": measured, "errors": errors})
     return errors
 
 
 def _logged(table: Path) -> tuple[str, ...]:
-    """Names of what is logged at every step."""
+    """Return the names of the scalars that are logged at every step."""
     header = table.read_text(encoding="utf-8").partition("\n")[0].strip().split(",")
     return tuple(
         name for name in header if name not in ("epoch", "step") and not name.startswith("validation")

@@ -1,7 +1,7 @@
 """Runs opened to be explained: their models, and the organism that these were trained on.
 
-A checkpoint holds no relation that attention followed, since prediction needs none; the organism is loaded
-again by the name in the run's record, cut to the run's genes and graphs, and checked against the record.
+A checkpoint holds no gene graphs, since prediction needs none. The organism is therefore loaded by the name
+in the run's record, restricted to the run's genes and graphs, and checked against the record.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ def explain_runs(
     annotations: str | Path | None = None,
     report_progress: Callable[[str], None] = lambda text: None,
 ) -> Explanation:
-    """Explain runs of one model that differ in their seeds alone.
+    """Explain runs that differ in their seeds only.
 
     Parameters
     ----------
     runs : sequence of path
-        Run or checkpoint folders.
+        Run directories or checkpoints.
     asked : Asked, optional
         What to explain; everything, of no mutant, by default.
     organism : Organism, optional
-        The one that the runs' dataset is of; by default it is loaded by name.
+        That of the runs' dataset; by default it is loaded by name.
     annotations : path, optional
-        Gene sets to look for: a CSV or Parquet file with columns ``gene`` and ``term``, or, of yeast, a
+        Gene sets to look for: a CSV or Parquet file with columns ``gene`` and ``term``, or, for yeast, a
         folder of publishers' files with the Gene Ontology.
     report_progress : callable
-        Told which section is begun.
+        Receives the name of each section as it begins.
 
     Raises
     ------
     CheckpointError
-        If a folder holds no trained model.
+        If a directory holds no trained model.
     SourceError
         If annotations cannot be read.
     ConfigError, GeneSetError, UnknownGeneError, AmbiguousGeneError
@@ -63,7 +63,7 @@ def explain_runs(
 
 
 def open_run(path: str | Path, organism: Organism | None = None) -> Opened:
-    """Open a run with the organism it was trained on; where that is not at hand, a remark says why."""
+    """Open a run with the organism it was trained on; where that is not available, a remark tells why."""
     predictor = load(path)
     try:
         return Opened(str(path), predictor, *_organism_of(Path(path), predictor.genes, organism))
@@ -74,13 +74,13 @@ def open_run(path: str | Path, organism: Organism | None = None) -> Opened:
 def _organism_of(
     path: Path, genes: GeneIndex, organism: Organism | None
 ) -> tuple[Organism | None, tuple[str, ...]]:
-    """Return the organism of a run on its genes, with the graphs that its model saw, and what to know."""
-    folder = next((room for room in (path, path.parent) if (room / MARK).is_file()), None)
-    if folder is None:
+    """Return the organism of a run on its genes, with the graphs that its model saw, and remarks."""
+    directory = next((place for place in (path, path.parent) if (place / MARK).is_file()), None)
+    if directory is None:
         raise DatasetError(
-            "this is a checkpoint without its run, so that its organism is not known: give the run folder"
+            "this is a checkpoint without its run, so that its organism is not known: give the run directory"
         )
-    config = read_settings(folder / MARK)
+    config = read_settings(directory / MARK)
     if organism is None:
         datasets = known_datasets()
         if config.data.name not in datasets:
@@ -98,10 +98,10 @@ def _organism_of(
         organism = organism.restrict(places)
     organism = with_chosen_graphs(config, organism)
     try:
-        record = json.loads((folder / "record.json").read_text(encoding="utf-8"))
+        record = json.loads((directory / "record.json").read_text(encoding="utf-8"))
         then = record["organism"]["graphs_sha256"]
     except (OSError, ValueError, KeyError, TypeError):
-        return organism, (f"{path}: no record says which gene graphs it saw; those of today are taken",)
+        return organism, (f"{path}: no record of the gene graphs that it saw; the present ones are used",)
     if then != organism.graphs.sha256:
         raise DatasetError(
             f"the gene graphs of organism {organism.name!r} are not those that the run was trained on: build "
@@ -111,7 +111,7 @@ def _organism_of(
 
 
 def read_annotations(path: str | Path, run: Opened) -> GeneSets:
-    """Return annotations of a run's genes: of a table, or of yeast from a folder of publishers' files.
+    """Return annotations of a run's genes, from a table or, for yeast, a folder of publishers' files.
 
     Raises
     ------
@@ -125,9 +125,9 @@ def read_annotations(path: str | Path, run: Opened) -> GeneSets:
         return read_gene_sets(path, genes)
     if run.organism is None or not run.organism.name.startswith("yeast"):
         raise ConfigError(
-            f"{str(path)!r} is a folder, from which annotations of yeast alone are read: give a table with "
+            f"{str(path)!r} is a folder, from which only annotations of yeast are read: give a table with "
             f"columns gene and term"
         )
-    from wildtype.sources.yeast.graphs.go_terms import read_go_terms
+    from wildtype.sources.yeast.graphs.gene_ontology import read_go_terms
 
     return read_go_terms(path, genes)

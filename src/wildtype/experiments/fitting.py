@@ -13,7 +13,7 @@ from lightning.pytorch.callbacks import Callback
 from numpy.typing import NDArray
 from torch import Tensor
 
-from wildtype.datasets.units import held_out_units
+from wildtype.datasets.splits import held_out_units
 from wildtype.experiments.data import RunData
 from wildtype.experiments.folder import MEMBER
 from wildtype.experiments.profile_writing import ProfileWriting

@@ -1,9 +1,11 @@
-"""The folder of a run: what its files are called, how it is taken, and how it is found again."""
+"""The run directory: names of its files, its lock, and how a run begins or is resumed in it."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,10 @@ from wildtype.errors import CheckpointError, ConfigError, OutputError, reason_of
 from wildtype.experiments.estimate import FILE as ESTIMATE
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.files import finite, write_json
+from wildtype.locks import LOCK, exclusive_lock
 from wildtype.profiling.record import FILE
 from wildtype.training.saved_weights import SNAPSHOTS
+from wildtype.training.world import world
 
 MARK = "settings.json"
 DONE = "comparison.json"
@@ -30,15 +34,14 @@ def settings_of(config: TrainConfig) -> dict[str, Any]:
 
 
 def resumable(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return what of settings must stay the same when a run is resumed."""
+    """Return the settings that must stay the same when a run is resumed."""
     kept = {k: v for k, v in settings.items() if k not in ("run", "baselines")}
     kept["training"] = {k: v for k, v in kept["training"].items() if k not in ("threads", "wandb")}
     return kept
 
 
 def changed_setting(folder: Path, config: TrainConfig) -> tuple[str, str, str] | None:
-    """Return the first setting that the run in a folder, if there is one, had otherwise: its name, its value
-    there and its value now.
+    """Return the first setting in which the run in a directory differs: name, value there, value now.
 
     Raises
     ------
@@ -52,7 +55,7 @@ def changed_setting(folder: Path, config: TrainConfig) -> tuple[str, str, str] |
         stored = _flat(resumable(json.loads(mark.read_text(encoding="utf-8"))["settings"]))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CheckpointError(
-            f"{str(mark)!r} is damaged ({reason_of(error)}): remove the folder of this run"
+            f"{str(mark)!r} is damaged ({reason_of(error)}): remove that run directory"
         ) from error
     planned = _flat(resumable(settings_of(config)))
     for key in sorted(stored.keys() | planned.keys()):
@@ -72,45 +75,77 @@ def _flat(settings: Any, prefix: str = "") -> dict[str, Any]:
     return {prefix: finite(settings)}
 
 
-def going_on(config: TrainConfig, folder: Path) -> TrainConfig:
-    """Return settings that continue the run in a folder: from its last state, anew where it has none, or as a
-    new run where nothing has begun.
+def continuing(config: TrainConfig, folder: Path) -> TrainConfig:
+    """Return settings that continue the run in a directory: from its last state; from the start where it has
+    none; or as a new run where none has begun.
     """
     begun, state = (folder / MARK).is_file(), folder / "resume"
     resume = begun and state.is_dir() and any(state.iterdir())
-    own = replace(
+    run = replace(
         config.run, folder=str(folder), resume=resume, overwrite=begun and not resume, requeued=False
     )
-    return replace(config, run=own)
+    return replace(config, run=run)
+
+
+@contextlib.contextmanager
+def locked_run(config: TrainConfig, log: Callable[[str], None]) -> Iterator[TrainConfig]:
+    """Give the settings with their run directory named, which no other process can write meanwhile.
+
+    Rank zero of a run holds the lock for all its processes, since it alone writes there.
+
+    Raises
+    ------
+    ConfigError
+        If ``run.requeued`` is set and no run directory is named.
+    OutputError
+        If another process trains there, or the directory cannot be made.
+    """
+    if config.run.requeued and not config.run.folder:
+        raise ConfigError("run.requeued=true: name the run directory with run.folder")
+    directory = Path(config.run.folder) if config.run.folder else _unnamed(config)
+    if not world().is_rank_zero:
+        # Refused, rank zero ends with an error, upon which torchrun and srun end the other processes.
+        yield continuing(config, directory) if config.run.requeued else config
+        return
+    made = not directory.exists()
+    try:
+        with exclusive_lock(directory, "training in", log):
+            # Whether there is something to continue is decided under the lock: until then another process
+            # may have written a state, or have finished the run.
+            if config.run.requeued:
+                yield continuing(config, directory)
+            else:
+                yield replace(config, run=replace(config.run, folder=str(directory)))
+    finally:
+        if made:
+            with contextlib.suppress(OSError):  # only an empty one can be removed: the run was refused early
+                directory.rmdir()
+
+
+def _unnamed(config: TrainConfig) -> Path:
+    """Return the run directory of settings that name none: numbered, unless a run there is to be used."""
+    base = f"{config.data.name}-{config.split.name}-{config.model.name}-seed{config.seed}"
+    directory, number = Path("runs") / base, 1
+    while directory.exists() and not (config.run.resume or config.run.overwrite):
+        number += 1
+        directory = Path("runs") / f"{base}-{number}"
+    return directory
 
 
 def claim(config: TrainConfig, fingerprint: str) -> Path:
-    """Make the run folder, or find it again to resume; raises when it is taken."""
-    wanted = config.run.folder
-    if wanted:
-        folder = Path(wanted)
-    else:
-        base = f"{config.data.name}-{config.split.name}-{config.model.name}-seed{config.seed}"
-        folder = Path("runs") / base
-        number = 1
-        while folder.exists() and not (config.run.resume or config.run.overwrite):
-            number += 1
-            folder = Path("runs") / f"{base}-{number}"
+    """Begin a run in its locked directory, or find the run there to resume; raises when it holds another."""
+    folder = Path(config.run.folder)
     if config.run.resume:
         if not (folder / MARK).is_file():
             raise CheckpointError(f"there is no run to resume in {str(folder)!r}: check run.folder")
         sweep(folder)
         return folder
-    if folder.exists() and not folder.is_dir():
-        raise OutputError(
-            f"cannot make the run folder {str(folder)!r}: a file is in the way; choose run.folder"
-        )
-    if folder.is_dir() and any(folder.iterdir()):
+    if folder.is_dir() and any(path.name != LOCK for path in folder.iterdir()):
         if not (folder / MARK).is_file():
             raise OutputError(f"{str(folder)!r} is not empty and holds no run: choose another run.folder")
         if not config.run.overwrite:
             raise ConfigError(
-                f"{str(folder)!r} holds a run already: choose another run.folder, or say run.overwrite=true "
+                f"{str(folder)!r} holds a run already: choose another run.folder, or set run.overwrite=true "
                 f"or run.resume=true"
             )
         clear(folder)
@@ -120,7 +155,7 @@ def claim(config: TrainConfig, fingerprint: str) -> Path:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what a killed run had half written, or had replaced and not removed yet."""
+    """Remove what a killed run left half written, or had replaced and not yet removed."""
     for path in [*folder.rglob(".*.part")]:
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
@@ -129,7 +164,7 @@ def sweep(folder: Path) -> None:
 
 
 def clear(folder: Path) -> None:
-    """Remove what an older run left in its folder, and nothing else."""
+    """Remove the files of an older run from its directory, and nothing else: users keep notes there."""
     members = (path.name for path in folder.glob(f"{MEMBER}[0-9]*"))
     for name in ("checkpoint", "logs", "resume", SNAPSHOTS, *members):
         shutil.rmtree(folder / name, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""`profile`: a few steps of a real training run, in full and cut short, traced, beside other pipelines."""
+"""`profile`: some steps of a training run, cut short after each part, timed, traced, or by pipeline."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.cell_graph import CellGraph
 from wildtype.mutants.loader import Batches
 from wildtype.phases import listening, phase
-from wildtype.profiling.as_before import as_before
-from wildtype.profiling.benches.pipelines import measure_pipelines
+from wildtype.profiling.pipelines import measure_pipelines
 from wildtype.profiling.python_lines import LineReport, time_lines
 from wildtype.profiling.record import FILE
+from wildtype.profiling.reference_implementation import reference_implementation
 from wildtype.profiling.trace import Window, nvtx_listener, trace
 from wildtype.profiling.trace_analysis import TraceReport
 from wildtype.training.config import Execution
@@ -37,7 +37,7 @@ from wildtype.training.task import FitTask
 from wildtype.training.weights import TargetWeights
 
 MODES: tuple[Execution, ...] = ("data_only", "forward", "forward_backward", "training")
-"""Each does what the one before does, and more."""
+"""Each does the work of the one before, and more."""
 PARTS = {
     "data": ("wait for loader", "fetch", "representation", "collate"),
     "transfer": ("host to device",),
@@ -66,16 +66,15 @@ def profile_run(
     steps
         Timed steps of each mode, beside those that warm up.
     modes
-        Which.
+        Some of ``MODES``.
     reference
-        Run the model as its users had it; see `as_before`.
+        Run the model's reference implementation; see `reference_implementation`.
     folder
-        Where the profiles go, one file per mode, and ``profile.json``, that of the last; nothing is kept
-        otherwise.
+        For one file per mode, and ``profile.json``, that of the last; nothing is kept if there is none.
     dataset
         Instead of the one that the settings name.
     log
-        Told what is going on.
+        Receives a line per mode.
 
     Returns
     -------
@@ -87,7 +86,7 @@ def profile_run(
     check_counts(steps=steps)
     data = prepare(config, dataset)
     if folder is not None:
-        # Should this run be killed, an older profile must not pass for it.
+        # If this run is killed, an older profile must not be taken for its result.
         (folder / FILE).unlink(missing_ok=True)
     records: dict[str, dict[str, Any]] = {}
     for mode in modes:
@@ -169,7 +168,7 @@ def profile_pipelines(
     Returns
     -------
     dict
-        As `bench_pipelines`, and ``models``: per model and pipeline, seconds of a training step without its
+        As `measure_pipelines`, and ``models``: per model and pipeline, seconds of a training step without its
         data, of the data, and the share of the data in both.
     """
     check_counts(batches=batches, seconds=seconds)
@@ -200,12 +199,14 @@ def profile_pipelines(
 
 
 class TrainingLoop:
-    """Training steps of a configuration one at a time, without Lightning around them; phases as there.
+    """Training steps of a configuration one at a time, in the same phases as a run, but without Lightning.
+
+    A trace of a plain loop shows the model and its data; Lightning's hooks would be most of its events.
 
     Parameters
     ----------
     config, data
-        What to train, on what.
+        Settings and data of the run.
     """
 
     def __init__(self, config: TrainConfig, data: RunData) -> None:
@@ -253,11 +254,11 @@ def check_counts(**counts: float) -> None:
     """Refuse numbers of steps, batches or seconds that are not positive; raises ``ConfigError``."""
     for name, value in counts.items():
         if value <= 0:
-            raise ConfigError(f"{name}={value}: give more than none")
+            raise ConfigError(f"{name}={value}: it must be positive")
 
 
 def profile_folder(name: str) -> Path | None:
-    """Return where profiles are to be kept, or None; raises ``ConfigError`` if a training run is there."""
+    """Return the folder of profiles, or None; raises ``ConfigError`` if it holds a training run."""
     folder = Path(name) if name else None
     if folder is not None and (folder / MARK).is_file():
         raise ConfigError(
@@ -266,17 +267,17 @@ def profile_folder(name: str) -> Path | None:
     return folder
 
 
-def chosen_modes(words: str) -> tuple[Execution, ...]:
+def chosen_modes(names: str) -> tuple[Execution, ...]:
     """Return modes named with commas, in the order of ``MODES``; raises ``ConfigError``."""
-    named = [word.strip() for word in words.split(",") if word.strip()]
+    named = [word.strip() for word in names.split(",") if word.strip()]
     unknown = [word for word in named if word not in MODES]
     if unknown or not named:
-        raise ConfigError(f"modes={words!r}: {', '.join(unknown) or 'none'}; known: {', '.join(MODES)}")
+        raise ConfigError(f"modes={names!r}: {', '.join(unknown) or 'none'}; known: {', '.join(MODES)}")
     return tuple(mode for mode in MODES if mode in named)
 
 
 class _Fixed:
-    """Serves the first batch again and again."""
+    """Serves the first batch in every step."""
 
     def __init__(self, loader: Batches) -> None:
         self.batch: MutantBatch = next(iter(loader))
@@ -292,7 +293,7 @@ class _Fixed:
             yield batch
 
     def set_epoch(self, epoch: int) -> None:
-        """All epochs are alike."""
+        """Nothing depends on the epoch."""
 
 
 def _steps(
@@ -307,17 +308,17 @@ def _steps(
 ) -> dict[str, Any]:
     model, tensors = build(config, data, config.seed)
     if reference:
-        model = as_before(model)
-    warm_up = 5
+        model = reference_implementation(model)
+    warm_up = 5  # kernels are compiled, caches are cold, and operators are counted in these steps
     per_epoch = -(-data.mutants("train") // config.training.batch_size)
     training = replace(
         config.training, steps=steps + warm_up, epochs=-(-(steps + warm_up) // per_epoch), patience=0
     )
     config = replace(config, training=training)
-    ranges = nvtx_listener()  # for external profilers, where there is a GPU
-    with TemporaryDirectory() as room, listening(ranges) if ranges else nullcontext():
-        target = Path(room) / name if folder is None else folder / name
-        label = (config.model.name if folder is None else folder.name) + (", as before" if reference else "")
+    ranges = nvtx_listener()  # external profilers of a GPU see phases as ranges
+    with TemporaryDirectory() as scratch, listening(ranges) if ranges else nullcontext():
+        target = Path(scratch) / name if folder is None else folder / name
+        label = (config.model.name if folder is None else folder.name) + (", reference" if reference else "")
         label += "" if config.execution == "training" else f" ({config.execution})"
         writing = ProfileWriting(
             config, data, model, tensors, target, watch=True, warm_up=warm_up, name=label
@@ -329,7 +330,7 @@ def _steps(
             data.scaled("train"),
             data.scaled("validation"),
             training,
-            folder=Path(room),
+            folder=Path(scratch),
             seed=config.seed,
             show=False,
             execution=config.execution,

@@ -1,4 +1,4 @@
-"""`ProfileWriting`: a run's profile, kept on disk while it goes on."""
+"""`ProfileWriting`: a callback that writes a run's profile while it trains."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from wildtype.experiments.data import RunData
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.models.interface import Model, OrganismTensors
-from wildtype.profiling.memory import high_water
+from wildtype.profiling.machine import high_water
 from wildtype.profiling.operators import OperatorCounter
 from wildtype.profiling.record import RecordWriter, Workload
 from wildtype.training.fit import accelerator
 from wildtype.training.phase_hooks import recorder_for
 
 WARM_UP = 5
-"""Steps that do not count, of a run that has at least twice as many."""
+"""Steps that do not count; half of the steps in a run of fewer than twice as many."""
 
 
 class ProfileWriting(Callback):
-    """Makes the recorder of a run, and writes what it has found every few seconds and at the end.
+    """Makes the recorder of a run, and writes its findings every few seconds and at the end.
 
     Parameters
     ----------
@@ -30,11 +30,11 @@ class ProfileWriting(Callback):
     target : Path
         The file.
     watch : bool
-        Also watch memory by phase and count operators, in the steps that warm up.
+        Also watch memory by phase and count operators, during the warm-up, since both slow a step.
     warm_up : int, optional
-        Steps that do not count; `WARM_UP` of a run that is long enough otherwise.
+        Steps that do not count; by default as in `WARM_UP`.
     name : str
-        Of the profile; that of its folder otherwise.
+        Of the profile; by default that of its folder.
     """
 
     def __init__(
@@ -80,15 +80,15 @@ class ProfileWriting(Callback):
         )
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Leave a record, even of a run that is killed at once."""
+        """Write a first record: a run that is killed at once leaves one, too."""
         self.writer.write(complete=False)
 
     def on_train_batch_end(self, trainer: Trainer, pl_module: LightningModule, *args: Any) -> None:
-        """Renew it now and then."""
+        """Write the record if the last writing is some seconds ago."""
         self.writer.step()
 
     def done(self) -> dict[str, Any]:
-        """Write the whole record, and return it."""
+        """Write the complete record, and return it."""
         counts = self.counter.counts() if self.counter is not None and self.counter.operators else None
         return self.writer.write(complete=True, counts=counts)
 
@@ -96,6 +96,7 @@ class ProfileWriting(Callback):
 def _gpu_high_water() -> float:
     import torch
 
+    # Reset on every call, so that the next call reports the peak of the phase in between.
     peak = torch.cuda.max_memory_allocated() / 2**20
     torch.cuda.reset_peak_memory_stats()
     return float(peak)

@@ -1,4 +1,4 @@
-"""What a run was made with: versions, machine, command, data. Enough to make it again."""
+"""The record of a run: versions, machine, command and data, enough to repeat it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def environment() -> dict[str, Any]:
 
 
 def of_data(data: RunData) -> dict[str, Any]:
-    """Return what a run is about: hashes of its dataset, organism, graphs and split, and its seed."""
+    """Return the identity of a run's data: hashes of dataset, organism, graphs and split, and the seed."""
     dataset, whole = data.dataset, data.whole
     return {
         "seed": data.split.seed,

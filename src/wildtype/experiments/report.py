@@ -1,4 +1,4 @@
-"""`write_report`, `write_plot`: what run folders hold, as a page or as one figure."""
+"""`write_report`, `write_plot`: run directories as a page or as one figure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from wildtype.inference.predictor import Predictor
 
 SCREENED, AT_ONCE = 10_000, 2_000
-"""Mutants that a page asks about at most, for each phenotype: by itself, and at the end of training."""
+"""Mutants predicted at most for each phenotype: by ``write_report``, and by the page after training."""
 TOP = 10
 MOST_PHENOTYPES = 4
 """Drawn on a page of one run; fewer where there are several runs."""
@@ -43,16 +43,16 @@ def write_report(folders: Sequence[Path], target: Path, *, screened: int = SCREE
     Parameters
     ----------
     folders : sequence of Path
-        Run folders.
+        Run directories.
     target : Path
-        The page; what stands there is replaced.
+        The page; an older one is replaced.
     screened : int
         Mutants to predict at most for the list of those not yet measured, for each phenotype; 0: no list.
 
     Raises
     ------
     CheckpointError
-        If a folder holds no finished run, or is damaged.
+        If a directory holds no finished run, or is damaged.
     ConfigError
         If too many runs are named.
     OutputError
@@ -70,7 +70,7 @@ def write_report(folders: Sequence[Path], target: Path, *, screened: int = SCREE
 def report_after_training(folder: Path, log: Callable[[str], None]) -> None:
     """Write the page of a run that has just finished; it asks about fewer mutants than `write_report`.
 
-    A page that cannot be written is told of and spoils nothing: the run is whole without it.
+    A page that cannot be written is logged and is no error: the run is complete without it.
     """
     try:
         write_report([folder], folder / REPORT, screened=AT_ONCE)
@@ -80,7 +80,7 @@ def report_after_training(folder: Path, log: Callable[[str], None]) -> None:
 
 
 def run_facts(run: Run, *, phenotypes: int = MOST_PHENOTYPES, screened: int = 0) -> RunFacts:
-    """Gather what a page tells of a run."""
+    """Gather what a page shows of a run."""
     first, *more = run.tables().values()
     tested, asked, sides, essential = run.tested[:phenotypes], [], None, frozenset[str]()
     coverage = run.coverage
@@ -121,8 +121,8 @@ def run_facts(run: Run, *, phenotypes: int = MOST_PHENOTYPES, screened: int = 0)
 
 
 def ask_unmeasured(predictor: Predictor, phenotype: str, most: int) -> Asked:
-    """Ask about mutants that nobody measured, at most ``most``: sets of the genes with most training rows, as
-    many genes each as most training rows have.
+    """Predict at most ``most`` mutants that were not measured: sets of the genes with most training rows, of
+    the size that most training rows have.
     """
     trained = predictor.trained
     rows = trained.take(trained.phenotype == predictor.checkpoint.known.phenotypes.index(phenotype))
@@ -182,7 +182,7 @@ def _time(runs: Sequence[Run]) -> list[Panel]:
 
 
 def _each(make: Callable[[Run], list[Panel]]) -> Callable[[Sequence[Run]], list[Panel]]:
-    """Return the panels of every run, which are called after their run where there are several."""
+    """Return the panels of every run, titled with the name of their run where there are several."""
 
     def panels(runs: Sequence[Run]) -> list[Panel]:
         if len(runs) == 1:
@@ -207,7 +207,7 @@ PLOTS: dict[str, Callable[[Sequence[Run]], list[Panel]]] = {
     "learning": _each(lambda run: learning_panels(run.learning) if run.learning else []),
     "time": _time,
 }
-"""What can be plotted, by kind: the panels of some runs."""
+"""Every kind of plot, with what makes its panels of runs."""
 
 
 def write_plot(kind: str, folders: Sequence[Path], target: Path) -> None:
@@ -216,9 +216,9 @@ def write_plot(kind: str, folders: Sequence[Path], target: Path) -> None:
     Raises
     ------
     ConfigError
-        If the kind or the ending is not known, or the runs hold nothing of this kind.
+        If the kind or the ending is not known, or the runs hold no data for it.
     CheckpointError
-        If a folder holds no finished run, or is damaged.
+        If a directory holds no finished run, or is damaged.
     OutputError
         If the figure cannot be written.
     """
@@ -227,7 +227,7 @@ def write_plot(kind: str, folders: Sequence[Path], target: Path) -> None:
     check_target(target)
     runs = [Run(Path(folder)) for folder in folders]
     for run in runs:
-        _ = run.comparisons  # a run that is not finished is refused whatever is asked of it
+        _ = run.comparisons  # a run that is not finished is refused for every kind of plot
     panels = PLOTS[kind](runs)
     if not panels:
         why = "; ".join(dict.fromkeys(reason for run in runs for reason in run.missing.values()))

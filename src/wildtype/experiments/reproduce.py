@@ -1,4 +1,4 @@
-"""`reproduce`: a run made again from its own record, and what came out differently."""
+"""`reproduce`: a run repeated from its record, and how its results differ."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ WEIGHTS = "checkpoint/model.safetensors"
 
 
 @dataclass(frozen=True)
-class Again:
-    """One model, then and now.
+class ReproducedScore:
+    """One model on one phenotype, then and now.
 
     Attributes
     ----------
     model, phenotype : str
-        Which.
+        Their names.
     then, now : float
         Its headline metric on the test rows.
     largest : float
@@ -47,15 +47,15 @@ class Again:
     largest: float
 
     @property
-    def apart(self) -> float:
-        """Difference of the metric; two that are not defined are equal."""
+    def difference(self) -> float:
+        """Absolute difference of the metric; two undefined values are equal."""
         both = math.isnan(self.then) and math.isnan(self.now)
         return 0.0 if both else abs(self.then - self.now)
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What came out of making a run again.
+    """A repeated run beside the first one.
 
     Attributes
     ----------
@@ -64,27 +64,27 @@ class Reproduction:
     verdict : str
         ``identical``: every prediction to the bit; ``close``: every metric within the tolerance; else
         ``different``.
-    models : tuple of Again
+    models : tuple of ReproducedScore
         Every model and phenotype.
     same_weights : bool
         Whether the weights are equal to the bit.
     changed : dict
-        What is not as it was, of versions and machine: then and now.
+        Versions and properties of the machine that differ: then and now.
     promised : bool
-        Whether the run says of itself that it is deterministic, and nothing has changed: then only
-        ``identical`` is a success.
+        Whether the run is set to be deterministic and nothing has changed: only ``identical`` is a success
+        then.
     """
 
     path: Path
     verdict: str
-    models: tuple[Again, ...]
+    models: tuple[ReproducedScore, ...]
     same_weights: bool
     changed: dict[str, tuple[str, str]]
     promised: bool
 
     @property
     def success(self) -> bool:
-        """Whether the run was reproduced as well as it promises."""
+        """Whether the run was reproduced as closely as it promises."""
         return self.verdict == "identical" or (self.verdict == "close" and not self.promised)
 
     def to_json(self) -> dict[str, Any]:
@@ -100,14 +100,14 @@ def reproduce(
     dataset: Dataset | None = None,
     log: Callable[[str], None] = lambda text: None,
 ) -> Reproduction:
-    """Train a finished run again from its settings, in another folder, and compare.
+    """Train a finished run again from its settings, in another run directory, and compare the two.
 
     Parameters
     ----------
     run, folder : path
-        The run, and where the new one goes.
+        Run directories of the finished run and of the new one.
     tolerance : float
-        By which headline metrics may differ for the run to count as close.
+        Largest difference of a headline metric that counts as close.
     dataset : Dataset, optional
         Used instead of the one that the settings name.
     log : callable
@@ -116,9 +116,9 @@ def reproduce(
     Raises
     ------
     CheckpointError
-        If the run is not finished, is damaged, or is of another version's settings.
+        If the run is not finished, is damaged, or has settings of another version.
     ConfigError
-        If its data are no longer what they were.
+        If its data have changed since.
     """
     config, then = read_settings(run / MARK), Run(run)
     frames = [_predictions(then)]
@@ -141,13 +141,13 @@ def reproduce(
             before, after = (
                 getattr(c[score.model], c.headline).value for c in (comparison, now.comparisons[phenotype])
             )
-            models.append(Again(score.model, phenotype, before, after, largest))
+            models.append(ReproducedScore(score.model, phenotype, before, after, largest))
     changed = _changed(_versions(recorded), _versions(environment()))
     same_weights = sha256_of_file(run / WEIGHTS) == sha256_of_file(now.path / WEIGHTS)
-    if same_weights and all(m.largest == 0 and m.apart == 0 for m in models):
+    if same_weights and all(m.largest == 0 and m.difference == 0 for m in models):
         verdict = "identical"
     else:
-        verdict = "close" if all(m.apart <= tolerance for m in models) else "different"
+        verdict = "close" if all(m.difference <= tolerance for m in models) else "different"
     return Reproduction(
         now.path,
         verdict,
@@ -175,13 +175,13 @@ def _record(run: Path) -> dict[str, Any]:
         return record
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(
-            f"{str(run / 'record.json')!r} is missing or damaged ({reason_of(error)}): what the run was made "
-            f"with is not known"
+            f"{str(run / 'record.json')!r} is missing or damaged ({reason_of(error)}): what the run was "
+            f"made with is not known"
         ) from error
 
 
 def _check_data(run: Path, recorded: dict[str, Any], data: dict[str, Any], then: Run) -> None:
-    """Refuse data that are not those of the run; what an older record lacks is not compared."""
+    """Refuse data that differ from those of the run; what an older record lacks is not compared."""
     tested = {comparison.dataset_sha256 for comparison in then.comparisons.values()}
     other = [what for what, found in data.items() if what in recorded and recorded[what] != found]
     if data["dataset"]["sha256"] not in tested:
@@ -200,5 +200,5 @@ def _versions(record: dict[str, Any]) -> dict[str, Any]:
 
 def _changed(then: dict[str, Any], now: dict[str, Any]) -> dict[str, tuple[str, str]]:
     keys = dict.fromkeys((*then, *now))
-    pairs = {key: (str(then.get(key, "not said")), str(now.get(key, "not said"))) for key in keys}
+    pairs = {key: (str(then.get(key, "not recorded")), str(now.get(key, "not recorded"))) for key in keys}
     return {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}

@@ -34,11 +34,11 @@ from wildtype.errors import ConfigError
 from wildtype.evaluation.vectors import by_member
 from wildtype.experiments.baselines import predict_baseline, predict_closed_form, triples
 from wildtype.experiments.closure import FITNESS, implied_tau
-from wildtype.experiments.comparing import compare, compare_across, compare_profiles_of
+from wildtype.experiments.comparing import compare_across, compare_phenotypes, compare_profile_phenotypes
 from wildtype.experiments.data import RunData, prepare
 from wildtype.experiments.estimate import estimate_run, refuse, write_outcome
 from wildtype.experiments.fitting import fit_members, make_checkpoint
-from wildtype.experiments.folder import ACROSS, DONE, MEMBERS, claim, going_on, resumable, settings_of
+from wildtype.experiments.folder import ACROSS, DONE, MEMBERS, claim, locked_run, resumable, settings_of
 from wildtype.experiments.post_fit import post_fit
 from wildtype.experiments.record import environment, of_data
 from wildtype.experiments.settings.schema import TrainConfig
@@ -50,8 +50,8 @@ from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.ensemble import Ensemble
 from wildtype.models.registry import check
 from wildtype.mutants import MutantTable
-from wildtype.profiling.memory import PeakMemory
-from wildtype.report.table import to_markdown
+from wildtype.profiling.machine import PeakMemory
+from wildtype.report.comparison_tables import comparison_to_markdown
 from wildtype.settings import check_settings
 from wildtype.training.fit import accelerator
 from wildtype.training.world import world
@@ -79,10 +79,11 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, log: Log = lam
     ConfigError, DatasetError, SplitError, CheckpointError, OutputError
         In one sentence each.
     """
-    if config.run.requeued:
-        if not config.run.folder:
-            raise ConfigError("run.requeued=true: name the run's folder with run.folder")
-        config = going_on(config, Path(config.run.folder))
+    with locked_run(config, log) as config:
+        return _train(config, dataset, log)
+
+
+def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
     check_settings(config)
     config.training.check()
     accelerator(config.training)  # what is not there must be found out before anything is written
@@ -149,8 +150,8 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, log: Log = lam
                 predicted[name] = predict_baseline(name, data, config.seed)
         seconds[name], peak[name] = time.perf_counter() - start, memory.peak
         log(f"{name}: {seconds[name]:.1f} s")
-    comparisons = compare(config, data, predicted, seconds, peak)
-    comparisons |= compare_profiles_of(config, data, checkpoint, seconds)
+    comparisons = compare_phenotypes(config, data, predicted, seconds, peak)
+    comparisons |= compare_profile_phenotypes(config, data, checkpoint, seconds)
     comparisons |= implied_tau(
         data,
         predicted,
@@ -177,9 +178,11 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, log: Log = lam
     )
     if across is not None:
         write_json(folder / ACROSS, across.to_json())
-    tables = [f"## {name}\n\n{to_markdown(comparison)}" for name, comparison in comparisons.items()]
+    tables = [
+        f"## {name}\n\n{comparison_to_markdown(comparison)}" for name, comparison in comparisons.items()
+    ]
     if across is not None:
-        tables.insert(0, f"## {across.phenotype}\n\n{to_markdown(across)}")
+        tables.insert(0, f"## {across.phenotype}\n\n{comparison_to_markdown(across)}")
     write_text(folder / "comparison.md", "\n\n".join(tables) + "\n")
     if estimate is not None:
         errors = write_outcome(estimate, folder, reports, peak[config.model.name])

@@ -7,8 +7,10 @@ from dataclasses import asdict, dataclass, replace
 import torch
 
 from wildtype.errors import ConfigError
-from wildtype.evidence.imitation import regime
-from wildtype.evidence.out_of_fold import OutOfFold, check_shares
+from wildtype.evidence.holdout import check_holdout, holdout_scheme
+from wildtype.evidence.loader import EvidenceLoader
+from wildtype.evidence.out_of_fold import OutOfFold
+from wildtype.evidence.reference import check_also
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.experiments.data import RunData
 from wildtype.experiments.settings.schema import TrainConfig
@@ -16,12 +18,11 @@ from wildtype.experiments.start import Log, Start, freeze
 from wildtype.models.cell_transformer.config import CellTransformerConfig
 from wildtype.models.difference_gnn.config import DifferenceGNNConfig
 from wildtype.models.interface import Model, OrganismTensors, Output, organism_tensors
-from wildtype.models.known import check_also, evidence_index
+from wildtype.models.known import evidence_index
 from wildtype.models.registry import make_model
 from wildtype.mutants.loader import Batches, MutantLoader
-from wildtype.organism.feature_scaling import FeatureScaling
+from wildtype.organism.features import FeatureScaling
 from wildtype.seeds import derive
-from wildtype.training.evidence_loader import EvidenceLoader
 from wildtype.training.micro_batches import for_this_rank
 
 
@@ -42,7 +43,7 @@ def build(
                 f"training.members={members}: name as many"
             )
         if config.model.evidence.imitate:
-            check_shares(config.model.evidence.imitate)
+            check_holdout(config.model.evidence.imitate)
     start = Start(config.training.start, data) if config.training.start else None
     organism = data.dataset.organism
     scaling = feature_scaling(config, data)
@@ -113,15 +114,15 @@ def loaders(
         return Loaders(train, validation)
     if not config.model.reads_measurements:
         return Loaders(EvidenceLoader(train, index), EvidenceLoader(validation, index, keep=True))
-    shares = dict(config.model.evidence.imitate)
-    if not shares:
+    fractions = dict(config.model.evidence.imitate)
+    if not fractions:
         n = len(data.dataset.organism.genes)
-        shares = {regime(data.part("train"), data.part("validation"), n): 1.0}
-    hiding = OutOfFold(index, shares, seed)
-    experts = config.model.evidence.experts and "seen" not in shares
+        fractions = {holdout_scheme(data.part("train"), data.part("validation"), n): 1.0}
+    hiding = OutOfFold(index, fractions, seed)
+    experts = config.model.evidence.experts and "seen" not in fractions
     return Loaders(
         EvidenceLoader(train, hiding),
-        EvidenceLoader(validation, OutOfFold(index, shares, seed) if experts else index, keep=True),
+        EvidenceLoader(validation, OutOfFold(index, fractions, seed) if experts else index, keep=True),
     )
 
 

@@ -18,7 +18,7 @@ MAIL_EVENTS = (
     "ALL", "ARRAY_TASKS", "BEGIN", "END", "FAIL", "INVALID_DEPEND", "NONE", "REQUEUE", "STAGE_OUT",
     "TIME_LIMIT", "TIME_LIMIT_50", "TIME_LIMIT_80", "TIME_LIMIT_90",
 )  # fmt: skip
-PRESET_OF = {  # options of sbatch that a preset has a word for
+PRESET_OF = {  # options of sbatch that a preset has a key for
     "partition": "partition", "account": "account", "qos": "qos", "constraint": "constraint",
     "time": "time", "nodes": "nodes", "gpus": "gpus", "gpus-per-node": "gpus", "gpus-per-task": "gpus",
     "ntasks": "gpus", "ntasks-per-node": "gpus", "cpus-per-task": "cpus", "mem": "memory_gib",
@@ -48,23 +48,23 @@ class Preset:
         The longest the job may run, in a format of sbatch: ``minutes``, ``minutes:seconds``,
         ``hours:minutes:seconds``, ``days-hours``, ``days-hours:minutes`` or ``days-hours:minutes:seconds``.
     requeue : int
-        Seconds ahead of the time limit at which a run is told to stop, and its job goes back into the queue,
-        as it does when it is preempted: it goes on from the last finished epoch. 0: never.
+        Seconds before the time limit at which a run is told to stop and its job goes back into the queue, as
+        it does when it is preempted; the run is resumed from its last finished epoch. 0: never.
     at_once : int
-        Tasks of a job array that run beside each other; 0: as many as the cluster lets.
+        Tasks of a job array that run at once; 0: as many as the cluster allows.
     mail : str
-        Who is written to on the ``mail_events``.
+        Address that is written to on the ``mail_events``.
     mail_events : tuple of str
     extra : tuple of str
         Further options of sbatch, as in ``--exclusive`` or ``--reservation=spring``.
     setup : tuple of str
         Lines of shell that run on the first node before the command, as in ``module load cuda``.
     prefix : str
-        What the command is wrapped in, as in ``apptainer exec image.sif``; words as a shell splits them, no
-        variables are filled in.
+        What the command is wrapped in, as in ``apptainer exec image.sif``; split as a shell does, without
+        variables.
     program : str
         The ``wildtype`` program that the job calls; empty: the one that submits. A container image with a
-        ``wildtype`` of its own wants ``wildtype`` here.
+        ``wildtype`` inside takes ``wildtype`` here.
 
     Raises
     ------
@@ -109,7 +109,7 @@ class Preset:
             if field.name != "setup" and not all(text.isprintable() for text in texts):
                 raise ConfigError(f"{field.name} is {value!r}: write one line, without control characters")
         if not re.fullmatch(r"[\w.-]*", self.gpu_type):
-            raise ConfigError(f"gpu_type is {shown(self.gpu_type)}: one name is wanted, as in a100")
+            raise ConfigError(f"gpu_type is {shown(self.gpu_type)}: write one name, as in a100")
         for event in self.mail_events:
             if event not in MAIL_EVENTS:
                 raise ConfigError(
@@ -157,7 +157,7 @@ def read_preset(path: str | Path) -> Preset:
             if name not in defaults:
                 raise ConfigError(f"{shown(name)} is not a key of a preset{_near(name, list(defaults))}")
             if name in values:
-                raise ConfigError(f"{name} stands there twice; keep one")
+                raise ConfigError(f"{name} is repeated; keep one")
             values[name] = _value(name, node, defaults[name])
             Preset(**{name: values[name]})  # so that a refusal names this line
     except ConfigError as error:
@@ -172,14 +172,14 @@ def _value(name: str, node: yaml.Node, default: object) -> Any:
     if isinstance(default, tuple):
         items = node.value if isinstance(node, yaml.SequenceNode) else None
         if items is None or not all(isinstance(item, yaml.ScalarNode) for item in items):
-            raise ConfigError(f"{name} wants a list, as in {name}: [first, second]")
+            raise ConfigError(f"{name} takes a list, as in {name}: [first, second]")
         return tuple(str(item.value) for item in items)
     if not isinstance(node, yaml.ScalarNode):
-        raise ConfigError(f"{name} wants one value, not a list or a map")
+        raise ConfigError(f"{name} takes one value, not a list or a map")
     if not isinstance(default, int):
         return str(node.value)
     if not re.fullmatch(r"[+-]?[0-9]{1,9}", node.value):
-        raise ConfigError(f"{name} is {shown(node.value)}: a whole number is wanted")
+        raise ConfigError(f"{name} is {shown(node.value)}: a whole number is needed")
     return int(node.value)
 
 
@@ -206,16 +206,16 @@ def minutes(time: str) -> int:
         mins, seconds = (int(part or 0) for part in match.groups())
     total = (days * 24 + hours) * 60 + mins + -(-seconds // 60)
     if total == 0:
-        raise ConfigError(f"time is {shown(time)}: write minutes, 4:00:00 or 2-12:00:00, more than nothing")
+        raise ConfigError(f"time is {shown(time)}: write minutes, 4:00:00 or 2-12:00:00, above zero")
     return total
 
 
 def split_prefix(prefix: str) -> list[str]:
-    """Return the words of a prefix; raises ``ConfigError`` on a quote that is not closed."""
+    """Return the parts of a prefix; raises ``ConfigError`` on a quote that is not closed."""
     try:
         return shlex.split(prefix)
     except ValueError as error:
-        raise ConfigError(f"the prefix {shown(prefix)} cannot be split into words: {error}") from error
+        raise ConfigError(f"the prefix {shown(prefix)} cannot be split: {error}") from error
 
 
 def split_extra(options: Sequence[str]) -> dict[str, str | bool]:

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from wildtype.errors import CheckpointError, ConfigError, SplitError
+from wildtype.evidence.reference import PARTS
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.experiments.data import RunData
 from wildtype.inference.other_organisms import similar_to
@@ -22,10 +23,9 @@ from wildtype.models.cell_transformer.config import CellTransformerConfig
 from wildtype.models.checkpoint import Checkpoint, load_checkpoint
 from wildtype.models.ensemble import Ensemble
 from wildtype.models.interface import Model
-from wildtype.models.known import PARTS
-from wildtype.mutants.index import SetIndex
+from wildtype.mutants.identity import SetIndex
 from wildtype.organism import Organism
-from wildtype.organism.feature_scaling import FeatureScaling
+from wildtype.organism.features import FeatureScaling
 
 Log = Callable[[str], None]
 

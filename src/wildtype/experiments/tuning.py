@@ -2,12 +2,12 @@
 
     trials.db            optuna's study: every trial with its settings, scores by epoch and state
     split.json           the split of every run here: its test rows are in no trial
-    trial-0/ trial-1/    run folders of the trials, without tests
+    trial-0/ trial-1/    run directories of the trials, without tests
     tune.json · tune.md  the trials as a table
     test/                the base and the best trial, trained on several seeds and tested: an ablation
 
-The base is the first trial where its values lie within the search. A search that was killed goes on: finished
-trials stay, and the one that was under way is resumed from its last epoch.
+The base is the first trial where its values lie within the search. A search that was killed is continued:
+finished trials stay, and the one that was under way is resumed from its last epoch.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import importlib
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -26,23 +26,26 @@ from lightning.pytorch.callbacks import Callback
 
 from wildtype.datasets import Dataset
 from wildtype.datasets.pinned import write_pinned
-from wildtype.errors import CheckpointError, ConfigError, OutputError, WildtypeError, reason_of
+from wildtype.errors import CheckpointError, ConfigError, OutputError, reason_of
 from wildtype.evaluation.trials import Trial
 from wildtype.experiments.ablation import ablate
 from wildtype.experiments.ablation_tables import AblationReport
 from wildtype.experiments.data import load_for, prepare
 from wildtype.experiments.fitting import fit_members, make_checkpoint
-from wildtype.experiments.folder import claim, going_on, resumable, settings_of
+from wildtype.experiments.folder import claim, locked_run, resumable, settings_of
+from wildtype.experiments.many import Tried, run_many
 from wildtype.experiments.post_fit import post_fit
 from wildtype.experiments.record import environment, of_data
 from wildtype.experiments.settings.ablation import BASE, Ablation
+from wildtype.experiments.settings.plans import Overrides, PlannedRun
 from wildtype.experiments.settings.schema import SplitConfig, TrainConfig
 from wildtype.experiments.settings.tuning import Choices, Tuning, Value
 from wildtype.experiments.setup import build
 from wildtype.experiments.start import Log
-from wildtype.files import content_hash, exclusive_lock, write_json, write_text
+from wildtype.files import content_hash, write_json, write_text
+from wildtype.locks import exclusive_lock
 from wildtype.models.ensemble import Ensemble
-from wildtype.report.tuning import trials_to_markdown
+from wildtype.report.search_tables import trials_to_markdown
 from wildtype.seeds import derive
 from wildtype.training.fit import accelerator
 from wildtype.training.task import FitTask
@@ -55,13 +58,13 @@ STATES = {"COMPLETE": "finished", "PRUNED": "cut short", "FAIL": "failed"}
 
 
 @dataclass(frozen=True)
-class Search:
+class TuningResult:
     """What a search found.
 
     Attributes
     ----------
     folder : Path
-        Of the search.
+        Directory of the search.
     trials : tuple of Trial
         In order.
     best : Trial or None
@@ -100,8 +103,8 @@ def tune(
     dataset: Dataset | None = None,
     log: Log = lambda text: None,
     clock: Callable[[], float] = time.monotonic,
-) -> Search:
-    """Search until there are so many trials, then test the best of them and the base.
+) -> TuningResult:
+    """Search until ``trials`` have ended, then test the best of them and the base.
 
     Settings are proposed by tree-structured Parzen estimators (Bergstra et al. 2011, as optuna has them); a
     trial below the median of the others at the same epoch is cut short.
@@ -111,11 +114,11 @@ def tune(
     plan : Tuning
         What to search.
     folder : Path
-        Of the search, new or of the same search before.
+        Directory of the search: a new one, or that of the same search to continue.
     trials : int
-        That there shall be at the end, those of calls before included.
+        Number of trials in the end, those of earlier calls included.
     grid : bool
-        Whether every combination is a trial instead, none of them cut short; ``trials`` does not count.
+        Whether every combination is a trial, and none is cut short; ``trials`` is not used then.
     seeds : sequence of int
         Of the weights and the order of rows in the runs that are tested; none: nothing is tested. Trials have
         the base's own seed, and all runs its split.
@@ -126,18 +129,18 @@ def tune(
     dataset : Dataset, optional
         Used instead of the one that the settings name.
     log : callable
-        Told, in a few words, what is going on.
+        Receives a line for every step.
     clock : callable
-        Tells the time.
+        Stands in for the time, in seconds.
 
     Raises
     ------
     ConfigError
-        Without optuna, if the folder holds another search, or another process is searching there.
+        Without optuna, or if the directory holds another search.
     CheckpointError
-        If the folder holds a damaged study.
+        If the directory holds a damaged study.
     OutputError
-        If the folder cannot be written.
+        If the directory cannot be written, or another process is searching there.
     """
     if trials < 1:
         raise ConfigError(f"trials={trials}: take at least one")
@@ -146,22 +149,34 @@ def tune(
     require_single_process("a search")
     accelerator(plan.config.training)
     optuna = _optuna()
-    with exclusive_lock(folder, "searching in"):
+    with exclusive_lock(folder, "searching in", log):
         start = clock()
         dataset = load_for(plan.config) if dataset is None else dataset
         if grid:
             trials = math.prod(len(values) for values in plan.grid().values())
-        study = _study(optuna, plan, folder, dataset, grid=grid)
+        study = _Study(optuna, plan, folder, dataset, grid=grid)
         split = _pinned(plan, folder, dataset)
-        while (under_way := _under_way(optuna, study)) is not None or _count(study) < trials:
-            if budget is not None and clock() - start >= budget:
-                log(f"the budget is used up after {_count(study)} of {trials} trials")
-                break
-            trial = study.ask() if under_way is None else under_way
-            _one(optuna, study, trial, plan, folder, split, dataset, log)
-            _write(_search(optuna, study, plan, folder))
-        found = _search(optuna, study, plan, folder)
-        if seeds and found.best is not None and _count(study) >= trials:
+
+        def work(config: TrainConfig) -> float | None:
+            try:
+                return _validated(config, dataset, _Watch(optuna, study.trial), log)
+            except optuna.TrialPruned:
+                return None
+
+        def proposals() -> Iterator[_TrialRun]:
+            while (trial := study.under_way()) is not None or study.count() < trials:
+                if budget is not None and clock() - start >= budget:
+                    log(f"the budget is used up after {study.count()} of {trials} trials")
+                    return
+                if (run := study.propose(trial, split, log)) is not None:
+                    yield run
+
+        # A full disk leaves the trial under way, for when there is space again.
+        for tried in run_many(proposals(), work, passed_on=(OutputError,), log=log):
+            study.tell(tried, log)
+            _write(study.found())
+        found = study.found()
+        if seeds and found.best is not None and study.count() >= trials:
             found = replace(
                 found, test=_test(plan, found.best, folder, split, seeds, replicates, dataset, log)
             )
@@ -180,62 +195,144 @@ def _optuna() -> Any:
     return optuna
 
 
-def _study(optuna: Any, plan: Tuning, folder: Path, dataset: Dataset, *, grid: bool) -> Any:
-    """Return the study in a folder, or a new one whose first trial is the base."""
-    path = folder / STUDY
-    mark = content_hash(plan.describe(), grid, dataset.sha256)
-    try:
-        url = importlib.import_module("sqlalchemy").URL.create("sqlite", database=str(path.absolute()))
-        storage = optuna.storages.RDBStorage(url.render_as_string())
-        median = optuna.pruners.MedianPruner(n_startup_trials=STARTUP)
-        pruner = optuna.pruners.NopPruner() if grid else median
-        study = optuna.create_study(
-            storage=storage, study_name="tune", direction="maximize", pruner=pruner, load_if_exists=True
+@dataclass(frozen=True)
+class _TrialRun(PlannedRun):
+    """The run of a trial, with the overrides that the study proposed."""
+
+    overrides: Overrides
+
+    @property
+    def note(self) -> str:
+        return ", ".join(self.overrides)
+
+
+class _Study:
+    """Optuna's study of a search in its file: proposes runs, and is told what they reached.
+
+    A new one begins with the base. Raises ``CheckpointError`` on a damaged file and ``ConfigError`` on the
+    study of another search.
+    """
+
+    def __init__(self, optuna: Any, plan: Tuning, folder: Path, dataset: Dataset, *, grid: bool) -> None:
+        self.optuna, self.plan, self.folder = optuna, plan, folder
+        self.trial: Any = None
+        path = folder / STUDY
+        try:
+            url = importlib.import_module("sqlalchemy").URL.create("sqlite", database=str(path.absolute()))
+            storage = optuna.storages.RDBStorage(url.render_as_string())
+            # A median of few trials is chance; and of a grid every combination is wanted to its end.
+            median = optuna.pruners.MedianPruner(n_startup_trials=STARTUP)
+            pruner = optuna.pruners.NopPruner() if grid else median
+            self.study = optuna.create_study(
+                storage=storage, study_name="tune", direction="maximize", pruner=pruner, load_if_exists=True
+            )
+            stored = self.study.user_attrs.get("search")
+        except Exception as error:
+            raise CheckpointError(
+                f"{str(path)!r} holds no study that can be read ({reason_of(error)}): search in another "
+                f"directory"
+            ) from error
+        mark = content_hash(plan.describe(), grid, dataset.sha256)
+        if stored is None:
+            self._begin(grid)
+            # Marked last: a study that was killed before is begun again, without repeating what was queued.
+            self.study.set_user_attr("search", mark)
+        elif stored != mark:
+            raise ConfigError(
+                f"{str(folder)!r} holds another search, or one of other data: choose another --folder"
+            )
+        # A sampler begins its draws anew in every process: with one seed it would propose the same again.
+        seed = derive(plan.config.seed, "search", self.count())
+        self.study.sampler = optuna.samplers.TPESampler(
+            seed=seed % 2**32, n_startup_trials=STARTUP, multivariate=True
         )
-        stored = study.user_attrs.get("search")
-    except Exception as error:
-        raise CheckpointError(
-            f"{str(path)!r} holds no study that can be read ({reason_of(error)}): search in another folder"
-        ) from error
-    if stored is None:
-        base = plan.base_params()
-        every = product(*plan.grid().values()) if grid else ()
-        asked = [] if base is None else [base]
-        asked += [
-            params for values in every if (params := dict(zip(plan.space, values, strict=True))) != base
-        ]
-        for params in asked:
-            study.enqueue_trial(params, skip_if_exists=True)
-        study.set_user_attr("search", mark)
-    elif stored != mark:
-        raise ConfigError(
-            f"{str(folder)!r} holds another search, or one of other data: choose another --folder"
-        )
-    # A sampler begins its draws anew in every process: with one seed it would propose the same again.
-    seed = derive(plan.config.seed, "search", _count(study))
-    study.sampler = optuna.samplers.TPESampler(seed=seed % 2**32, n_startup_trials=STARTUP, multivariate=True)
-    return study
+
+    def _begin(self, grid: bool) -> None:
+        base = self.plan.base_params()
+        queue = [] if base is None else [base]
+        for values in product(*self.plan.grid().values()) if grid else ():
+            params = dict(zip(self.plan.space, values, strict=True))
+            if params != base:
+                queue.append(params)
+        for params in queue:
+            self.study.enqueue_trial(params, skip_if_exists=True)
+
+    def count(self) -> int:
+        """Return how many trials have ended."""
+        return sum(trial.state.is_finished() for trial in self.study.get_trials(deepcopy=False))
+
+    def under_way(self) -> Any | None:
+        """Return the trial that had not ended when the last search did, if there is one."""
+        states = [self.optuna.trial.TrialState.RUNNING]
+        for trial in self.study.get_trials(deepcopy=False, states=states):
+            return self.optuna.trial.Trial(self.study, trial._trial_id)
+        return None
+
+    def propose(self, under_way: Any | None, split: SplitConfig, log: Log) -> _TrialRun | None:
+        """Return the run of the trial under way, or of a new one; None if its values do not go together."""
+        self.trial = self.study.ask() if under_way is None else under_way
+        name = f"trial-{self.trial.number}"
+        params = _params(self.trial, self.plan)
+        try:
+            config = replace(self.plan.with_params(params), split=split, baselines=[])
+        except ConfigError as error:
+            self._failed(str(error))
+            log(f"{name}: failed: {error}")
+            return None
+        config = replace(config, run=replace(config.run, folder=str(self.folder / name)))
+        return _TrialRun(name, config, self.plan.overrides(params))
+
+    def tell(self, tried: Tried[_TrialRun, float | None], log: Log) -> None:
+        """Record what the last proposed run reached."""
+        if tried.state.state == "failed":
+            self._failed(tried.state.why)
+        elif tried.result is None:
+            self.study.tell(self.trial, state=self.optuna.trial.TrialState.PRUNED)
+            log(f"{tried.run.name}: cut short")
+        else:
+            if tried.state.seconds is not None:
+                self.trial.set_user_attr("seconds", tried.state.seconds)
+            self.study.tell(self.trial, tried.result)
+            log(f"{tried.run.name}: validation score {tried.result:.4f}")
+
+    def _failed(self, why: str) -> None:
+        self.trial.set_user_attr("why", why)
+        self.study.tell(self.trial, state=self.optuna.trial.TrialState.FAIL)
+
+    def found(self) -> TuningResult:
+        """Return what the trials reached."""
+        found, base = [], self.plan.base_params()
+        for trial in self.study.get_trials(deepcopy=False):
+            if not trial.state.is_finished():
+                continue
+            # Of a trial that was cut short, optuna's value is that of its last epoch, not of its best.
+            scores = [value for value in trial.intermediate_values.values() if math.isfinite(value)]
+            pruned = trial.state == self.optuna.trial.TrialState.PRUNED
+            score = max(scores, default=None) if pruned or trial.value is None else trial.value
+            found.append(
+                Trial(
+                    trial.number,
+                    STATES[trial.state.name],
+                    dict(trial.params),
+                    score,
+                    len(trial.intermediate_values),
+                    trial.user_attrs.get("seconds"),
+                    trial.user_attrs.get("why", ""),
+                )
+            )
+        ended = [trial for trial in found if trial.state == "finished" and trial.score is not None]
+        best = max(ended, key=lambda trial: (trial.score or -math.inf, -trial.number), default=None)
+        first = next((trial for trial in found if base is not None and trial.params == base), None)
+        return TuningResult(self.folder, tuple(found), best, first)
 
 
 def _pinned(plan: Tuning, folder: Path, dataset: Dataset) -> SplitConfig:
-    """Write the split that all runs share, where it is not there yet."""
+    """Write the split that all runs share, where it is not there yet: its test rows are in no trial."""
     path = folder / SPLIT
     if not path.is_file():
         data = prepare(plan.config, dataset)
         write_pinned(data.split, data.dataset, path)
     return SplitConfig(pinned=str(path))
-
-
-def _count(study: Any) -> int:
-    """Return how many trials have ended."""
-    return sum(trial.state.is_finished() for trial in study.get_trials(deepcopy=False))
-
-
-def _under_way(optuna: Any, study: Any) -> Any | None:
-    """Return the trial that was under way when the search ended, if there is one."""
-    for trial in study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.RUNNING]):
-        return optuna.trial.Trial(study, trial._trial_id)
-    return None
 
 
 def _params(trial: Any, plan: Tuning) -> dict[str, Value]:
@@ -252,11 +349,15 @@ def _params(trial: Any, plan: Tuning) -> dict[str, Value]:
 
 
 class _Watch(Callback):
-    """Tells the study every epoch's validation score, and ends a trial that the study gives up."""
+    """Reports every epoch's validation score to the study, and ends a trial that the study prunes.
+
+    Only the first member of an ensemble is reported: the study compares scores by epoch, of one training.
+    """
 
     def __init__(self, optuna: Any, trial: Any) -> None:
         self.optuna, self.trial = optuna, trial
-        self.told: set[int] = set(trial.storage.get_trial(trial._trial_id).intermediate_values)
+        # Epochs of a resumed trial that the study knows already: it takes no second value.
+        self.reported: set[int] = set(trial.storage.get_trial(trial._trial_id).intermediate_values)
         self.member = 0
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -264,99 +365,31 @@ class _Watch(Callback):
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         assert isinstance(pl_module, FitTask)
-        if self.member > 1 or pl_module.epoch in self.told:
+        if self.member > 1 or pl_module.epoch in self.reported:
             return
         self.trial.report(pl_module.validation_score, pl_module.epoch)
         if self.trial.should_prune() and not trainer.should_stop:
             raise self.optuna.TrialPruned
 
 
-def _one(
-    optuna: Any,
-    study: Any,
-    trial: Any,
-    plan: Tuning,
-    folder: Path,
-    split: SplitConfig,
-    dataset: Dataset,
-    log: Log,
-) -> None:
-    """Train with the settings of a trial, and tell the study what it reached."""
-    states, room = optuna.trial.TrialState, folder / f"trial-{trial.number}"
-    params = _params(trial, plan)
-    log(f"trial {trial.number}: {', '.join(plan.words(params))}")
-    begin, resumed = time.monotonic(), False
-    try:
-        config = going_on(replace(plan.with_params(params), split=split, baselines=[]), room)
-        resumed = config.run.resume
-        try:
-            score = _reached(config, dataset, _Watch(optuna, trial), log)
-        except CheckpointError:
-            if not resumed:
-                raise
-            anew = replace(config.run, resume=False, overwrite=True)  # nothing usable was left of it
-            score = _reached(replace(config, run=anew), dataset, _Watch(optuna, trial), log)
-    except OutputError:  # the trial stays under way, for when there is room again
-        raise
-    except optuna.TrialPruned:
-        study.tell(trial, state=states.PRUNED)
-        log(f"trial {trial.number}: cut short")
-    except (WildtypeError, ArithmeticError, ValueError, RuntimeError, MemoryError) as error:
-        why = " ".join(str(error).split()) if isinstance(error, WildtypeError) else repr(error)
-        trial.set_user_attr("why", why)
-        study.tell(trial, state=states.FAIL)
-        log(f"trial {trial.number}: failed: {why}")
-    else:
-        if not resumed:
-            trial.set_user_attr("seconds", time.monotonic() - begin)
-        study.tell(trial, score)
-        log(f"trial {trial.number}: validation score {score:.4f}")
-
-
-def _reached(config: TrainConfig, dataset: Dataset, watch: _Watch, log: Log) -> float:
+def _validated(config: TrainConfig, dataset: Dataset, watch: _Watch, log: Log) -> float:
     """Return the validation score of a finished model; its test rows are not looked at."""
     config.training.check()
     data = prepare(config, dataset)
     model, tensors = build(config, data, config.seed)
     fingerprint = content_hash(resumable(settings_of(config)), data.dataset.sha256, data.split.to_json())
-    folder = claim(config, fingerprint)
-    write_json(folder / "record.json", environment() | of_data(data))
-    members, reports = fit_members(config, data, model, tensors, folder, fingerprint, [watch])
-    post_fit(config, data, tensors, members, log)
-    whole = members[0] if len(members) == 1 else Ensemble(members).eval()
-    metrics = make_checkpoint(config, data, whole, tensors, reports).metrics
-    write_json(folder / "metrics.json", metrics)
+    with locked_run(config, log) as config:
+        folder = claim(config, fingerprint)
+        write_json(folder / "record.json", environment() | of_data(data))
+        members, reports = fit_members(config, data, model, tensors, folder, fingerprint, [watch])
+        post_fit(config, data, tensors, members, log)
+        whole = members[0] if len(members) == 1 else Ensemble(members).eval()
+        metrics = make_checkpoint(config, data, whole, tensors, reports).metrics
+        write_json(folder / "metrics.json", metrics)
     return float(metrics["validation_score"])
 
 
-def _search(optuna: Any, study: Any, plan: Tuning, folder: Path) -> Search:
-    """Return what a study holds."""
-    found, base = [], plan.base_params()
-    for trial in study.get_trials(deepcopy=False):
-        if not trial.state.is_finished():
-            continue
-        scores = [value for value in trial.intermediate_values.values() if math.isfinite(value)]
-        score = trial.value if trial.value is not None else max(scores, default=None)
-        if trial.state == optuna.trial.TrialState.PRUNED:
-            score = max(scores, default=None)
-        found.append(
-            Trial(
-                trial.number,
-                STATES[trial.state.name],
-                dict(trial.params),
-                score,
-                len(trial.intermediate_values),
-                trial.user_attrs.get("seconds"),
-                trial.user_attrs.get("why", ""),
-            )
-        )
-    ended = [trial for trial in found if trial.state == "finished" and trial.score is not None]
-    best = max(ended, key=lambda trial: (trial.score or -math.inf, -trial.number), default=None)
-    first = next((trial for trial in found if base is not None and trial.params == base), None)
-    return Search(folder, tuple(found), best, first)
-
-
-def _write(found: Search) -> None:
+def _write(found: TuningResult) -> None:
     write_json(found.folder / TABLE, found.to_json())
     write_text(found.folder / DOCUMENT, trials_to_markdown(found.trials, found.best, found.base))
 
@@ -372,10 +405,10 @@ def _test(
     log: Log,
 ) -> AblationReport:
     """Train the base and the best trial on several seeds, and compare them on the test rows."""
-    words, name = plan.words(best.params), f"trial-{best.number}"
+    overrides, name = plan.overrides(best.params), f"trial-{best.number}"
     configs = {
         (BASE, "", "pinned"): replace(plan.config, split=split),
         ("tuned", name, "pinned"): replace(plan.with_params(best.params), split=split),
     }
-    both = Ablation(plan.name, plan.base, {"pinned": ()}, {"tuned": {name: words}}, configs)
+    both = Ablation(plan.name, plan.base, {"pinned": ()}, {"tuned": {name: overrides}}, configs)
     return ablate(both, seeds, folder=folder / TEST, replicates=replicates, dataset=dataset, log=log)

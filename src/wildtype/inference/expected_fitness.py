@@ -19,7 +19,7 @@ from wildtype.datasets.interactions import fitness_from_epsilon, fitness_from_ta
 from wildtype.errors import ConfigError
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.mutants import MutantTable
-from wildtype.mutants.index import SetIndex
+from wildtype.mutants.identity import SetIndex
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from wildtype.errors import ConfigError
 from wildtype.evaluation.conformal import check_level
 from wildtype.inference.expected_fitness import expected_fitness
 from wildtype.mutants import Kind, MutantTable
-from wildtype.mutants.index import SetIndex
+from wildtype.mutants.identity import SetIndex
 
 if TYPE_CHECKING:
     import pandas as pd

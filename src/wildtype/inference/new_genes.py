@@ -15,12 +15,12 @@ import torch
 from numpy.typing import NDArray
 
 from wildtype.errors import DatasetError
+from wildtype.evidence.reference import ReferenceMeasurements
 from wildtype.inference.other_organisms import feature_columns, similar_to
 from wildtype.inference.own_evidence import names_of
 from wildtype.inference.predictor import Predictor
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.interface import organism_tensors
-from wildtype.models.known import ReferenceMeasurements
 from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import Organism
 

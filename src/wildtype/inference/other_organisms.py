@@ -15,14 +15,14 @@ import numpy as np
 import torch
 
 from wildtype.errors import CheckpointError, ConfigError
+from wildtype.evidence.reference import ReferenceMeasurements
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.models.cell_transformer.config import CellTransformerConfig
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.interface import organism_tensors
-from wildtype.models.known import ReferenceMeasurements
 from wildtype.mutants import MutantTable
 from wildtype.organism import GeneFeatures, Organism
-from wildtype.organism.feature_scaling import FeatureScaling
+from wildtype.organism.features import FeatureScaling
 
 
 def feature_columns(checkpoint: Checkpoint, what: str) -> FeatureScaling:

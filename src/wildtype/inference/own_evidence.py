@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wildtype.errors import ConfigError, SourceError, shown
+from wildtype.evidence.reference import GIVEN
 from wildtype.inference.sets import COLUMN, parse_set, to_table
 from wildtype.models.checkpoint import Checkpoint
-from wildtype.models.known import GIVEN
 from wildtype.mutants import MutantTable
 from wildtype.tables import read_frame
 

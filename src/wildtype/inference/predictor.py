@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from wildtype.errors import ConfigError
 from wildtype.evaluation.conformal import Conformal, check_level
+from wildtype.evidence.reference import PARTS
 from wildtype.inference.frames import predicted_frame
 from wildtype.inference.sets import default_kinds, to_table
 from wildtype.models.checkpoint import Checkpoint, load_checkpoint
-from wildtype.models.known import PARTS
 from wildtype.mutants import MutantTable
 
 if TYPE_CHECKING:

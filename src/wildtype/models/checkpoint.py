@@ -36,6 +36,7 @@ from scipy.special import expit
 
 from wildtype.errors import CheckpointError, ConfigError, GeneSetError, reason_of
 from wildtype.evidence.lookup import EvidenceIndex
+from wildtype.evidence.reference import ReferenceMeasurements
 from wildtype.files import (
     content_hash,
     first_not_finite,
@@ -48,7 +49,7 @@ from wildtype.files import (
 from wildtype.models.cell_transformer.head import MAX_ORDER
 from wildtype.models.ensemble import Ensemble
 from wildtype.models.interface import Members, Model, OrganismTensors, Output, WildType
-from wildtype.models.known import ReferenceMeasurements, evidence_index
+from wildtype.models.known import evidence_index
 from wildtype.models.model_card import FILE as CARD
 from wildtype.models.model_card import model_card
 from wildtype.models.organism_storage import from_tensors, to_tensors
@@ -58,9 +59,9 @@ from wildtype.models.validation_rows import ValidationRows
 from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.identity import grouping
-from wildtype.mutants.storage import read_table, save_table
+from wildtype.mutants.table import read_table, save_table
 from wildtype.organism import Coordinates, GeneIndex
-from wildtype.organism.feature_scaling import FeatureScaling
+from wildtype.organism.features import FeatureScaling
 from wildtype.settings import from_record
 
 FORMAT = 5

@@ -84,8 +84,10 @@ class Ensemble(Model):
 
     def _weights(self, mutants: MutantBatch, evidence: EvidenceTokens, phenotypes: int) -> Tensor:
         """Return how much each member counts for each mutant [m, b]: alike, of those that are asked."""
-        everything = evidence.own.shape[1] // 3
-        count = evidence.own[:, everything : everything + phenotypes]  # further phenotypes come behind
+        everything = evidence.genes.statistics.shape[1] // 3
+        count = evidence.genes.statistics[
+            :, everything : everything + phenotypes
+        ]  # further phenotypes come behind
         unseen = segment_sum((count == 0).all(1).float()[:, None], mutants.offsets)[:, 0]
         whole = (mutants.offsets[1:] - mutants.offsets[:-1]).to(unseen)
         asked = {"seen": unseen == 0, "none": (unseen == whole) & (whole > 0)}

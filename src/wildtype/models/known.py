@@ -1,117 +1,21 @@
-"""`ReferenceMeasurements`: what was measured when a model was trained; and the part of it that is evidence.
-
-Legend: M rows · n genes · p outputs.
-"""
+"""Where a model of given settings looks up evidence."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from wildtype.errors import ConfigError
 from wildtype.evidence.effects import KnockoutEffects
 from wildtype.evidence.lookup import EvidenceIndex, EvidenceSizes
+from wildtype.evidence.reference import ReferenceMeasurements
 from wildtype.models.cell_transformer.config import CellTransformerConfig
 from wildtype.models.interface import MetabolismTensors, OrganismTensors
-from wildtype.mutants import MutantTable
 from wildtype.nn.sparse import SparseOperator
 from wildtype.nn.threads import loops
-from wildtype.organism import Coordinates
-
-PARTS = ("train", "validation", "test", "unused", "given", "hidden")
-"""Part of the split that a row was in; not used; given by a user later; not used, with held-out genes."""
-TRAIN, UNUSED, GIVEN = (PARTS.index(name) for name in ("train", "unused", "given"))
-
-
-def check_also(also: Sequence[str], phenotypes: Sequence[str]) -> None:
-    """Refuse evidence of phenotypes that there are not: raises ``ConfigError``."""
-    for name in also:
-        if name not in phenotypes:
-            raise ConfigError(
-                f"model.evidence.also names {name!r}; known phenotypes: {', '.join(phenotypes)}"
-            )
-
-
-@dataclass(eq=False)
-class ReferenceMeasurements:
-    """What was measured when the model was trained.
-
-    Attributes
-    ----------
-    phenotypes : tuple of str
-        Names of all phenotypes of the dataset; ``table.phenotype`` refers to this order, which need not be
-        the order of the model's outputs.
-    table : MutantTable
-        Measured mutants, all phenotypes of the dataset.
-    part : uint8 [M]
-        Position in ``PARTS`` of each row.
-    single_fitness, single_fitness_sd : float32 [n]
-        Fitness of single mutants (NaN: not known).
-    essential : bool [n]
-        Genes whose deletion is lethal, where known.
-    coordinates : Coordinates or None
-        Where the genes lie on the chromosomes; None where that is not known.
-    metabolic : bool [n] or None
-        Genes that rules of the metabolism name; None where that is not known.
-    """
-
-    phenotypes: tuple[str, ...]
-    table: MutantTable
-    part: NDArray[np.uint8]
-    single_fitness: NDArray[np.float32]
-    single_fitness_sd: NDArray[np.float32]
-    essential: NDArray[np.bool_]
-    coordinates: Coordinates | None = None
-    metabolic: NDArray[np.bool_] | None = None
-
-    def evidence(
-        self, outputs: Sequence[str], also: Sequence[str], mean: NDArray[np.float64], sd: NDArray[np.float64]
-    ) -> MutantTable:
-        """Return what may be looked up: training rows of the outputs, and rows of further phenotypes.
-
-        Rows of ``also`` whose gene set stands among the validation or test rows are left out: no
-        measurement of a held-out mutant is evidence. Phenotypes are renumbered, outputs first, and values
-        scaled:
-        interactions and others that scatter around 0 by the sd alone, so that 0 keeps its meaning; the rest
-        to mean 0 as well.
-
-        Raises
-        ------
-        ConfigError
-            If there is no phenotype of a name.
-        """
-        check_also(also, self.phenotypes)
-        names = [*outputs, *(name for name in also if name not in outputs)]
-        number = np.full(len(self.phenotypes), -1, np.int64)
-        number[[self.phenotypes.index(name) for name in names]] = np.arange(len(names))
-        phenotype = number[self.table.phenotype]
-        seen = (self.part == TRAIN) | (self.part == GIVEN)
-        held = np.unique(self.table.set_id[~seen & (self.part != UNUSED)])
-        free = (self.part == UNUSED) & (phenotype >= len(outputs)) & ~np.isin(self.table.set_id, held)
-        rows = np.flatnonzero((phenotype >= 0) & (seen | free) & np.isfinite(self.table.value))
-        table = self.table.take(rows)
-        phenotype, value = phenotype[rows], table.value.astype(np.float64)
-        for p in range(len(names)):
-            own = phenotype == p
-            # A user's own measurements are put on the scale of those that were there in training.
-            trained = value[own & (self.part[rows] != GIVEN)]
-            centre, scale = (mean[p], sd[p]) if p < len(outputs) else _mean_and_sd(trained)
-            value[own] = (value[own] - zero_of_evidence(centre, scale)) / scale
-        return replace(table, phenotype=phenotype, value=value.astype(np.float32))
-
-
-def zero_of_evidence(mean: float, sd: float) -> float:
-    """Return the measured value that is 0 as evidence, of a phenotype with labels of this mean and sd."""
-    return float(mean) if abs(mean) > 2 * abs(sd) else 0.0
-
-
-def _mean_and_sd(values: NDArray[np.float64]) -> tuple[float, float]:
-    return (float(values.mean()), float(values.std()) or 1.0) if values.size else (0.0, 1.0)
 
 
 def evidence_index(

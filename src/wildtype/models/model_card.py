@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from wildtype.evidence.reference import PARTS, TRAIN
 from wildtype.models.ensemble import Ensemble
-from wildtype.models.known import PARTS, TRAIN
 from wildtype.mutants import Kind
 
 if TYPE_CHECKING:

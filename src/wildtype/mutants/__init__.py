@@ -1,6 +1,5 @@
 """What was done to the cell: tables of mutants, and batches of them cut from arrays."""
 
-from wildtype.mutants.kinds import Kind
-from wildtype.mutants.table import MutantTable
+from wildtype.mutants.table import Kind, MutantTable
 
 __all__ = ["Kind", "MutantTable"]

@@ -6,7 +6,7 @@ n genes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +15,15 @@ import torch
 from torch import Tensor
 
 from wildtype.mutants.identity import grouping
+from wildtype.mutants.ragged import Column
 from wildtype.mutants.table import MutantTable
 
 if TYPE_CHECKING:
     from wildtype.mutants.evidence_tokens import EvidenceTokens
+
+
+TARGETS = ("phenotype", "value", "sd", "p", "profile")
+"""Columns [T] of targets; a mutant of several phenotypes has several."""
 
 
 @dataclass(slots=True)
@@ -82,26 +87,17 @@ class MutantBatch:
         return self._map(lambda x: x.pin_memory())
 
     def _map(self, change: Callable[[Any], Any]) -> MutantBatch:
-        columns: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
-        changed: dict[str, Any] = {name: None if x is None else change(x) for name, x in columns.items()}
-        return MutantBatch(**changed)
+        return MutantBatch(**self._changed([f.name for f in fields(self)], change))
+
+    def _changed(self, names: Iterable[str], change: Callable[[Any], Any]) -> dict[str, Any]:
+        """Return columns with ``change`` made to each; an absent one stays absent."""
+        columns: dict[str, Any] = {name: getattr(self, name) for name in names}
+        return {name: None if column is None else change(column) for name, column in columns.items()}
 
     @classmethod
     def from_table(cls, table: MutantTable) -> MutantBatch:
         """Return all rows of a table as one batch, each as a mutant, sharing its memory."""
-        return cls(
-            gene=torch.from_numpy(table.gene),
-            offsets=torch.from_numpy(table.offsets),
-            kind=torch.from_numpy(table.kind),
-            condition=torch.from_numpy(table.condition),
-            phenotype=torch.from_numpy(table.phenotype),
-            value=torch.from_numpy(table.value),
-            sd=torch.from_numpy(table.sd),
-            dose=None if table.dose is None else torch.from_numpy(table.dose),
-            p=None if table.p is None else torch.from_numpy(table.p),
-            profile=None if table.profile is None else torch.from_numpy(table.profile),
-            profiles=None if table.profiles is None else torch.from_numpy(table.profiles),
-        )
+        return cls(**_tensors(table.columns(("offsets", *table.ENTRIES, *table.ROWS, "profiles"))))
 
     @classmethod
     def grouped(cls, table: MutantTable) -> MutantBatch:
@@ -116,33 +112,23 @@ class MutantBatch:
             return cls.from_table(table)
         targets = np.argsort(found.mutant, kind="stable")
         batch = cls.from_table(table.take(found.first))
-        columns = ("phenotype", "value", "sd", "p", "profile")
-        own: dict[str, Any] = {
-            name: None if column is None else torch.from_numpy(column[targets])
-            for name, column in ((name, getattr(table, name)) for name in columns)
-        }
-        return replace(batch, mutant=torch.from_numpy(found.mutant[targets]), **own)
+        columns = {n: None if c is None else c[targets] for n, c in table.columns(TARGETS).items()}
+        return replace(batch, mutant=torch.from_numpy(found.mutant[targets]), **_tensors(columns))
 
     def take(self, rows: Tensor) -> MutantBatch:
         """Return the mutants at ``rows`` [R] (int64), in that order; O(selected genes and targets)."""
         at, offsets = _ragged(self.offsets, rows)
         target, mutant = rows, None
         if self.mutant is not None:
-            target, first = _ragged(self._first_targets(), rows)
+            target, first = _ragged(self._first_targets(self.mutant), rows)
             mutant = torch.repeat_interleave(torch.arange(len(rows)), first.diff())
         return MutantBatch(
-            gene=self.gene.index_select(0, at),
             offsets=offsets,
-            kind=self.kind.index_select(0, at),
-            condition=self.condition.index_select(0, rows),
-            phenotype=self.phenotype.index_select(0, target),
-            value=self.value.index_select(0, target),
-            sd=self.sd.index_select(0, target),
-            dose=None if self.dose is None else self.dose.index_select(0, at),
-            p=None if self.p is None else self.p.index_select(0, target),
             mutant=mutant,
-            profile=None if self.profile is None else self.profile.index_select(0, target),
             profiles=self.profiles,
+            condition=self.condition.index_select(0, rows),
+            **self._changed(MutantTable.ENTRIES, lambda column: column.index_select(0, at)),
+            **self._changed(TARGETS, lambda column: column.index_select(0, target)),
         )
 
     def slice(self, start: int, stop: int) -> MutantBatch:
@@ -153,19 +139,13 @@ class MutantBatch:
             i, j = torch.searchsorted(self.mutant, torch.tensor([start, stop])).tolist()
             mutant = self.mutant[i:j] - start
         return MutantBatch(
-            gene=self.gene[a:b],
             offsets=self.offsets[start : stop + 1] - a,
-            kind=self.kind[a:b],
-            condition=self.condition[start:stop],
-            phenotype=self.phenotype[i:j],
-            value=self.value[i:j],
-            sd=self.sd[i:j],
-            dose=None if self.dose is None else self.dose[a:b],
-            p=None if self.p is None else self.p[i:j],
             mutant=mutant,
-            profile=None if self.profile is None else self.profile[i:j],
             profiles=self.profiles,
+            condition=self.condition[start:stop],
             evidence=None if self.evidence is None else self.evidence.slice(start, stop, a, b),
+            **self._changed(MutantTable.ENTRIES, lambda column: column[a:b]),
+            **self._changed(TARGETS, lambda column: column[i:j]),
         )
 
     def with_own_profiles(self) -> MutantBatch:
@@ -179,10 +159,13 @@ class MutantBatch:
             profiles=self.profiles.index_select(0, self.profile[own]),
         )
 
-    def _first_targets(self) -> Tensor:
+    def _first_targets(self, mutant: Tensor) -> Tensor:
         """Return where each mutant's targets begin [B+1]."""
-        assert self.mutant is not None
-        return torch.searchsorted(self.mutant, torch.arange(len(self) + 1))
+        return torch.searchsorted(mutant, torch.arange(len(self) + 1))
+
+
+def _tensors(columns: Mapping[str, Column]) -> dict[str, Any]:
+    return {name: None if column is None else torch.from_numpy(column) for name, column in columns.items()}
 
 
 def _ragged(offsets: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
@@ -191,6 +174,7 @@ def _ragged(offsets: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
     counts = offsets[1:].index_select(0, rows) - starts
     out = torch.zeros(len(rows) + 1, dtype=torch.int64)
     torch.cumsum(counts, 0, out=out[1:])
+    # Rows of one order, the usual case, need one broadcast sum instead of a gather per entry.
     if len(rows) and bool((counts == counts[0]).all()):
         return (starts[:, None] + torch.arange(int(counts[0]))).reshape(-1), out
     return torch.arange(int(out[-1])) + torch.repeat_interleave(starts - out[:-1], counts), out

@@ -1,14 +1,17 @@
-"""`EvidenceTokens`: what was measured of mutants like those of a batch, as tensors.
+"""`EvidenceTokens`: what was measured of mutants similar to those of a batch, as nested records of tensors.
 
 Legend: q queries · Σk their genes · t, u tokens per query one and two edits away · r neighbours per gene ·
-c channels of similarity · p phenotypes · s pairs of genes within queries.
+c channels of similarity · k traits of a gene · p phenotypes · s pairs of genes within queries.
+
+Statistics of a gene are 3 p columns: shrunken mean, log number and fraction of positive values of the
+measured mutants with that gene, each for p phenotypes. Masks are True where there is a token.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -17,136 +20,244 @@ from torch import Tensor
 
 
 @dataclass(slots=True)
-class EvidenceTokens:
-    """Evidence of q queries; masks are True where there is a token.
+class Record:
+    """Base of dataclasses of tensors and nested records, which change as one."""
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> Self:
+        """Return the record with every tensor replaced by ``change`` of it."""
+        return self.merge([self], lambda tensors: change(tensors[0]))
+
+    @classmethod
+    def merge(cls, parts: Sequence[Self], join: Callable[[list[Tensor]], Tensor] = torch.cat) -> Self:
+        """Return several records as one: ``join`` puts the tensors of one name together."""
+        joined: dict[str, Any] = {}
+        for field in fields(cls):
+            columns = [getattr(part, field.name) for part in parts]
+            nested = isinstance(columns[0], Record)
+            joined[field.name] = type(columns[0]).merge(columns, join) if nested else join(columns)
+        return cls(**joined)
+
+
+@dataclass(slots=True)
+class OneEdit(Record):
+    """Measured mutants that differ from a query in one gene.
 
     Attributes
     ----------
-    one : float32 [q, t, c], one_edit, one_old, one_new : int64 [q, t], one_mask : bool [q, t]
-        One edit away: similarity of the genes exchanged, kind of edit (see `kernels`), the genes (-1: none).
-    one_value : float32 [q, t, p], one_known : bool [q, t, p]
+    similarity : float32 [q, t, c]
+        Of the gene replaced and its replacement; 0 where none is replaced.
+    edit : int64 [q, t]
+        ``REPLACED``, ``REMOVED`` or ``ADDED`` of `wildtype.evidence.kernels`.
+    old, new : int64 [q, t]
+        Gene that the query has alone, and gene that the measured mutant has alone; -1: none.
+    mask : bool [q, t]
+    value : float32 [q, t, p], known : bool [q, t, p]
         Measured values, 0 where unknown.
-    one_same : float32 [q, t]
+    same_condition : float32 [q, t]
         1 where it was measured in the query's condition.
-    one_statistics : float32 [q, t, 3 p]
-        Of the gene that came in: see ``near_statistics``.
-    two : float32 [q, u, 2, c], two_old, two_new : int64 [q, u, 2], two_value, two_known, two_mask, two_same
-        The same of two genes exchanged.
-    two_all : float32 [q, 2 p]
-        Of all of these together, also beyond the u kept: shrunken mean and log weight.
-    near : float32 [Σk, r, c], near_gene : int64 [Σk, r], near_mask : bool [Σk, r]
-        Neighbours of every gene of a query, the measured ones most similar to it.
-    near_statistics : float32 [Σk, r, 3 p]
-        Shrunken mean, log number and share of positive values of each.
-    own : float32 [Σk, 3 p]
-        The same of the gene itself.
-    own_effect : float32 [Σk, p]
-        Its additive effect, shrunken: see `measured.additive_effects`.
-    pair : float32 [s, c], pair_row, pair_left, pair_right : int64 [s]
-        Similarity of the pairs of genes within each query.
-    pair_traits : float32 [s, 3 k]
+    statistics : float32 [q, t, 3 p]
+        Of the gene ``new``.
+    """
+
+    similarity: Tensor
+    edit: Tensor
+    old: Tensor
+    new: Tensor
+    mask: Tensor
+    value: Tensor
+    known: Tensor
+    same_condition: Tensor
+    statistics: Tensor
+
+
+@dataclass(slots=True)
+class TwoEdits(Record):
+    """Measured mutants with two genes of a query replaced by neighbours.
+
+    Attributes
+    ----------
+    similarity : float32 [q, u, 2, c]
+        Of each gene replaced and its replacement.
+    old, new : int64 [q, u, 2]
+        Genes replaced, and their replacements; -1: none.
+    mask : bool [q, u]
+    value : float32 [q, u, p], known : bool [q, u, p]
+        Measured values, 0 where unknown.
+    same_condition : float32 [q, u]
+        1 where it was measured in the query's condition.
+    pooled : float32 [q, 2 p]
+        Shrunken mean and log weight over all such mutants, also beyond the u kept.
+    """
+
+    similarity: Tensor
+    old: Tensor
+    new: Tensor
+    mask: Tensor
+    value: Tensor
+    known: Tensor
+    same_condition: Tensor
+    pooled: Tensor
+
+
+@dataclass(slots=True)
+class Neighbours(Record):
+    """Of every gene of the queries, the measured genes most similar to it.
+
+    Attributes
+    ----------
+    similarity : float32 [Σk, r, c]
+    gene : int64 [Σk, r]
+        The neighbour; -1: none.
+    mask : bool [Σk, r]
+    statistics : float32 [Σk, r, 3 p]
+        Of the neighbour.
+    """
+
+    similarity: Tensor
+    gene: Tensor
+    mask: Tensor
+    statistics: Tensor
+
+
+@dataclass(slots=True)
+class Genes(Record):
+    """What was measured of the genes of the queries themselves.
+
+    Attributes
+    ----------
+    statistics : float32 [Σk, 3 p]
+    additive : float32 [Σk, p]
+        Shrunken additive effect: see `wildtype.evidence.measured.additive_effects`.
+    """
+
+    statistics: Tensor
+    additive: Tensor
+
+
+@dataclass(slots=True)
+class GenePairs(Record):
+    """Pairs of genes within each query.
+
+    Attributes
+    ----------
+    row, left, right : int64 [s]
+        Query and genes of every pair.
+    similarity : float32 [s, c]
+    traits : float32 [s, 3 k]
         Sum, distance and product of the k traits of both genes.
-    equal : float32 [q, p], equal_known : bool [q, p]
-        Mean of mutants that lose the same reactions (see `effects`), 0 where unknown.
+    """
+
+    row: Tensor
+    left: Tensor
+    right: Tensor
+    similarity: Tensor
+    traits: Tensor
+
+
+@dataclass(slots=True)
+class EquivalentMutants(Record):
+    """Measured mutants that lose the same reactions as a query, or fewer (see `wildtype.evidence.effects`).
+
+    Attributes
+    ----------
+    value : float32 [q, p], known : bool [q, p]
+        Mean of mutants that lose the same reactions, 0 where unknown.
     bound : float32 [q, p]
         Smallest value of mutants that lose no more reactions than the query, of phenotypes that are no
         interactions; inf where unknown.
     """
 
-    one: Tensor
-    one_edit: Tensor
-    one_old: Tensor
-    one_new: Tensor
-    one_mask: Tensor
-    one_value: Tensor
-    one_known: Tensor
-    one_same: Tensor
-    one_statistics: Tensor
-    two: Tensor
-    two_old: Tensor
-    two_new: Tensor
-    two_mask: Tensor
-    two_value: Tensor
-    two_known: Tensor
-    two_same: Tensor
-    two_all: Tensor
-    near: Tensor
-    near_gene: Tensor
-    near_mask: Tensor
-    near_statistics: Tensor
-    own: Tensor
-    own_effect: Tensor
-    pair: Tensor
-    pair_traits: Tensor
-    pair_row: Tensor
-    pair_left: Tensor
-    pair_right: Tensor
-    equal: Tensor
-    equal_known: Tensor
+    value: Tensor
+    known: Tensor
     bound: Tensor
+
+
+@dataclass(slots=True)
+class EvidenceTokens(Record):
+    """Evidence of q queries.
+
+    ``one``, ``two`` and ``equivalents`` have a row per query, ``neighbours`` and ``genes`` one per gene of
+    the queries, and ``pairs`` one per pair of genes of a query.
+    """
+
+    one: OneEdit
+    two: TwoEdits
+    neighbours: Neighbours
+    genes: Genes
+    pairs: GenePairs
+    equivalents: EquivalentMutants
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> EvidenceTokens:
         """Return the tokens on another device."""
-        return self._map(lambda x: x.to(device, non_blocking=non_blocking))
-
-    def first(self, one: int, two: int, near: int) -> EvidenceTokens:
-        """Return the first tokens of each kind alone, as views: the best ones, where they were ranked."""
-        kept: dict[str, Any] = {}
-        for f in fields(self):
-            column = getattr(self, f.name)
-            count = {"one": one, "two": two, "near": near}.get(f.name.split("_")[0])
-            kept[f.name] = column if count is None or f.name == "two_all" else column[:, :count]
-        return EvidenceTokens(**kept)
-
-    def slice(self, start: int, stop: int, first: int, last: int) -> EvidenceTokens:
-        """Return the tokens of queries ``start`` … ``stop``-1, whose genes are ``first`` … ``last``-1."""
-        pairs = ((self.pair_row >= start) & (self.pair_row < stop)).nonzero()[:, 0]
-        kept: dict[str, Any] = {"pair_row": self.pair_row.index_select(0, pairs) - start}
-        for f in fields(self):
-            column = getattr(self, f.name)
-            if f.name in PER_GENE:
-                kept[f.name] = column[first:last]
-            elif f.name in PER_PAIR:
-                kept[f.name] = column.index_select(0, pairs)
-            elif f.name != "pair_row":
-                kept[f.name] = column[start:stop]
-        return EvidenceTokens(**kept)
+        return self.map(lambda x: x.to(device, non_blocking=non_blocking))
 
     def pin_memory(self) -> EvidenceTokens:
         """Return the tokens in page-locked memory, for asynchronous copies to a GPU."""
-        return self._map(Tensor.pin_memory)
+        return self.map(Tensor.pin_memory)
 
     def double(self) -> EvidenceTokens:
         """Return the tokens in float64; positions and masks stay as they are."""
-        return self._map(lambda x: x.double() if x.is_floating_point() else x)
+        return self.map(lambda x: x.double() if x.is_floating_point() else x)
 
-    def _map(self, change: Callable[[Tensor], Tensor]) -> EvidenceTokens:
-        return EvidenceTokens(**{f.name: change(getattr(self, f.name)) for f in fields(self)})
+    def first(self, one: int, two: int, neighbours: int) -> EvidenceTokens:
+        """Return the first tokens of each kind, as views: the best ones, where they were ranked."""
+        return replace(
+            self,
+            one=self.one.map(lambda x: x[:, :one]),
+            # What all mutants two edits away say together stays: it does not depend on how many are kept.
+            two=replace(self.two.map(lambda x: x[:, :two]), pooled=self.two.pooled),
+            neighbours=self.neighbours.map(lambda x: x[:, :neighbours]),
+        )
 
+    def slice(self, start: int, stop: int, first: int, last: int) -> EvidenceTokens:
+        """Return the tokens of queries ``start`` … ``stop``-1, whose genes are ``first`` … ``last``-1.
 
-PER_GENE = ("near", "near_gene", "near_mask", "near_statistics", "own", "own_effect")
-PER_PAIR = ("pair", "pair_traits", "pair_left", "pair_right")
+        All are views but those of pairs, which are not in the order of queries where parts were joined.
+        """
+        chosen = ((self.pairs.row >= start) & (self.pairs.row < stop)).nonzero()[:, 0]
+        pairs = self.pairs.map(lambda x: x.index_select(0, chosen))
+        return EvidenceTokens(
+            one=self.one.map(lambda x: x[start:stop]),
+            two=self.two.map(lambda x: x[start:stop]),
+            neighbours=self.neighbours.map(lambda x: x[first:last]),
+            genes=self.genes.map(lambda x: x[first:last]),
+            pairs=replace(pairs, row=pairs.row - start),
+            equivalents=self.equivalents.map(lambda x: x[start:stop]),
+        )
 
 
 def joined(
     parts: Sequence[EvidenceTokens], rows: Sequence[NDArray[np.int64]], row: NDArray[np.int64]
 ) -> EvidenceTokens:
-    """Put tokens of parts of a batch, its rows ``rows``, back into order; ``row`` [Σk] is the row of every
-    gene.
+    """Return the tokens of a batch from those of its parts.
+
+    Parameters
+    ----------
+    parts : sequence of EvidenceTokens
+        Of each part of the batch.
+    rows : sequence of int64 [any]
+        Rows of the batch, ascending, that each part answers.
+    row : int64 [Σk]
+        Row of every gene of the batch.
     """
-    order = torch.from_numpy(np.argsort(np.concatenate(rows), kind="stable"))
-    items = [np.flatnonzero(np.isin(row, r)) for r in rows]
-    genes = torch.from_numpy(np.argsort(np.concatenate(items), kind="stable"))
-    out: dict[str, Any] = {}
-    for f in fields(EvidenceTokens):
-        column = torch.cat([getattr(part, f.name) for part in parts])
-        if f.name == "pair_row":
-            column = torch.cat(
-                [torch.from_numpy(r)[part.pair_row] for r, part in zip(rows, parts, strict=True)]
-            )
-        elif f.name in PER_GENE:
-            column = column[genes]
-        elif f.name not in PER_PAIR:
-            column = column[order]
-        out[f.name] = column
-    return EvidenceTokens(**out)
+    queries = np.argsort(np.concatenate(rows), kind="stable")
+    items = [np.flatnonzero(np.isin(row, part)) for part in rows]
+    by_query, by_gene = (
+        _in_order(order) for order in (queries, np.argsort(np.concatenate(items), kind="stable"))
+    )
+    # Pairs keep the order of the parts: each names its query, and a sum over pairs needs no more.
+    numbered = [torch.from_numpy(r)[part.pairs.row] for r, part in zip(rows, parts, strict=True)]
+    return EvidenceTokens(
+        one=OneEdit.merge([part.one for part in parts], by_query),
+        two=TwoEdits.merge([part.two for part in parts], by_query),
+        neighbours=Neighbours.merge([part.neighbours for part in parts], by_gene),
+        genes=Genes.merge([part.genes for part in parts], by_gene),
+        pairs=replace(GenePairs.merge([part.pairs for part in parts]), row=torch.cat(numbered)),
+        equivalents=EquivalentMutants.merge([part.equivalents for part in parts], by_query),
+    )
+
+
+def _in_order(order: NDArray[np.int64]) -> Callable[[list[Tensor]], Tensor]:
+    """Return what concatenates tensors of parts and puts their rows into an order."""
+    at = torch.from_numpy(order)
+    return lambda parts: torch.cat(parts)[at]

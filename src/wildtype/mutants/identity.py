@@ -1,73 +1,48 @@
-"""Which rows of a table are one mutant: equal genes, kinds and doses, and which one in one condition.
+"""Identity of mutants: which rows are one mutant, one gene set, or one gene set in one condition.
 
-Legend: m rows · b mutants · k perturbed genes of one row.
+Numbers tell rows of one table from each other; keys (64-bit hashes) are the same in every table of one gene
+index, so that rows of several tables can be compared.
+
+Legend: m rows · b mutants · k perturbed genes of one row · q items, Σk.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.mutants.table import MutantTable
+from wildtype.mutants.ragged import joint, ragged_ranks, ranks
+from wildtype.mutants.table import Kind, MutantTable
+from wildtype.seeds import generator
 
 Ints = NDArray[np.int64]
+Keys = NDArray[np.uint64]
 
 
-def joint(columns: Sequence[tuple[NDArray[Any], int]]) -> Ints:
-    """Return one code [m] per row of several columns of codes, ascending as the rows do, first column first.
-
-    Parameters
-    ----------
-    columns : sequence of (integers [m], int)
-        Codes, none negative, and one more than the largest that the column may hold.
-    """
-    out, size = columns[0][0].astype(np.int64), columns[0][1]
-    for codes, count in columns[1:]:
-        if size * count >= 2**63:  # ranks order the rows as the codes do, and take less room
-            (out, size), (codes, count) = _ranks(out), _ranks(codes)
-        out, size = out * count + codes, size * count
-    return out
-
-
-def _ranks(codes: NDArray[Any]) -> tuple[Ints, int]:
-    distinct, ranks = np.unique(codes, return_inverse=True)
-    return ranks.reshape(-1).astype(np.int64), len(distinct)
+def perturbation_id(gene: Ints, kind: NDArray[Any], dose: NDArray[np.floating[Any]] | None) -> Ints:
+    """Return a number [q] for each perturbation: equal for equal gene, kind and dose (NaN: no dose)."""
+    columns = [gene, kind.astype(np.int64)]
+    return ranks(*columns) if dose is None else ranks(*columns, dose)
 
 
 def mutant_id(table: MutantTable) -> Ints:
     """Return [M] a number for each row's mutant: equal for equal genes, kinds and doses."""
-    dose = np.zeros(len(table.gene), np.int64)
-    if table.dose is not None:
-        dose = np.unique(table.dose, return_inverse=True)[1].reshape(-1)  # all NaN are one
-    columns = [
-        (column, int(column.max(initial=0)) + 1) for column in (table.gene, table.kind.astype(np.int64), dose)
-    ]
-    out = np.zeros(len(table), np.int64)
-    used = 0
-    for k in np.unique(table.order):
-        rows = np.flatnonzero(table.order == k)
-        at = table.offsets[rows][:, None] + np.arange(k)
-        each = [(column[at[:, j]], size) for j in range(k) for column, size in columns]
-        distinct, code = np.unique(joint([(np.zeros(rows.size, np.int64), 1), *each]), return_inverse=True)
-        out[rows] = used + code.reshape(-1)
-        used += len(distinct)
-    return out
+    return ragged_ranks([perturbation_id(table.gene, table.kind, table.dose)], table.offsets)
 
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """The rows of a table by mutant and condition.
+    """Rows of a table grouped by mutant and condition.
 
     Attributes
     ----------
     first : int64 [b]
         First row of every mutant, ascending.
     mutant : int64 [m]
-        Which of them each row is about.
+        Mutant of each row.
     """
 
     first: Ints
@@ -75,9 +50,9 @@ class Grouping:
 
 
 def grouping(table: MutantTable) -> Grouping | None:
-    """Return the rows of equal genes, kinds, doses and condition together; None where no two rows are.
+    """Group rows of equal genes, kinds, doses and condition; None where no two rows are equal.
 
-    Rows of one phenotype are not looked at: each of them is a mutant of its own. Costs O(m log m).
+    A table of one phenotype is not grouped: every row is a separate mutant. Costs O(m log m).
     """
     if not len(table) or (table.phenotype == table.phenotype[0]).all():
         return None
@@ -86,7 +61,97 @@ def grouping(table: MutantTable) -> Grouping | None:
     _, first, code = np.unique(codes, return_index=True, return_inverse=True)
     if len(first) == len(table):
         return None
-    order = np.argsort(first)
+    order = np.argsort(first)  # mutants in the order of their first rows, not of their numbers
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     return Grouping(first[order].astype(np.int64), place[code.reshape(-1)].astype(np.int64))
+
+
+def gene_words(n: int) -> NDArray[np.uint64]:
+    """Return one random 64-bit number per gene, the same for equal n: see `keys_of`."""
+    return generator(0, "gene keys").integers(0, 2**64, n, dtype=np.uint64)
+
+
+def keys_of(
+    gene: NDArray[np.int64], offsets: NDArray[np.int64], words: NDArray[np.uint64]
+) -> NDArray[np.uint64]:
+    """Return a 64-bit key of every gene set of ragged rows [m].
+
+    A key is the sum modulo 2⁶⁴ of one random number per gene (Zobrist hashing), so that removing a gene costs
+    one subtraction for sets of any size; two of 10⁶ sets collide with probability below 10⁻⁷.
+    """
+    with np.errstate(over="ignore"):
+        # Unsigned sums wrap modulo 2⁶⁴, so differences of running sums are the exact keys of the rows.
+        total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words[gene], dtype=np.uint64)])
+        return np.asarray(total[offsets[1:]] - total[offsets[:-1]])
+
+
+def mixed_words(words: Keys) -> Keys:
+    """Return well mixed 64-bit words, one per word: SplitMix64's finaliser (Steele, Lea & Flood 2014)."""
+    with np.errstate(over="ignore"):
+        x = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return np.asarray(x ^ (x >> np.uint64(31)))
+
+
+def set_keys(table: MutantTable, n: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return a key of every row's gene set and condition [m], and of every row less one gene [q]."""
+    genes = gene_words(n)
+    with np.errstate(over="ignore"):
+        whole = keys_of(table.gene, table.offsets, genes) + _condition_words(table)[table.condition]
+        return whole, whole[table.row] - genes[table.gene]
+
+
+def mutant_keys(table: MutantTable, n: int) -> Keys:
+    """Return a 64-bit key of every row's genes, kinds and condition [m] (Zobrist hashing, as `set_keys`)."""
+    words = generator(0, "mutant keys").integers(0, 2**64, n * len(Kind), dtype=np.uint64)
+    perturbed = table.gene * len(Kind) + table.kind
+    with np.errstate(over="ignore"):
+        return keys_of(perturbed, table.offsets, words) + _condition_words(table)[table.condition]
+
+
+def _condition_words(table: MutantTable) -> Keys:
+    conditions = int(table.condition.max(initial=0)) + 1
+    return generator(0, "condition keys").integers(0, 2**64, conditions, dtype=np.uint64)
+
+
+class SetIndex:
+    """Finds rows by unordered gene set, whatever the kinds of perturbation, by binary search.
+
+    Parameters
+    ----------
+    table : MutantTable
+        Rows to find; where several rows have one gene set, the first is found.
+
+    Notes
+    -----
+    Building costs O(m log m), a query O(log m), for m rows.
+    """
+
+    def __init__(self, table: MutantTable) -> None:
+        self._keys: dict[int, NDArray[np.void]] = {}
+        self._rows: dict[int, NDArray[np.int64]] = {}
+        for k, rows, at in table.by_order():
+            self._keys[k], first = np.unique(_bytes_of(table.gene[at]), return_index=True)
+            self._rows[k] = rows[first]
+
+    def find(self, table: MutantTable) -> NDArray[np.int64]:
+        """Return, for every row of ``table`` [M], the first indexed row with the same gene set, or -1."""
+        found = np.full(len(table), -1, np.int64)
+        for k, rows, at in table.by_order():
+            known = self._keys.get(k)
+            if known is None:
+                continue
+            keys = _bytes_of(table.gene[at])
+            near = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+            hit = known[near] == keys
+            found[rows[hit]] = self._rows[k][near[hit]]
+        return found
+
+
+def _bytes_of(genes: Ints) -> NDArray[np.void]:
+    """Return one fixed-width key per gene tuple [r, k]; big-endian bytes sort as the tuples do."""
+    width = max(8 * genes.shape[1], 1)
+    if not genes.shape[1]:
+        return np.zeros(len(genes), dtype=f"V{width}")
+    return np.ascontiguousarray(genes.astype(">i8")).view(f"V{width}").reshape(-1)

@@ -1,4 +1,4 @@
-"""Ragged rows to flat arrays and back: gene pairs, left-one-out subsets, segment statistics, code books.
+"""Gene pairs of ragged rows, statistics over segments, and code books.
 
 Legend: m rows · k genes of a row · p pairs of all rows, Σ k(k−1)/2 · q items, Σk · f features.
 """
@@ -10,12 +10,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.mutants import MutantTable
-from wildtype.seeds import generator
+from wildtype.mutants.ragged import rows_by_order
+from wildtype.mutants.table import MutantTable
 
 
 class Codes:
-    """A code book: the distinct integers seen in training, and where a code stands among them.
+    """A code book: the distinct integers seen in training, and the position of any code among them.
 
     Parameters
     ----------
@@ -50,13 +50,11 @@ def pairs_in(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return `pairs_of` ragged rows given as arrays."""
     rows, lefts, rights = [], [], []
-    order = np.diff(offsets)
-    for k in np.unique(order):
+    for k, at, places in rows_by_order(offsets):
         if k < 2:
             continue
-        at = np.flatnonzero(order == k)
-        genes = gene[offsets[at][:, None] + np.arange(k)]
-        i, j = np.triu_indices(int(k), 1)
+        genes = gene[places]
+        i, j = np.triu_indices(k, 1)
         rows.append(np.repeat(at, len(i)))
         lefts.append(genes[:, i].reshape(-1))
         rights.append(genes[:, j].reshape(-1))
@@ -66,34 +64,6 @@ def pairs_in(
     row = np.concatenate(rows)
     order = np.argsort(row, kind="stable")
     return row[order], np.concatenate(lefts)[order], np.concatenate(rights)[order]
-
-
-def gene_words(n: int) -> NDArray[np.uint64]:
-    """Return one random word per gene, the same for equal n: see `keys_of`."""
-    return generator(0, "gene keys").integers(0, 2**64, n, dtype=np.uint64)
-
-
-def keys_of(
-    gene: NDArray[np.int64], offsets: NDArray[np.int64], words: NDArray[np.uint64]
-) -> NDArray[np.uint64]:
-    """Return a 64-bit key of every gene set of ragged rows [m].
-
-    A key is the sum modulo 2⁶⁴ of one random word per gene (Zobrist hashing), so that a set less one gene
-    costs one subtraction whatever its size; two of 10⁶ sets collide with probability below 10⁻⁷.
-    """
-    with np.errstate(over="ignore"):
-        total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words[gene], dtype=np.uint64)])
-        return np.asarray(total[offsets[1:]] - total[offsets[:-1]])
-
-
-def set_keys(table: MutantTable, n: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return a key of every row's gene set and condition [m], and of every row less one gene [q]."""
-    conditions = int(table.condition.max(initial=0)) + 1
-    genes = gene_words(n)
-    states = generator(0, "condition keys").integers(0, 2**64, conditions, dtype=np.uint64)
-    with np.errstate(over="ignore"):
-        whole = keys_of(table.gene, table.offsets, genes) + states[table.condition]
-        return whole, whole[table.row] - genes[table.gene]
 
 
 def segment(

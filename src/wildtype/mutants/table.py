@@ -1,23 +1,54 @@
-"""`MutantTable`: M mutants as ragged NumPy arrays, one row per measured (or asked-for) mutant.
+"""`MutantTable`: mutants as ragged NumPy arrays, one row per measurement or query, in memory and on disk.
 
 Legend: m rows · k perturbed genes per row · Σk their sum · r profiles · n genes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from wildtype.errors import GeneSetError, ShapeError
-from wildtype.mutants.kinds import Kind
+from wildtype.errors import ConfigError, GeneSetError, ShapeError
+from wildtype.files import writing
+from wildtype.mutants.ragged import Ragged, offsets_of, ragged_ranks
+
+COLUMNS = ("gene", "offsets", "kind", "condition", "phenotype", "value", "sd")
+OPTIONAL = ("dose", "p", "profile", "profiles")
+"""Columns that every stored table has, and columns that it has where its table has them."""
+
+
+class Kind(IntEnum):
+    """What was done to a gene.
+
+    ``REDUCED`` is partial loss of function: a temperature-sensitive or DAmP allele, a knock-down. An
+    essential gene's hypomorph is therefore never recorded as a deletion.
+    """
+
+    ABSENT = 0
+    REDUCED = 1
+    PRESENT = 2
+    ADDED = 3
+    OVEREXPRESSED = 4
+
+    @classmethod
+    def parse(cls, name: str) -> Kind:
+        """Return the kind called ``name`` (any case); raises ``ConfigError`` naming the known kinds."""
+        try:
+            return cls[name.strip().upper()]
+        except KeyError:
+            known = ", ".join(kind.name.lower() for kind in cls)
+            raise ConfigError(f"{name!r} is not a kind of perturbation; known kinds: {known}") from None
 
 
 @dataclass(frozen=True, eq=False)
-class MutantTable:
+class MutantTable(Ragged):
     """Perturbed genes and measurements of M mutants.
 
     Attributes
@@ -25,7 +56,7 @@ class MutantTable:
     gene : int64 [Σk]
         Positions in the gene index, ascending within a row, never repeated within a row.
     offsets : int64 [M+1]
-        Row i owns ``gene[offsets[i]:offsets[i+1]]``.
+        Row i owns ``gene[offsets[i]:offsets[i+1]]`` (see ``Ragged``).
     kind : uint8 [Σk]
         ``Kind`` of each perturbation.
     condition : int64 [M]
@@ -52,8 +83,10 @@ class MutantTable:
         If the arrays do not fit each other.
     """
 
+    ENTRIES: ClassVar[tuple[str, ...]] = ("gene", "kind", "dose")
+    ROWS: ClassVar[tuple[str, ...]] = ("condition", "phenotype", "value", "sd", "p", "profile")
+
     gene: NDArray[np.int64]
-    offsets: NDArray[np.int64]
     kind: NDArray[np.uint8]
     condition: NDArray[np.int64]
     phenotype: NDArray[np.int64]
@@ -65,32 +98,16 @@ class MutantTable:
     profiles: NDArray[np.float32] | None = None
 
     def __post_init__(self) -> None:
-        rows, total = len(self.offsets) - 1, len(self.gene)
-        if rows < 0 or self.offsets[0] != 0 or self.offsets[-1] != total or (np.diff(self.offsets) < 0).any():
-            raise ShapeError(f"offsets must rise from 0 to {total} (the number of perturbed genes)")
-        for name, length in (
-            ("kind", total),
-            ("condition", rows),
-            ("phenotype", rows),
-            ("value", rows),
-            ("sd", rows),
-        ):
-            if len(getattr(self, name)) != length:
-                raise ShapeError(f"{name} has length {len(getattr(self, name))}, expected {length}")
-        if self.dose is not None and len(self.dose) != total:
-            raise ShapeError(f"dose has length {len(self.dose)}, expected {total}")
-        if self.p is not None and len(self.p) != rows:
-            raise ShapeError(f"p has length {len(self.p)}, expected {rows}")
+        self.check_lengths(ShapeError)
         if (self.profile is None) != (self.profiles is None):
             raise ShapeError("profile and profiles belong together: give both or none")
-        if self.profile is not None and self.profiles is not None:
-            if len(self.profile) != rows:
-                raise ShapeError(f"profile has length {len(self.profile)}, expected {rows}")
-            if self.profiles.ndim != 2 or self.profile.max(initial=-1) >= len(self.profiles):
-                raise ShapeError(
-                    f"profiles has shape {self.profiles.shape}, expected [r, n] with r over "
-                    f"{self.profile.max(initial=-1)}"
-                )
+        if self.profile is None or self.profiles is None:
+            return
+        if self.profiles.ndim != 2 or self.profile.max(initial=-1) >= len(self.profiles):
+            raise ShapeError(
+                f"profiles has shape {self.profiles.shape}, expected [r, n] with r over "
+                f"{self.profile.max(initial=-1)}"
+            )
 
     @classmethod
     def build(
@@ -108,8 +125,7 @@ class MutantTable:
         profile: ArrayLike | None = None,
         profiles: ArrayLike | None = None,
     ) -> MutantTable:
-        """Build a table from ragged arrays; sorts genes within rows and refuses a gene that stands twice in
-        a row.
+        """Build a table from ragged arrays; sorts genes within rows and refuses a repeated gene.
 
         Raises
         ------
@@ -159,7 +175,7 @@ class MutantTable:
     def from_sets(cls, sets: Iterable[Sequence[int]], **columns: ArrayLike | Kind | None) -> MutantTable:
         """Build a table from a list of gene positions per row; further columns as in ``build``."""
         rows = [np.asarray(s, dtype=np.int64) for s in sets]
-        offsets = np.concatenate([[0], np.cumsum([r.size for r in rows])]).astype(np.int64)
+        offsets = offsets_of(np.array([r.size for r in rows], np.int64))
         gene = np.concatenate(rows) if rows else np.zeros(0, np.int64)
         return cls.build(gene, offsets, **columns)  # type: ignore[arg-type]
 
@@ -175,74 +191,25 @@ class MutantTable:
     @classmethod
     def concatenate(cls, tables: Sequence[MutantTable]) -> MutantTable:
         """Return the rows of several tables, one after the other."""
-        starts = np.cumsum([0] + [len(t.gene) for t in tables])
-        offsets = [np.zeros(1, np.int64)] + [t.offsets[1:] + s for t, s in zip(tables, starts, strict=False)]
         profile, profiles = _joined_profiles(tables)
-        return cls(
-            gene=np.concatenate([t.gene for t in tables]),
-            offsets=np.concatenate(offsets),
-            kind=np.concatenate([t.kind for t in tables]),
-            condition=np.concatenate([t.condition for t in tables]),
-            phenotype=np.concatenate([t.phenotype for t in tables]),
-            value=np.concatenate([t.value for t in tables]),
-            sd=np.concatenate([t.sd for t in tables]),
-            dose=_joined([(t.dose, len(t.gene)) for t in tables]),
-            p=_joined([(t.p, len(t)) for t in tables]),
-            profile=profile,
-            profiles=profiles,
-        )
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    @cached_property
-    def order(self) -> NDArray[np.int64]:
-        """Number of perturbed genes per row [M]."""
-        return np.diff(self.offsets)
-
-    @cached_property
-    def row(self) -> NDArray[np.int64]:
-        """Row of every perturbation [Σk]."""
-        return np.repeat(np.arange(len(self)), self.order)
-
-    def take(self, rows: ArrayLike) -> MutantTable:
-        """Return the given rows (positions or boolean mask), in that order; O(selected genes)."""
-        index = np.asarray(rows)
-        if not index.size:
-            index = index.astype(np.int64)  # an empty list is an array of floats
-        if index.dtype == bool:
-            index = np.flatnonzero(index)
-        counts = self.order[index]
-        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        at = np.arange(offsets[-1]) + np.repeat(self.offsets[index] - offsets[:-1], counts)
-        return MutantTable(
-            gene=self.gene[at],
-            offsets=offsets,
-            kind=self.kind[at],
-            condition=self.condition[index],
-            phenotype=self.phenotype[index],
-            value=self.value[index],
-            sd=self.sd[index],
-            dose=None if self.dose is None else self.dose[at],
-            p=None if self.p is None else self.p[index],
-            profile=None if self.profile is None else self.profile[index],
-            profiles=self.profiles,
-        )
+        names = [name for name in (*cls.ENTRIES, *cls.ROWS) if name != "profile"]
+        return cls(**cls.joined(tables, names), profile=profile, profiles=profiles)
 
     def inside(self, genes: ArrayLike) -> NDArray[np.bool_]:
-        """Say of every row [M] whether all its genes are among ``genes`` [k]; O(Σk), without sorting rows."""
+        """Return whether all genes of every row [M] are among ``genes`` [k]; O(Σk), without sorting rows."""
+        # A running count of hits gives every row's number as a difference, whatever the lengths of rows.
         among = np.zeros(max(int(self.gene.max(initial=-1)), int(np.max(genes, initial=-1))) + 1, bool)
         among[np.asarray(genes, dtype=np.int64)] = True
         until = np.concatenate([[0], np.cumsum(among[self.gene])])
         return np.asarray(np.diff(until[self.offsets]) == self.order)
 
     def with_own_profiles(self) -> MutantTable:
-        """Return the table with a copy of those profiles only that its rows have, numbered as they come."""
+        """Return the table with a copy of only the profiles that its rows have, numbered as they come."""
         if self.profile is None or self.profiles is None:
             return self
-        own = self.profile >= 0
+        has = self.profile >= 0
         return replace(
-            self, profile=np.where(own, np.cumsum(own) - 1, -1), profiles=self.profiles[self.profile[own]]
+            self, profile=np.where(has, np.cumsum(has) - 1, -1), profiles=self.profiles[self.profile[has]]
         )
 
     def remap(self, mapping: NDArray[np.int64], genes: int | None = None) -> MutantTable:
@@ -293,37 +260,16 @@ class MutantTable:
 
     @cached_property
     def set_id(self) -> NDArray[np.int64]:
-        """Number [M] of each row's unordered gene set, the same for equal sets whatever was done to the
-        genes.
+        """Number [M] of each row's unordered gene set: equal for equal sets, whatever the kinds of
+        perturbation.
         """
-        out = np.zeros(len(self), np.int64)
-        used = 0
-        for k in np.unique(self.order):
-            rows = np.flatnonzero(self.order == k)
-            if k == 0:
-                out[rows] = used
-                used += 1
-                continue
-            genes = self.gene[self.offsets[rows][:, None] + np.arange(k)]
-            _, inverse = np.unique(genes, axis=0, return_inverse=True)
-            out[rows] = used + inverse.reshape(-1)
-            used += int(inverse.max()) + 1
-        return out
+        return ragged_ranks([self.gene], self.offsets)
 
     def sets(self) -> list[tuple[int, ...]]:
         """Return the gene positions of every row as tuples; for people and small tables."""
         return [
             tuple(self.gene[a:b].tolist()) for a, b in zip(self.offsets[:-1], self.offsets[1:], strict=True)
         ]
-
-
-def _joined(parts: Sequence[tuple[NDArray[np.float32] | None, int]]) -> NDArray[np.float32] | None:
-    """Return an optional column of several tables, NaN where one of that length lacks it; None if all do."""
-    if all(column is None for column, _ in parts):
-        return None
-    return np.concatenate(
-        [np.full(length, np.nan, np.float32) if column is None else column for column, length in parts]
-    )
 
 
 def _joined_profiles(
@@ -333,6 +279,7 @@ def _joined_profiles(
     having = [t.profiles for t in tables if t.profiles is not None]
     if not having:
         return None, None
+    # Tables cut from one another share their profiles, which then are not copied.
     shared = all(profiles is having[0] for profiles in having)
     start, parts = 0, []
     for t in tables:
@@ -342,3 +289,30 @@ def _joined_profiles(
         parts.append(np.where(t.profile >= 0, t.profile + start, -1))
         start += 0 if shared else len(t.profiles)
     return np.concatenate(parts), having[0] if shared else np.concatenate(having)
+
+
+def save_table(
+    table: MutantTable, path: str | Path, beside: Mapping[str, NDArray[Any]] | None = None
+) -> None:
+    """Write a table, and further arrays ``beside`` it under other names, as one npz file without pickle.
+
+    The file is written completely or not at all; raises ``OutputError``.
+    """
+    table = table.with_own_profiles()
+    arrays: dict[str, Any] = {
+        name: column for name, column in table.columns((*COLUMNS, *OPTIONAL)).items() if column is not None
+    }
+    arrays |= beside or {}
+    with writing(path) as temporary, open(temporary, "wb") as handle:
+        np.savez(handle, **arrays)
+
+
+def read_table(path: str | Path) -> tuple[MutantTable, dict[str, NDArray[Any]]]:
+    """Return a table that ``save_table`` wrote, and the arrays beside it.
+
+    Raises ``OSError``, ``ValueError``, ``KeyError`` or ``zipfile.BadZipFile`` when the file is damaged.
+    """
+    with np.load(path, allow_pickle=False) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    columns = {name: arrays.pop(name) for name in COLUMNS}
+    return MutantTable(**columns, **{name: arrays.pop(name, None) for name in OPTIONAL}), arrays

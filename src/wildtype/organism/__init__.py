@@ -1,8 +1,7 @@
-"""The wild type: its genes, its gene graphs, its metabolism and what is known of every gene."""
+"""The wild type: genes, gene graphs, metabolism and gene features."""
 
-from wildtype.organism.coordinates import Coordinates
 from wildtype.organism.features import FeatureBlock, GeneFeatures
-from wildtype.organism.genes import GeneIndex
+from wildtype.organism.genes import Coordinates, GeneIndex
 from wildtype.organism.metabolism import Metabolism
 from wildtype.organism.organism import Organism
 from wildtype.organism.relations import GeneGraphs, Relation

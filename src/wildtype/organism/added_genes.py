@@ -11,26 +11,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from wildtype.errors import DatasetError, GeneSetError
-from wildtype.organism.appended import Appended
 from wildtype.organism.features import FeatureBlock, GeneFeatures
 from wildtype.organism.gene_rules import rule_genes
 from wildtype.organism.genes import GeneIndex
 from wildtype.organism.metabolic_features import metabolic_features
 from wildtype.organism.metabolic_graphs import metabolic_graphs
 from wildtype.organism.metabolism import Metabolism
-from wildtype.organism.relations import GeneGraphs, Relation
+from wildtype.organism.record import OrganismRecord
+from wildtype.organism.relations import Appended, GeneGraphs, Relation
 from wildtype.organism.sequence_features import describe_sequence
 
-if TYPE_CHECKING:
-    from wildtype.organism.organism import Organism
-
+Record = TypeVar("Record", bound=OrganismRecord)
 INCOMING = ".in"
 """End of the name of a directed relation whose edges lead to the new gene."""
 Edges = Mapping[str, Sequence[str | tuple[str, float]]]
@@ -47,19 +45,19 @@ class _Pairs:
 
 
 def add_gene(
-    organism: Organism,
+    organism: Record,
     name: str,
     *,
     sequence: str | None = None,
     features: Mapping[str, Any] | None = None,
     reactions: Sequence[str | tuple[str, str]] = (),
     edges: Edges | None = None,
-) -> Organism:
+) -> Record:
     """Return the organism with one gene more, at the end.
 
     Parameters
     ----------
-    organism : Organism
+    organism : OrganismRecord
         With n genes.
     name : str
         Of the new gene; no other gene may have it.
@@ -185,7 +183,7 @@ def _with_reactions(
     return Metabolism.build(m.reactions, m.metabolites, m.stoichiometry, m.lower, m.upper, m.objective, rules)
 
 
-def _metabolic_pairs(organism: Organism, metabolism: Metabolism, genes: GeneIndex) -> dict[str, _Pairs]:
+def _metabolic_pairs(organism: OrganismRecord, metabolism: Metabolism, genes: GeneIndex) -> dict[str, _Pairs]:
     """Return all pairs of the new gene in the relations that were read off the network, edges and none."""
     assert organism.metabolism is not None
     n = len(genes) - 1
@@ -211,7 +209,7 @@ def _same_pattern(a: Relation, b: Relation, first: int) -> bool:
     return x.nnz == y.nnz and bool((x.indptr == y.indptr).all() and (x.indices == y.indices).all())
 
 
-def _given_edges(organism: Organism, name: str, edges: Edges) -> dict[str, _Pairs]:
+def _given_edges(organism: OrganismRecord, name: str, edges: Edges) -> dict[str, _Pairs]:
     """Return the pairs that were given, by relation."""
     n = len(organism.genes)
     found: dict[str, dict[tuple[int, int], float]] = {}
@@ -285,7 +283,7 @@ def _degrees(graphs: GeneGraphs, known: Mapping[str, _Pairs]) -> dict[str, float
     return out
 
 
-def _given_features(organism: Organism, name: str, features: Mapping[str, Any]) -> Said:
+def _given_features(organism: OrganismRecord, name: str, features: Mapping[str, Any]) -> Said:
     """Return values by block and column, after checking them."""
     out: dict[str, Mapping[str, float]] = {}
     for block_name, values in features.items():

@@ -1,9 +1,15 @@
-"""`GeneIndex`: the pinned order of an organism's genes, and the only place where names become positions."""
+"""`GeneIndex`, the pinned order of an organism's genes, and `Coordinates`, where they lie on the chromosomes.
+
+Names become positions here and nowhere else.
+
+Legend: n genes · k pairs of genes.
+"""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -91,6 +97,7 @@ class GeneIndex:
 
     @cached_property
     def _levels(self) -> tuple[dict[str, list[int]], ...]:
+        # Levels are searched in this order, so that an alias of one gene never hides another gene's name.
         exact: list[dict[str, list[int]]] = [{}, {}, {}]
         for i, name in enumerate(self.names):
             exact[0].setdefault(name, []).append(i)
@@ -187,9 +194,9 @@ class GeneIndex:
         self, names: Iterable[str], *, organism: str = "", descriptions: Mapping[str, str] | None = None
     ) -> GeneIndex:
         """Return the index with further genes at its end, of this organism or of the one named."""
-        told = self.descriptions | dict(descriptions or {})
+        descriptions = self.descriptions | dict(descriptions or {})
         names = (*self.names, *names)
-        return GeneIndex(names, self.standard, self.aliases, organism or self.organism, told)
+        return GeneIndex(names, self.standard, self.aliases, organism or self.organism, descriptions)
 
     def mapping_to(self, other: GeneIndex) -> NDArray[np.int64]:
         """Return [N] positions in ``other`` by systematic name; -1 where ``other`` lacks the gene."""
@@ -228,3 +235,73 @@ class GeneIndex:
                 f"({index.sha256[:12]}, recorded {record['sha256'][:12]}): the file was changed; restore it"
             )
         return index
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """Chromosomal positions of n genes, by which genetic linkage between two loci is judged.
+
+    Attributes
+    ----------
+    chromosome : int64 [n]
+        Numbers from 1, nuclear chromosomes first; in yeast 1 to 16, then 17 for the mitochondrion and 18 for
+        the 2-micron plasmid. 0 where not known.
+    start, end : float64 [n]
+        First and last base of the gene in kb, start <= end on either strand; NaN where not known.
+    strand : int8 [n]
+        1 forward, -1 reverse, 0 where not known.
+    source : str
+        Where the positions come from.
+    """
+
+    chromosome: NDArray[np.int64]
+    start: NDArray[np.float64]
+    end: NDArray[np.float64]
+    strand: NDArray[np.int8]
+    source: str = ""
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Genes with a known position [n]."""
+        return self.chromosome > 0
+
+    def take(self, positions: NDArray[np.int64]) -> Coordinates:
+        """Return the coordinates of the genes at ``positions``."""
+        return Coordinates(
+            self.chromosome[positions],
+            self.start[positions],
+            self.end[positions],
+            self.strand[positions],
+            self.source,
+        )
+
+    def extended(self, count: int) -> Coordinates:
+        """Return the coordinates with ``count`` more genes at the end, whose positions are not known."""
+        chromosome, strand = (np.append(x, np.zeros(count, x.dtype)) for x in (self.chromosome, self.strand))
+        start, end = (np.append(x, np.full(count, np.nan)) for x in (self.start, self.end))
+        return Coordinates(chromosome, start, end, strand, self.source)
+
+    def distance(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the gap between pairs of genes in kb [k]: 0 if they overlap, infinite if they lie on
+        different chromosomes, NaN if a position is not known.
+        """
+        gap = np.maximum(self.start[first] - self.end[second], self.start[second] - self.end[first])
+        # Loci on different chromosomes segregate independently, as if infinitely far from each other.
+        distance = np.where(self.chromosome[first] == self.chromosome[second], np.maximum(gap, 0.0), np.inf)
+        return np.where(self.known[first] & self.known[second], distance, np.nan)
+
+    def to_arrays(self) -> dict[str, NDArray[np.generic]]:
+        """Return everything as arrays, for storage."""
+        return {
+            "chromosome": self.chromosome,
+            "start": self.start,
+            "end": self.end,
+            "strand": self.strand,
+            "source": np.array(self.source),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Coordinates:
+        """Rebuild coordinates from ``to_arrays``."""
+        columns = {name: arrays[name] for name in ("chromosome", "start", "end", "strand")}
+        return cls(**columns, source=str(arrays["source"]))  # type: ignore[arg-type]

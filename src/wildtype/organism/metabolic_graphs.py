@@ -20,65 +20,12 @@ from wildtype.organism.relations import GeneGraphs, Relation
 # Compounds that carry energy, charge, phosphate, electrons or acyl groups everywhere, by BiGG identifier
 # without the compartment: sharing one says nothing about two enzymes (after Ma & Zeng 2003,
 # Bioinformatics 19:270).
-CURRENCY = frozenset(
-    {
-        "h",
-        "h2o",
-        "h2o2",
-        "o2",
-        "co2",
-        "hco3",
-        "nh4",
-        "pi",
-        "ppi",
-        "so4",
-        "na1",
-        "k",
-        "cl",
-        "mg2",
-        "fe2",
-        "fe3",
-        "atp",
-        "adp",
-        "amp",
-        "gtp",
-        "gdp",
-        "gmp",
-        "ctp",
-        "cdp",
-        "cmp",
-        "utp",
-        "udp",
-        "ump",
-        "datp",
-        "dadp",
-        "damp",
-        "nad",
-        "nadh",
-        "nadp",
-        "nadph",
-        "fad",
-        "fadh2",
-        "fmn",
-        "fmnh2",
-        "q8",
-        "q8h2",
-        "mqn8",
-        "mql8",
-        "2dmmq8",
-        "2dmmql8",
-        "coa",
-        "ACP",
-        "trdox",
-        "trdrd",
-        "grxox",
-        "grxrd",
-        "gthrd",
-        "gthox",
-        "flxso",
-        "flxr",
-    }
+_CURRENCY = (
+    "h h2o h2o2 o2 co2 hco3 nh4 pi ppi so4 na1 k cl mg2 fe2 fe3 atp adp amp gtp gdp gmp ctp cdp cmp utp "
+    "udp ump datp dadp damp nad nadh nadp nadph fad fadh2 fmn fmnh2 q8 q8h2 mqn8 mql8 2dmmq8 2dmmql8 "
+    "coa ACP trdox trdrd grxox grxrd gthrd gthox flxso flxr"
 )
+CURRENCY = frozenset(_CURRENCY.split())
 MAX_REACTIONS = 50
 """A metabolite of more reactions than this counts as currency too."""
 

@@ -2,30 +2,29 @@
 
 Nodes: ``gene``, and with metabolism ``reaction`` and ``metabolite``. Edges: ``("gene", relation, "gene")``
 with row 0 the source, ``("gene", "gpr", "reaction")`` where a rule lists a gene, and ``("reaction",
-"stoichiometry", "metabolite")``. What tensors cannot hold (names, sources, rules) stands beside them as
-lists. Needs the extra ``pyg``.
+"stoichiometry", "metabolite")``. Names, sources and rules are stored as lists. Needs the extra ``pyg``.
 """
 
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy import sparse
 
 from wildtype.errors import ConfigError, DatasetError, WildtypeError, reason_of
-from wildtype.organism.appended import Appended
-from wildtype.organism.coordinates import Coordinates
-from wildtype.organism.features import Basis, FeatureBlock, GeneFeatures
-from wildtype.organism.genes import GeneIndex
+from wildtype.organism.features import BASIS, FeatureBlock, GeneFeatures
+from wildtype.organism.genes import Coordinates, GeneIndex
 from wildtype.organism.metabolism import Metabolism
-from wildtype.organism.organism import Organism
-from wildtype.organism.relations import GeneGraphs, Relation
+from wildtype.organism.record import OrganismRecord
+from wildtype.organism.relations import Appended, GeneGraphs, Relation
+
+Record = TypeVar("Record", bound=OrganismRecord)
 
 GPR = ("gene", "gpr", "reaction")
 STOICHIOMETRY = ("reaction", "stoichiometry", "metabolite")
-_RELATION = ("directed", "weighted", "source", "version", "note")
+_RELATION = ("directed", "weighted", "source", "version", "note", "dropped")
 
 
 def require_pyg() -> None:
@@ -34,13 +33,13 @@ def require_pyg() -> None:
         raise ConfigError("torch_geometric is not installed: install the extra, pip install 'wildtype[pyg]'")
 
 
-def to_pyg(organism: Organism) -> Any:
+def to_pyg(organism: OrganismRecord) -> Any:
     """Return an organism as a ``torch_geometric.data.HeteroData``.
 
-    Gene nodes have ``x_<block>`` [n, f] per feature block (NaN: no value) with ``feature_blocks`` saying what
-    they are, ``essential`` [n] where known, and lists of names. A relation has ``edge_index`` [2, e],
-    ``edge_weight`` [e] if it is weighted, and its facts. Stoichiometric coefficients are ``edge_attr``
-    [e, 1], in float64 as the network has them.
+    Gene nodes have ``x_<block>`` [n, f] per feature block (NaN: no value), described in ``feature_blocks``,
+    ``essential`` [n] where known, and lists of names. A relation has ``edge_index`` [2, e], ``edge_weight``
+    [e] if it is weighted, and its source, version and note. Stoichiometric coefficients are ``edge_attr``
+    [e, 1] in float64.
 
     Raises
     ------
@@ -63,17 +62,7 @@ def to_pyg(organism: Organism) -> Any:
     node.feature_blocks = []
     for block in organism.features.values():
         node[f"x_{block.name}"] = torch.from_numpy(block.values.copy())
-        node.feature_blocks.append(
-            {
-                "name": block.name,
-                "columns": list(block.columns),
-                "source": block.source,
-                "measured": list(block.measured),
-                "note": block.note,
-                "comparable": block.comparable,
-                "basis": [] if block.basis is None else list(block.basis.inputs),
-            }
-        )
+        node.feature_blocks.append(block.facts)
         if block.basis is not None:
             node[f"mean_{block.name}"] = torch.from_numpy(block.basis.mean.copy())
             node[f"loadings_{block.name}"] = torch.from_numpy(block.basis.loadings.copy())
@@ -99,8 +88,7 @@ def to_pyg(organism: Organism) -> Any:
         if relation.weighted:
             edges.edge_weight = torch.from_numpy(relation.adjacency.data.copy())
         for name in _RELATION:
-            edges[name] = getattr(relation, name)
-        edges.dropped = dict(relation.dropped)
+            edges[name] = relation.facts[name]
     if organism.metabolism is not None:
         rules, network = organism.metabolism.gpr(genes).tocoo(), organism.metabolism.stoichiometry.tocoo()
         data[GPR].edge_index = torch.from_numpy(np.stack([rules.col, rules.row]).astype(np.int64))
@@ -124,21 +112,25 @@ def _add_nodes(data: Any, network: Metabolism) -> None:
     reaction.num_nodes, metabolite.num_nodes = len(network.reactions), len(network.metabolites)
     reaction.names, metabolite.names = list(network.reactions), list(network.metabolites)
     reaction.rules = list(network.rules)
-    for name in ("lower", "upper", "objective"):
-        reaction[name] = torch.from_numpy(getattr(network, name).copy())
+    for name, values in (
+        ("lower", network.lower),
+        ("upper", network.upper),
+        ("objective", network.objective),
+    ):
+        reaction[name] = torch.from_numpy(values.copy())
 
 
-def from_pyg(data: Any) -> Organism:
-    """Return the organism that ``to_pyg`` wrote down.
+def from_pyg(data: Any, kind: type[Record]) -> Record:
+    """Return the organism, as a record of ``kind``, that ``to_pyg`` exported.
 
-    The gene–reaction edges are not read: gene rules say more than they do.
+    The gene–reaction edges are not read, because the gene rules hold more information.
 
     Raises
     ------
     DatasetError
-        If something is missing or does not fit; the message names it.
+        If a part is missing or does not fit; the message names it.
     GeneSetError
-        If the names of the genes are not those that were written down.
+        If the gene names do not match their recorded hash.
     SourceError
         If the parts of the metabolism do not fit each other.
     """
@@ -155,7 +147,7 @@ def from_pyg(data: Any) -> Organism:
                 "sha256": node.sha256,
             }
         )
-        return Organism(
+        return kind(
             name=data.organism,
             genes=genes,
             graphs=GeneGraphs(
@@ -164,15 +156,14 @@ def from_pyg(data: Any) -> Organism:
                 if kind[0] == kind[2] == "gene"
             ),
             features=GeneFeatures(
-                FeatureBlock(
-                    name=block["name"],
-                    values=node[f"x_{block['name']}"].numpy(force=True),
-                    columns=tuple(block["columns"]),
-                    source=block["source"],
-                    measured=tuple(block["measured"]),
-                    note=block["note"],
-                    comparable=block["comparable"],
-                    basis=_basis(node, block),
+                FeatureBlock.from_facts(
+                    block,
+                    node[f"x_{block['name']}"].numpy(force=True),
+                    {
+                        part: node[f"{part}_{block['name']}"].numpy(force=True)
+                        for part in BASIS
+                        if block["basis"]
+                    },
                 )
                 for block in node.feature_blocks
             ),
@@ -193,24 +184,17 @@ def from_pyg(data: Any) -> Organism:
         ) from error
 
 
-def _basis(node: Any, block: dict[str, Any]) -> Basis | None:
-    if not block["basis"]:
-        return None
-    mean, loadings = (node[f"{part}_{block['name']}"].numpy(force=True) for part in ("mean", "loadings"))
-    return Basis(tuple(block["basis"]), mean, loadings)
-
-
 def _relation(edges: Any, name: str, n: int) -> Relation:
     rows, cols = edges.edge_index.numpy(force=True)
     weights = edges.edge_weight.numpy(force=True) if edges.weighted else np.ones(len(rows), dtype=np.float32)
     adjacency = sparse.csr_array((weights, (rows, cols)), shape=(n, n))
+    # The sparse constructor adds up repeated edges without a message, so their number shows in nnz alone.
     if adjacency.nnz < len(rows):
         raise DatasetError(f"relation {name!r} holds an edge twice: coalesce it")
     adjacency.sort_indices()
     if not edges.directed and abs(adjacency - adjacency.T).max():
         raise DatasetError(f"relation {name!r} is undirected but lacks one direction of an edge: add it")
-    facts = {fact: edges[fact] for fact in _RELATION}
-    return Relation(name, adjacency, dropped=dict(edges.dropped), **facts)
+    return Relation(name, adjacency, **{fact: edges[fact] for fact in _RELATION})
 
 
 def _metabolism(data: Any) -> Metabolism:

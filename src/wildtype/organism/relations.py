@@ -1,5 +1,8 @@
 """Gene graphs: any number of named relations between genes, each in CSR with its transpose.
 
+`Appended` lists genes that were added to an organism. Most relations of such a gene are not known, so its
+pairs count in no graph prior unless they are listed as valid: related (an edge) or known to be unrelated.
+
 Legend: n genes · e stored edges (an undirected relation stores both directions).
 """
 
@@ -8,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,7 +37,7 @@ class Relation:
     source, version : str
         Where the edges come from; the version of that source.
     note : str
-        What a reader must know before trusting it (a stand-in, a cut-off, a possible leak).
+        Limits of the data: a stand-in, a cut-off, a possible leak.
     dropped : dict of str to int
         Rows of the source that did not become edges, by reason.
     """
@@ -90,6 +94,7 @@ class Relation:
         given = r.size
         if not directed:
             r, c = np.minimum(r, c), np.maximum(r, c)
+        # The largest weight of a repeated edge sorts first and is the one that is kept.
         order = np.lexsort((-w, c, r))
         r, c, w = r[order], c[order], w[order]
         first = np.ones(r.size, bool)
@@ -102,6 +107,19 @@ class Relation:
         adjacency = sparse.coo_array((w, (r, c)), shape=(n, n)).tocsr()
         adjacency.sort_indices()
         return cls(name, adjacency, directed, weights is not None, source, version, note, counts)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Everything but the edges, in plain values, for storage; ``Relation(adjacency=…, **facts)``."""
+        return {
+            "name": self.name,
+            "directed": self.directed,
+            "weighted": self.weighted,
+            "source": self.source,
+            "version": self.version,
+            "note": self.note,
+            "dropped": dict(self.dropped),
+        }
 
     @cached_property
     def transpose(self) -> sparse.csr_array:
@@ -201,3 +219,40 @@ class GeneGraphs(Mapping[str, Relation]):
             a = relation.adjacency
             parts += [relation.name, a.indptr.astype(np.int64), a.indices.astype(np.int64), a.data]
         return content_hash(*parts)
+
+
+def _no_genes() -> NDArray[np.int64]:
+    return np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Appended:
+    """Genes that were added to an organism.
+
+    Attributes
+    ----------
+    genes : int64 [a]
+        Their positions, ascending; usually none.
+    valid : mapping of str to int64 [2, M]
+        Per relation, source and target of the pairs whose relation is known, each with an appended gene at
+        one end or both, and each once.
+    """
+
+    genes: NDArray[np.int64] = field(default_factory=_no_genes)
+    valid: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.genes)
+
+    def restrict(self, positions: NDArray[np.int64]) -> Appended:
+        """Return the same for the genes at ``positions`` [M], by their new positions."""
+        if not len(self):
+            return self
+        largest = max(int(x.max(initial=0)) for x in (positions, self.genes, *self.valid.values()))
+        new = np.full(largest + 1, -1, np.int64)
+        new[positions] = np.arange(len(positions))
+        genes = new[self.genes]
+        valid = {name: new[pairs] for name, pairs in self.valid.items()}
+        return Appended(
+            np.sort(genes[genes >= 0]), {name: pairs[:, (pairs >= 0).all(0)] for name, pairs in valid.items()}
+        )

@@ -12,50 +12,28 @@ from scipy import sparse
 
 from wildtype.errors import DatasetError, reason_of
 from wildtype.files import sha256_of_file, write_json, writing, writing_folder
-from wildtype.organism.appended import Appended
-from wildtype.organism.coordinates import Coordinates
-from wildtype.organism.features import Basis, FeatureBlock, GeneFeatures
-from wildtype.organism.genes import GeneIndex
+from wildtype.organism.features import BASIS, FeatureBlock, GeneFeatures
+from wildtype.organism.genes import Coordinates, GeneIndex
 from wildtype.organism.metabolism import Metabolism
 from wildtype.organism.organism import Organism
-from wildtype.organism.relations import GeneGraphs, Relation
+from wildtype.organism.relations import Appended, GeneGraphs, Relation
 
 FORMAT = 2
 
 
 def save_organism(organism: Organism, folder: str | Path) -> None:
-    """Write an organism to ``folder``, whole or not at all; raises ``OutputError``."""
+    """Write an organism to ``folder``, completely or not at all; raises ``OutputError``."""
     arrays: dict[str, Any] = {}
     relations, blocks = [], []
     for i, relation in enumerate(organism.graphs.values()):
         a = relation.adjacency
         arrays |= {f"graph{i}.indptr": a.indptr, f"graph{i}.indices": a.indices, f"graph{i}.data": a.data}
-        relations.append(
-            {
-                "name": relation.name,
-                "directed": relation.directed,
-                "weighted": relation.weighted,
-                "source": relation.source,
-                "version": relation.version,
-                "note": relation.note,
-                "dropped": dict(relation.dropped),
-            }
-        )
+        relations.append(relation.facts)
     for i, block in enumerate(organism.features.values()):
         arrays[f"feature{i}"] = block.values
         if block.basis is not None:
             arrays[f"basis{i}.mean"], arrays[f"basis{i}.loadings"] = block.basis.mean, block.basis.loadings
-        blocks.append(
-            {
-                "name": block.name,
-                "columns": list(block.columns),
-                "source": block.source,
-                "measured": list(block.measured),
-                "note": block.note,
-                "comparable": block.comparable,
-                "basis": [] if block.basis is None else list(block.basis.inputs),
-            }
-        )
+        blocks.append(block.facts)
     appended = organism.appended
     arrays["appended"] = appended.genes
     arrays |= {f"valid{i}": pairs for i, pairs in enumerate(appended.valid.values())}
@@ -82,7 +60,7 @@ def save_organism(organism: Organism, folder: str | Path) -> None:
 
 
 def is_current(folder: str | Path) -> bool:
-    """Say whether a folder holds an organism of this version's format; `read_organism` finds damage."""
+    """Return whether a folder holds an organism of this format; `read_organism` checks for damage."""
     try:
         record = json.loads((Path(folder) / "organism.json").read_text(encoding="utf-8"))
         return bool(record["format_version"] == FORMAT)
@@ -91,7 +69,7 @@ def is_current(folder: str | Path) -> bool:
 
 
 def read_organism(folder: str | Path) -> Organism:
-    """Read what ``save_organism`` wrote.
+    """Read an organism that ``save_organism`` wrote.
 
     Raises
     ------
@@ -121,25 +99,16 @@ def read_organism(folder: str | Path) -> Organism:
             for i, relation in enumerate(record["relations"])
         )
         features = GeneFeatures(
-            FeatureBlock(
-                name=block["name"],
-                values=arrays[f"feature{i}"],
-                columns=tuple(block["columns"]),
-                source=block["source"],
-                measured=tuple(block["measured"]),
-                note=block["note"],
-                comparable=block.get("comparable", False),  # stored before it was kept
-                basis=(
-                    Basis(tuple(block["basis"]), arrays[f"basis{i}.mean"], arrays[f"basis{i}.loadings"])
-                    if block.get("basis")
-                    else None
-                ),
+            FeatureBlock.from_facts(
+                block,
+                arrays[f"feature{i}"],
+                {part: arrays[f"basis{i}.{part}"] for part in BASIS if block["basis"]},
             )
             for i, block in enumerate(record["features"])
         )
         flat, places = (
-            {key.removeprefix(room): a for key, a in arrays.items() if key.startswith(room)}
-            for room in ("metabolism.", "coordinates.")
+            {key.removeprefix(prefix): a for key, a in arrays.items() if key.startswith(prefix)}
+            for prefix in ("metabolism.", "coordinates.")
         )
         return Organism(
             name=record["name"],

@@ -1,8 +1,12 @@
-"""Two profiles side by side: which phases explain the gap, how much of it, and what they did differently.
+"""Two profiles side by side: which phases explain the gap, and what they do differently.
 
 The time of an epoch is steps × seconds per step. So the gap between two runs has two kinds of causes: more
-steps, and more seconds in some phase of a step. Logarithms of ratios add up, and a phase's part of the second
-is its part of the difference per step. What no phase explains is stated as such.
+steps, and more seconds in some phase of a step. Logarithms of ratios add up:
+
+    log(epoch' / epoch) = log(steps' / steps) + log(step' / step)
+
+so the share of each term is its quotient with the left side, and a phase's share of the second term is its
+part of the difference per step. A difference that lies in no phase is reported as unexplained.
 """
 
 from __future__ import annotations
@@ -58,7 +62,7 @@ class Gap:
     phases : list of dict
         The same per phase, seconds per step, with the ``share`` of the difference; the largest first.
     unexplained : dict
-        What lies in no phase: the same.
+        The same for the time in no phase.
     causes : list of Cause
         The strongest first.
     """
@@ -77,7 +81,7 @@ class Gap:
         return asdict(self)
 
     def sentence(self) -> str:
-        """Say the gap and its strongest cause."""
+        """Return the gap and its strongest cause in a sentence."""
         if abs(log(self.epoch["ratio"])) < SAME:
             return f"{self.other} and {self.base} take the same time."
         more = f"{self.other} takes {self.epoch['ratio']:.2f} times as long as {self.base} per epoch"
@@ -86,7 +90,7 @@ class Gap:
         return f"{more}; {self.causes[0].share:.0%} of it: {self.causes[0].evidence}"
 
 
-def compare(base: dict[str, Any], *others: dict[str, Any]) -> list[Gap]:
+def compare_profiles(base: dict[str, Any], *others: dict[str, Any]) -> list[Gap]:
     """Compare profile records with the first.
 
     Raises
@@ -153,7 +157,7 @@ def _causes(base: dict[str, Any], other: dict[str, Any], gap: Gap) -> list[Cause
 
 
 def _cause(base: dict[str, Any], other: dict[str, Any], row: dict[str, Any], share: float) -> Cause:
-    """Say what a phase of the slower run does more of."""
+    """Return the reason why a phase of one run takes longer, with its evidence."""
     phase = str(row["phase"])
     slow, fast = (other, base) if row["difference"] >= 0 else (base, other)
     gap = abs(float(row["difference"]))
@@ -167,6 +171,8 @@ def _cause(base: dict[str, Any], other: dict[str, Any], row: dict[str, Any], sha
 
 
 def _kind(slow: dict[str, Any], fast: dict[str, Any], phase: str, gap: float) -> tuple[str, str]:
+    # From the most specific evidence to the least: waiting needs no operator counts, a doubled phase has more
+    # of everything, reads and operators have a cost each, and only then can operands be larger.
     idle = _idle(slow, phase) - _idle(fast, phase)
     if idle >= gap / 2:
         return "waiting", f"the process stood still for {_seconds(idle)} of it (sleep, disk, other processes)"
@@ -195,7 +201,8 @@ def _kind(slow: dict[str, Any], fast: dict[str, Any], phase: str, gap: float) ->
 
 
 def _idle(record: dict[str, Any], phase: str) -> float:
-    """Seconds that no thread of the process worked; a GPU's stream says nothing of that."""
+    """Return wall seconds beyond the seconds of all threads: the process waited."""
+    # A GPU's phases are timed on its stream, which processor seconds cannot be subtracted from.
     if record.get("clock") == "gpu":
         return 0.0
     return max(_mean(record, phase) - _mean(record, phase, "cpu"), 0.0)
@@ -205,17 +212,18 @@ _NOTHING: dict[str, Any] = {"operators": 0.0, "scalar_reads": 0.0, "allocated_mi
 
 
 def _repeats(mine: dict[str, Any], theirs: dict[str, Any]) -> int:
-    """How many times the most frequent operators are called for each call there; 0 unless all agree."""
+    """Return how many times the most frequent operators are called per call there; 0 unless they agree."""
     known = {top["name"]: top["calls"] for top in theirs["top"]}
     ratios = [top["calls"] / known[top["name"]] for top in mine["top"] if known.get(top["name"])]
     if len(ratios) < max(len(mine["top"]) - 1, 1):
         return 0
+    # A phase that runs twice calls every operator twice; other reasons change the mixture of operators.
     times = round(sum(ratios) / len(ratios))
     return times if all(abs(ratio - times) <= 0.25 for ratio in ratios) else 0
 
 
 def _slower(mine: dict[str, Any], theirs: dict[str, Any]) -> tuple[str, float] | None:
-    """The operator that takes most seconds more."""
+    """Return the operator with the largest difference of seconds, and that difference."""
     known = {top["name"]: top["seconds"] for top in theirs["top"]}
     found = [(top["name"], top["seconds"] - known.get(top["name"], 0.0)) for top in mine["top"]]
     best = max(found, key=lambda item: item[1], default=None)

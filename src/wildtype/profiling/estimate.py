@@ -1,7 +1,7 @@
-"""What a training run will take, from a few of its steps: seconds, memory and disk, and whether it fits.
+"""Seconds, memory and disk of a training run, estimated from its first steps, and whether it fits.
 
-Before a run: `Probe` holds what a short one measured, `Estimate.from_probe` extends it to the whole run, and
-`Estimate.problems` says what does not fit. After it, `compare` gives the error of the prediction.
+`Probe` holds what a short run measured, `RunEstimate.from_probe` extends it to the run, and
+`RunEstimate.problems` lists what does not fit. After the run, `estimate_errors` gives the relative errors.
 
 What a run leaves on disk:
 
@@ -14,21 +14,19 @@ What a run leaves on disk:
 from __future__ import annotations
 
 import math
-import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wildtype.errors import ConfigError
-from wildtype.profiling.memory import _resident
 
 if TYPE_CHECKING:
+    from wildtype.evidence.reference import ReferenceMeasurements
     from wildtype.models.interface import Model, OrganismTensors
-    from wildtype.models.known import ReferenceMeasurements
 
 WARM_UP = 3
-"""First steps of a probe that are not counted: caches are cold and kernels are compiled."""
+"""First steps of a probe that do not count: caches are cold and kernels are compiled."""
 TENSOR_HEADER = 68
 """Bytes of a tensor's entry in the header of a safetensors file, without its name: type, shape, offsets."""
 EVENT_BYTES = 39
@@ -41,7 +39,7 @@ CSV_ROW_BYTES = 12
 
 @dataclass(frozen=True)
 class Probe:
-    """What the first few steps of a run measured.
+    """Measurements of the first steps of a run.
 
     Attributes
     ----------
@@ -83,8 +81,8 @@ class Probe:
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """A prediction for a whole run, and what the machine has.
+class RunEstimate:
+    """A prediction for a whole run, and the limits of the machine.
 
     Attributes
     ----------
@@ -153,7 +151,7 @@ class Estimate:
         members: int = 1,
         device_available_mib: float | None = None,
         warm_up: int = WARM_UP,
-    ) -> Estimate:
+    ) -> RunEstimate:
         """Extend a probe to the whole run.
 
         Memory is the larger of two moments: a step, with a copy of the best weights beside it; and the end
@@ -166,7 +164,7 @@ class Estimate:
         epochs, members : int
             Most epochs of the run, and models that it trains one after the other.
         memory_available_mib, disk_free_bytes, threads, device_available_mib
-            As in `Estimate`.
+            As in `RunEstimate`.
         warm_up : int
             First steps of the probe not to count.
 
@@ -188,10 +186,12 @@ class Estimate:
                 "let it run one at least"
             )
         mean, interval = mean_with_interval(timed)
+        # Two moments compete for the peak: a step with a copy of the best weights beside it, and the end of
+        # an epoch, when a step's activations are gone but the whole state is copied to be written.
         batches = probe.validation_step_seconds
         validation = probe.validation_steps * sum(batches) / len(batches) if batches else 0.0
         best = probe.checkpoint_bytes / 2**20
-        others = (members - 1) * best  # the members trained before stay in memory
+        others = (members - 1) * best  # earlier members stay in memory
         step, saving = probe.memory_mib + best, probe.held_mib + best + probe.resume_bytes / 2**20
         logs = log_bytes_per_step(probe.scalars) * probe.steps_per_epoch * epochs
         trained = math.ceil(members * (probe.resume_bytes + logs))
@@ -207,7 +207,7 @@ class Estimate:
             memory_mib=max(step, saving) + others,
             memory_available_mib=memory_available_mib,
             disk_bytes=disk,
-            disk_peak_bytes=max(disk, trained + probe.resume_bytes),  # the checkpoint comes last
+            disk_peak_bytes=max(disk, trained + probe.resume_bytes),  # the checkpoint is written last
             disk_free_bytes=disk_free_bytes,
             threads=threads,
             device_mib=probe.device_mib,
@@ -215,7 +215,7 @@ class Estimate:
         )
 
     def problems(self) -> list[str]:
-        """Return why the run will not fit, one sentence each; empty where it does."""
+        """Return what does not fit, a sentence each; empty if the run fits."""
         smaller = "lower training.batch_size, make the model smaller"
         disk, free = self.disk_peak_bytes / 2**20, self.disk_free_bytes / 2**20
         needs = (
@@ -240,15 +240,15 @@ class Estimate:
 
 
 COMPARED = ("seconds_per_epoch", "memory_mib", "disk_bytes", "device_mib")
-"""What can be told to `compare`."""
+"""Quantities that `estimate_errors` compares."""
 
 
-def compare(estimate: Estimate, measured: Mapping[str, float | None]) -> dict[str, float]:
+def estimate_errors(estimate: RunEstimate, measured: Mapping[str, float | None]) -> dict[str, float]:
     """Return predicted / measured - 1 of everything that was measured and predicted.
 
     Parameters
     ----------
-    estimate : Estimate
+    estimate : RunEstimate
         Made before the run.
     measured : dict
         Any of ``COMPARED``; None or 0: not measured.
@@ -269,7 +269,7 @@ def compare(estimate: Estimate, measured: Mapping[str, float | None]) -> dict[st
 
 
 def mean_with_interval(values: Sequence[float]) -> tuple[float, tuple[float, float]]:
-    """Return the mean of at least two values, and its 95 % interval by Student's t."""
+    """Return the mean of at least two values, and its 95 % interval: mean ± t(0.975, n − 1) · s / √n."""
     import numpy as np
     from scipy import stats
 
@@ -281,7 +281,7 @@ def mean_with_interval(values: Sequence[float]) -> tuple[float, tuple[float, flo
 
 
 def log_bytes_per_step(scalars: Iterable[str]) -> float:
-    """Return what the logs grow by with every step: TensorBoard's file, which logs the epoch too, and CSV.
+    """Return the bytes that a step adds to the logs: TensorBoard's file, which also logs the epoch, and CSV.
 
     Parameters
     ----------
@@ -296,6 +296,7 @@ def log_bytes_per_step(scalars: Iterable[str]) -> float:
 def state_bytes(model: Model) -> tuple[int, int]:
     """Return the sizes of the files of a model's weights, and of its resume state."""
     weights = [(name, x.numel() * x.element_size()) for name, x in model.state_dict().items()]
+    # AdamW (Loshchilov & Hutter, 2019) keeps two moments of every learned weight and a counter per tensor.
     learned = [p.numel() * p.element_size() for p in model.parameters() if p.requires_grad]
     moments = [
         (f"optimizer/{i}/{part}", size)
@@ -307,9 +308,9 @@ def state_bytes(model: Model) -> tuple[int, int]:
 
 
 def data_bytes(organism: OrganismTensors, known: ReferenceMeasurements) -> int:
-    """Return what a checkpoint holds besides weights: the organism as a model sees it, the known mutants."""
+    """Return the bytes of a checkpoint besides weights: the model's organism and the known mutants."""
     from wildtype.models.organism_storage import to_tensors
-    from wildtype.mutants.storage import COLUMNS, OPTIONAL
+    from wildtype.mutants.table import COLUMNS, OPTIONAL
 
     tensors, _ = to_tensors(organism.without_priors())
     seen = _file_bytes([(name, x.numel() * x.element_size()) for name, x in tensors.items()])
@@ -322,77 +323,6 @@ def data_bytes(organism: OrganismTensors, known: ReferenceMeasurements) -> int:
 def folder_bytes(folder: str | Path) -> int:
     """Return the size of all files in a folder and below."""
     return sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file())
-
-
-def free_disk(folder: str | Path, *, usage: Callable[[Path], Any] = shutil.disk_usage) -> int:
-    """Return the bytes left for a folder that need not exist yet; a quota is not seen."""
-    path = Path(folder).absolute()
-    while not path.exists():
-        path = path.parent
-    return int(usage(path).free)
-
-
-def available_memory_mib(*, root: Path = Path("/"), held_mib: float | None = None) -> float:
-    """Return what this process may hold in all, MiB: what it holds, and what is left for it to take.
-
-    What is left is the smaller of the machine's available memory, and of the room in every control group
-    that the process is in, where pages of files that can be dropped count as room.
-
-    Parameters
-    ----------
-    root : Path
-        Below which Linux has its folders proc and sys; where they say nothing, the result is infinite.
-    held_mib : float, optional
-        What this process holds; asked of the system unless given.
-    """
-    left = [kib / 1024 for name, kib in _numbers(root / "proc/meminfo") if name == "MemAvailable"]
-    left += [room / 2**20 for room in _cgroup_rooms(root)]
-    held = _resident("VmRSS") if left and held_mib is None else held_mib or 0.0
-    return min(left, default=math.inf) + held
-
-
-def available_device_mib(device: str) -> float:
-    """Return what this process may hold on a GPU in all, MiB: what torch holds there, and what is free."""
-    import torch
-
-    free, _ = torch.cuda.mem_get_info(device)
-    return float(free + torch.cuda.memory_reserved(device)) / 2**20
-
-
-def _cgroup_rooms(root: Path) -> list[float]:
-    """Return the bytes left in every control group with a limit, of this process and above (v1 and v2)."""
-    rooms = []
-    own, mounted = root / "proc/self/cgroup", root / "sys/fs/cgroup"
-    for line in own.read_text(encoding="utf-8").splitlines() if own.is_file() else ():
-        _, controllers, path = line.split(":", 2)
-        if not controllers:
-            top, limit, used, cache = mounted, "memory.max", "memory.current", "inactive_file"
-        elif "memory" in controllers.split(","):
-            top = mounted / "memory"
-            limit, used, cache = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
-        else:
-            continue
-        # In a container the path may be the host's, of which only the top is mounted.
-        parts = Path(path.lstrip("/")).parts
-        for depth in range(len(parts), -1, -1):
-            group = top.joinpath(*parts[:depth])
-            if not all((group / name).is_file() for name in (limit, used)):
-                continue
-            most = (group / limit).read_text(encoding="utf-8").strip()
-            if most == "max":
-                continue
-            taken = int((group / used).read_text(encoding="utf-8"))
-            dropped = sum(number for name, number in _numbers(group / "memory.stat") if name == cache)
-            rooms.append(max(int(most) - taken + dropped, 0.0))
-    return rooms
-
-
-def _numbers(path: Path) -> list[tuple[str, int]]:
-    """Read lines such as ``MemAvailable:  123 kB`` or ``inactive_file 123``; none where there is no file."""
-    if not path.is_file():
-        return []
-    words = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
-    return [(w[0].rstrip(":"), int(w[1])) for w in words if len(w) > 1 and w[1].isdigit()]
 
 
 def _file_bytes(tensors: Sequence[tuple[str, int]]) -> int:

@@ -1,10 +1,11 @@
-"""One training step counted operator by operator, with the line of Python behind every read of a value.
+"""Operators of one training step, counted, with the line of Python behind every read of a value.
 
 `count_operators` watches a step through torch's dispatcher: every operator of forward, backward and
-optimiser, the phase it ran in, the storage it made, and the line of Python behind every read, which is what
-makes the processor wait for a GPU. It works alike on every device, and slows the step it watches.
+optimiser, its phase, its new storage, and the line of Python behind every read. A read makes the processor
+wait for a GPU, so its line is where a step synchronises. Counting works alike on every device, and slows the
+step.
 
-It sees the thread that calls the step and its backward passes, no loader's worker processes.
+The thread that calls the step and its backward passes are seen; worker processes of a loader are not.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ Phase = Callable[[], "str | None"]
 UNATTRIBUTED = "unattributed"
 BACKWARD = "<backward>"
 _TORCH = str(Path(torch.__file__).parent)
-# Operators whose result has a size that only the values tell, or is a value of Python.
+# Operators whose result has a size that depends on the values, or is a value of Python.
 _SIZED_BY_VALUES = frozenset(
     {
         "aten::nonzero",
@@ -48,7 +49,7 @@ _SIZED_BY_VALUES = frozenset(
 )
 _INDEXING = frozenset({"aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_"})
 _COPIES = frozenset({"aten::_to_copy", "aten::copy_"})
-# Calls that make no operator on a CPU, where there is nothing to copy.
+# Calls without an operator on a CPU, where nothing is copied: torch functions, which a dispatch mode misses.
 _TO_HOST: dict[Any, str] = {
     torch.Tensor.cpu: "Tensor.cpu",
     torch.Tensor.numpy: "Tensor.numpy",
@@ -63,8 +64,8 @@ def count_operators(step: Step, phase: Phase = current) -> OperatorCounts:
     Parameters
     ----------
     step : callable
-        One training step on the next batch. What a first step does only once is counted as any other, so run
-        one before.
+        One training step on the next batch. The work that only a first step does would be counted too, so
+        run one before.
     phase : callable
         Returns the name of the current phase, or None, which counts as ``unattributed``.
     """
@@ -74,10 +75,10 @@ def count_operators(step: Step, phase: Phase = current) -> OperatorCounts:
 
 
 class OperatorCounter:
-    """A context that counts the operators of what runs inside it; for steps that somebody else calls.
+    """A context that counts the operators inside it, for steps that another loop calls.
 
     Contexts of one counter may follow each other, for example one per step; ``counts`` sums over all.
-    The optimisers' own step counters, which stay on the CPU on every machine, are no reads.
+    Optimisers read their step counters, which stay on the CPU on every machine: these are not counted.
     """
 
     def __init__(self, phase: Phase = current) -> None:
@@ -125,7 +126,7 @@ class OperatorCounter:
 
 
 class _Operators(TorchDispatchMode):
-    """Tells the counter of every operator below autograd."""
+    """Reports every operator below autograd to the counter."""
 
     def __init__(self, counter: OperatorCounter) -> None:
         super().__init__()
@@ -140,7 +141,8 @@ class _Operators(TorchDispatchMode):
             return made
         name = func._schema.name
         given = [x for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
-        # A tensor made of Python's values is announced by lift_fresh: its storage is as new as any.
+        # Storage is new unless an argument has it: views and in-place results take no memory. A tensor made
+        # of Python's values passes through lift_fresh, whose argument is that same new storage.
         known = set() if name == "aten::lift_fresh" else {key for x in given for key, _ in _storages(x)}
         new = {key: size for x in tree_leaves(made) for key, size in _storages(x) if key not in known}
         self.counter.add(name, seconds, sum(new.values()))
@@ -152,7 +154,7 @@ class _Operators(TorchDispatchMode):
 
 
 class _Calls(TorchFunctionMode):
-    """Tells the counter of copies to the host that are no operators because the tensor is there already."""
+    """Reports copies to the host that are no operators because the tensor is there already."""
 
     def __init__(self, counter: OperatorCounter) -> None:
         super().__init__()
@@ -193,7 +195,8 @@ def _read_of(name: str, args: Any, kwargs: dict[str, Any], made: Any) -> str | N
         return name
     if name in _INDEXING:
         masked = any(x is not None and x.dtype in (torch.bool, torch.uint8) for x in args[1])
-        # One value put through a mask is no look-up: torch fills in place.
+        # A boolean mask is looked up with nonzero, whose size depends on the values. One value put through a
+        # mask is not: torch fills in place.
         filled = name != "aten::index" and args[2].numel() == 1 and not _on_device(args[2])
         return f"{name} with a boolean mask" if masked and not filled else None
     if name in _COPIES and not (kwargs.get("non_blocking") or args[2:3] == (True,)):
@@ -208,7 +211,7 @@ def _line(frame: FrameType | None) -> tuple[str, bool]:
     while frame is not None:
         code = frame.f_code
         if code.co_filename.startswith(_TORCH):
-            if code.co_name == "_engine_run_backward":  # no Python between the engine and the operator
+            if code.co_name == "_engine_run_backward":  # the engine calls operators without frames of Python
                 break
             own_counter |= code.co_name == "_get_value"
         elif code.co_filename != __file__:

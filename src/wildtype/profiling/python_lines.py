@@ -1,12 +1,12 @@
-"""Where Python spends its time, line by line: for the data pipeline, which torch's profiler sees as a gap.
+"""Seconds of Python by line, for the data pipeline, which torch's profiler shows as a gap.
 
 The interpreter is asked to report every line of the watched files. A line's time is what passes until the
 next watched line begins, on top of it or after it: calls into other packages, into torch and into compiled
 code belong to the line that makes them, calls of watched functions to the lines of those. So lines add up.
 
 Reporting a line costs about a microsecond, and so does every Python call meanwhile, watched or not. Most of
-the former is kept out of the figures; a line that is run a million times still looks slower than it is, and
-code in many short calls more so. Read ranks and counts from this table, and times from a run without it. Only
+the former is kept out of the figures; a line that runs a million times still looks slower than it is, and
+code in many short calls more so. Take ranks and counts from this table, and times from a run without it. Only
 the calling thread is seen: iterate loaders without worker processes.
 """
 
@@ -27,7 +27,7 @@ Key = tuple[str, int, str]
 
 @dataclass(frozen=True)
 class LineTime:
-    """A line of a watched file: how often it was run, its seconds in all, and its text."""
+    """A line of a watched file: its number of runs, its seconds in all, and its text."""
 
     file: str
     line: int
@@ -39,7 +39,7 @@ class LineTime:
 
 @dataclass(frozen=True)
 class LineReport:
-    """Lines by time, and the seconds of the whole run, those outside of watched files included."""
+    """Lines by time, and the seconds of the run, with those outside of watched files."""
 
     lines: list[LineTime]
     seconds: float
@@ -68,7 +68,7 @@ def time_lines(
     watch: Sequence[str | Path] = (PACKAGE,),
     clock: Callable[[], float] = time.perf_counter,
 ) -> LineReport:
-    """Run something and return the time of each line of the watched files that it came by.
+    """Run a callable and return the time of each watched line that it executes.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class _Tracer:
             path = Path(file).resolve()
             self.watched[file] = any(path.is_relative_to(base) for base in self.watch)
         if not self.watched[file]:
-            return None
+            return None  # no report of its lines: its time stays with the line that called it
         self._charge()
         # Until its first line is reported, a frame's time belongs to where it starts or goes on.
         self.stack.append((file, frame.f_lineno, frame.f_code.co_name))
@@ -132,13 +132,13 @@ class _Tracer:
     def line(self, frame: FrameType, event: str, argument: object) -> Any:
         """Take a report of a line that begins, or of a frame that ends or pauses."""
         self._charge()
-        if event == "return":
+        if event == "return":  # also where a generator yields: it comes back through `call`
             self.stack.pop()
         elif event == "line":
             key = (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
             self.stack[-1] = key
             self.lines.setdefault(key, [0, 0.0])[0] += 1
-        self.last = self.clock()
+        self.last = self.clock()  # read again at the end, so that the report itself is charged to no line
         return self.line
 
     def _charge(self) -> None:

@@ -1,7 +1,7 @@
-"""What a profile says: seconds per step and phase, where they were measured, of what; one JSON file per run.
+"""The record of a profile: seconds per step and phase, the machine and the workload; one JSON file per run.
 
-Seconds are on the wall (on a GPU: on its stream), per step, exclusive: a phase has none of what a phase
-inside it takes. ``unattributed`` lies in no phase.
+Seconds are wall seconds (on a GPU: of its stream) per step, exclusive: the time of an inner phase does not
+count in the outer one. ``unattributed`` is the time in no phase.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NEEDED = {"name", "steps", "seconds_per_step", "phases", "unattributed", "worklo
 
 @dataclass(frozen=True)
 class Workload:
-    """What was run.
+    """Model, data and sizes of a profiled run.
 
     Attributes
     ----------
@@ -63,14 +63,14 @@ def profile_record(
     complete: bool = True,
     counts: OperatorCounts | None = None,
 ) -> dict[str, Any]:
-    """Return what a recorder has found so far, as JSON-like values.
+    """Return the findings of a recorder so far, as JSON-like values.
 
     Parameters
     ----------
     recorder
         It may still be listening.
     workload, name, execution
-        What was run, under which name, and how much of each step.
+        The workload, the name of the record, and which part of each step was run.
     complete
         Whether the run came to its end.
     counts
@@ -101,6 +101,7 @@ def profile_record(
         },
         "unattributed": {"mean": lost, "share": lost / mean if steps else float("nan")},
         "outside": dict(recorder.outside),
+        # The listener's own cost, as a share: a profile of many short phases says more about itself.
         "overhead_share": recorder.cuts_per_step() * seconds_per_cut() / mean if steps else float("nan"),
         "counters": None if counts is None else counts.counters(top=12),
         "reads": None if counts is None else counts.reads_json(),
@@ -118,7 +119,7 @@ def _spread(seconds: NDArray[np.float64]) -> dict[str, float]:
 
 
 class RecordWriter:
-    """Keeps a readable record on disk while a run goes on, so that one that is killed leaves what it found.
+    """Keeps a readable record on disk during a run, so that a killed run leaves its profile so far.
 
     Parameters
     ----------
@@ -156,7 +157,7 @@ class RecordWriter:
         return record
 
     def step(self) -> None:
-        """Write it if it is time."""
+        """Write the record if the last writing is long enough ago."""
         if time.perf_counter() - self._last >= self.every:
             self.write(complete=False)
 

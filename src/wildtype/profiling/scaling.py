@@ -1,11 +1,11 @@
-"""How the cost of a training step grows with the batch, the genes, the edges and the perturbed genes.
+"""Growth of the cost of a training step with the batch, the genes, the edges and the perturbed genes.
 
-One size varies at a time, the others stay at the base. All points of an axis stand in memory together and
-take turns, so that a machine that drifts does not bend the curve; the shortest step of each point counts,
-because other work on a machine only ever adds time.
+One size varies at a time, the others stay at the base. All points of an axis are in memory together and take
+turns, so that a drift of the machine does not bend the curve; the shortest step of each point counts, because
+other work on a machine only adds time.
 
 Two laws of two numbers each describe an axis: cost = c · x^exponent, and cost = fixed + slope · x. A step has
-costs that do not grow, so that over a small range the second often fits where the exponent says little.
+costs that do not grow, so over a small range the second often fits better than any exponent.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from numpy.typing import ArrayLike
 
 from wildtype.errors import ConfigError
 from wildtype.profiling.machine import machine
-from wildtype.profiling.synthetic import Measure, Sizes, training_steps
+from wildtype.profiling.synthetic_problem import Measure, ProblemSizes, training_steps
 
 AXES = ("batch_size", "genes", "edges", "perturbed")
-"""Sizes that can be varied."""
+"""ProblemSizes that can be varied."""
 FACTORS = (1.0, 2.0, 4.0, 8.0)
-"""Sizes of an axis, in multiples of the base."""
+"""ProblemSizes of an axis, in multiples of the base."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class FixedAndSlope:
 
 @dataclass(frozen=True)
 class Axis:
-    """One size varied, and what the cost did.
+    """One size varied, and the cost at each value.
 
     Attributes
     ----------
@@ -135,14 +135,14 @@ class Axis:
 
 @dataclass(frozen=True)
 class ScalingReport:
-    """What was found on all axes.
+    """The cost on all axes.
 
     Attributes
     ----------
     model : str
         Its name.
-    base : Sizes
-        Where every size stays while another one varies.
+    base : ProblemSizes
+        Sizes that stay while another one varies.
     repeats : int
         Timed steps per point.
     wanted : tuple of str
@@ -150,11 +150,11 @@ class ScalingReport:
     axes : dict of str to Axis
         Those done so far, by name.
     machine : dict
-        Where it was measured.
+        The machine of the measurement.
     """
 
     model: str
-    base: Sizes
+    base: ProblemSizes
     repeats: int
     wanted: tuple[str, ...]
     axes: dict[str, Axis] = field(default_factory=dict)
@@ -212,7 +212,7 @@ class ScalingReport:
 
 def scaling(
     config: Any,
-    base: Sizes,
+    base: ProblemSizes,
     *,
     axes: Sequence[str] = AXES,
     factors: Sequence[float] = FACTORS,
@@ -227,12 +227,12 @@ def scaling(
     ----------
     config : dataclass
         Settings of a model.
-    base : Sizes
-        Where every size stays while another one varies.
+    base : ProblemSizes
+        Sizes that stay while another one varies.
     axes : sequence of str
         Any of ``AXES``.
     factors : sequence of float
-        Sizes of an axis, in multiples of the base.
+        ProblemSizes of an axis, in multiples of the base.
     repeats : int
         Timed steps per point, after the first one.
     seed : int
@@ -260,6 +260,7 @@ def scaling(
 
 def fit_power(x: ArrayLike, y: ArrayLike) -> PowerLaw:
     """Fit y = factor · x^exponent to at least two positive points with different x."""
+    # Least squares of log y = log factor + exponent · log x, standard error of the slope with n − 2 degrees.
     a, b = np.log(np.asarray(x, dtype=float)), np.log(np.asarray(y, dtype=float))
     centred = a - a.mean()
     spread = float(centred @ centred)
@@ -279,7 +280,7 @@ def fit_power(x: ArrayLike, y: ArrayLike) -> PowerLaw:
 def fit_fixed_and_slope(x: ArrayLike, y: ArrayLike) -> FixedAndSlope:
     """Fit y = fixed + slope · x to at least two positive points with different x."""
     a, b = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-    slope, fixed = np.polyfit(a, b, 1, w=1 / b)
+    slope, fixed = np.polyfit(a, b, 1, w=1 / b)  # weights 1/y: the sum of squares of fit / y - 1
     at_smallest = fixed + slope * a.min()
     return FixedAndSlope(
         fixed=float(fixed),
@@ -293,7 +294,7 @@ def _root_mean_square(values: Any) -> float:
     return float(np.sqrt(np.mean(np.square(values))))
 
 
-def _points(config: Any, base: Sizes, axis: str, factors: Sequence[float]) -> list[Sizes]:
+def _points(config: Any, base: ProblemSizes, axis: str, factors: Sequence[float]) -> list[ProblemSizes]:
     """Return the sizes of an axis in rising order, all of them possible."""
     if axis not in AXES:
         raise ConfigError(f"there is no axis {axis!r} to scale; known axes: {', '.join(AXES)}")
@@ -308,10 +309,11 @@ def _points(config: Any, base: Sizes, axis: str, factors: Sequence[float]) -> li
     return points
 
 
-def _axis(name: str, points: Sequence[Sizes], measure: Measure, repeats: int) -> Axis:
+def _axis(name: str, points: Sequence[ProblemSizes], measure: Measure, repeats: int) -> Axis:
     trials = [measure(sizes) for sizes in points]
     seconds: list[list[float]] = [[] for _ in trials]
     for repeat in range(repeats):
+        # Forth and back: a machine that slows down steadily would otherwise always favour the small sizes.
         order = range(len(trials)) if repeat % 2 == 0 else reversed(range(len(trials)))
         for i in order:
             seconds[i].append(trials[i].seconds())

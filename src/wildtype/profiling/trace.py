@@ -1,8 +1,8 @@
 """A window of training steps under torch's profiler: when each operator and kernel ran, in which phase.
 
-The lines of Python come from the other instrument, `count_operators`, which watches one step of the window
-through torch's dispatcher, names the line of every read and guesses none. The phases of a step also become
-ranges for external profilers: `nvtx_listener`.
+The lines of Python come from `count_operators`, which watches one step of the window through torch's
+dispatcher and finds the line of every read. The phases of a step also become ranges for external profilers:
+`nvtx_listener`.
 """
 
 from __future__ import annotations
@@ -28,10 +28,9 @@ from wildtype.profiling.trace_analysis import PHASE_MARK, TraceReport, analyse
 
 @dataclass(frozen=True)
 class Window:
-    """Which steps a trace records: ``wait`` run plainly, ``warm_up`` with discarded events, ``active`` count.
+    """Steps of a trace: ``wait`` are not recorded, ``warm_up`` are recorded and discarded, ``active`` count.
 
-    The step before the active ones is also the one whose reads are traced to their lines; where there is
-    none, one more step follows.
+    Reads are traced to their lines in the step before the active ones; if there is none, one more follows.
     """
 
     wait: int = 2
@@ -111,9 +110,10 @@ def trace(
         activities.append(ProfilerActivity.CUDA)
     counter = OperatorCounter(phase)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Profiler won't be using warmup")  # as was asked for
+        warnings.filterwarnings("ignore", message="Profiler won't be using warmup")  # chosen with warm_up=0
         cycle = schedule(wait=window.wait, warmup=window.warm_up, active=window.active, repeat=1)
     recorded = window.wait + window.warm_up + window.active
+    # Counting slows a step several times, so the counted step is never an active one.
     counted = window.wait + window.warm_up - 1 if window.steps == recorded else recorded
     ranges = PhaseRanges(_RecordedRanges())
     done = 0
@@ -122,7 +122,7 @@ def trace(
             while done < recorded:
                 with listening(ranges), counter if done == counted else nullcontext():
                     step()
-                ranges.change(None)
+                ranges.change(None)  # before the step's end, or its last range would reach into the next
                 profiler.step()
                 done += 1
         if counted == recorded:
@@ -133,6 +133,7 @@ def trace(
             f"the steps ran out after {done} of the {window.steps} that the trace window takes: "
             "shorten the window"
         ) from None
+    # The profiler writes plain JSON to a path only; the target is then written as one, compressed if asked.
     with tempfile.TemporaryDirectory() as folder:
         raw = Path(folder) / "trace.json"
         profiler.export_chrome_trace(str(raw))
@@ -143,7 +144,7 @@ def trace(
 
 
 class Ranges(Protocol):
-    """Something that marks ranges of time: ``torch.cuda.nvtx`` does."""
+    """Marks ranges of time, as ``torch.cuda.nvtx`` does."""
 
     def range_push(self, msg: str) -> object:
         """Begin a range."""

@@ -1,4 +1,4 @@
-"""What a trace says, in figures per step: from the events of a Chrome trace and the counts of one step.
+"""Figures per step from the events of a Chrome trace and the operator counts of one step.
 
 Events are those that torch's profiler writes: times in microseconds; steps are the ranges ``ProfilerStep#n``,
 phases the ranges ``phase: name``. Nothing here loads torch, so that a stored trace can be read anywhere.
@@ -25,14 +25,14 @@ _STEP_MARK = "ProfilerStep#"
 _NODE_MARK = "autograd::engine::evaluate_function: "
 _KERNELS = frozenset({"kernel", "gpu_memcpy", "gpu_memset"})
 _RUNTIME = frozenset({"cuda_runtime", "cuda_driver"})
-# Phases whose tensors lie on the host on every machine: what they read makes nobody wait.
+# Phases whose tensors are on the host on every machine: their reads never wait for a GPU.
 _ON_HOST = frozenset(PHASES[: PHASES.index("host to device")])
 _GAPS = 10
 
 
 @dataclass
 class OperatorTotal:
-    """Calls of one operator: how often, seconds on the calling thread, MiB of new storage."""
+    """Calls of one operator: number, seconds on the calling thread, MiB of new storage."""
 
     calls: float = 0.0
     seconds: float = 0.0
@@ -41,7 +41,7 @@ class OperatorTotal:
 
 @dataclass(frozen=True, order=True)
 class Read:
-    """A place where Python asks for a value, or for a size that only values tell.
+    """A place where Python reads a value, or a size that depends on values.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Read:
     on_device: bool
 
     def effect(self, cuda: bool) -> str:
-        """Return in words what the read costs, if steps run on a GPU (``cuda``) or on a CPU."""
+        """Return the cost of the read in words, if steps run on a GPU (``cuda``) or on a CPU."""
         if self.on_device:
             return "synchronises"
         return "stays on the host" if cuda or self.phase in _ON_HOST else "would synchronise on a GPU"
@@ -69,7 +69,7 @@ class Read:
 
 @dataclass
 class OperatorCounts:
-    """What steps did, per step: phase to operator to `OperatorTotal`, and `Read` to calls."""
+    """Operators and reads per step: phase to operator to `OperatorTotal`, and `Read` to calls."""
 
     operators: dict[str, dict[str, OperatorTotal]]
     reads: dict[Read, float]
@@ -105,7 +105,7 @@ class OperatorCounts:
 
 @dataclass(frozen=True)
 class TraceReport:
-    """What the active steps of a trace did; all figures per step, times in seconds.
+    """Analysis of the active steps of a trace; all figures per step, times in seconds.
 
     Attributes
     ----------
@@ -221,10 +221,11 @@ def analyse(
     steps = sorted(_interval(e) for e in marks if str(e["name"]).startswith(_STEP_MARK))
     first, n = steps[0][0], len(steps)
     inside = [e for e in spans if first <= e["ts"] < steps[-1][1]]
-    # Kernels end after the step that launched them; what runs at the end still belongs to it.
+    # Kernels end after the step that launched them; those that run at the end still belong to it.
     kernels = [e for e in spans if e.get("cat") in _KERNELS and e["ts"] >= first]
     operators = [e for e in inside if e.get("cat") == "cpu_op"]
     runtime = [e for e in inside if e.get("cat") in _RUNTIME]
+    # Device Type 0 is the CPU. A run on a GPU is judged by the GPU's memory, others by the host's.
     memory = [
         e
         for e in events
@@ -295,6 +296,8 @@ def _operator_table(operators: Iterable[Event], memory: Iterable[Event], steps: 
         threads[event["pid"], event["tid"]].append(event)
     for events in threads.values():
         running: list[tuple[float, dict[str, Any]]] = []
+        # Events nest within a thread: at equal starts the longer one is the outer one, so it comes first, and
+        # the stack of running operators says to which one a time or an allocation belongs.
         for event in sorted(events, key=lambda e: (e["ts"], -e.get("dur", 0.0))):
             while running and running[-1][0] <= event["ts"]:
                 running.pop()
@@ -356,7 +359,7 @@ def _idle(
 def _parts(start: float, end: float, phases: Sequence[tuple[float, float, str]]) -> dict[str, float]:
     """Return how much of an interval each phase covers; phases follow each other without overlap."""
     parts: dict[str, float] = defaultdict(float)
-    at = max(bisect_right(phases, (start,)) - 1, 0)
+    at = max(bisect_right(phases, (start,)) - 1, 0)  # the phase before may reach into the interval
     while at < len(phases) and phases[at][0] < end:
         overlap = min(end, phases[at][1]) - max(start, phases[at][0])
         if overlap > 0:

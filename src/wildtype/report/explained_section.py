@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wildtype.report.figures.panel import Panel, legend_below, panel_html, shown
+from wildtype.report.figures.panel import Panel, legend_below, panel_group, shown
 from wildtype.report.figures.style import LIGHT, MARKERS, SERIES, plain
-from wildtype.report.page import html_table, html_text
-from wildtype.report.table import NONE
+from wildtype.report.page import Block, Group, Heading, Notes, Table, Text
+from wildtype.report.text_table import NONE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,39 +22,35 @@ MOST_HEADS, MOST_CLAIMS, MOST_MUTANTS, MOST_GENES = 24, 12, 6, 8
 Record = Mapping[str, Any]
 
 
-def explained_html(record: Record, key: str) -> str:
-    """Return heads against their relations, what layers attend to, latents, and mutants taken apart.
+def explained_blocks(record: Record, key: str) -> list[Block]:
+    """Return heads against their relations, what layers attend to, latents, and the parts of predictions.
 
-    A file of another format is told of in one sentence.
+    A file of another format is refused in one sentence on the page.
     """
     try:
         if record["format"] != FORMAT:
             raise ValueError(f"it has format {record['format']}")
-        parts = [_about(record), _figures(record, key), _claims(record["layers"])]
-        parts += [_mutant(one) for one in record["mutants"][:MOST_MUTANTS]]
+        blocks = [_about(record), *_figures(record, key), *_claims(record["layers"])]
+        return [*blocks, *(block for one in record["mutants"][:MOST_MUTANTS] for block in _mutant(one))]
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        return (
-            '<p class="none-there">Not shown: explain.json is not as this version of wildtype explain '
-            f"writes it ({html_text(error)}).</p>"
-        )
-    return "".join(parts)
+        why = f"explain.json is not as this version of wildtype explain writes it ({error})"
+        return [Text(f"Not shown: {why}.", "none-there")]
 
 
-def _about(record: Record) -> str:
+def _about(record: Record) -> Notes:
     count = len(record["models"])
     facts = [f"{count} model{'' if count == 1 else 's'}; {record['agreement']}"]
     facts += [text for name, texts in record["remarks"].items() if name != "general" for text in texts]
-    return f'<ul class="notes">{"".join(f"<li>{html_text(fact)}</li>" for fact in facts)}</ul>'
+    return Notes(facts)
 
 
-def _figures(record: Record, key: str) -> str:
+def _figures(record: Record, key: str) -> list[Group]:
     panels = []
     if heads := record["heads"][:MOST_HEADS]:
         panels.append(_heads(heads))
     if record["latents"] and record["latents"]["x"]:
         panels.append(_latents(record["latents"]))
-    drawn = "".join(panel_html(panel, f"{key}{i}") for i, panel in enumerate(panels))
-    return f'<div class="panels">{drawn}</div>'
+    return panel_group(panels, key)
 
 
 def _mean(found: Record) -> float:
@@ -162,14 +158,12 @@ def _enriched(cluster: Record) -> list[str]:
     ]
 
 
-def _claims(layers: Sequence[Record]) -> str:
+def _claims(layers: Sequence[Record]) -> list[Table]:
     claims = sorted(layers, key=lambda one: -np.nan_to_num(_mean(one["fold"])))[:MOST_CLAIMS]
-    if not claims:
-        return ""
     rows = [
         [
-            html_text(f"layer {one['layer']}: {one['name']}"),
-            html_text(one["kind"]),
+            f"layer {one['layer']}: {one['name']}",
+            one["kind"],
             _over_models(one["fold"]),
             NONE if one["untrained"] is None else shown(one["untrained"]),
             f"{one['found_in']} of {one['models']}",
@@ -177,28 +171,29 @@ def _claims(layers: Sequence[Record]) -> str:
         for one in claims
     ]
     head = ["free heads attend to", "kind", "fold over chance", "untrained", "found in models"]
-    return html_table("what heads that follow no relation attend to, the strongest", head, rows)
+    caption = "what heads that follow no relation attend to, the strongest"
+    return [Table(caption, head, rows)] if rows else []
 
 
-def _mutant(one: Record) -> str:
+def _mutant(one: Record) -> list[Block]:
     parts = sorted(one["parts"], key=lambda part: -abs(np.nan_to_num(_mean(part["integrated"]))))
-    rows = [[html_text(part["name"]), _over_models(part["integrated"])] for part in parts]
+    rows = [[part["name"], _over_models(part["integrated"])] for part in parts]
     cells = [
-        [html_text(gene["gene"]), _over_models(gene["weight"]), _over_models(gene["integrated"])]
+        [gene["gene"], _over_models(gene["weight"]), _over_models(gene["integrated"])]
         for gene in one["cell"][:MOST_GENES]
     ]
     evidence = [
         [
-            html_text(token["edit"]),
+            token["edit"],
             NONE if token["value"] is None else shown(float(token["value"])),
             _over_models(token["weight"]),
         ]
         for token in one["tokens"][:MOST_GENES]
     ]
-    name = html_text(", ".join(one["genes"]))
+    name = ", ".join(one["genes"])
     measured = NONE if one["measured"] is None else shown(float(one["measured"]))
     tables = [
-        html_table(f"{name}: {what}", head, lines, "wrap")
+        Table(f"{name}: {what}", head, lines, "wrap")
         for what, head, lines in (
             ("parts of the prediction", ["part", "contribution"], rows),
             ("genes of the cell", ["gene", "attention", "contribution"], cells),
@@ -206,7 +201,5 @@ def _mutant(one: Record) -> str:
         )
         if lines
     ]
-    return (
-        f"<h3>{name}: {html_text(one['phenotype'])} predicted {_over_models(one['predicted'])}, "
-        f'measured {measured}</h3><div class="two">{"".join(tables)}</div>'
-    )
+    predicted = f"{one['phenotype']} predicted {_over_models(one['predicted'])}"
+    return [Heading(f"{name}: {predicted}, measured {measured}"), Group("two", tables)]

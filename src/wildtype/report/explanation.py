@@ -16,7 +16,7 @@ from wildtype.inference.explaining.heads import Against
 from wildtype.inference.explaining.latents import Cluster, Latents, Overrepresented
 from wildtype.inference.explaining.mutant import BEYOND, LOGIT, MutantExplained
 from wildtype.inference.explaining.over_models import OverModels
-from wildtype.report.table import NONE, decimals, plain_table, plain_text
+from wildtype.report.text_table import NONE, decimals, plain_text, print_line, print_table
 
 FORMATS = (".svg", ".png", ".pdf")
 WIDE = 110
@@ -35,7 +35,7 @@ def print_explanation(found: Explanation, console: Console) -> None:
     """Print every section that was asked for, and what does not apply."""
     count = len(found.models)
     what = f"{count} models" if count > 1 else "1 model"
-    _say(console, f"{found.model} of {found.organism}, trained on {found.dataset}: {what}", "bold")
+    print_line(f"{found.model} of {found.organism}, trained on {found.dataset}: {what}", console, "bold")
     for number, path in enumerate(found.runs, 1):
         console.print(plain_text(f"{number}: {path}", console, "dim"), soft_wrap=True)
     _remarks(found, "general", console)
@@ -44,7 +44,7 @@ def print_explanation(found: Explanation, console: Console) -> None:
             continue
         console.print()
         if section != "mutants":
-            _say(console, TITLES[section], "bold")
+            print_line(TITLES[section], console, "bold")
         _remarks(found, section, console)
         if section == "heads" and found.heads:
             _print_heads(found, console)
@@ -57,22 +57,9 @@ def print_explanation(found: Explanation, console: Console) -> None:
                 _print_mutant(mutant, count, console)
 
 
-def _say(console: Console, text: str, style: str = "") -> None:
-    console.print(plain_text(text, console, style))
-
-
 def _remarks(found: Explanation, section: str, console: Console) -> None:
     for text in found.remarks.get(section, ()):
         console.print(plain_text(text, console), soft_wrap=True)
-
-
-def _rows(
-    console: Console, columns: Sequence[str], numeric: Sequence[int], rows: Sequence[Sequence[str]]
-) -> None:
-    table = plain_table(console, columns, numeric)
-    for row in rows:
-        table.add_row(*(plain_text(cell, console) for cell in row))
-    console.print(table)
 
 
 def over_models(value: OverModels, digits: int = 2) -> str:
@@ -94,13 +81,13 @@ def _print_heads(found: Explanation, console: Console) -> None:
         for field in measures.values():
             row += _against(getattr(head, field))
         rows.append(row)
-    _rows(console, columns, range(2, len(columns)), rows)
-    _say(
-        console,
+    print_table(console, columns, rows, numeric=range(2, len(columns)))
+    print_line(
         "head: layer.head; AP: average precision of attention over the other genes, mean over rows with "
         "neighbours; recall at degree: share of neighbours among the m most attended genes of a row with m "
         f"neighbours; random: {found.asked.graphs} random graphs with the same degrees, mean ± SD"
         + _over(found),
+        console,
         "dim",
     )
 
@@ -138,25 +125,25 @@ def _print_layers(found: Explanation, console: Console) -> None:
                 given,
             ]
         )
-    _rows(console, columns, range(2, 6), rows)
+    print_table(console, columns, rows, numeric=range(2, 6))
     for layer in sorted({head.layer for head in found.free}):
         trained = [head for head in found.free if head.layer == layer and head.model in found.models]
         shares = [head.attended for head in trained]
         heads = len(shares) // len(found.models)
-        _say(
-            console,
+        print_line(
             f"layer {layer}: {heads} free head{'s' if heads > 1 else ''}{' per model' if several else ''}; "
             f"{min(shares):.0%} to {max(shares):.0%} of all genes are among the {found.asked.attended} most "
             f"attended of any gene",
+            console,
         )
-    _say(
-        console,
+    print_line(
         f"fold: edges from a gene to one of its {found.asked.attended} most attended genes, and genes of a "
         f"set that attend to another of it, over what is expected if genes of equal degrees exchange lists "
         f"({found.asked.exchanges} times), of the head where it is largest"
         f"{', mean ± SD over models' if several else ''}; untrained: with weights drawn anew, which is what "
         f"features alone make; found in: models with a free head at q < {LEVEL:g} (Benjamini-Hochberg); its "
         f"own head: which follows that relation",
+        console,
         "dim",
     )
 
@@ -167,20 +154,20 @@ def _found_in(claim: LayerClaim) -> str:
 
 def _print_latents(found: Latents, models: int, console: Console) -> None:
     first, second = found.explained
-    _say(
-        console,
+    print_line(
         f"z_S of {len(found.genes):,} mutants, {found.drawn}; two components hold {first:.0%} and "
         f"{second:.0%} of the variance; {len(found.clusters)} clusters (k-means), the number with the "
         f"largest mean silhouette of "
         + ", ".join(f"{count}: {value:.2f}" for count, value in found.silhouette)
         + ("; clusters are those of the first model" if models > 1 else ""),
+        console,
     )
     if models > 1:
-        _say(
-            console,
+        print_line(
             f"agreement of {models} models: distances between mutants, Spearman "
             f"{decimals(found.distances_agree)}; clusters, adjusted Rand index "
             f"{decimals(found.clusters_agree)}",
+            console,
         )
     columns = ["cluster", "mutants", "perturbed more often than elsewhere", "measured: median [quartiles]"]
     rows = [[str(c.number), f"{c.mutants:,}", _enriched(c, models), _phenotypes(c)] for c in found.clusters]
@@ -190,11 +177,11 @@ def _print_latents(found: Latents, models: int, console: Console) -> None:
         numeric.append(4)
         for row, cluster in zip(rows, found.clusters, strict=True):
             row.append(over_models(cluster.overlap))
-    _rows(console, columns, numeric, rows)
+    print_table(console, columns, rows, numeric=numeric)
     told = "×: share in the cluster over share of all mutants, hypergeometric q < 0.05"
     if models > 1:
         told += "; in brackets: models whose most similar cluster has it, too; overlap: Jaccard index with it"
-    _say(console, told, "dim")
+    print_line(told, console, "dim")
 
 
 def _enriched(cluster: Cluster, models: int) -> str:
@@ -220,7 +207,7 @@ def _phenotypes(cluster: Cluster) -> str:
 
 def _print_mutant(found: MutantExplained, models: int, console: Console) -> None:
     done = ", ".join(f"{gene} {kind}" for gene, kind in zip(found.genes, found.kinds, strict=True))
-    _say(console, f"{done}: {found.phenotype}, condition {found.condition}", "bold")
+    print_line(f"{done}: {found.phenotype}, condition {found.condition}", console, "bold")
     said = _number(found.predicted, 4)
     if found.unit == LOGIT:
         chance = OverModels.of([1 / (1 + math.exp(-value)) for value in found.predicted.each])
@@ -232,9 +219,9 @@ def _print_mutant(found: MutantExplained, models: int, console: Console) -> None
         f"the network reads {_number(found.baseline, 4)} off the wild type and "
         f"{_number(found.network, 4)} off the mutant"
     )
-    _say(console, "; ".join(told))
+    print_line("; ".join(told), console)
     for note in found.notes:
-        _say(console, note)
+        print_line(note, console)
     each = zip(*(part.integrated.each for part in found.parts), strict=True)
     total = OverModels.of([sum(values) for values in each])
     digits = _digits([part.integrated for part in found.parts])
@@ -242,25 +229,25 @@ def _print_mutant(found: MutantExplained, models: int, console: Console) -> None
     rows.append(["sum", _number(total, digits), ""])
     if any(abs(value) >= 0.5 * 10**-digits for value in found.beyond.each):
         rows.append([f"{BEYOND} (not explained)", _number(found.beyond, digits), ""])
-    _rows(console, ["part of the head's input", "integrated", "linear"], (1, 2), rows)
+    print_table(console, ["part of the head's input", "integrated", "linear"], rows, numeric=(1, 2))
     spread = f"; mean ± SD over {models} models" if models > 1 else ""
-    _say(
-        console,
+    print_line(
         f"integrated: by integrated gradients on the straight path from the wild type ({found.steps} points; "
         f"the sum is right to {abs(found.error):.0e}); linear: by the gradient at the mutant; unit: "
         f"{found.unit}{spread}",
+        console,
         "dim",
     )
     if found.perturbed:
         digits = _digits([one.integrated for one in found.perturbed])
-        _rows(
+        print_table(
             console,
             ["perturbed gene", "by itself, integrated"],
-            (1,),
             [[f"{one.gene} {one.kind}", _number(one.integrated, digits)] for one in found.perturbed],
+            numeric=(1,),
         )
-        _say(
-            console, f"by itself: its share of {'; '.join(found.to_genes)}. Other parts are the set's", "dim"
+        print_line(
+            f"by itself: its share of {'; '.join(found.to_genes)}. Other parts are the set's", console, "dim"
         )
     if found.cell:
         _print_cell(found, models, console)
@@ -291,14 +278,14 @@ def _print_cell(found: MutantExplained, models: int, console: Console) -> None:
     rows.append(["all others", "", "", "", "", _number(found.cell_rest, digits)])
     kept = range(6) if console.width >= WIDE else (0, 1, 3, 5)
     rows = [[row[i] for i in kept] for row in rows]
-    _rows(console, [columns[i] for i in kept], range(1, len(kept)), rows)
+    print_table(console, [columns[i] for i in kept], rows, numeric=range(1, len(kept)))
     told = (
         "linear: gradient at the mutant times attention times value; its change from the wild type, by that "
         "gradient and integrated, agree over all genes with Spearman " + over_models(found.check)
     )
     if models > 1:
         told += f"; models agree on the integrated ones with Spearman {decimals(found.cell_agrees)}"
-    _say(console, told, "dim")
+    print_line(told, console, "dim")
 
 
 def _print_tokens(found: MutantExplained, models: int, console: Console) -> None:
@@ -316,12 +303,12 @@ def _print_tokens(found: MutantExplained, models: int, console: Console) -> None
         columns.append("found in")
         for row, token in zip(rows, found.tokens, strict=True):
             row.append(f"{token.found_in} of {models}")
-    _rows(console, columns, range(1, len(columns)), rows)
+    print_table(console, columns, rows, numeric=range(1, len(columns)))
     if found.null_one is not None and found.null_two is not None:
-        _say(
-            console,
+        print_line(
             f"weights of mutants one edit away sum to 1 with {over_models(found.null_one)} on none of them, "
             f"those of mutants two edits away with {over_models(found.null_two)}",
+            console,
             "dim",
         )
 

@@ -12,8 +12,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from markupsafe import Markup
+
 from wildtype.phases import PHASES
-from wildtype.report.page import html_text
 from wildtype.report.profile_text import (
     UNATTRIBUTED,
     Record,
@@ -61,47 +62,53 @@ def _phase_number(name: str) -> str:
     return str(PHASES.index(name) + 1) if name in COLOURS else ""
 
 
-def phase_label(name: str) -> str:
+def phase_label(name: str) -> Markup:
     """Return a phase as tables name it: colour, number, name."""
-    return (
-        f'<span class="swatch {_phase_class(name)}"></span><span class="no">{_phase_number(name)}</span> '
-        f"{html_text(name)}"
+    return Markup('<span class="swatch {}"></span><span class="no">{}</span> {}').format(
+        _phase_class(name), _phase_number(name), name
     )
 
 
-def stacked_bar(record: Record, longest: float, scale: Scale) -> str:
+def stacked_bar(record: Record, longest: float, scale: Scale) -> Markup:
     """Return a stacked bar of a step's phases whose full width is ``longest`` seconds."""
     pieces, at, whole = [], 0.0, mean_step(record)
     for name, seconds in mean_phases(record).items():
         share = seconds / longest
-        told = html_text(f"{name}: {scale.show(seconds)} {scale.unit}, {percent(seconds, whole)} of a step")
         pieces.append(
-            f'<g><title>{told}</title><rect class="{_phase_class(name)}" data-seconds="{seconds!r}" '
-            f'x="{100 * at:.4f}%" width="{100 * share:.4f}%" height="100%"/>'
-            f"{_inside(name, at + share / 2, share)}</g>"
+            Markup(
+                '<g><title>{}</title><rect class="{}" data-seconds="{!r}" x="{:.4f}%" width="{:.4f}%" '
+                'height="100%"/>{}</g>'
+            ).format(
+                f"{name}: {scale.show(seconds)} {scale.unit}, {percent(seconds, whole)} of a step",
+                _phase_class(name),
+                seconds,
+                100 * at,
+                100 * share,
+                _inside(name, at + share / 2, share),
+            )
         )
         at += share
-    about = html_text(f"{record.get('name')}: {scale.show(whole)} {scale.unit} per step, by phase")
-    return (
-        f'<svg class="bar" role="img" aria-label="{about}" width="100%" height="36">{"".join(pieces)}</svg>'
+    about = f"{record.get('name')}: {scale.show(whole)} {scale.unit} per step, by phase"
+    return Markup('<svg class="bar" role="img" aria-label="{}" width="100%" height="36">{}</svg>').format(
+        about, Markup("").join(pieces)
     )
 
 
-def _inside(name: str, centre: float, share: float) -> str:
+def _inside(name: str, centre: float, share: float) -> Markup:
     """Return a phase's name and number where they fit: the name, or else the number, or else nothing."""
 
     def fits(width: float) -> int:
         return next((i for i, whole in enumerate(WIDTHS) if share * whole >= width), len(WIDTHS))
 
     by_name, by_number = fits(6.9 * len(name) + 10), fits(18.0)
-    place = f'x="{100 * centre:.4f}%" y="50%"'
     kind = "" if name == UNATTRIBUTED else " light" if _is_dark(COLOURS.get(name, OTHER)) else " dark"
-    texts = []
+    text, place = Markup('<text class="{}{}" x="{:.4f}%" y="50%">{}</text>'), 100 * centre
+    texts = Markup("")
     if by_name < len(WIDTHS):
-        texts.append(f'<text class="s{by_name}{kind}" {place}>{html_text(name)}</text>')
+        texts += text.format(f"s{by_name}", kind, place, name)
     if by_number < by_name and _phase_number(name):
-        texts.append(f'<text class="s{by_number} u{by_name}{kind}" {place}>{_phase_number(name)}</text>')
-    return "".join(texts)
+        texts += text.format(f"s{by_number} u{by_name}", kind, place, _phase_number(name))
+    return texts
 
 
 def _is_dark(colour: str) -> bool:
@@ -111,24 +118,23 @@ def _is_dark(colour: str) -> bool:
     return luminance < 0.18
 
 
-def diverging_bar(gap: float, widest: float) -> str:
+def diverging_bar(gap: float, widest: float) -> Markup:
     """Return a bar to the right (longer) or to the left (shorter) of the middle."""
     share = gap / (widest or 1.0)
-    x, width = 50 + min(50 * share, 0), abs(50 * share)
-    return (
+    return Markup(
         '<svg class="gap" aria-hidden="true" width="96" height="12">'
-        f'<rect class="{"more" if share > 0 else "less"}" x="{x:.2f}%" width="{width:.2f}%" height="100%"/>'
+        '<rect class="{}" x="{:.2f}%" width="{:.2f}%" height="100%"/>'
         '<line x1="50%" x2="50%" y1="0" y2="100%"/></svg>'
-    )
+    ).format("more" if share > 0 else "less", 50 + min(50 * share, 0), abs(50 * share))
 
 
-def timeline(record: Record) -> str:
+def timeline(record: Record) -> Markup:
     """Return the recorded steps one after the other, a lane per phase."""
     steps = [step for step in record.get("timeline") or [] if step]
     lengths = [max(piece["end"] for piece in step) for step in steps]
     whole = sum(lengths)
     if not whole:
-        return ""
+        return Markup("")
     names = in_order({piece["phase"] for step in steps for piece in step})
     lane = {name: HEAD + LANE * i for i, name in enumerate(names)}
     foot = HEAD + LANE * len(names)
@@ -139,37 +145,57 @@ def timeline(record: Record) -> str:
         title = f"step {i + 1}" if width > 9 else str(i + 1)
         title += f": {scale.show(length)} {scale.unit}" if width > 22 else ""
         drawn.append(
-            f'<rect class="band{i % 2}" x="{x:.4f}%" width="{width:.4f}%" height="{foot}"/>'
-            f'<text x="{x:.4f}%" y="15" dx="4">{title}</text>'
+            Markup(
+                '<rect class="band{}" x="{:.4f}%" width="{:.4f}%" height="{}"/>'
+                '<text x="{:.4f}%" y="15" dx="4">{}</text>'
+            ).format(i % 2, x, width, foot, x, title)
         )
         for phase, since, until, pieces in _merged(step, whole / 2000):
-            told = (
-                f"step {i + 1}, {phase}: {scale.show(until - since)} {scale.unit}, from {scale.show(since)}"
-            )
-            told += f", {pieces} pieces" if pieces > 1 else ""
+            length_since = f"{scale.show(until - since)} {scale.unit}, from {scale.show(since)}"
+            several = f", {pieces} pieces" if pieces > 1 else ""
             drawn.append(
-                f'<rect class="{_phase_class(phase)}" x="{100 * (start + since) / whole:.4f}%" '
-                f'y="{lane[phase] + 3}" width="{100 * (until - since) / whole:.4f}%" height="{LANE - 6}">'
-                f"<title>{html_text(told)}</title></rect>"
+                Markup(
+                    '<rect class="{}" x="{:.4f}%" y="{}" width="{:.4f}%" height="{}"><title>{}</title></rect>'
+                ).format(
+                    _phase_class(phase),
+                    100 * (start + since) / whole,
+                    lane[phase] + 3,
+                    100 * (until - since) / whole,
+                    LANE - 6,
+                    f"step {i + 1}, {phase}: {length_since}{several}",
+                )
             )
         start += length
     for tick in _ticks(whole * scale.factor):
         x = 100 * tick / (whole * scale.factor)
-        anchor = "start" if x < 2 else "end" if x > 96 else "middle"
-        label = f"{tick:,g} {scale.unit}" if x == 0 else f"{tick:,g}"
         drawn.append(
-            f'<line x1="{x:.4f}%" x2="{x:.4f}%" y1="{HEAD}" y2="{foot + 4}"/>'
-            f'<text x="{x:.4f}%" y="{foot + 18}" text-anchor="{anchor}">{label}</text>'
+            Markup(
+                '<line x1="{:.4f}%" x2="{:.4f}%" y1="{}" y2="{}"/>'
+                '<text x="{:.4f}%" y="{}" text-anchor="{}">{}</text>'
+            ).format(
+                x,
+                x,
+                HEAD,
+                foot + 4,
+                x,
+                foot + 18,
+                "start" if x < 2 else "end" if x > 96 else "middle",
+                f"{tick:,g} {scale.unit}" if x == 0 else f"{tick:,g}",
+            )
         )
-    lanes = "".join(f"<li>{phase_label(name)}</li>" for name in names)
-    about = html_text(
-        f"timeline of {record.get('name')}: {len(steps)} steps, {scale.show(whole)} {scale.unit}"
-    )
-    return (
-        f"<figure><figcaption>timeline of the last recorded steps, {scale.unit}</figcaption>"
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{about}"><div class="gantt">'
-        f'<ol aria-hidden="true">{lanes}</ol><svg role="img" aria-label="{about}" width="100%" '
-        f'height="{foot + FOOT}">{"".join(drawn)}</svg></div></div></figure>'
+    about = f"timeline of {record.get('name')}: {len(steps)} steps, {scale.show(whole)} {scale.unit}"
+    return Markup(
+        "<figure><figcaption>timeline of the last recorded steps, {}</figcaption>"
+        '<div class="scroll" role="region" tabindex="0" aria-label="{}"><div class="gantt">'
+        '<ol aria-hidden="true">{}</ol><svg role="img" aria-label="{}" width="100%" '
+        'height="{}">{}</svg></div></div></figure>'
+    ).format(
+        scale.unit,
+        about,
+        Markup("").join(Markup("<li>{}</li>").format(phase_label(name)) for name in names),
+        about,
+        foot + FOOT,
+        Markup("").join(drawn),
     )
 
 
@@ -195,41 +221,15 @@ def _ticks(end: float) -> list[float]:
     return [i * step for i in range(int(end / step) + 1)]
 
 
-# ------------------------------------------------------------------------------------------------------ style
-
-HATCH = (
+HATCH = Markup(
     '<svg width="0" height="0" aria-hidden="true" class="defs"><defs><pattern id="hatch" width="6" '
     'height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="h0" width="6" '
     'height="6"/><rect class="h1" width="2.2" height="6"/></pattern></defs></svg>'
 )
+"""The pattern of time that no phase covers; stands once on a page."""
 
 
-def profile_style() -> str:
-    """Return what drawings of profiles add to the style of a page: colours of phases, then the rest."""
+def phase_colours() -> str:
+    """Return the colours of phases as classes of a page's style."""
     phases = [*((f"p{i + 1}", colour) for i, colour in enumerate(COLOURS.values())), ("px", OTHER)]
-    return "".join(f".{n}{{fill:{c};stroke:{c};background:{c}}}" for n, c in phases) + STYLE
-
-
-STYLE = """
-.run{margin:0 0 14px} .run p{display:flex;flex-wrap:wrap;gap:0 8px;align-items:baseline;margin-bottom:4px;
-overflow-wrap:anywhere} .run b{margin-left:auto;font-weight:600;white-space:nowrap}
-.bar{border-radius:3px;background:var(--band)} .bar rect{stroke:none} .shares .run b{display:none}
-.bar text{display:none;font-size:12px;text-anchor:middle;dominant-baseline:central;fill:var(--ink);
-pointer-events:none} .bar text.light{fill:#fff} .bar text.dark{fill:#14171a} .bar text.s0{display:inline}
-@media (min-width:690px){.bar text.s1{display:inline} .bar text.u1{display:none}}
-@media (min-width:1050px){.bar text.s2{display:inline} .bar text.u2{display:none}}
-.p0{fill:url(#hatch);stroke:none;background:repeating-linear-gradient(45deg,var(--hatch) 0 2px,
-transparent 2px 5px)}
-.h0{fill:var(--band)} .h1{fill:var(--hatch)}
-.swatch{display:inline-block;width:12px;height:12px;border-radius:2px;margin-right:6px;vertical-align:-1px;
-border:1px solid color-mix(in srgb,var(--ink) 18%,transparent)}
-.no{display:inline-block;min-width:17px;color:var(--quiet);font-size:12px;text-align:right;font-weight:400}
-.legend{list-style:none;display:flex;flex-wrap:wrap;gap:4px 20px;margin:14px 0 0;padding:0;font-size:13.5px}
-.gap{display:inline-block} .gap line{stroke:var(--quiet)} .more{fill:var(--more)} .less{fill:var(--less)}
-.gantt{display:grid;grid-template-columns:auto minmax(480px,1fr);gap:16px}
-.gantt ol{list-style:none;margin:0;padding:24px 0 0;font-size:12.5px} .gantt li{height:20px;
-line-height:20px;white-space:nowrap} .gantt text{font-size:11.5px;fill:var(--quiet)}
-.gantt line{stroke:var(--quiet);opacity:.25}
-.band0{fill:var(--band)} .band1{fill:none}
-@media print{.run{break-inside:avoid} .gantt{grid-template-columns:auto minmax(300px,1fr)}}
-"""
+    return "".join(f".{n}{{fill:{c};stroke:{c};background:{c}}}" for n, c in phases)

@@ -1,22 +1,34 @@
-"""A page of profiles: where a step's time goes, one run or several side by side, in one HTML file.
-
-The page asks for nothing from outside and runs no script: style and drawings stand in it, and every text that
-comes from a record is escaped.
-"""
+"""A page of profiles: where a step's time goes, one run or several side by side, in one HTML file."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from markupsafe import Markup
+
 from wildtype.errors import ConfigError
 from wildtype.files import finite
-from wildtype.report.page import html_page, html_table, html_text
+from wildtype.report.page import (
+    Block,
+    Card,
+    Cell,
+    Details,
+    Drawing,
+    Group,
+    Heading,
+    Notes,
+    Section,
+    Table,
+    Text,
+    render,
+)
+from wildtype.report.page import lines as broken_lines
 from wildtype.report.profile_drawing import (
     HATCH,
     diverging_bar,
+    phase_colours,
     phase_label,
-    profile_style,
     stacked_bar,
     timeline,
 )
@@ -32,7 +44,7 @@ from wildtype.report.profile_text import (
     place,
     state,
 )
-from wildtype.report.table import NONE
+from wildtype.report.text_table import NONE
 
 MOST_READS = 40
 
@@ -57,29 +69,33 @@ def profile_page(records: Sequence[Record]) -> str:
     runs = [(_letter(i) if len(records) > 1 else "", record) for i, record in enumerate(records)]
     timed = [run for run in runs if _is_timed(run[1])]
     names = ", ".join(NONE if record.get("name") is None else str(record["name"]) for record in records)
-    parts = [
-        f"<header><h1>Where a step’s time goes</h1>{_cards(runs, scale)}</header>",
-        _bars(timed, scale) if timed else "",
-        _differences(timed, scale) if len(timed) > 1 else "",
-        *(_run(letter, record) for letter, record in runs),
+    sections = [
+        *([_bars(timed, scale)] if timed else []),
+        *([_differences(timed, scale)] if len(timed) > 1 else []),
+        *(section for letter, record in runs if (section := _run(letter, record))),
         _facts(runs),
-        "<footer><p>A moment belongs to one phase only, the innermost. What no phase covers is measured like "
-        "a phase and shown as unattributed. Mean, median and 95th percentile are over the timed steps; cpu "
-        "is the time of the process’s own threads.</p></footer>",
     ]
-    body = "\n".join(part for part in parts if part)
-    return html_page(f"Profile: {names}", f"{HATCH}<main>\n{body}\n</main>", profile_style())
+    return render(
+        "profile.html",
+        title=f"Profile: {names}",
+        styles=["profile.css"],
+        colours=phase_colours(),
+        hatch=HATCH,
+        cards=[_cards(runs, scale)],
+        sections=sections,
+    )
 
 
-def profile_parts(record: Record) -> str:
-    """Return what a profile has to show within another page: bar, timeline and table; nothing where no step
-    was timed. The page needs ``HATCH`` and `profile_style`.
+def profile_parts(record: Record) -> list[Block]:
+    """Return what a profile shows within another page: bar, timeline and table.
+
+    Nothing where no step was timed. The page needs ``HATCH``, ``profile.css`` and `phase_colours`.
     """
     record = finite(record)
     if not _is_timed(record):
-        return ""
+        return []
     bar = _stacked([("", record)], Scale.of([mean_step(record)]))
-    return f"{bar}{timeline(record)}<details><summary>numbers</summary>{_phases(record)}</details>"
+    return [*bar, Drawing(timeline(record)), Details("numbers", _phases(record))]
 
 
 # ----------------------------------------------------------------------------------------------- small things
@@ -95,10 +111,11 @@ def _letter(i: int) -> str:
     return chr(ord("A") + i) if i < 26 else f"R{i + 1}"
 
 
-def _name(letter: str, record: Record) -> str:
-    early = "" if record.get("complete") else ' <span class="early">stopped early</span>'
-    mark = f'<span class="letter">{letter}</span> ' if letter else ""
-    return mark + html_text(record.get("name")) + early
+def _name(letter: str, record: Record) -> Markup:
+    mark = Markup('<span class="letter">{}</span> ').format(letter) if letter else ""
+    early = "" if record.get("complete") else Markup(' <span class="early">stopped early</span>')
+    name = record.get("name")
+    return Markup("{}{}{}").format(mark, NONE if name is None else name, early)
 
 
 def _ratio(value: float) -> str:
@@ -109,31 +126,39 @@ def _ratio(value: float) -> str:
 # --------------------------------------------------------------------------------------------------- all runs
 
 
-def _cards(runs: Runs, scale: Scale) -> str:
+def _cards(runs: Runs, scale: Scale) -> Group:
     """Return a card per run: what ran where, the mean step, and what most of it went into."""
     timed = [(letter, mean_step(record)) for letter, record in runs if _is_timed(record)]
     first, base = timed[0] if timed else ("", 0.0)
     cards = []
     for letter, record in runs:
         work, size = record.get("workload") or {}, (record.get("workload") or {}).get("batch_size")
-        big, lines = '<p class="none">no step was timed</p>', list[str]()
+        big, about = Text("no step was timed", "none"), list[Cell]()
         if _is_timed(record):
             mean, median, p95 = mean_step(record), *_spread(record, "median", "p95")
-            big = f'<p class="big">{scale.show(mean)} <small>{scale.unit} per step</small></p>'
+            unit = f"{scale.unit} per step"
+            big = Text(Markup("{} <small>{}</small>").format(scale.show(mean), unit), "big")
             name, most = max(mean_phases(record).items(), key=lambda item: item[1])
-            lines = [
+            about = [
                 f"median {scale.show(median)}, p95 {scale.show(p95)} {scale.unit}",
-                f"most of it: {html_text(name)}, {percent(most, mean)}",
+                f"most of it: {name}, {percent(most, mean)}",
             ]
-            lines += [f"{number(size / mean)} mutants per second, in batches of {size:,}"] if size else []
-            lines += [f"<b>{_ratio(mean / base)} × the step of {first}</b>"] if letter != first else []
-        about = f"{html_text(work.get('model'))} on {html_text(work.get('dataset'))}"
+            about += [f"{number(size / mean)} mutants per second, in batches of {size:,}"] if size else []
+            about += [_bold(f"{_ratio(mean / base)} × the step of {first}")] if letter != first else []
+        what = f"{_or_none(work.get('model'))} on {_or_none(work.get('dataset'))}"
+        what += f", {_or_none(record.get('execution'))}; {state(record)}"
         cards.append(
-            f'<article class="card"><h2>{_name(letter, record)}</h2>'
-            f"<p>{about}, {html_text(record.get('execution'))}; {html_text(state(record))}</p>{big}"
-            f"<p>{'<br>'.join([*lines, html_text(place(record))])}</p></article>"
+            Card(_name(letter, record), [Text(what), big, Text(broken_lines([*about, place(record)]))])
         )
-    return f'<div class="cards">{"".join(cards)}</div>'
+    return Group("cards", cards)
+
+
+def _or_none(value: object) -> object:
+    return NONE if value is None else value
+
+
+def _bold(text: object) -> Markup:
+    return Markup("<b>{}</b>").format(text)
 
 
 def _spread(record: Record, *keys: str) -> list[float | None]:
@@ -141,42 +166,35 @@ def _spread(record: Record, *keys: str) -> list[float | None]:
     return [step.get(key) for key in keys]
 
 
-def _bars(runs: Runs, scale: Scale) -> str:
-    return (
-        '<section aria-labelledby="bars"><h2 id="bars">Mean time of a step, by phase</h2>'
-        f"{_stacked(runs, scale)}</section>"
-    )
+def _bars(runs: Runs, scale: Scale) -> Section:
+    return Section("bars", "Mean time of a step, by phase", _stacked(runs, scale), linked=False)
 
 
-def _stacked(runs: Runs, scale: Scale) -> str:
+def _stacked(runs: Runs, scale: Scale) -> list[Block]:
     """Return stacked bars on one scale, for several runs also as shares, and the legend of all drawings."""
     sums = {letter: sum(mean_phases(record).values()) or 1.0 for letter, record in runs}
-    parts = [_run_bar(*run, max(sums.values()), scale) for run in runs]
+    blocks: list[Block] = [_run_bar(*run, max(sums.values()), scale) for run in runs]
     if len(runs) > 1:
-        parts.append('<h3>The same as shares of each run’s step</h3><div class="shares">')
-        parts += [_run_bar(*run, sums[run[0]], scale) for run in runs]
-        parts.append("</div>")
+        shares = [_run_bar(*run, sums[run[0]], scale) for run in runs]
+        blocks += [Heading("The same as shares of each run’s step"), Group("shares", shares)]
     names = in_order({name for _, record in runs for name in mean_phases(record)})
-    legend = "".join(f"<li>{phase_label(name)}</li>" for name in names)
-    return f'{"".join(parts)}<ul class="legend" aria-label="phases">{legend}</ul>'
+    return [*blocks, Notes([phase_label(name) for name in names], "legend")]
 
 
-def _run_bar(letter: str, record: Record, longest: float, scale: Scale) -> str:
+def _run_bar(letter: str, record: Record, longest: float, scale: Scale) -> Group:
     """Return a run's name, its mean step, and its stacked bar, whose full width is ``longest`` seconds."""
-    step = f"{scale.show(mean_step(record))} {scale.unit}"
-    return (
-        f'<div class="run"><p>{_name(letter, record)}<b>{step}</b></p>'
-        f"{stacked_bar(record, longest, scale)}</div>"
-    )
+    step = _bold(f"{scale.show(mean_step(record))} {scale.unit}")
+    bar = stacked_bar(record, longest, scale)
+    return Group("run", [Text(_name(letter, record) + step), Drawing(bar)])
 
 
-def _differences(runs: Runs, scale: Scale) -> str:
+def _differences(runs: Runs, scale: Scale) -> Section:
     """Return a table of the other runs against the first, with one sentence about each."""
     letter, first = runs[0]
     base, before = mean_phases(first), mean_step(first)
     names = in_order({name for _, record in runs for name in mean_phases(record)})
     head = ["phase", f"{letter}, {scale.unit}"]
-    rows = [[phase_label(name), scale.show(base.get(name))] for name in names]
+    rows: list[list[Cell]] = [[phase_label(name), scale.show(base.get(name))] for name in names]
     total, epoch = ["", "a step", scale.show(before)], ["", "an epoch’s steps, s", _epoch(first)]
     sentences = []
     for other, record in runs[1:]:
@@ -196,19 +214,16 @@ def _differences(runs: Runs, scale: Scale) -> str:
             ]
         total += [scale.show(step), _signed(scale, step - before), "", "", _ratio(step / before)]
         epoch += [_epoch(record), "", "", "", ""]
-        sentence = (
-            f"A step of <b>{other}</b> takes {_ratio(step / before)} × as long as one of <b>{letter}</b>: "
-            f"{scale.show(step)} against {scale.show(before)} {scale.unit}."
-        )
+        sentence = Markup(
+            "A step of <b>{}</b> takes {} × as long as one of <b>{}</b>: {} against {} {}."
+        ).format(other, _ratio(step / before), letter, scale.show(step), scale.show(before), scale.unit)
         if gaps[most]:
-            gap = _signed(scale, gaps[most])
-            sentence += f" The largest difference is in <b>{html_text(most)}</b>: {gap} {scale.unit}."
-        sentences.append(f"<li>{sentence}</li>")
-    return (
-        f'<section aria-labelledby="differences"><h2 id="differences">Differences to {letter}</h2>'
-        f'<ul class="sentences">{"".join(sentences)}</ul>'
-        + html_table(f"mean {scale.unit} per step, against {letter}", head, [*rows, total, epoch])
-        + "</section>"
+            gap = f"{_signed(scale, gaps[most])} {scale.unit}"
+            sentence += Markup(" The largest difference is in <b>{}</b>: {}.").format(most, gap)
+        sentences.append(sentence)
+    table = Table(f"mean {scale.unit} per step, against {letter}", head, [*rows, total, epoch])
+    return Section(
+        "differences", f"Differences to {letter}", [Notes(sentences, "sentences"), table], linked=False
     )
 
 
@@ -222,17 +237,17 @@ def _signed(scale: Scale, seconds: float) -> str:
     return ("+" if seconds > 0 else "−" if seconds < 0 else "") + scale.show(abs(seconds))
 
 
-def _facts(runs: Runs) -> str:
+def _facts(runs: Runs) -> Section:
     """Return what was run and where, as tables with a column per run; what differs is marked."""
 
-    def rows(of: Callable[[Record], Mapping[str, Any]]) -> list[list[str]]:
-        facts = [{key: value for key, value in of(record).items() if value is not None} for _, record in runs]
-        lines = []
-        for key in dict.fromkeys(key for fact in facts for key in fact):
-            values = [fact.get(key) for fact in facts]
+    def rows(of: Callable[[Record], Mapping[str, Any]]) -> list[list[Cell]]:
+        found = [{key: value for key, value in of(record).items() if value is not None} for _, record in runs]
+        lines: list[list[Cell]] = []
+        for key in dict.fromkeys(key for facts in found for key in facts):
+            values = [facts.get(key) for facts in found]
             name = key.replace("_gib", ", GiB").replace("_", " ")
-            shown = [f"{v:,}" if isinstance(v, int) else html_text(v) for v in values]
-            lines.append([f"<b>{html_text(name)} ≠</b>" if len(set(shown)) > 1 else html_text(name), *shown])
+            shown = [f"{v:,}" if isinstance(v, int) else str(_or_none(v)) for v in values]
+            lines.append([_bold(f"{name} ≠") if len(set(shown)) > 1 else name, *shown])
         return lines
 
     def measured(record: Record) -> dict[str, Any]:
@@ -246,37 +261,34 @@ def _facts(runs: Runs) -> str:
         } | outside
 
     head = ["", *(_name(letter, record) for letter, record in runs)]
-    tables = {
-        "Workload": rows(lambda record: record.get("workload") or {}),
-        "Measured, and time outside of steps": rows(measured),
-        "Machine": rows(lambda record: record.get("machine") or {}),
-    }
-    return (
-        '<section aria-labelledby="facts"><h2 id="facts">Workload and machine</h2><div class="facts">'
-        + "".join(html_table(caption, head, lines, "words") for caption, lines in tables.items())
-        + "</div></section>"
-    )
+    tables = [
+        Table(caption, head, lines, "words")
+        for caption, lines in {
+            "Workload": rows(lambda record: record.get("workload") or {}),
+            "Measured, and time outside of steps": rows(measured),
+            "Machine": rows(lambda record: record.get("machine") or {}),
+        }.items()
+    ]
+    return Section("facts", "Workload and machine", [Group("facts", tables)], linked=False)
 
 
 # ---------------------------------------------------------------------------------------------------- one run
 
 
-def _run(letter: str, record: Record) -> str:
-    parts = [_phases(record), timeline(record), _counters(record), _reads(record)]
-    heading = f'<h2 id="run-{letter}">{_name(letter, record)}</h2>'
-    if not any(parts):
-        return ""
-    return f'<section aria-labelledby="run-{letter}">{heading}{"".join(parts)}</section>'
+def _run(letter: str, record: Record) -> Section | None:
+    drawn = timeline(record)
+    blocks = [*_phases(record), *([Drawing(drawn)] if drawn else []), *_counters(record), *_reads(record)]
+    return Section(f"run-{letter}", _name(letter, record), blocks, linked=False) if blocks else None
 
 
-def _phases(record: Record) -> str:
+def _phases(record: Record) -> list[Block]:
     whole = mean_step(record)
     if not _is_timed(record):
-        return ""
+        return []
     scale = Scale.of([whole])
     keys = ("mean", "median", "p95", "cpu")
     head = ["phase", "mean", "median", "p95", "cpu", "share", "peak MiB"]
-    rows = [
+    rows: list[list[Cell]] = [
         [
             phase_label(name),
             *(scale.show(phase.get(key)) for key in keys),
@@ -286,39 +298,37 @@ def _phases(record: Record) -> str:
         for name, phase in phases_of(record)
     ]
     rows.append(["", "a step", *map(scale.show, _spread(record, *keys)), percent(whole, whole), ""])
-    return html_table(f"time of a step, by phase, {scale.unit}", head, rows)
+    return [Table(f"time of a step, by phase, {scale.unit}", head, rows)]
 
 
-def _counters(record: Record) -> str:
+def _counters(record: Record) -> list[Block]:
     counters = record.get("counters")
     if not counters:
-        return ""
-    rows = []
+        return []
+    rows: list[list[Cell]] = []
     for name in in_order(counters):
         counted = counters[name]
-        top = "<br>".join(
-            f"<code>{html_text(one['name'])}</code> {number(one['calls'])} calls, "
-            f"{1e3 * one['seconds']:,.2f} ms"
+        top = broken_lines(
+            Markup("<code>{}</code> {} calls, {:,.2f} ms").format(
+                one["name"], number(one["calls"]), 1e3 * one["seconds"]
+            )
             for one in counted.get("top") or []
         )
         keys = ("operators", "scalar_reads", "allocated_mib")
         rows.append([phase_label(name), *(number(counted.get(key)) for key in keys), top or NONE])
     head = ["phase", "operators", "scalar reads", "allocated MiB", "most of the time in"]
-    return html_table("counted per step, in a short trace", head, rows, "last-words")
+    return [Table("counted per step, in a short trace", head, rows, "last-words")]
 
 
-def _reads(record: Record) -> str:
+def _reads(record: Record) -> list[Block]:
     reads = sorted(record.get("reads") or [], key=lambda read: -(read.get("calls") or 0))
     if not reads:
-        return ""
-    rows = [
-        [
-            f"<code>{html_text(read.get('where'))}</code>",
-            number(read.get("calls")),
-            html_text(read.get("what")),
-        ]
+        return []
+    code = Markup("<code>{}</code>")
+    rows: list[list[Cell]] = [
+        [code.format(_or_none(read.get("where"))), number(read.get("calls")), read.get("what")]
         for read in reads[:MOST_READS]
     ]
     rows += [["", f"and {len(reads) - MOST_READS} places more"]] if len(reads) > MOST_READS else []
     caption = "reads of single values, each of which makes a GPU wait"
-    return html_table(caption, ["where", "calls per step", "what"], rows, "last-words")
+    return [Table(caption, ["where", "calls per step", "what"], rows, "last-words")]

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from wildtype.profiling.compare import Gap
-from wildtype.profiling.estimate import Estimate
+from wildtype.profiling.estimate import RunEstimate
 from wildtype.report.profile_text import Scale
 
 
@@ -55,7 +55,7 @@ def parts_table(report: Mapping[str, Any]) -> Table:
     return table
 
 
-def estimate_table(estimate: Estimate) -> Table:
+def estimate_table(estimate: RunEstimate) -> Table:
     """Return a table of an estimate, and of what the machine has."""
     low, high = estimate.seconds_per_epoch_interval
     table = Table("what", "predicted", "there is")

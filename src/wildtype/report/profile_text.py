@@ -16,7 +16,7 @@ from rich.progress_bar import ProgressBar
 
 from wildtype.files import finite
 from wildtype.phases import PHASES
-from wildtype.report.table import NONE, plain_table, plain_text
+from wildtype.report.text_table import NONE, plain_table, plain_text
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -18,7 +18,8 @@ from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
 from wildtype.errors import SourceError
-from wildtype.files import cache_dir, exclusive_lock, sha256_of_file, write_json, writing
+from wildtype.files import cache_dir, sha256_of_file, write_json, writing
+from wildtype.locks import exclusive_lock
 from wildtype.sources.archive import Member, archive_kind, copy_member
 from wildtype.sources.download import INCOMING, Progress, Transport, download, no_progress
 from wildtype.sources.publisher import Publisher, RemoteFile

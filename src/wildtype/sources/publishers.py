@@ -1,64 +1,19 @@
-"""Every publisher whose files can be read, from one table of the modules that describe them."""
+"""Every publisher whose files can be read, found by its name or by the name of one of its files."""
 
 from __future__ import annotations
 
 import difflib
-from functools import cache
-from importlib import import_module
 from pathlib import Path
 
 from wildtype.errors import SourceError
 from wildtype.sources.publisher import Publisher, RemoteFile
 
-MODULES = (
-    "screens.kuzmin2018",
-    "screens.kuzmin2020",
-    "screens.tau_sga",
-    "screens.costanzo2016",
-    "screens.costanzo2010",
-    "screens.baryshnikova2010",
-    "screens.celaj2020",
-    "screens.jonikas2009",
-    "screens.diazmejia2018",
-    "screens.growth",
-    "traits.calmorph",
-    "traits.deleteome",
-    "traits.messner2023",
-    "traits.phenome",
-    "graphs.string",
-    "graphs.biogrid",
-    "graphs.sgd_interactions",
-    "graphs.irefindex",
-    "graphs.pair_lists",
-    "graphs.complexes",
-    "graphs.regulation",
-    "graphs.regulatory_priors",
-    "graphs.tflink",
-    "graphs.ontology",
-    "graphs.obo",
-    "graphs.go_annotations",
-    "genes.sgd",
-    "genes.coordinates",
-    "genes.uniprot",
-    "genes.abundance",
-    "metabolism",
-)
-"""Modules below ``wildtype.sources.yeast`` that describe publishers, in the order of listings."""
 
-
-@cache
 def publishers() -> dict[str, Publisher]:
     """Return every publisher by name; raises ``SourceError`` if two have one name."""
-    known: dict[str, Publisher] = {}
-    for name in MODULES:
-        for value in vars(import_module(f"wildtype.sources.yeast.{name}")).values():
-            for publisher in value if isinstance(value, tuple) else (value,):
-                if (
-                    isinstance(publisher, Publisher)
-                    and known.setdefault(publisher.name, publisher) is not publisher
-                ):
-                    raise SourceError(f"two publishers are called {publisher.name!r}: rename one")
-    return known
+    from wildtype.sources.yeast.files import described
+
+    return described()
 
 
 def find_publisher(name: str) -> Publisher:

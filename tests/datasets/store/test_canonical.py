@@ -10,7 +10,7 @@ from tests.datasets.store.examples import assert_same_columns, drawn
 from tests.datasets.test_measurements import OTHER, STUDY, measurements, plain
 from wildtype.datasets.measurements import Measurements
 from wildtype.datasets.records import Genotype, Measurement
-from wildtype.datasets.store.canonical import canonical, genotypes, sha256
+from wildtype.datasets.store.canonical import canonical, sha256
 
 
 @given(st.lists(measurements(), min_size=1, max_size=8), st.randoms(use_true_random=False))
@@ -46,7 +46,7 @@ def test_order_of_perturbations_and_lists_of_names_is_not_seen() -> None:
 
 def test_rows_of_a_genotype_stand_together() -> None:
     rows = drawn(200)
-    first, code = genotypes(rows)
+    first, code = rows.genotypes
     ids = ["".join(f"{half:016x}" for half in key) for key in rows.genotype_key[first].tolist()]
     assert ids == sorted(set(ids))
     assert [ids[c] for c in code] == [record.genotype.id for record in rows.records()]

@@ -42,7 +42,7 @@ def test_ranges_choices_and_the_base(tmp_path: Path) -> None:
         ("{model.dropout: {low: 0, high: .nan}}", "low, high and step are numbers"),
         ("{model.dropout: {low: 0}}", "write a range"),
         ("{model.dropout: []}", "write a range"),
-        ("{model.layers: [1, 1]}", "a choice stands twice"),
+        ("{model.layers: [1, 1]}", "a choice is repeated"),
         ("{data.rows: [100, 200]}", "rows that are compared must stay the same"),
         ("{split.name: [random, unseen]}", "rows that are compared must stay the same"),
         ("{seed: [1, 2]}", "rows that are compared must stay the same"),

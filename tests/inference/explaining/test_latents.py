@@ -8,6 +8,7 @@ from scipy import sparse, stats
 from sklearn.decomposition import PCA
 
 from tests.inference.explaining.models import opened
+from wildtype.evidence.reference import PARTS
 from wildtype.inference.explaining.latents import (
     Latents,
     clustered,
@@ -19,7 +20,6 @@ from wildtype.inference.explaining.latents import (
     whole_cell,
 )
 from wildtype.inference.explaining.members import members_of
-from wildtype.models.known import PARTS
 
 
 def blobs(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -59,4 +59,4 @@ def test_pure_noise_is_not_learnt_from_leaking_labels(world):
     train, validation, _ = split
     settings = {"leaves": 15, "iterations": 30}
     baseline = make_baseline("boosting_propagation", settings).fit(world.organism, train, validation)
-    assert baseline.regime == "seen"
+    assert baseline.scheme == "seen"

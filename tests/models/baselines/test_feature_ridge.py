@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from wildtype.models.baselines import BASELINES, make_baseline
 from wildtype.models.baselines.feature_ridge import ALPHAS, Spectrum
-from wildtype.models.baselines.groundwork import BaselineFeatures, mutant_keys
+from wildtype.models.baselines.groundwork import BaselineFeatures
 from wildtype.models.baselines.pair_features import PairFeatures
 from wildtype.mutants import Kind, MutantTable
+from wildtype.mutants.rows import mutant_keys
 from wildtype.organism import GeneFeatures, Organism
 
 

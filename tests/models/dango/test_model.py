@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from benchmarks.dango import largest_array
 from tests.models.dango.examples import NAMES, RAGGED, N, mutants, tiny_model, tiny_tensors
 from wildtype.errors import ConfigError, ShapeError
 from wildtype.models.dango.config import DangoConfig
@@ -14,7 +15,6 @@ from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
 from wildtype.nn.reconstruction import reconstruction_loss_reference
 from wildtype.nn.sparse import SparseOperator
-from wildtype.profiling.benches.dango import largest_array
 
 ORGANISM = tiny_tensors()
 

@@ -16,9 +16,10 @@ from wildtype.evaluation.predicted_rows import PredictedRows
 from wildtype.experiments.report import PLOTS
 from wildtype.report.figures.error import error_panels
 from wildtype.report.figures.learning import learning_panels
-from wildtype.report.figures.panel import Panel, panel_html, save_panels
+from wildtype.report.figures.panel import Panel, panel_figure, save_panels
 from wildtype.report.figures.predicted import levels, predicted_panels
 from wildtype.report.figures.style import DARK, LIGHT, SERIES, plain
+from wildtype.report.page import show
 
 HOSTILE = "</text><script>alert(1)</script>$\\frac{1$ & \"'\x07 \u5165"
 MAGIC = {".pdf": b"%PDF-", ".svg": b"<?xml", ".png": b"\x89PNG"}
@@ -87,7 +88,8 @@ def test_names_in_a_drawing_are_text() -> None:
     data["genes"] = data["genes"].str.replace("Q0", HOSTILE.replace(",", ""))
     rows = PredictedRows.of(data, "epsilon", [HOSTILE, "baseline"], unit=HOSTILE)
     text = "".join(
-        panel_html(panel, f"x{i}") for i, panel in enumerate([*predicted_panels(rows), *error_panels(rows)])
+        show([panel_figure(panel, f"x{i}")])
+        for i, panel in enumerate([*predicted_panels(rows), *error_panels(rows)])
     )
     assert "<script" not in text
     assert "\x07" not in re.sub("<details>.*?</details>", "", text)
@@ -97,7 +99,7 @@ def test_names_in_a_drawing_are_text() -> None:
 
 def test_ids_of_panels_are_their_own_and_colours_follow_the_page() -> None:
     panel = predicted_panels(some_rows())[0]
-    one, two = (panel_html(panel, key) for key in ("one", "two"))
+    one, two = (show([panel_figure(panel, key)]) for key in ("one", "two"))
     for text, key in ((one, "one"), (two, "two")):
         ids = re.findall(r' id="([^"]+)"', text)
         assert ids
@@ -118,7 +120,7 @@ def test_curves_that_were_not_logged_have_no_panel() -> None:
     titles = [panel.title for panel in learning_panels(data)]
     assert titles == ["terms of the loss", "shares of the objective", "score on validation rows"]
     for i, panel in enumerate(learning_panels(data)):
-        panel_html(panel, f"p{i}")
+        show([panel_figure(panel, f"p{i}")])
 
 
 def test_plain_names() -> None:

@@ -8,8 +8,8 @@ import pytest
 
 import wildtype as wt
 from tests.tiny import tiny_dataset
+from wildtype.evidence.reference import PARTS
 from wildtype.inference.predictor import Predictor
-from wildtype.models.known import PARTS
 from wildtype.mutants import MutantTable
 from wildtype.report.serving.nearest import ORDER, Measured, nearest
 
@@ -67,7 +67,7 @@ def test_replaced_genes_are_those_that_the_model_looks_up(predictor: Predictor) 
     tokens = index.tokens_of(table)
     read = {
         frozenset({1, 2, 3} - {old})
-        for old, there in zip(tokens.one_old[0].tolist(), tokens.one_mask[0].tolist(), strict=True)
+        for old, there in zip(tokens.one.old[0].tolist(), tokens.one.mask[0].tolist(), strict=True)
         if there
     }
     found = by_how(nearest(predictor.checkpoint, table))

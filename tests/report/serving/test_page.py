@@ -16,8 +16,8 @@ import pytest
 import wildtype as wt
 from tests.browser import Browser
 from tests.report.serving.test_server import serving
+from wildtype.evidence.reference import ReferenceMeasurements
 from wildtype.inference.predictor import Predictor
-from wildtype.models.known import ReferenceMeasurements
 from wildtype.organism import GeneIndex
 from wildtype.report.serving.answers import Answers
 from wildtype.report.serving.server import Server

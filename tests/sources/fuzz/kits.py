@@ -18,7 +18,7 @@ from tests.sources.spreadsheets import xls, xlsx
 from tests.sources.user_tables import tables as own_tables
 from tests.sources.yeast import test_metabolism, trigenic_files
 from tests.sources.yeast.conftest import FILES
-from tests.sources.yeast.genes import test_coordinates, test_identifiers, test_proteins, test_uniprot
+from tests.sources.yeast.genes import test_coordinates, test_sequences, test_sgd, test_uniprot
 from tests.sources.yeast.genes.conftest import GFF
 from tests.sources.yeast.graphs.conftest import TEXTS as GRAPHS
 from tests.sources.yeast.screens import (
@@ -31,9 +31,10 @@ from tests.sources.yeast.screens import (
     test_kuzmin2020,
     test_tau_sga,
 )
-from tests.sources.yeast.screens.test_growth import TWO_PLOIDIES
 from tests.sources.yeast.traits import test_calmorph, test_damaged_tables
+from tests.sources.yeast.traits.test_phenome import TWO_PLOIDIES
 from tests.tiny import tiny_dataset
+from wildtype.datasets.pinned import write_pinned
 from wildtype.datasets.storage import save_dataset
 from wildtype.organism import GeneIndex
 from wildtype.organism.storage import save_organism
@@ -43,7 +44,7 @@ from wildtype.sources.yeast.screens import celaj2020, diazmejia2018, kuzmin2018
 from wildtype.sources.yeast.screens.costanzo2010 import RAW_TABLE
 from wildtype.sources.yeast.screens.single_fitness import FITNESS, STRAIN_TABLE
 from wildtype.sources.yeast.traits import calmorph
-from wildtype.sources.yeast.traits.tables import COSTANZO2021, JORGENSEN, MATTIAZZI
+from wildtype.sources.yeast.traits.phenome import COSTANZO2021, JORGENSEN, MATTIAZZI
 
 Build = Callable[[Path], Any]
 """Fills an empty folder and returns what it is read for."""
@@ -73,9 +74,9 @@ def _small(folder: Path, more: dict[str, str] | None = None) -> GeneIndex:
 def _genes(folder: Path) -> GeneIndex:
     texts = {
         test_coordinates.TABLE: test_coordinates.ROWS,
-        "sgd_id_to_systematic_name.lst": test_identifiers.LIST,
-        "SGDgeneNames.tsv": test_identifiers.TABLE,
-        test_proteins.TRANSLATED: test_proteins.PROTEINS,
+        "sgd_id_to_systematic_name.lst": test_sgd.LIST,
+        "SGDgeneNames.tsv": test_sgd.TABLE,
+        test_sequences.TRANSLATED: test_sequences.PROTEINS,
         "UP000002311_559292.fasta": test_uniprot.HEADERS,
         "saccharomyces_cerevisiae.gff": GFF,
     }
@@ -392,7 +393,7 @@ def _pinned(suffix: str) -> Build:
     def build(folder: Path) -> Any:
         dataset = tiny_dataset(8)
         path = folder / f"pinned{suffix}"
-        dataset.split("random", 1).to_pinned(path, dataset)
+        write_pinned(dataset.split("random", 1), dataset, path)
         return path, dataset
 
     return build

@@ -18,8 +18,8 @@ from wildtype.sources import archive, columns, sheets, text
 from wildtype.sources.archive import Limits
 from wildtype.sources.text import Collector
 from wildtype.sources.user_tables.table import read_table
-from wildtype.sources.yeast import survey
 from wildtype.sources.yeast.genes import sgd
+from wildtype.sources.yeast.readers import all_readers
 from wildtype.sources.yeast.screens import mat5
 
 
@@ -28,7 +28,7 @@ def published() -> dict[str, Read]:
     found: dict[str, Read] = {
         "genes: genes": lambda folder, genes, collect: collect(sgd.read_genes(folder)[1])
     }
-    for group, name, read in survey._readers():
+    for group, name, read in all_readers():
         key = f"{group}: {name}"
         number = sum(known.partition(" #")[0] == key for known in found)
         found[f"{key} #{number + 1}" if number else key] = read

@@ -32,7 +32,7 @@ from tests.sources.fuzz.mutations import (
 from tests.sources.fuzz.readers import OTHER_READERS, Shelf, hold_to_small_sizes, published
 from wildtype.errors import MissingFileError
 from wildtype.sources.yeast.genes.sgd import read_genes
-from wildtype.sources.yeast.measured import READERS
+from wildtype.sources.yeast.readers import READERS
 
 PUBLISHED = list(published())
 ALL = [*PUBLISHED, *OTHER_READERS]

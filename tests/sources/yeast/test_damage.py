@@ -14,8 +14,8 @@ from wildtype.sources.yeast import build_organism
 from wildtype.sources.yeast.genes.abundance import PAXDB, read_abundance
 from wildtype.sources.yeast.genes.sequences import CODING, read_sequence_blocks
 from wildtype.sources.yeast.genes.sgd import ESSENTIAL, FEATURES, read_essential, read_genes
-from wildtype.sources.yeast.graphs.irefindex import IREFINDEX, read_physical
-from wildtype.sources.yeast.graphs.ontology import GO, read_go_process
+from wildtype.sources.yeast.graphs.gene_ontology import GO, read_go_process
+from wildtype.sources.yeast.graphs.pair_lists import IREFINDEX, read_physical
 from wildtype.sources.yeast.graphs.regulation import BOTH, DOCUMENTED, read_documented, read_regulatory
 from wildtype.sources.yeast.graphs.string import NODES_91, PAIRS, read_string
 from wildtype.sources.yeast.screens import costanzo2010, costanzo2016

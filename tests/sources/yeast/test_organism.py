@@ -14,8 +14,8 @@ from wildtype.organism.storage import read_organism, save_organism
 from wildtype.sources.yeast import build_organism
 from wildtype.sources.yeast.genes.sequences import CODING
 from wildtype.sources.yeast.genes.sgd import ESSENTIAL, FEATURES
-from wildtype.sources.yeast.graphs.irefindex import IREFINDEX
-from wildtype.sources.yeast.graphs.ontology import GO
+from wildtype.sources.yeast.graphs.gene_ontology import GO
+from wildtype.sources.yeast.graphs.pair_lists import IREFINDEX
 from wildtype.sources.yeast.graphs.regulation import BOTH, DOCUMENTED
 from wildtype.sources.yeast.metabolism import METABOLISM
 from wildtype.sources.yeast.screens.single_fitness import FITNESS

@@ -30,7 +30,7 @@ def build(
     """Build an organism and the datasets whose files are there; print what was kept and what was dropped."""
     from wildtype.errors import DatasetError
     from wildtype.organism import Organism
-    from wildtype.report.table import print_card, print_relations
+    from wildtype.report.data_tables import print_card, print_relations
     from wildtype.sources import catalogue
 
     cards: list[dict[str, Any]] = []

@@ -23,7 +23,7 @@ def features(
     """Print the feature blocks of an organism: columns, genes with values, source, possible leaks."""
     from wildtype.errors import DatasetError
     from wildtype.organism.features import feature_cards
-    from wildtype.report.table import print_features
+    from wildtype.report.data_tables import print_features
     from wildtype.sources.catalogue import load_dataset, load_organism
 
     organism = load_organism(name)

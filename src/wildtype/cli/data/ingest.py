@@ -24,14 +24,14 @@ def ingest(
     from rich.text import Text
 
     from wildtype.datasets.store import Store, store_path
-    from wildtype.sources.yeast import measured
+    from wildtype.sources.yeast import readers
     from wildtype.sources.yeast.genes.sgd import read_genes
 
     genes = read_genes(folder)[0]
     path = store or store_path()
     table, left_out, rows = Table("study", "measurements", "file", "what became of its rows"), [], []
     with Store.open(path) if path.is_file() else Store.create(path) as opened:
-        for one in measured.ingest(opened, folder, genes, names or ()):
+        for one in readers.ingest(opened, folder, genes, names or ()):
             rows.append(one.to_json())
             if one.left_out:
                 left_out.append(one.name)

@@ -70,7 +70,7 @@ def _make_dataset(
     from wildtype.datasets.stages.policies import Policies
     from wildtype.datasets.store import Store, store_path
     from wildtype.errors import ConfigError
-    from wildtype.report.table import print_card
+    from wildtype.report.data_tables import print_card
     from wildtype.sources.catalogue import load_organism
     from wildtype.sources.queried import dataset_from_query
 

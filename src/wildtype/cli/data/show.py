@@ -11,7 +11,7 @@ from wildtype.cli.output import Json, console, print_json
 
 def show(name: Annotated[str, typer.Argument(help="A dataset.")], json: Json = False) -> None:
     """Print a dataset's card: what it is, counts, exclusions, policies, noise."""
-    from wildtype.report.table import print_card, print_relations
+    from wildtype.report.data_tables import print_card, print_relations
     from wildtype.sources.catalogue import load_dataset
 
     dataset = load_dataset(name)

@@ -16,8 +16,8 @@ def sources(
     json: Json = False,
 ) -> None:
     """Read every file of a folder; print rows read, kept and dropped by reason, beside published counts."""
-    from wildtype.report.sources import print_sources, sources_markdown
-    from wildtype.sources.yeast.survey import survey
+    from wildtype.report.data_tables import print_sources, sources_markdown
+    from wildtype.sources.yeast.readers import survey
 
     rows = [one.to_json() for one in survey(folder)]
     if json:

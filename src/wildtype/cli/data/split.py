@@ -58,7 +58,7 @@ def split(
 
     from wildtype.datasets.folds import make_folds
     from wildtype.datasets.leakage import leakage_report
-    from wildtype.datasets.pinned import read_pinned
+    from wildtype.datasets.pinned import read_pinned, write_pinned
     from wildtype.datasets.splits import make_split
     from wildtype.errors import ConfigError
     from wildtype.sources.catalogue import load_dataset
@@ -93,7 +93,7 @@ def split(
     if output is not None and paths and len(splits) > 1:
         paths = [output.with_name(f"{output.stem}-fold{i}{output.suffix}") for i in range(len(splits))]
     for one, path in zip(splits, paths, strict=False):
-        one.to_pinned(path, dataset)
+        write_pinned(one, dataset, path)
     if json:
         print_json(
             {

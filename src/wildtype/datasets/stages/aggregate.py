@@ -1,6 +1,7 @@
 """Deduplicate and aggregate: rows of one mutant become one row, and what is assumed is added.
 
-All sums run over rows in canonical order (`Rows.sorted`), so that results do not depend on how rows came.
+All sums run over rows in canonical order (`StagedRows.sorted`), so that results do not depend on the order
+in which rows are read.
 A p-value belongs to its number: merged rows keep one where they agree on it, else none, which is counted.
 
 Legend: m rows · g groups.
@@ -9,16 +10,15 @@ Legend: m rows · g groups.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.datasets.dataset import Phenotype
+from wildtype.datasets.dataset_record import Phenotype
 from wildtype.datasets.records import PerturbationKind
 from wildtype.datasets.stages.policies import Policies
 from wildtype.datasets.stages.report import StageReport
-from wildtype.datasets.stages.rows import Rows
+from wildtype.datasets.stages.rows import StagedRows
 from wildtype.errors import ConfigError
 from wildtype.mutants import Kind
 from wildtype.organism import Organism
@@ -94,7 +94,7 @@ def agreed(group: Ints, p: Floats, member: NDArray[np.bool_]) -> tuple[Floats, i
     p : float64 [m]
         P-values (NaN: not known, which is another one than any that is).
     member : bool [m]
-        Rows that have a say.
+        Rows whose p-value counts.
 
     Returns
     -------
@@ -127,7 +127,7 @@ def sd_floor(phenotype: Ints, sd: Floats) -> Floats:
     return floor[phenotype]
 
 
-def deduplicate(rows: Rows, policies: Policies) -> tuple[Rows, StageReport]:
+def deduplicate(rows: StagedRows, policies: Policies) -> tuple[StagedRows, StageReport]:
     """Return the rows in canonical order, every number once, and the report.
 
     A p-value that stands beside a number in some of its rows only is that of the number.
@@ -155,7 +155,7 @@ def deduplicate(rows: Rows, policies: Policies) -> tuple[Rows, StageReport]:
     )
 
 
-def merge_replicates(rows: Rows, policies: Policies) -> tuple[Rows, StageReport]:
+def merge_replicates(rows: StagedRows, policies: Policies) -> tuple[StagedRows, StageReport]:
     """Return one row per genotype, condition and phenotype of sorted rows, and the report."""
     before, group = len(rows), rows.identity
     left_out = lost = 0
@@ -183,7 +183,7 @@ def merge_replicates(rows: Rows, policies: Policies) -> tuple[Rows, StageReport]
     )
 
 
-def merge_alleles(rows: Rows, policies: Policies) -> tuple[Rows, StageReport]:
+def merge_alleles(rows: StagedRows, policies: Policies) -> tuple[StagedRows, StageReport]:
     """Return one row per gene set, kinds, doses, condition and phenotype of sorted rows, and the report."""
     before, group, lost = len(rows), rows.mutant, 0
     if policies.alleles == "averaged":
@@ -197,13 +197,13 @@ def merge_alleles(rows: Rows, policies: Policies) -> tuple[Rows, StageReport]:
 
 
 def add_essential(
-    rows: Rows, phenotypes: tuple[Phenotype, ...], organism: Organism, undosed: int, policies: Policies
-) -> tuple[Rows, StageReport]:
+    rows: StagedRows, phenotypes: tuple[Phenotype, ...], organism: Organism, undosed: int, policies: Policies
+) -> tuple[StagedRows, StageReport]:
     """Return sorted rows with the fitness 0 of lethal deletions added where no deletion was measured.
 
     Parameters
     ----------
-    rows : Rows
+    rows : StagedRows
         Aggregated rows, sorted; merging keeps them so.
     phenotypes : tuple of Phenotype
         What ``rows.phenotype`` refers to.
@@ -246,23 +246,27 @@ def _is_fitness(phenotype: Phenotype) -> bool:
     return phenotype.name == FITNESS or of_one_study
 
 
-def _append(rows: Rows, genes: Ints, phenotype: int, undosed: int) -> Rows:
-    def more(column: NDArray[Any], number: float) -> NDArray[Any]:
-        return np.concatenate([column, np.full(len(genes), number, column.dtype)])
+def _append(rows: StagedRows, genes: Ints, phenotype: int, undosed: int) -> StagedRows:
+    """Return the rows with a single deletion of value 0 added for every gene [a]."""
 
-    return Rows(
-        gene=np.concatenate([rows.gene, genes]),
-        recorded=more(rows.recorded, PerturbationKind.DELETION),
-        kind=more(rows.kind, Kind.ABSENT),
-        allele=more(rows.allele, 0),
-        dose=more(rows.dose, undosed),
-        offsets=np.concatenate([rows.offsets, rows.offsets[-1] + np.arange(1, len(genes) + 1)]),
-        phenotype=more(rows.phenotype, phenotype),
-        condition=more(rows.condition, rows.condition.min()),
-        value=more(rows.value, 0.0),
-        sd=more(rows.sd, np.nan),
-        p=more(rows.p, np.nan),
+    def each(number: int) -> Ints:
+        return np.full(len(genes), number, np.int64)
+
+    unknown = np.full(len(genes), np.nan)
+    deletions = StagedRows(
+        gene=genes,
+        recorded=each(PerturbationKind.DELETION),
+        kind=each(Kind.ABSENT),
+        allele=each(0),
+        dose=each(undosed),
+        offsets=np.arange(len(genes) + 1),
+        phenotype=each(phenotype),
+        condition=each(int(rows.condition.min())),
+        value=np.zeros(len(genes)),
+        sd=unknown,
+        p=unknown,
     )
+    return StagedRows.concatenate([rows, deletions])
 
 
 def _first(group: Ints) -> Ints:

@@ -7,16 +7,16 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.datasets.dataset import Phenotype
+from wildtype.datasets.dataset_record import Phenotype
 from wildtype.datasets.measurements import Measurements
 from wildtype.datasets.records import PerturbationKind
 from wildtype.datasets.stages.names import chosen_condition, name_conditions, name_phenotypes
 from wildtype.datasets.stages.policies import Policies
-from wildtype.datasets.stages.ranks import ranks
 from wildtype.datasets.stages.report import StageReport
-from wildtype.datasets.stages.rows import Rows
+from wildtype.datasets.stages.rows import StagedRows
 from wildtype.errors import ConfigError
 from wildtype.mutants import Kind
+from wildtype.mutants.ragged import ranks
 from wildtype.organism import GeneIndex, Organism
 
 EFFECT = {
@@ -55,7 +55,7 @@ class Conversion:
 
     Attributes
     ----------
-    rows : Rows
+    rows : StagedRows
         The rows that are left.
     phenotypes, conditions : tuples
         What ``rows.phenotype`` and ``rows.condition`` refer to.
@@ -182,17 +182,17 @@ def _rows(
     phenotype: NDArray[np.int64],
     condition: NDArray[np.int64],
     dose: NDArray[np.int64],
-) -> Rows:
+) -> StagedRows:
     """Return all measurements as rows, every code replaced by a position or a rank of what it stands for."""
     places = {name: place for place, name in enumerate(genes.names)}
     gene = np.array([places.get(name, -1) for name in m.genes], np.int64)[m.gene]
     effect = np.array([EFFECT[kind] for kind in PerturbationKind], np.int64)
     recorded = m.kind.astype(np.int64)
     by_name = np.unique(np.array(m.alleles, dtype=str), return_inverse=True)[1].reshape(-1)
-    allele = ranks([recorded, by_name[m.allele]])
+    allele = ranks(recorded, by_name[m.allele])
     key = m.row * (len(genes) + 1) + gene + 1
     within = np.argsort(key, kind="stable") if (np.diff(key) < 0).any() else slice(None)
-    return Rows(
+    return StagedRows(
         gene=gene[within],
         recorded=recorded[within],
         kind=effect[recorded][within],

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.datasets.dataset import Phenotype
+from wildtype.datasets.dataset_record import Phenotype
 from wildtype.datasets.measurements import Measurements
 from wildtype.datasets.records import Environment, PhenotypeDefinition
-from wildtype.datasets.stages.ranks import first_of_each, ranks
 from wildtype.errors import ConfigError, DatasetError
+from wildtype.mutants.ragged import first_of_each, ranks
 
 Ints = NDArray[np.int64]
 Definition = tuple[str, PhenotypeDefinition]
@@ -36,7 +36,7 @@ def name_phenotypes(measurements: Measurements, studies: str) -> tuple[tuple[Phe
         If studies mean different things by one name, or two phenotypes come out with one name.
     """
     m = measurements
-    rank = ranks([m.study, m.phenotype, m.trait])
+    rank = ranks(m.study, m.phenotype, m.trait)
     found: dict[tuple[str, ...], list[Definition]] = {}
     keys = []
     for row in first_of_each(rank):

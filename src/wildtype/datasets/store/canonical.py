@@ -10,18 +10,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wildtype.datasets.codes import bits, joint
-from wildtype.datasets.measurements import Ints, Measurements
+from wildtype.datasets.measurements import NAMES, Measurements, bits
 from wildtype.datasets.records import RECORD_VERSION
 from wildtype.files import content_hash
+from wildtype.mutants.ragged import joint
 
-NAMES = {
-    "study": "studies", "gene": "genes", "allele": "alleles", "environment": "environments",
-    "phenotype": "phenotypes", "trait": "traits", "replicate": "replicates", "reference": "references",
-}  # fmt: skip
-"""Column of codes: what it refers to."""
 FLOATS = ("value", "sd", "se", "p")
 
 
@@ -36,7 +30,7 @@ def canonical(measurements: Measurements) -> Measurements:
     key = joint(
         [
             (ordered.study, len(ordered.studies)),
-            (genotypes(ordered)[1], len(ordered) + 1),
+            (ordered.genotypes[1], len(ordered) + 1),
             *(
                 (getattr(ordered, name), len(getattr(ordered, NAMES[name])))
                 for name in ("environment", "phenotype", "trait", "replicate", "reference")
@@ -94,17 +88,6 @@ def with_ordered_perturbations(measurements: Measurements) -> Measurements:
         return m
     order = np.lexsort((code, m.row))
     return replace(m, **{name: getattr(m, name)[order] for name in ("gene", "kind", "allele", "dose")})
-
-
-def genotypes(measurements: Measurements) -> tuple[Ints, Ints]:
-    """Return one row [G] of every different genotype, by ascending id, and the genotype [M] of every row."""
-    key: NDArray[np.uint64] = measurements.genotype_key
-    order = np.lexsort((key[:, 1], key[:, 0]))
-    new = np.ones(len(order), bool)
-    new[1:] = (key[order][1:] != key[order][:-1]).any(axis=1)
-    code = np.empty(len(order), np.int64)
-    code[order] = np.cumsum(new) - 1
-    return order[new], code
 
 
 def sha256(measurements: Measurements) -> str:

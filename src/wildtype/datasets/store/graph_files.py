@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from wildtype.datasets.codes import Ints
 from wildtype.datasets.measurements import Floats
 from wildtype.datasets.records import RECORD_VERSION
 from wildtype.datasets.store.graph_layout import FORMAT, MANIFEST, NODES, RELATIONS, GraphTable
 from wildtype.errors import SourceError, reason_of
+from wildtype.mutants.ragged import Ints
 
 if TYPE_CHECKING:
     import pyarrow as pa

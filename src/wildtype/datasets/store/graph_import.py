@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from wildtype.datasets.codes import ragged
 from wildtype.datasets.measurements import Measurements, coded
 from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import (
@@ -21,6 +20,7 @@ from wildtype.datasets.records import (
 from wildtype.datasets.store.graph_files import GraphFiles
 from wildtype.datasets.store.store import Store
 from wildtype.errors import DatasetError, SourceError, reason_of
+from wildtype.mutants.ragged import entries_of
 
 
 def import_graph(folder: str | Path, path: str | Path) -> dict[str, int]:
@@ -69,7 +69,7 @@ def read_graph(folder: str | Path) -> tuple[Measurements, dict[str, tuple[ReadRe
     genotype, perturbation = graph.links("genotype_perturbation")
     counts = np.bincount(genotype, minlength=graph.size("genotype"))
     mutant = graph.one("measurement_genotype")
-    at, offsets = ragged((np.cumsum(counts) - counts)[mutant], counts[mutant])
+    at, offsets = entries_of((np.cumsum(counts) - counts)[mutant], counts[mutant])
     flat = perturbation[np.argsort(genotype, kind="stable")][at]
     kinds = graph.make("perturbation", lambda row, _: PerturbationKind[row["kind"].upper()])
     alleles, allele = coded(graph.texts("perturbation", "allele"))

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.datasets.codes import ragged
 from wildtype.datasets.measurements import Ints, Measurements
 from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Environment, Publication, Record
-from wildtype.datasets.store.canonical import canonical, genotypes
+from wildtype.datasets.store.canonical import canonical
 from wildtype.datasets.store.connection import query_rows
 from wildtype.datasets.store.schema import study_number
 from wildtype.errors import DatasetError
+from wildtype.mutants.ragged import entries_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -234,8 +234,8 @@ def _genotypes(connection: DuckDBPyConnection, rows: Measurements) -> Ints:
             "dose": _floats([p.dose for p in distinct]),
         },
     )
-    first, genotype = genotypes(rows)
-    at, offsets = ragged(rows.offsets[first], rows.order[first])
+    first, genotype = rows.genotypes
+    at, offsets = entries_of(rows.offsets[first], rows.order[first])
     lists = pa.ListArray.from_arrays(
         pa.array(offsets, pa.int32()), pa.array(perturbation[code[at]], pa.int32())
     )

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.datasets.codes import ragged
 from wildtype.datasets.measurements import Floats, Ints, Measurements
 from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import (
@@ -27,6 +26,7 @@ from wildtype.datasets.records import (
 from wildtype.datasets.store.canonical import with_ordered_names
 from wildtype.datasets.store.connection import query_rows
 from wildtype.errors import DatasetError
+from wildtype.mutants.ragged import entries_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -139,7 +139,7 @@ def _perturbations(connection: DuckDBPyConnection, genotype: NDArray[np.int32]) 
         ).to_arrow_table()
     lists = found["perturbations"].combine_chunks()
     starts = lists.offsets.to_numpy().astype(np.int64)
-    at, offsets = ragged(starts[code], np.diff(starts)[code])
+    at, offsets = entries_of(starts[code], np.diff(starts)[code])
     return lists.values.to_numpy(zero_copy_only=False).astype(np.int64)[at], offsets
 
 

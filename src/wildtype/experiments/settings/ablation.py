@@ -1,6 +1,6 @@
 """What an ablation is: a base configuration, its splits, and factors whose levels change it one at a time.
 
-    base: [data=ecoli-core-growth, training.epochs=8]      words of `wildtype train`
+    base: [data=ecoli-core-growth, training.epochs=8]      overrides, as `wildtype train` takes them
     splits:                                                each in every split
       R: [split.name=random]
     factors:                                               one level at a time instead of the base
@@ -17,10 +17,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from wildtype.errors import ConfigError
-from wildtype.experiments.settings.plans import Words, composed, read_plan, words_of
+from wildtype.experiments.settings.plans import Overrides, PlannedRun, composed, overrides_of, read_plan
 from wildtype.experiments.settings.schema import TrainConfig
 
 BASE = "base"
@@ -30,7 +31,7 @@ PARTS = ("base", "splits", "factors")
 
 
 @dataclass(frozen=True)
-class PlannedRun:
+class AblationRun(PlannedRun):
     """One run of an ablation.
 
     Attributes
@@ -38,23 +39,17 @@ class PlannedRun:
     factor, level : str
         What is changed, and to what; ``base`` and empty for the base.
     split : str
-        Name of the split, as the ablation calls it.
-    seed : int
-        Of split, initial weights and order.
-    config : TrainConfig
-        All settings but the folder.
+        Name of the split in the ablation.
     """
 
     factor: str
     level: str
     split: str
-    seed: int
-    config: TrainConfig
 
     @property
-    def room(self) -> str:
-        """Its folder within that of the ablation."""
-        return "/".join(part for part in (self.factor, self.level, self.split, f"seed-{self.seed}") if part)
+    def described(self) -> str:
+        """What its settings are made of, for messages."""
+        return "the base" if self.factor == BASE else f"factor {self.factor!r}, level {self.level!r}"
 
 
 @dataclass(frozen=True)
@@ -66,19 +61,19 @@ class Ablation:
     name : str
         Of the file.
     base : tuple of str
-        Words of the base.
+        Overrides of the base.
     splits : dict of str to tuple of str
-        Words of every split, by name.
+        Overrides of every split, by name.
     factors : dict of str to dict of str to tuple of str
-        Words of every level, by factor and level.
+        Overrides of every level, by factor and level.
     configs : dict
         Settings by factor, level and split; those of the base under ``("base", "", split)``.
     """
 
     name: str
-    base: Words
-    splits: Mapping[str, Words]
-    factors: Mapping[str, Mapping[str, Words]]
+    base: Overrides
+    splits: Mapping[str, Overrides]
+    factors: Mapping[str, Mapping[str, Overrides]]
     configs: Mapping[tuple[str, str, str], TrainConfig]
 
     @property
@@ -88,57 +83,64 @@ class Ablation:
         return [(BASE, ""), *changed]
 
     def is_base(self, factor: str, level: str, split: str) -> bool:
-        """Say whether a level changes nothing."""
+        """Whether a level changes nothing."""
         return factor != BASE and self.configs[factor, level, split] == self.configs[BASE, "", split]
 
-    def runs(self, seeds: Sequence[int]) -> list[PlannedRun]:
-        """Return the runs in an order that may stop anywhere: the first ones say most.
+    def runs(self, seeds: Sequence[int], directory: Path = Path()) -> list[AblationRun]:
+        """Return the runs, the most informative first, so that a budget may end anywhere.
 
         The base on all seeds, since every difference needs it; then every level on the first seed; then on
         the others. Levels that change nothing are left out.
 
+        Parameters
+        ----------
+        seeds : sequence of int
+            Of split, initial weights and order of rows.
+        directory : Path
+            Of the ablation.
+
         Raises
         ------
         ConfigError
-            If there is no seed, or one stands twice.
+            If there is no seed, or one is repeated.
         """
         if not seeds or len(set(seeds)) < len(seeds) or min(seeds) < 0:
             raise ConfigError(f"seeds {list(seeds)}: give each once, from 0 on, as in 0,1,2")
-        wanted = [(BASE, "", seed) for seed in seeds]
-        wanted += [(factor, level, seed) for seed in seeds for factor, level in self.levels if factor != BASE]
+        order = [(BASE, "", seed) for seed in seeds]
+        order += [(factor, level, seed) for seed in seeds for factor, level in self.levels if factor != BASE]
         return [
-            PlannedRun(
-                factor,
-                level,
-                split,
-                seed,
-                replace(self.configs[factor, level, split], seed=seed, baselines=[]),
-            )
-            for factor, level, seed in wanted
+            self._run(factor, level, split, seed, directory)
+            for factor, level, seed in order
             for split in self.splits
             if not self.is_base(factor, level, split)
         ]
 
+    def _run(self, factor: str, level: str, split: str, seed: int, directory: Path) -> AblationRun:
+        name = "/".join(part for part in (factor, level, split, f"seed-{seed}") if part)
+        config = self.configs[factor, level, split]
+        run = replace(config.run, folder=str(directory / name))
+        return AblationRun(name, replace(config, seed=seed, baselines=[], run=run), factor, level, split)
 
-def read_ablation(what: str, words: Sequence[str] = ()) -> Ablation:
+
+def read_ablation(what: str, overrides: Sequence[str] = ()) -> Ablation:
     """Read an ablation and check every level of it.
 
     Parameters
     ----------
     what : str
         A YAML file, or the name of one that comes with the package.
-    words : sequence of str
-        Further words, for the base.
+    overrides : sequence of str
+        Further ones, for the base.
 
     Raises
     ------
     ConfigError
-        If there is no such file, it is not of the form above, or a word is no setting, with factor and level.
+        If there is no such file, it is not of the form above, or an override is no setting; with the place.
     """
     name, where, found = read_plan(what, "ablation", PARTS, needed="factors")
     base = (
-        *words_of(found.get("base", []), f"{where}, base"),
-        *words_of(list(words), f"{where}, given words"),
+        *overrides_of(found.get("base", []), f"{where}, base"),
+        *overrides_of(list(overrides), f"{where}, given overrides"),
     )
     splits = _named(found.get("splits") or {"as-base": []}, f"{where}, splits")
     levels = {
@@ -146,15 +148,17 @@ def read_ablation(what: str, words: Sequence[str] = ()) -> Ablation:
         for factor, given in _mapping(found["factors"], f"{where}, factors").items()
     }
     for split, given in splits.items():
-        for word in given:
-            if not word.startswith("split."):
-                raise ConfigError(f"{where}, split {split!r}: {word!r} is no setting of split; use a factor")
-    places: dict[tuple[str, str], tuple[str, Words]] = {(BASE, ""): (f"{where}, base", ())}
+        for override in given:
+            if not override.startswith("split."):
+                raise ConfigError(
+                    f"{where}, split {split!r}: {override!r} is no setting of split; use a factor"
+                )
+    places: dict[tuple[str, str], tuple[str, Overrides]] = {(BASE, ""): (f"{where}, base", ())}
     for factor, named in levels.items():
         for level, given in named.items():
             place = f"{where}, factor {factor!r}, level {level!r}"
             places[factor, level] = place, given
-            if moved := [word for word in given if word.startswith("split.")]:
+            if moved := [override for override in given if override.startswith("split.")]:
                 raise ConfigError(
                     f"{place}: {moved[0]!r} changes the rows that are compared; make it a split"
                 )
@@ -172,17 +176,20 @@ def read_ablation(what: str, words: Sequence[str] = ()) -> Ablation:
 
 
 def _mapping(given: Any, place: str) -> dict[str, Any]:
-    """Return a mapping whose names can name folders."""
+    """Return a mapping whose names can name directories."""
     if not isinstance(given, dict) or not given:
         raise ConfigError(f"{place}: write name: value, as in layers: {{none: [model.layers=0]}}")
     for name in given:
         if not NAME.fullmatch(name) or name == BASE:
             raise ConfigError(
-                f"{place}: {name!r} cannot name a folder of runs; use letters, digits and . _ + -, "
+                f"{place}: {name!r} cannot name a directory of runs; use letters, digits and . _ + -, "
                 f"and not {BASE!r}"
             )
     return given
 
 
-def _named(given: Any, place: str) -> dict[str, Words]:
-    return {name: words_of(words, f"{place}, {name!r}") for name, words in _mapping(given, place).items()}
+def _named(given: Any, place: str) -> dict[str, Overrides]:
+    return {
+        name: overrides_of(overrides, f"{place}, {name!r}")
+        for name, overrides in _mapping(given, place).items()
+    }

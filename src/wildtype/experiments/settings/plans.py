@@ -1,25 +1,73 @@
-"""Plans of many runs, as files: how they are found and read, and what every one of them may say."""
+"""Plans of many runs: files of them, and lines of overrides with several values for one setting.
+
+seed=1,2,3 split.name=random,unseen model=cell_transformer,dango        twelve runs
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import yaml
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
 
 from wildtype.errors import ConfigError, reason_of, shown
 from wildtype.experiments.settings.compose import SETTINGS, compose, known
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.models.registry import check
 
-OWN = (
-    "seed", "baselines", "execution",
-    "run.folder", "run.overwrite", "run.resume", "run.requeued", "run.estimate",
-)  # fmt: skip
-"""Settings that a plan makes itself."""
-Words = tuple[str, ...]
+SET_RUN_BY_RUN = (
+    "seed",
+    "baselines",
+    "execution",
+    "run.folder",
+    "run.overwrite",
+    "run.resume",
+    "run.requeued",
+    "run.estimate",
+)
+"""Settings that a plan chooses for each of its runs."""
+OF_A_LINE = ("seed", "baselines", "execution", "run.folder", "run.estimate")
+"""Those of them that a line of many runs may hold."""
+MOST_RUNS = 1_000
+"""Runs of one line."""
+Overrides = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One of many runs.
+
+    Attributes
+    ----------
+    name : str
+        What tells it from the others: its run directory, seen from the directory of all of them.
+    config : TrainConfig
+        All settings, the run directory among them.
+    """
+
+    name: str
+    config: TrainConfig
+
+    @property
+    def directory(self) -> Path:
+        """Its run directory."""
+        return Path(self.config.run.folder)
+
+    @property
+    def described(self) -> str:
+        """What its settings are made of, for messages."""
+        return f"run {self.name!r}"
+
+    @property
+    def note(self) -> str:
+        """What is logged beside its name."""
+        return ""
 
 
 def read_plan(what: str, kind: str, parts: Sequence[str], *, needed: str) -> tuple[str, str, dict[str, Any]]:
@@ -57,30 +105,32 @@ def read_plan(what: str, kind: str, parts: Sequence[str], *, needed: str) -> tup
 
 
 class _Once(yaml.SafeLoader):
-    """A safe loader that refuses a key that stands twice, and takes every key as it is written."""
+    """A safe loader that refuses repeated keys, and takes every key as it is written: no ``on`` as True."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         keys = [key.value for key, _ in node.value]
         for key in keys:
             if not isinstance(key, str) or keys.count(key) > 1:
-                raise yaml.constructor.ConstructorError(problem=f"{key!r} stands twice or is no name")
+                raise yaml.constructor.ConstructorError(problem=f"{key!r} is repeated or is no name")
         values = [self.construct_object(value, deep=True) for _, value in node.value]
         return dict(zip(keys, values, strict=True))
 
 
-def words_of(given: Any, place: str) -> Words:
-    """Return words as they are, none of which a plan makes itself."""
-    if not isinstance(given, list) or not all(isinstance(word, str) for word in given):
-        raise ConfigError(f"{place}: received {shown(given)}; write a list of words, as in [model.layers=0]")
-    for word in given:
-        if word.partition("=")[0].lstrip("+") in OWN:
-            raise ConfigError(f"{place}: {word!r} is set run by run; leave it out")
+def overrides_of(given: Any, place: str) -> Overrides:
+    """Return a list of overrides; raises ``ConfigError`` on a setting that plans choose themselves."""
+    if not isinstance(given, list) or not all(isinstance(override, str) for override in given):
+        raise ConfigError(
+            f"{place}: received {shown(given)}; write a list of overrides, as in [model.layers=0]"
+        )
+    for override in given:
+        if override.partition("=")[0].lstrip("+") in SET_RUN_BY_RUN:
+            raise ConfigError(f"{place}: {override!r} is set run by run; leave it out")
     return tuple(given)
 
 
-def composed(words: Words, place: str) -> TrainConfig:
-    """Return settings, later words before earlier ones of the same key; names the place of an error."""
-    last = {word.partition("=")[0]: word for word in words}
+def composed(overrides: Overrides, place: str) -> TrainConfig:
+    """Return checked settings, the last override of a key winning; ``place`` stands before an error."""
+    last = {override.partition("=")[0]: override for override in overrides}
     try:
         config = compose(list(last.values()))
         check(config.model)
@@ -88,6 +138,69 @@ def composed(words: Words, place: str) -> TrainConfig:
     except ConfigError as error:
         raise ConfigError(f"{place}: {error}") from error
     return config
+
+
+def runs_of_line(overrides: Sequence[str]) -> list[PlannedRun]:
+    """Return the runs of one line, the values of the last override varying fastest; all are checked.
+
+    Parameters
+    ----------
+    overrides : sequence of str
+        As Hydra's multirun writes them: one with several values, as in ``seed=1,2,3`` or ``seed=range(1,4)``,
+        makes a run of each.
+
+    Raises
+    ------
+    ConfigError
+        If an override is none, none has several values, no directory for the runs is named, two runs would be
+        the same, or an override names what runs of one line do by themselves.
+    """
+    folder, choices = "", []
+    for override in overrides:
+        key, values = _values(override)
+        if key in SET_RUN_BY_RUN and key not in OF_A_LINE:
+            raise ConfigError(f"{override!r}: runs of one line resume by themselves; leave it out")
+        if key == "run.folder":
+            if len(values) > 1:
+                raise ConfigError(f"{override!r}: give one directory, in which each run gets its own")
+            folder = values[0].partition("=")[2]
+            continue
+        choices.append(values)
+    several = [i for i, values in enumerate(choices) if len(values) > 1]
+    if not several:
+        raise ConfigError("no setting has several values: write them with commas, as in seed=1,2,3")
+    if not folder:
+        raise ConfigError("the runs need a directory: name it with run.folder=…")
+    count = 1
+    for values in choices:
+        count *= len(values)
+    if count > MOST_RUNS:
+        raise ConfigError(f"these settings make {count:,} runs, more than {MOST_RUNS:,}: give fewer values")
+    found: dict[str, PlannedRun] = {}
+    for chosen in product(*choices):
+        name = ",".join(chosen[i] for i in several)
+        if name in found:
+            raise ConfigError(f"{name!r} is repeated: give every value once")
+        if "/" in name or len(name.encode()) > 255:
+            raise ConfigError(f"{shown(name)} cannot name a directory: give shorter values, without slashes")
+        config = compose([*chosen, "run.folder=here"])
+        config.run.folder = str(Path(folder) / name)
+        found[name] = PlannedRun(name, config)
+    return list(found.values())
+
+
+def _values(override: str) -> tuple[str, list[str]]:
+    """Return the key of an override, and the override once for every value."""
+    key, found, value = override.partition("=")
+    if not found or not value:
+        return key, [override]  # `compose` reports what is wrong with it
+    try:
+        parsed = OverridesParser.create().parse_override(override)
+        if not parsed.is_sweep_override():
+            return key, [override]
+        return key, [f"{key}={one}" for one in parsed.sweep_string_iterator()]
+    except (HydraException, ValueError) as error:
+        raise ConfigError(f"{shown(override)} is no setting of several values: {reason_of(error)}") from error
 
 
 def duration(text: str) -> float:

@@ -1,6 +1,6 @@
 """What a search of settings is: a base, and the settings that are searched, each with its range or choices.
 
-    base: [data=ecoli-core-growth]                               words of `wildtype train`
+    base: [data=ecoli-core-growth]                               overrides of `wildtype train`
     space:
       training.learning_rate: {low: 1.0e-4, high: 1.0e-2, log: true}
       model.dropout: {low: 0.0, high: 0.4, step: 0.1}
@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from wildtype.errors import ConfigError, shown
-from wildtype.experiments.settings.plans import OWN, Words, composed, read_plan, words_of
+from wildtype.experiments.settings.plans import SET_RUN_BY_RUN, Overrides, composed, overrides_of, read_plan
 from wildtype.experiments.settings.schema import TrainConfig
 
 PARTS = ("base", "space")
@@ -98,7 +98,7 @@ class Tuning:
     name : str
         Of the file.
     base : tuple of str
-        Words of the base.
+        Overrides of the base.
     space : dict of str to Range or Choices
         By setting.
     config : TrainConfig
@@ -106,17 +106,17 @@ class Tuning:
     """
 
     name: str
-    base: Words
+    base: Overrides
     space: Mapping[str, Range | Choices]
     config: TrainConfig
 
-    def words(self, params: Mapping[str, Value]) -> Words:
-        """Return the words that put values into the base."""
+    def overrides(self, params: Mapping[str, Value]) -> Overrides:
+        """Return the overrides that put values into the base."""
         return tuple(f"{key}={written(value)}" for key, value in params.items())
 
     def with_params(self, params: Mapping[str, Value]) -> TrainConfig:
         """Return the base with values put in; raises ``ConfigError`` where they do not go together."""
-        return composed((*self.base, *self.words(params)), f"search {self.name!r}")
+        return composed((*self.base, *self.overrides(params)), f"search {self.name!r}")
 
     def grid(self) -> dict[str, list[Value]]:
         """Return every value of every setting; raises ``ConfigError`` where they cannot be counted."""
@@ -148,15 +148,15 @@ class Tuning:
         return {"base": list(self.base), "space": {key: asdict(d) for key, d in self.space.items()}}
 
 
-def read_tuning(what: str, words: Sequence[str] = ()) -> Tuning:
+def read_tuning(what: str, overrides: Sequence[str] = ()) -> Tuning:
     """Read a search of settings and check all of it.
 
     Parameters
     ----------
     what : str
         A YAML file, or the name of one that comes with the package.
-    words : sequence of str
-        Further words, for the base.
+    overrides : sequence of str
+        Further ones, for the base.
 
     Raises
     ------
@@ -164,13 +164,15 @@ def read_tuning(what: str, words: Sequence[str] = ()) -> Tuning:
         If there is no such file, it is not of the form above, or a value is none that the setting can have.
     """
     name, where, found = read_plan(what, "search", PARTS, needed="space")
-    base = words_of(found.get("base", []), f"{where}, base") + words_of(list(words), f"{where}, given words")
+    base = overrides_of(found.get("base", []), f"{where}, base") + overrides_of(
+        list(overrides), f"{where}, given overrides"
+    )
     if not isinstance(found["space"], dict) or not found["space"]:
         raise ConfigError(f"{where}, space: write setting: range, as in model.dropout: {{low: 0, high: 0.4}}")
     space = {key: _dimension(given, f"{where}, {key!r}") for key, given in found["space"].items()}
     config = composed(base, f"{where}, base")
     for key, dimension in space.items():
-        if key.partition(".")[0] in ("data", "split") or key in OWN:
+        if key.partition(".")[0] in ("data", "split") or key in SET_RUN_BY_RUN:
             raise ConfigError(
                 f"{where}, {key!r}: the rows that are compared must stay the same: search settings of the "
                 f"model or of training"
@@ -181,7 +183,7 @@ def read_tuning(what: str, words: Sequence[str] = ()) -> Tuning:
 
 
 def written(value: object) -> str:
-    """Return a value as a word on a command line has it."""
+    """Return a value as an override writes it."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, list | tuple):
@@ -193,7 +195,7 @@ def _dimension(given: Any, place: str) -> Range | Choices:
     if isinstance(given, list) and given:
         values = tuple(written(value) for value in given)
         if len(set(values)) < len(values):
-            raise ConfigError(f"{place}: a choice stands twice in {shown(given)}")
+            raise ConfigError(f"{place}: a choice is repeated in {shown(given)}")
         return Choices(values)
     if not isinstance(given, dict) or set(given) - set(RANGE) or not {"low", "high"} <= set(given):
         raise ConfigError(

@@ -20,7 +20,7 @@ from wildtype.inference.explaining.attention import Ints, Recovery, recoveries
 from wildtype.inference.explaining.members import Member
 from wildtype.inference.explaining.over_models import OverModels
 from wildtype.organism import Organism, Relation
-from wildtype.organism.rewiring import rewire
+from wildtype.organism.controls import rewire
 from wildtype.seeds import generator
 
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from scipy import sparse, stats
 from scipy.spatial.distance import pdist
 
+from wildtype.evidence.reference import PARTS
 from wildtype.inference.explaining.members import Member
 from wildtype.inference.explaining.over_models import OverModels, rank_agreement
 from wildtype.models.checkpoint import Checkpoint
-from wildtype.models.known import PARTS
 from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.identity import mutant_id

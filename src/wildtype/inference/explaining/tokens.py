@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from wildtype.evidence.kernels import EDITS
+from wildtype.evidence.reference import zero_of_evidence
 from wildtype.inference.explaining.contributions import batch_of, in_double
 from wildtype.inference.explaining.members import Member
 from wildtype.inference.explaining.over_models import OverModels
-from wildtype.models.known import zero_of_evidence
 from wildtype.mutants import MutantTable
 
 Key = tuple[int, str, tuple[str, ...], bool, float | None]
@@ -106,27 +106,27 @@ def _weights(
         key = (away, said, genes, bool(same > 0), measured)
         out[key] = out.get(key, 0.0) + float(weight)
 
-    for t in tokens.one_mask[0].nonzero()[:, 0].tolist():
-        old, new = ([g] if g >= 0 else [] for g in (int(tokens.one_old[0, t]), int(tokens.one_new[0, t])))
+    for t in tokens.one.mask[0].nonzero()[:, 0].tolist():
+        old, new = ([g] if g >= 0 else [] for g in (int(tokens.one.old[0, t]), int(tokens.one.new[0, t])))
         note(
             1,
-            EDITS[int(tokens.one_edit[0, t])],
+            EDITS[int(tokens.one.edit[0, t])],
             old,
             new,
-            tokens.one_same[0, t],
-            tokens.one_value[0, t],
-            tokens.one_known[0, t],
+            tokens.one.same_condition[0, t],
+            tokens.one.value[0, t],
+            tokens.one.known[0, t],
             one[t],
         )
-    for t in tokens.two_mask[0].nonzero()[:, 0].tolist():
+    for t in tokens.two.mask[0].nonzero()[:, 0].tolist():
         note(
             2,
             "replaced",
-            tokens.two_old[0, t].tolist(),
-            tokens.two_new[0, t].tolist(),
-            tokens.two_same[0, t],
-            tokens.two_value[0, t],
-            tokens.two_known[0, t],
+            tokens.two.old[0, t].tolist(),
+            tokens.two.new[0, t].tolist(),
+            tokens.two.same_condition[0, t],
+            tokens.two.value[0, t],
+            tokens.two.known[0, t],
             two[t],
         )
     return out, (1.0 - float(one.sum()), 1.0 - float(two.sum()))

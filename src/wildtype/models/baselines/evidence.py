@@ -12,7 +12,8 @@ from scipy import sparse
 from wildtype.models.baselines.products import entries, row_products
 from wildtype.models.baselines.similarity import profile_graph
 from wildtype.mutants import MutantTable
-from wildtype.mutants.rows import Codes, pairs_of, segment, set_keys
+from wildtype.mutants.identity import set_keys
+from wildtype.mutants.rows import Codes, pairs_of, segment
 
 SHRINK = 5.0  # a mean over c labels counts c / (c + SHRINK)
 

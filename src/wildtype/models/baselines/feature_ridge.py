@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.models.baselines.base import Baseline
-from wildtype.models.baselines.groundwork import mutant_keys
 from wildtype.mutants import MutantTable
+from wildtype.mutants.identity import mutant_keys
 from wildtype.organism import Organism
 
 ALPHAS = tuple(10.0 ** (step / 2) for step in range(0, 13))

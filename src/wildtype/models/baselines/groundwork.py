@@ -15,9 +15,9 @@ from scipy import sparse
 
 from wildtype.models.baselines.pair_features import PairFeatures
 from wildtype.models.baselines.similarity import similarity_graphs
-from wildtype.mutants import Kind, MutantTable
+from wildtype.mutants import MutantTable
+from wildtype.mutants.identity import mutant_keys
 from wildtype.organism import FeatureBlock, GeneFeatures, Organism
-from wildtype.seeds import generator
 
 
 class BaselineFeatures:
@@ -83,18 +83,3 @@ class BaselineFeatures:
         if key not in self._made:
             self._made[key] = make()
         return self._made[key]
-
-
-def mutant_keys(table: MutantTable, n: int) -> NDArray[np.uint64]:
-    """Return a 64-bit key [m] of every row's genes, kinds and condition (Zobrist hashing, as `set_keys`)."""
-    words = generator(0, "mutant keys").integers(0, 2**64, n * len(Kind), dtype=np.uint64)
-    states = generator(0, "condition keys").integers(
-        0, 2**64, int(table.condition.max(initial=0)) + 1, dtype=np.uint64
-    )
-    with np.errstate(over="ignore"):
-        item = words[table.gene * len(Kind) + table.kind]
-        total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(item, dtype=np.uint64)])
-        keys: NDArray[np.uint64] = (
-            total[table.offsets[1:]] - total[table.offsets[:-1]] + states[table.condition]
-        )
-    return keys

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.evidence.imitation import folds, regime
+from wildtype.evidence.holdout import folds, holdout_scheme
 from wildtype.models.baselines.base import Baseline
 from wildtype.models.baselines.boosting import BAGS
 from wildtype.models.baselines.evidence import Evidence
@@ -19,9 +19,9 @@ from wildtype.organism import Organism
 class BoostingPropagation(Baseline):
     """Boosting with evidence: gene means and labels of measured neighbours, never of a row's own gene set.
 
-    Held-out rows see all training rows. A training row sees what a held-out row would (see ``imitation``);
-    which of its genes are taken as unseen follows from the genes of the validation rows, never from their
-    labels.
+    Held-out rows see all training rows. A training row sees what a held-out row would (see
+    `wildtype.evidence.holdout`); the holdout scheme follows from the genes of the validation rows, never from
+    their labels.
     """
 
     name: ClassVar[str] = "boosting_propagation"
@@ -42,9 +42,9 @@ class BoostingPropagation(Baseline):
         # Interactions scatter around 0, which means "as expected"; other labels are taken from their mean.
         centre = mean if abs(mean) > 2 * sd else 0.0
         several = len(orders) > 1 or int(orders.max()) > 2
-        self.regime = regime(train, validation, n)
+        self.scheme = holdout_scheme(train, validation, n)
         asked, labels = [], []
-        for ask, see in folds(self.regime, train, n, seed):
+        for ask, see in folds(self.scheme, train, n, seed):
             if ask.size:
                 evidence = Evidence(train.take(see), n, graphs, centre=centre, several=several)
                 asked.append(ask)

@@ -50,8 +50,8 @@ class Equivalents(nn.Module):
     def measured(self, tokens: EvidenceTokens) -> Tensor:
         """Return the mean of equivalent mutants [b, p], on the scale of the outputs; NaN: there is none."""
         p = len(self.share)
-        known = tokens.equal_known[:, :p]
-        return torch.where(known, tokens.equal[:, :p] + self.shift, torch.nan)
+        known = tokens.equivalents.known[:, :p]
+        return torch.where(known, tokens.equivalents.value[:, :p] + self.shift, torch.nan)
 
     def start(self, tokens: EvidenceTokens) -> Tensor:
         """Return what outputs start from [b, p], which nothing is known to exceed."""

@@ -58,40 +58,55 @@ class EvidenceReadout(nn.Module):
     def forward(self, h: Tensor, mutants: MutantBatch, tokens: EvidenceTokens) -> Tensor:
         """Return the pooled evidence [b, width_out] of mutants over gene states h [n, d]."""
         features, content = self._one(h, tokens)
-        one = self.one(features, tokens.one_value, self._dropped(tokens.one_mask), content)
-        two = self.two(self._two(h, tokens), tokens.two_value, self._dropped(tokens.two_mask))
-        p = tokens.one_value.shape[-1]
+        one = self.one(features, tokens.one.value, self._dropped(tokens.one.mask), content)
+        two = self.two(self._two(h, tokens), tokens.two.value, self._dropped(tokens.two.mask))
+        p = tokens.one.value.shape[-1]
         near = self.near(
-            torch.cat([tokens.near, tokens.near_statistics], dim=-1),
-            tokens.near_statistics[..., :p],
-            self._dropped(tokens.near_mask),
+            torch.cat([tokens.neighbours.similarity, tokens.neighbours.statistics], dim=-1),
+            tokens.neighbours.statistics[..., :p],
+            self._dropped(tokens.neighbours.mask),
         )
-        gene = self.gene(torch.cat([tokens.own, near], dim=-1))
+        gene = self.gene(torch.cat([tokens.genes.statistics, near], dim=-1))
         total = segment_sum(gene, mutants.offsets)
         count = (mutants.offsets[1:] - mutants.offsets[:-1]).to(h.dtype)[:, None]
         pairs = (total**2 - segment_sum(gene**2, mutants.offsets)) / (count * (count - 1)).clamp(min=1)
         return torch.cat(
-            [one, two, tokens.two_all, total, pairs, segment_sum(tokens.own, mutants.offsets)], dim=-1
+            [
+                one,
+                two,
+                tokens.two.pooled,
+                total,
+                pairs,
+                segment_sum(tokens.genes.statistics, mutants.offsets),
+            ],
+            dim=-1,
         )
 
     def weights(self, h: Tensor, tokens: EvidenceTokens) -> tuple[Tensor, Tensor]:
         """Return how much every token one edit away [b, t, heads] and two edits away [b, u, heads] weighs."""
         features, content = self._one(h, tokens)
         return (
-            self.one.weights(features, tokens.one_mask, content),
-            self.two.weights(self._two(h, tokens), tokens.two_mask),
+            self.one.weights(features, tokens.one.mask, content),
+            self.two.weights(self._two(h, tokens), tokens.two.mask),
         )
 
     def _one(self, h: Tensor, tokens: EvidenceTokens) -> tuple[Tensor, Tensor]:
         """Return features and content of the tokens one edit away."""
         c = self.content(h)
-        new, old = tokens.one_new.clamp(min=0), tokens.one_old.clamp(min=0)
+        new, old = tokens.one.new.clamp(min=0), tokens.one.old.clamp(min=0)
         content = nn.functional.embedding(new, c) * nn.functional.embedding(old, c)
-        content = content * (tokens.one_edit == 0).unsqueeze(-1)
-        kind = nn.functional.one_hot(tokens.one_edit, self.edits).to(h.dtype)
-        same = tokens.one_same.unsqueeze(-1)
+        content = content * (tokens.one.edit == 0).unsqueeze(-1)
+        kind = nn.functional.one_hot(tokens.one.edit, self.edits).to(h.dtype)
+        same = tokens.one.same_condition.unsqueeze(-1)
         features = torch.cat(
-            [tokens.one, tokens.one_value, tokens.one_known.to(h.dtype), tokens.one_statistics, same, kind],
+            [
+                tokens.one.similarity,
+                tokens.one.value,
+                tokens.one.known.to(h.dtype),
+                tokens.one.statistics,
+                same,
+                kind,
+            ],
             dim=-1,
         )
         return features, content
@@ -99,14 +114,14 @@ class EvidenceReadout(nn.Module):
     @staticmethod
     def _two(h: Tensor, tokens: EvidenceTokens) -> Tensor:
         """Return features of the tokens two edits away."""
-        left, right = tokens.two.unbind(-2)
+        left, right = tokens.two.similarity.unbind(-2)
         return torch.cat(
             [
                 left + right,
                 left * right,
-                tokens.two_value,
-                tokens.two_known.to(h.dtype),
-                tokens.two_same.unsqueeze(-1),
+                tokens.two.value,
+                tokens.two.known.to(h.dtype),
+                tokens.two.same_condition.unsqueeze(-1),
             ],
             dim=-1,
         )

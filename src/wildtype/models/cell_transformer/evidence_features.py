@@ -38,13 +38,13 @@ class EvidenceFeatures:
         self.b, self.offsets, self.conditions = len(mutants), mutants.offsets, conditions
         self.row = segment_ids(mutants.offsets)
         tokens = self.tokens
-        self.one_weight = _weights(tokens.one, tokens.one_mask & (tokens.one_edit == REPLACED))
-        self.two_weight = _weights_of_two(tokens.two, tokens.two_mask)
-        self.near_weight = _weights(tokens.near, tokens.near_mask)
+        self.one_weight = _weights(tokens.one.similarity, tokens.one.mask & (tokens.one.edit == REPLACED))
+        self.two_weight = _weights_of_two(tokens.two.similarity, tokens.two.mask)
+        self.near_weight = _weights(tokens.neighbours.similarity, tokens.neighbours.mask)
         # The gene of the query that a token exchanges, as a position among all genes of the batch.
         genes, there = pad_ragged(mutants.gene, mutants.offsets, fill=-1)
-        found = (tokens.one_old.unsqueeze(-1) == genes.unsqueeze(1)) & there.unsqueeze(1)
-        self.item = mutants.offsets[:-1, None] + found.int().argmax(-1) if genes.shape[1] else tokens.one_old
+        found = (tokens.one.old.unsqueeze(-1) == genes.unsqueeze(1)) & there.unsqueeze(1)
+        self.item = mutants.offsets[:-1, None] + found.int().argmax(-1) if genes.shape[1] else tokens.one.old
         self.shared = self._shared(mutants, traits)
 
     def _shared(self, mutants: MutantBatch, traits: Tensor) -> Tensor:
@@ -58,31 +58,35 @@ class EvidenceFeatures:
         ]
         if mutants.dose is not None:
             parts.append(self._sum(torch.nan_to_num(mutants.dose.float())[:, None], self.row))
-        pairs = torch.cat([self.tokens.pair, self.tokens.pair_traits], dim=1)
-        low, high, _ = self._reduced(pairs, self.tokens.pair_row)
-        parts += [low, high, self._mean(pairs, self.tokens.pair_row)]
+        pairs = torch.cat([self.tokens.pairs.similarity, self.tokens.pairs.traits], dim=1)
+        low, high, _ = self._reduced(pairs, self.tokens.pairs.row)
+        parts += [low, high, self._mean(pairs, self.tokens.pairs.row)]
         return torch.cat(parts, dim=1)
 
     def labels(self, phenotype: int) -> Tensor:
         """Return what the measurements of one phenotype say [b, ·]."""
-        t, p = self.tokens, self.tokens.one_value.shape[-1]
-        own = t.own[:, phenotype::p]
-        near, _ = _weighted(self.near_weight, t.near_statistics[..., phenotype], t.near_mask)
+        t, p = self.tokens, self.tokens.one.value.shape[-1]
+        own = t.genes.statistics[:, phenotype::p]
+        near, _ = _weighted(self.near_weight, t.neighbours.statistics[..., phenotype], t.neighbours.mask)
         near = torch.nan_to_num(near)
-        parts = [*self._reduced(own, self.row), self._sum(t.own_effect[:, [phenotype]], self.row)]
+        parts = [*self._reduced(own, self.row), self._sum(t.genes.additive[:, [phenotype]], self.row)]
         parts += [*self._reduced(near, self.row), self._mean(near, self.row)]
-        value, known = t.one_value[..., phenotype], t.one_known[..., phenotype] & t.one_mask
+        value, known = t.one.value[..., phenotype], t.one.known[..., phenotype] & t.one.mask
         parts += _weighted(self.one_weight, value, known)
         if self.conditions > 1:
-            parts.append(_weighted(self.one_weight[..., -2:], value, known * t.one_same)[0])
+            parts.append(_weighted(self.one_weight[..., -2:], value, known * t.one.same_condition)[0])
         # What is known with each gene of the query exchanged, one after the other.
-        item = self.item.clamp(min=0, max=max(len(t.own) - 1, 0))
+        item = self.item.clamp(min=0, max=max(len(t.genes.statistics) - 1, 0))
         weight = self.one_weight[..., -2] * known
         sums = torch.stack([weight * value, weight], dim=-1).flatten(0, 1)
-        sides = sums.new_zeros(len(t.own), 2).index_add(0, item.flatten(), sums) if len(t.own) else sums[:0]
+        sides = (
+            sums.new_zeros(len(t.genes.statistics), 2).index_add(0, item.flatten(), sums)
+            if len(t.genes.statistics)
+            else sums[:0]
+        )
         parts += self._reduced(_ratio(sides[:, :1], sides[:, 1:]), self.row)[:2]
         for edit in (REPLACED, REMOVED, ADDED):
-            there = known & (t.one_edit == edit)
+            there = known & (t.one.edit == edit)
             number = there.sum(1, keepdim=True).float()
             parts += [
                 number,
@@ -90,8 +94,8 @@ class EvidenceFeatures:
                 _finite(value.masked_fill(~there, torch.inf).amin(1, keepdim=True)),
                 _finite(value.masked_fill(~there, -torch.inf).amax(1, keepdim=True)),
             ]
-        value, known = t.two_value[..., phenotype], t.two_known[..., phenotype]
-        parts += [*_weighted(self.two_weight, value, known), t.two_all[:, phenotype::p]]
+        value, known = t.two.value[..., phenotype], t.two.known[..., phenotype]
+        parts += [*_weighted(self.two_weight, value, known), t.two.pooled[:, phenotype::p]]
         return torch.cat(parts, dim=1)
 
     def _sum(self, x: Tensor, row: Tensor) -> Tensor:

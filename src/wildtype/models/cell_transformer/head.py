@@ -93,10 +93,10 @@ def smallest_part(tokens: EvidenceTokens, phenotypes: int) -> Tensor:
     """Return the smallest value [b, p] measured in its condition for a mutant less one gene, or for one that
     loses no more reactions; 0: none.
     """
-    there = tokens.one_mask & (tokens.one_edit == REMOVED) & (tokens.one_same > 0)
-    part = there.unsqueeze(-1) & tokens.one_known
-    value = tokens.one_value.masked_fill(~part, torch.inf).amin(1)[:, :phenotypes]
-    value = torch.minimum(value, tokens.bound[:, :phenotypes].to(value))
+    there = tokens.one.mask & (tokens.one.edit == REMOVED) & (tokens.one.same_condition > 0)
+    part = there.unsqueeze(-1) & tokens.one.known
+    value = tokens.one.value.masked_fill(~part, torch.inf).amin(1)[:, :phenotypes]
+    value = torch.minimum(value, tokens.equivalents.bound[:, :phenotypes].to(value))
     return torch.where(value.isinf(), 0.0, value)
 
 
@@ -256,7 +256,7 @@ class PerturbationHead(nn.Module):
         """Return what is added to the outputs [b, p] as it is, by name."""
         tokens, parts = mutants.evidence, {}
         if self.additive is not None and tokens is not None:
-            effects = segment_sum(tokens.own_effect[:, : len(self.scalar)], mutants.offsets)
+            effects = segment_sum(tokens.genes.additive[:, : len(self.scalar)], mutants.offsets)
             parts[ADDITIVE] = self.additive * effects * self.scalar
         if self.smallest and tokens is not None:
             parts["smallest part"] = smallest_part(tokens, len(self.scalar)) * self.scalar
@@ -270,7 +270,7 @@ class PerturbationHead(nn.Module):
         if self.bare:
             parts[STATE] = state / mutants.offsets.diff()[segment_ids(mutants.offsets), None]
         if self.additive is not None and mutants.evidence is not None:
-            effects = mutants.evidence.own_effect[:, : len(self.scalar)]
+            effects = mutants.evidence.genes.additive[:, : len(self.scalar)]
             parts[ADDITIVE] = self.additive * effects * self.scalar
         return parts
 

@@ -48,9 +48,11 @@ class RelationReadout(nn.Module):
 
     def forward(self, wild_type: WildType, mutants: int, tokens: EvidenceTokens) -> Tensor:
         """Return the readout [b, width_out] of ``mutants`` = b sets; zero for a set without pairs."""
-        out = self.of_pairs(wild_type, tokens.pair_left, tokens.pair_right, tokens.pair, tokens.pair_traits)
-        total = out.new_zeros(mutants, out.shape[-1]).index_add(0, tokens.pair_row, out)
-        count = torch.bincount(tokens.pair_row, minlength=mutants).clamp(min=1).to(out.dtype)[:, None]
+        out = self.of_pairs(
+            wild_type, tokens.pairs.left, tokens.pairs.right, tokens.pairs.similarity, tokens.pairs.traits
+        )
+        total = out.new_zeros(mutants, out.shape[-1]).index_add(0, tokens.pairs.row, out)
+        count = torch.bincount(tokens.pairs.row, minlength=mutants).clamp(min=1).to(out.dtype)[:, None]
         return torch.cat([total / count, total / count.sqrt()], dim=-1)
 
     def of_pairs(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from wildtype.errors import ConfigError
-from wildtype.mutants.kinds import Kind
+from wildtype.mutants import Kind
 from wildtype.settings import check_settings, setting
 
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.mutants.batch import MutantBatch
-from wildtype.mutants.kinds import Kind
 from wildtype.mutants.representations.reach import check_genes
+from wildtype.mutants.table import Kind
 
 Ints = NDArray[np.int64]
 REMOVES = ("absent", "reduced")

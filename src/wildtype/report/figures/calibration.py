@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wildtype.errors import ConfigError
 from wildtype.evaluation.calibration import Coverage, MeanCoverage
-from wildtype.report.figures.panel import Panel, legend_below, shown
-from wildtype.report.figures.style import DASHES, LIGHT, MARKERS, SERIES, plain
+from wildtype.report.figures.panel import Panel, legend_below, save_panels, shown
+from wildtype.report.figures.style import DASHES, LIGHT, MARKERS, SERIES, check_target, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,3 +72,27 @@ def _draw(axes: Axes, lines: Sequence[tuple[str, list[Coverage | MeanCoverage]]]
     axes.grid()
     axes.set_axisbelow(True)
     legend_below(axes, 1)
+
+
+def draw_reliability(found: Sequence[Coverage] | Sequence[MeanCoverage], target: Path) -> None:
+    """Draw observed coverage against nominal coverage, one line per phenotype and group.
+
+    Parameters
+    ----------
+    found : sequence of Coverage or MeanCoverage
+        At several levels.
+    target : Path
+        Of the drawing: .svg, .png or .pdf.
+
+    Raises
+    ------
+    ConfigError
+        If the format is not known, or there is nothing to draw.
+    OutputError
+        If the file cannot be written.
+    """
+    check_target(target)
+    panels = calibration_panels(found)
+    if not panels:
+        raise ConfigError("there is nothing to draw: no group of test rows has intervals")
+    save_panels(panels, target)

@@ -6,14 +6,15 @@ A page lays panels out by itself, each a drawing of its own; a publication has t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wildtype.errors import ConfigError
 from wildtype.report.figures.style import FONT_PRINT, check_target, drawing, page_svg, plain, save
-from wildtype.report.page import html_table, html_text
+from wildtype.report.page import Details, Group, Table
+from wildtype.report.page import Figure as PageFigure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,8 +58,8 @@ class Panel:
     short: str = ""
 
 
-def panel_html(panel: Panel, key: str) -> str:
-    """Return a panel as a figure of a page; ``key`` is unique on it."""
+def panel_figure(panel: Panel, key: str) -> PageFigure:
+    """Return a panel as a figure of a page, with its numbers folded up; ``key`` is unique on the page."""
 
     def make() -> Figure:
         from matplotlib.figure import Figure
@@ -67,13 +68,15 @@ def panel_html(panel: Panel, key: str) -> str:
         panel.draw(figure.subplots())
         return figure
 
-    numbers = ""
-    if panel.rows:
-        cells = [[html_text(cell) for cell in row] for row in panel.rows]
-        table = html_table(html_text(panel.title), [html_text(cell) for cell in panel.head], cells)
-        numbers = f"<details><summary>numbers</summary>{table}</details>"
     drawn = page_svg(make, key, plain(f"{panel.title}. {panel.about}", MOST_WORDS))
-    return f'<figure class="panel"><figcaption>{html_text(panel.title)}</figcaption>{drawn}{numbers}</figure>'
+    numbers = [Details("numbers", [Table(panel.title, panel.head, panel.rows)])] if panel.rows else []
+    return PageFigure(panel.title, drawn, numbers)
+
+
+def panel_group(panels: Iterable[Panel], key: str) -> list[Group]:
+    """Return panels side by side; nothing where there is none."""
+    drawn = [panel_figure(panel, f"{key}{i}") for i, panel in enumerate(panels)]
+    return [Group("panels", drawn)] if drawn else []
 
 
 def save_panels(panels: Sequence[Panel], target: Path) -> None:

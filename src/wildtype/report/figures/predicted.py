@@ -10,7 +10,7 @@ import numpy as np
 from wildtype.evaluation.predicted_rows import Density, PredictedRows, density
 from wildtype.report.figures.panel import Panel
 from wildtype.report.figures.style import DENSITY, LIGHT, plain
-from wildtype.report.table import decimals
+from wildtype.report.text_table import decimals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
+from markupsafe import Markup
+
 from wildtype.errors import ConfigError
 from wildtype.files import writing
 
@@ -47,30 +49,17 @@ FONT_PAGE, FONT_PRINT = 9.5, 7.0
 """Points."""
 
 
-def figure_style() -> str:
-    """Return what figures add to the style of a page."""
-    own = [role for role in LIGHT if role in DARK]
+def figure_colours() -> str:
+    """Return the colours of figures as variables of a page's style, for light, dark and print."""
+    roles = [role for role in LIGHT if role in DARK]
 
     def variables(colours: dict[str, str]) -> str:
-        return "".join(f"--{role}:{colours[role]};" for role in own)
+        return "".join(f"--{role}:{colours[role]};" for role in roles)
 
     return (
         f":root{{{variables(LIGHT)}}}@media (prefers-color-scheme:dark){{:root{{{variables(DARK)}}}}}"
-        f"@media print{{:root{{{variables(LIGHT)}}}}}{STYLE}"
+        f"@media print{{:root{{{variables(LIGHT)}}}}}"
     )
-
-
-STYLE = """
-.panels{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,310px),1fr));gap:20px 28px;
-align-items:start;margin:0 0 10px}
-.beside{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,390px),1fr));gap:8px 40px;
-align-items:center;margin:0 0 14px} .beside>*{min-width:0}
-.panel{min-width:0;max-width:470px} .panel figcaption{color:var(--ink);font-weight:500;margin:0 0 4px;
-overflow-wrap:anywhere}
-.panel>svg{width:100%;height:auto;stroke-linejoin:round;stroke-linecap:butt;overflow:visible}
-.panel svg text{font-family:inherit!important}
-.panel details{margin-top:6px;font-size:13px;color:var(--quiet)}
-"""
 
 
 @contextmanager
@@ -138,7 +127,7 @@ _NUMBER = re.compile(r"-?\d+\.\d+")
 _RECTANGLE = re.compile(r"M (\S+) (\S+) L (\S+) \2 L \3 (\S+) L \1 \4 (?:L \1 \2 )?z ?")
 
 
-def page_svg(make: Callable[[], Figure], key: str, about: str) -> str:
+def page_svg(make: Callable[[], Figure], key: str, about: str) -> Markup:
     """Draw a figure for a page and return it as an ``svg`` element.
 
     Parameters
@@ -160,7 +149,7 @@ def page_svg(make: Callable[[], Figure], key: str, about: str) -> str:
     for name in ("width", "height", "version"):
         root.attrib.pop(name, None)
     root.attrib |= {"role": "img", "aria-label": about}
-    return ElementTree.tostring(root, encoding="unicode")
+    return Markup(ElementTree.tostring(root, encoding="unicode"))  # the writer has escaped every text
 
 
 def _clean(element: ElementTree.Element, key: str, used: set[str]) -> None:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wildtype.errors import ConfigError, WildtypeError, shown
+from wildtype.evidence.reference import ReferenceMeasurements
 from wildtype.files import finite
 from wildtype.inference.predictor import Predictor
 from wildtype.inference.sets import parse_set
-from wildtype.models.known import ReferenceMeasurements
 from wildtype.mutants import Kind, MutantTable
 from wildtype.report.serving.names import GeneNames
 from wildtype.report.serving.nearest import Measured, nearest

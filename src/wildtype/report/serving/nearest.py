@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.evidence.kernels import EDITS
+from wildtype.evidence.reference import PARTS
 from wildtype.models.checkpoint import Checkpoint
-from wildtype.models.known import PARTS
 from wildtype.mutants import Kind, MutantTable
 
 SAME, TWICE = "the same genes", "two replaced"
@@ -95,11 +95,11 @@ def _looked_up(checkpoint: Checkpoint, mutant: MutantTable, asked: Genes) -> Ite
     """Give the edits that the model itself reads, the most telling first."""
     assert checkpoint.evidence is not None
     tokens = checkpoint.evidence.tokens_of(mutant.take([0]))
-    one = (x[0].tolist() for x in (tokens.one_mask, tokens.one_edit, tokens.one_old, tokens.one_new))
+    one = (x[0].tolist() for x in (tokens.one.mask, tokens.one.edit, tokens.one.old, tokens.one.new))
     for there, edit, old, new in zip(*one, strict=True):
         if there:
             yield _edited(EDITS[edit], asked, [old] if old >= 0 else [], [new] if new >= 0 else [])
-    two = (x[0].tolist() for x in (tokens.two_mask, tokens.two_old, tokens.two_new))
+    two = (x[0].tolist() for x in (tokens.two.mask, tokens.two.old, tokens.two.new))
     for there, old, new in zip(*two, strict=True):
         if there:
             yield _edited(TWICE, asked, old, new)

@@ -25,7 +25,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from wildtype.errors import ConfigError, WildtypeError, shown
 from wildtype.files import finite
-from wildtype.report.page import STYLE
+from wildtype.report.page import style_sheet
 from wildtype.report.serving.answers import Answers
 
 LONGEST_PATH, LONGEST_BODY, SECONDS = 2_000, 256 * 1024, 60
@@ -265,7 +265,7 @@ def _files() -> dict[str, tuple[str, bytes]]:
     """Return the page's files by path: type and content."""
     folder = resources.files("wildtype.report.serving") / "page"
     found = {name: (folder / name).read_bytes() for name in FILES}
-    found["page.css"] = STYLE.encode() + found["page.css"]
+    found["page.css"] = style_sheet("page.css").encode() + found["page.css"]
     files = {f"/{name}": (TYPES[name.rpartition(".")[2]], content) for name, content in found.items()}
     return {"/": files.pop("/page.html"), **files}
 

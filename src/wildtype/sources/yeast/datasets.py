@@ -1,41 +1,61 @@
 """The yeast datasets by name, each a recipe over stored measurements.
 
 Digenic interactions of 2010 and 2016, single-mutant fitness of 2016, tau of triple mutants with their doubles
-and singles, and those of `wildtype.sources.yeast.tasks`.
+and singles; and deletions of many genes in many drugs, calls, and traits of single deletions. A screen in
+several environments or of several traits becomes one phenotype each, so that every model and baseline
+predicts them side by side; of strains of one genotype the mean is the label.
+
+Notes and noise guides are part of a stored dataset: a changed sentence makes a new one.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from wildtype.datasets import Dataset
-from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.records import PerturbationKind
-from wildtype.datasets.replicates import ranks
+from wildtype.datasets.background import Background
+from wildtype.datasets.measurements import Measurements, coded
+from wildtype.datasets.records import Compound, PerturbationKind, PhenotypeDefinition
 from wildtype.datasets.stages.policies import Policies
 from wildtype.datasets.stages.report import StageReport
 from wildtype.datasets.store import Query, Store
 from wildtype.errors import DatasetError, MissingFileError
-from wildtype.mutants import Kind
+from wildtype.mutants.ragged import ranks
 from wildtype.organism import GeneIndex, Organism
-from wildtype.sources.yeast.agreement import between_datasets, between_rows
-from wildtype.sources.yeast.measured import ingest
+from wildtype.sources.yeast import facts
+from wildtype.sources.yeast.readers import ingest
 from wildtype.sources.yeast.recipe import Recipe, Singles
-from wildtype.sources.yeast.screens import costanzo2010, costanzo2016, kuzmin2018, kuzmin2020
+from wildtype.sources.yeast.screens import celaj2020, costanzo2010, costanzo2016, kuzmin2018, kuzmin2020
+from wildtype.sources.yeast.screens.parts import EPSILON, FITNESS
 from wildtype.sources.yeast.screens.sga_strains import HO
 from wildtype.sources.yeast.screens.single_fitness import SINGLE_FITNESS
-from wildtype.sources.yeast.screens.trigenic_table import EPSILON, FITNESS, TAU
-from wildtype.sources.yeast.tasks import TASKS, calls
+from wildtype.sources.yeast.screens.trigenic_table import TAU
+from wildtype.sources.yeast.traits.phenome import (
+    COSTANZO2021,
+    JORGENSEN,
+    MATTIAZZI,
+    MULLEDER,
+    VIZEACOUMAR,
+    Study,
+)
 
 DIGENIC_2010 = "yeast-digenic-costanzo2010"
 DIGENIC_2016 = "yeast-digenic-costanzo2016"
 FITNESS_2016 = "yeast-fitness-costanzo2016"
 TRIGENIC_2018 = "yeast-trigenic-kuzmin2018"
 TRIGENIC = "yeast-trigenic-kuzmin"
+XGA = "yeast-xga-celaj2020"
+CALLS = "yeast-calls-kuzmin2018"
+CONDITIONS_2021 = "yeast-growth-costanzo2021"
+MORPHOLOGY_2020 = "yeast-morphology-mattiazzi2020"
+MORPHOLOGY_2010 = "yeast-morphology-vizeacoumar2010"
+METABOLOME_2016 = "yeast-metabolome-mulleder2016"
+CELL_SIZE_2002 = "yeast-cellsize-jorgensen2002"
 SCREEN_2010, SCREEN_2016, PAIRS_2016 = (
     publisher.name for publisher in (costanzo2010.PUBLISHER, costanzo2016.PUBLISHER, costanzo2016.DCELL)
 )
@@ -70,77 +90,36 @@ _TRIGENIC_NOISE = (
     "replicates of these screens are said to correlate with r = 0.49 to 0.59: a rough guide from the "
     "literature, no bound, and not measured on these rows"
 )
-
-
-def _rows(dataset: Dataset) -> str:
-    """Return how many rows the files have, as the first stage counted them."""
-    first = dataset.stages[0]
-    if first.stage != "files":
-        return "the store does not say how many rows the files have"
-    renamed = sum(first.noted.values())
-    return f"{first.rows_in:,} rows read; {renamed:,} of the kept ones name an ORF by an older name of SGD"
-
-
-def _signs(dataset: Dataset) -> str:
-    return (
-        f"{100 * float((dataset.table.value > 0).mean()):.1f} % of the rows are positive: part of any "
-        "correlation is telling the signs apart, so read AUROC of the sign and the correlation within "
-        "negatives beside it"
-    )
-
-
-def _kinds(dataset: Dataset) -> str:
-    table, genes = dataset.table, dataset.organism.genes
-    reduced = table.kind == Kind.REDUCED
-    essential = dataset.organism.essential
-    surprising = ~reduced & (np.zeros(len(genes), bool) if essential is None else essential)[table.gene]
-    return (
-        f"{np.unique(table.row[reduced]).size:,} rows have a temperature-sensitive or DAmP allele "
-        f"(kind reduced); {np.unique(table.row[surprising]).size:,} rows delete, by the strain's name, a "
-        "gene that the deletion project listed as essential (kind absent)"
-    )
-
-
-def _genes(dataset: Dataset) -> str:
-    return (
-        f"{len(dataset.measured_genes())} genes, all of GO:0006281 (DNA repair) or GO:0000790 (nuclear "
-        "chromatin)"
-    )
-
-
-def _no_strains(dataset: Dataset) -> str:
-    reduced = np.unique(dataset.table.gene[dataset.table.kind == Kind.REDUCED]).size
-    return (
-        "the files give no strains: a gene is reduced if it is essential and the study has no deletion "
-        f"strain of it ({reduced} genes), else absent; no standard deviations"
-    )
-
-
-def _agreement(dataset: Dataset, other: Dataset | None, year: str) -> str:
-    r, count = (math.nan, 0) if other is None else between_datasets(dataset, other)
-    if math.isnan(r):
-        return ""
-    return (
-        f"against the {year} release r = {r:.2f} on {count:,} shared pairs (the 2016 release probably "
-        "re-scores part of the 2010 screens, and 2010 lists significant scores only)"
-    )
-
-
-def _noise_2010(apart: Dataset, other: Dataset | None) -> str:
-    r, count = between_rows(apart)
-    parts = [_agreement(apart, other, "2016")]
-    if not math.isnan(r):
-        parts.insert(
-            0,
-            f"two different alleles or strains of the same gene pair correlate with r = {r:.2f} ({count:,} "
-            "comparisons; alleles differ in truth too, and only significant scores are listed: a rough "
-            "guide, no bound)",
-        )
-    return "; ".join(part for part in parts if part)
-
-
-def _noise_2016(apart: Dataset, other: Dataset | None) -> str:
-    return _agreement(apart, other, "2010")
+CALL = PhenotypeDefinition(
+    name="call",
+    unit="1 called, 0 background",
+    min_order=2,
+    strong=0.5,
+    description="whether the study called the combination an interaction: a pair by epsilon of either sign, "
+    "a triple by negative tau",
+)
+"""The phenotype of calls."""
+_ONE_PHENOTYPE = (
+    "pairs and triples are one phenotype, so that every model may learn of a triple from the pairs in it; "
+    "pairs are calls of the control screens (query gene and HO with an array)"
+)
+_ASSUMED = (
+    "the study estimates 40 % false negatives and 20 % false positives among its calls. Rows of value 0 are "
+    "background, assumed negative and not measured; about 9 % of the grid was never tested, and where the "
+    "files hold a part of the list only, calls of the rest are among the background"
+)
+_GENOTYPES = (
+    "labels are means over all strains of one genotype, both mating types: strains of one genotype are never "
+    "on two sides of a split; one phenotype per drug"
+)
+_FAMILY = "16 genes of one family of transporters: a test of high orders, no statement about the genome"
+_STRAINS = (
+    "two strains of one genotype are said to correlate with r = 0.73 (mean over drugs of the Pearson in "
+    "each; 0.18 for colchicine, 0.93 for beauvericin); labels are means, so this is no bound"
+)
+_SINGLES = "single deletions: split them by gene, so that nothing of a test gene was measured in training"
+_LISTED_SIZE = "selected strains only: those whose size differs were listed, so the distribution has a gap"
+_NO_REPLICATES = "no replicate measurements: no noise guide"
 
 
 def once_per_strain(measurements: Measurements) -> tuple[Measurements, StageReport]:
@@ -153,11 +132,64 @@ def once_per_strain(measurements: Measurements) -> tuple[Measurements, StageRepo
     temperature = np.array([environment.temperature for environment in m.environments])[m.environment]
     suppressed = np.zeros(len(m), bool)
     suppressed[m.row[m.kind == PerturbationKind.SUPPRESSOR]] = True
-    number = ranks(m.replicate, m.value, m.sd)  # a replicate is a strain
+    number = ranks(m.replicate, m.value, m.sd)  # equal where strain (the replicate), value and sd are
     again = (temperature == 26) & ~suppressed & np.isin(number, number[temperature == 30])
     left = m.take(~again)
     merged = {REPEATED: int(again.sum())}
     return left, StageReport("raw", "temperatures", "once per strain", len(m), len(left), merged=merged)
+
+
+def by_environment(measurements: Measurements) -> tuple[Measurements, StageReport]:
+    """Return measurements with every environment turned into a trait of its phenotype.
+
+    A trait is named by its compounds (with doses, where they are stated), which must tell the environments
+    apart; what is left of the environments is common to all.
+
+    Raises
+    ------
+    DatasetError
+        If environments have the same compounds, or differ in medium or temperature too.
+    """
+    m = measurements
+    used = [m.environments[e] for e in np.unique(m.environment)]
+    names = {e.id: ", ".join(map(_spelled, e.compounds)) or "reference" for e in used}
+    bare = {e.id: e for e in (e.model_copy(update={"compounds": ()}) for e in used)}
+    if len(set(names.values())) < len(names) or len(bare) > 1:
+        raise DatasetError(
+            f"environments of {m.studies[0].name} cannot be phenotypes: expected all to differ in compounds "
+            f"and in nothing else, received {'; '.join(map(str, used))}"
+        )
+    traits, code = coded([names.get(e.id, "") for e in m.environments])
+    turned = replace(
+        m,
+        environments=tuple(bare.values()),
+        environment=np.zeros(len(m), np.int64),
+        phenotypes=tuple(p.model_copy(update={"level": "trait"}) for p in m.phenotypes),
+        traits=traits,
+        trait=code[m.environment],
+    )
+    noted = {"environment that became part of the phenotype": len(m)}
+    return turned, StageReport("raw", "environments", "a phenotype each", len(m), len(m), noted=noted)
+
+
+def _spelled(compound: Compound) -> str:
+    dose = "" if np.isnan(compound.dose) else f" {compound.dose:g} {compound.unit}".rstrip()
+    return compound.name + dose
+
+
+def as_calls(measurements: Measurements) -> tuple[Measurements, StageReport]:
+    """Return listed calls, scores or signs of pairs and triples, as one phenotype that is 1 for all."""
+    m = measurements
+    called = replace(
+        m,
+        phenotypes=(CALL,),
+        phenotype=np.zeros(len(m), np.int64),
+        value=np.ones(len(m)),
+        sd=np.full(len(m), np.nan),
+        se=np.full(len(m), np.nan),
+        p=np.full(len(m), np.nan),
+    )
+    return called, StageReport("raw", "calls", "1 for every listed one", len(m), len(m))
 
 
 def _trigenic(name: str, studies: tuple[str, ...], *notes: str) -> Recipe:
@@ -174,6 +206,23 @@ def _trigenic(name: str, studies: tuple[str, ...], *notes: str) -> Recipe:
     )
 
 
+def _traits(name: str, study: Study, *notes: str, **further: Any) -> Recipe:
+    """Return the recipe of all traits of single deletions that a study measured."""
+    measured = study.phenotype.name
+    # Features are made of whole tables, which `study.source` names: none may feed predictions of its traits.
+    source = " + ".join(sorted({study.source, f"{study.name}:{measured}"}))
+    return Recipe(
+        name=name,
+        studies=(study.name,),
+        query=Query().study(study.name).phenotype(measured),
+        policies=Policies(environments="pooled"),
+        phenotype={"source": source},
+        notes=(_SINGLES, *notes),
+        noise=_NO_REPLICATES,
+        **further,
+    )
+
+
 _ALL = (
     Recipe(
         name=DIGENIC_2010,
@@ -186,11 +235,11 @@ _ALL = (
         notes=(
             f"thresholded by the publisher: only significant pairs, epsilon <= {_NEGATIVE} or >= "
             f"{_POSITIVE}, p < 0.05; a pair that is not listed was not measured to be zero",
-            _signs,
-            _kinds,
-            _rows,
+            facts.sign_share,
+            facts.allele_kinds,
+            facts.row_counts,
         ),
-        noise=_noise_2010,
+        noise=facts.noise_2010,
         compared=_UNSELECTED,
     ),
     Recipe(
@@ -202,8 +251,13 @@ _ALL = (
         # the scores are those of the screen, and features made from it give them away
         phenotype={"strong": costanzo2016.STRONG, "source": f"{SCREEN_2016}:{EPSILON.name}"},
         singles=_SINGLES_2016,
-        notes=("not thresholded: pairs stand here whether or not they interact", _genes, _no_strains, _rows),
-        noise=_noise_2016,
+        notes=(
+            "not thresholded: pairs stand here whether or not they interact",
+            facts.go_genes,
+            facts.kinds_without_strains,
+            facts.row_counts,
+        ),
+        noise=facts.noise_2016,
         compared=_LISTED,
     ),
     Recipe(
@@ -216,14 +270,38 @@ _ALL = (
         notes=(
             "26 °C rows are temperature-sensitive alleles only: for deletions and DAmP alleles the table "
             "repeats the 30 °C number",
-            lambda dataset: _rows(dataset) + "; a row is one strain at one temperature",
+            lambda dataset: facts.row_counts(dataset) + "; a row is one strain at one temperature",
         ),
         noise="the standard deviations are over control screens of one strain; there is no replicate study",
     ),
     _trigenic(TRIGENIC_2018, SCREENS_TRIGENIC[:1], _ONE_SIDED),
     _trigenic(TRIGENIC, SCREENS_TRIGENIC, _ONE_SIDED, _TWO_SIDED),
-    calls(_SINGLES_2016),
-    *TASKS,
+    Recipe(
+        name=CALLS,
+        studies=(kuzmin2018.STUDY_OF_CALLS,),
+        query=Query().study(kuzmin2018.STUDY_OF_CALLS),
+        targets=(CALL.name,),
+        policies=Policies(neutral=(HO,)),
+        step=as_calls,
+        background=Background(),
+        singles=_SINGLES_2016,
+        notes=(_ONE_PHENOTYPE,),
+        noise=_ASSUMED,
+    ),
+    Recipe(
+        name=XGA,
+        studies=(celaj2020.PUBLISHER.name,),
+        query=Query().study(celaj2020.PUBLISHER.name).phenotype(celaj2020.RESISTANCE_TO_DRUG.name),
+        uses=(f"measurements of {celaj2020.RESISTANCE_TO_DRUG.name}",),
+        step=by_environment,
+        notes=(_GENOTYPES, _FAMILY),
+        noise=_STRAINS,
+    ),
+    _traits(CONDITIONS_2021, COSTANZO2021, "one phenotype per condition", step=by_environment),
+    _traits(MORPHOLOGY_2020, MATTIAZZI),
+    _traits(MORPHOLOGY_2010, VIZEACOUMAR, "traits are in different units and of one strain each"),
+    _traits(METABOLOME_2016, MULLEDER),
+    _traits(CELL_SIZE_2002, JORGENSEN, _LISTED_SIZE),
 )
 RECIPES: Mapping[str, Recipe] = {recipe.name: recipe for recipe in _ALL}
 """Every dataset by name."""
@@ -262,7 +340,7 @@ def ingest_needed(store: Store, folder: str | Path, genes: GeneIndex) -> dict[st
 
 
 def build_dataset(name: str, store: Store, organism: Organism, *, alleles: str = "averaged") -> Dataset:
-    """Build a yeast dataset from stored measurements; equal questions are answered from the cache.
+    """Build a yeast dataset from stored measurements, or take it from the cache.
 
     Parameters
     ----------

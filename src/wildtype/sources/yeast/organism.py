@@ -13,9 +13,9 @@ from wildtype.organism import FeatureBlock, GeneFeatures, GeneIndex, Organism
 from wildtype.organism.graph_features import graph_features
 from wildtype.organism.metabolic_features import metabolic_features
 from wildtype.sources.text import Collector, ignore
-from wildtype.sources.yeast.genes import abundance, proteins, sequences, sgd
+from wildtype.sources.yeast.genes import abundance, sequences, sgd
 from wildtype.sources.yeast.genes.coordinates import read_feature_coordinates
-from wildtype.sources.yeast.graphs import go_annotations, ontology
+from wildtype.sources.yeast.graphs import gene_ontology
 from wildtype.sources.yeast.graphs.selection import read_graphs
 from wildtype.sources.yeast.metabolism import METABOLISM, find_model, read_model
 from wildtype.sources.yeast.screens import single_fitness
@@ -34,7 +34,7 @@ def build_organism(
 
     The gene list, physical interactions, regulation, STRING and the list of essential genes must be there,
     each in any of its forms; a feature block or the metabolism whose file is absent is left out, and the
-    description says so.
+    description names it.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def build_organism(
     metabolism : bool
         Whether to read Yeast-GEM (some 20 s the first time, then cached).
     collect : callable, optional
-        Called with what became of the rows of every file.
+        Called with the report on the rows of every file.
 
     Raises
     ------
@@ -110,11 +110,11 @@ def _feature_blocks(
         blocks.extend(new)
         collect(reading)
 
-    if ontology.FILE.find(folder) is None and go_annotations.present(folder):
-        found, reading = go_annotations.read_annotations(folder, genes)
-        add([go_annotations.annotation_block(found, len(genes), "go_process")], reading)
-    elif there("go_process", ontology.FILE.find(folder), ontology.GO):
-        block, reading = ontology.read_go_process(folder, genes)
+    if gene_ontology.TABLE.find(folder) is None and gene_ontology.present(folder):
+        found, reading = gene_ontology.read_annotations(folder, genes)
+        add([gene_ontology.annotation_block(found, len(genes), "go_process")], reading)
+    elif there("go_process", gene_ontology.TABLE.find(folder), gene_ontology.GO):
+        block, reading = gene_ontology.read_go_process(folder, genes)
         add([block], reading)
     studies = [
         study
@@ -126,9 +126,9 @@ def _feature_blocks(
         for table in tables:
             collect(table.reading)
         blocks.append(single_deletions.phenotype_block(tables))
-    if sgd.CODING_SEQUENCES.find(folder) is None and proteins.has_proteins(folder):
+    if sgd.CODING_SEQUENCES.find(folder) is None and sequences.has_proteins(folder):
         absent.append(f"codon_usage ({sequences.CODING})")
-        translated, reading = proteins.read_proteins(folder, genes)
+        translated, reading = sequences.read_proteins(folder, genes)
         add(translated.blocks(), reading)
     elif there("codon_usage and protein", sgd.CODING_SEQUENCES.find(folder), sequences.CODING):
         add(*sequences.read_sequence_blocks(folder, genes))

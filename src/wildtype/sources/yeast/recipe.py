@@ -1,4 +1,4 @@
-"""A recipe: which stored measurements become a dataset, how, and what its card has to say of them."""
+"""A recipe: which stored measurements become a dataset, how, and what its card tells about them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Recipe:
     targets : tuple of str
         Phenotypes that models predict; none: all there are.
     uses : tuple of str
-        The readings of the studies' files (``ReadReport.use``) that the measurements are among, so that rows
+        The reports on the studies' files (``ReadReport.use``) that the measurements are among, so that rows
         are counted from the file on; none: all of them.
     policies : Policies
         How rows are converted and merged; the alleles are for the caller to choose.
@@ -79,9 +79,9 @@ class Recipe:
     phenotype : mapping
         What is special about the target phenotypes (``strong``, ``source``).
     notes : tuple of str or callable
-        What a reader must know; a callable is asked with the dataset.
+        What a reader must know; a callable gets the dataset.
     noise : str or callable
-        What may be said about the noise of the labels; a callable is asked with the dataset, nothing
+        What may be said about the noise of the labels; a callable gets the dataset with nothing
         averaged in it, and the one it is compared with, if the store has that.
     compared : Query, optional
         Measurements to compare with.
@@ -107,7 +107,7 @@ class Recipe:
         return tuple(dict.fromkeys((*self.studies, *(self.singles.studies if self.singles else ()))))
 
     def build(self, store: Store, organism: Organism, *, alleles: str = "averaged") -> Dataset:
-        """Return the dataset; the same question to equal measurements is answered from the cache.
+        """Return the dataset; an equal recipe over equal measurements comes from the cache.
 
         Raises
         ------
@@ -146,6 +146,7 @@ class Recipe:
             further=[[query.sql, store.content_hash(query)] for query in further],
             readings=[asdict(reading) for reading in readings],
             citations=[held[study].citation for study in self.studies],
+            # A callable's text depends on the rows, whose hash is in the key; a text that it makes is not.
             texts=[fact for fact in (*self.notes, self.noise) if isinstance(fact, str)],
             singles=self.singles.about if self.singles else "",
             step=self.step.__name__ if self.step else "",
@@ -199,6 +200,7 @@ class Recipe:
             )
         noise = self.noise
         if callable(noise):
+            # What is averaged cannot be compared: the guide sees every allele and replicate as a row.
             other = None
             if compared is not None:
                 other = build_dataset(store.select(compared), organism, name="compared")
@@ -217,7 +219,7 @@ def _has(store: Store, query: Query) -> bool:
 
 
 def _from_files(readings: Sequence[ReadReport], query: Query, chosen: int) -> list[StageReport]:
-    """Return what became of the rows of the files, and of the measurements read from them."""
+    """Return the counts of the rows of the files, and of the measurements read from them."""
     if not readings:
         return []
     dropped: dict[str, int] = {}
@@ -229,13 +231,13 @@ def _from_files(readings: Sequence[ReadReport], query: Query, chosen: int) -> li
     )
     files = " + ".join(dict.fromkeys(reading.file for reading in readings))
     noted = {"gene under an older name of SGD": renamed}
-    asked = " AND ".join(query.conditions)
+    conditions = " AND ".join(query.conditions)
     return [
         StageReport("files", "read", files, rows, kept, dropped=dropped, noted=noted),
         StageReport(
             "raw",
             "query",
-            asked,
+            conditions,
             kept,
             chosen,
             dropped={UNCHOSEN: max(kept - chosen, 0)},

@@ -8,19 +8,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from tests.sources.yeast.genes.test_coordinates import ROWS
-from tests.sources.yeast.genes.test_identifiers import LIST, TABLE
-from tests.sources.yeast.genes.test_proteins import PROTEINS
+from tests.sources.yeast.genes.test_sequences import PROTEINS
+from tests.sources.yeast.genes.test_sgd import LIST, TABLE
 from tests.sources.yeast.genes.test_uniprot import HEADERS, MAPPING
 from tests.sources.yeast.graphs.mutations import mutations
 from wildtype.errors import SourceError
-from wildtype.sources.yeast.genes import coordinates, identifiers, proteins, uniprot
+from wildtype.sources.yeast.genes import coordinates, sequences, sgd, uniprot
 
 GFF = "saccharomyces_cerevisiae.gff"
 READERS: dict[str, tuple[str, Callable]] = {
     "sga_chrom_coordinates_150617.tsv": (ROWS, coordinates.read_sga_coordinates),
-    "sgd_id_to_systematic_name.lst": (LIST, identifiers.read_sgd_ids),
-    "SGDgeneNames.tsv": (TABLE, identifiers.read_standard_names),
-    "orf_trans_all.fasta": (PROTEINS, proteins.read_proteins),
+    "sgd_id_to_systematic_name.lst": (LIST, sgd.read_sgd_ids),
+    "SGDgeneNames.tsv": (TABLE, sgd.read_standard_names),
+    "orf_trans_all.fasta": (PROTEINS, sequences.read_proteins),
     "UP000002311_559292.fasta": (HEADERS, uniprot.read_accessions),
     "YEAST_559292_idmapping.dat": (MAPPING, uniprot.read_accessions),
     GFF: ("", coordinates.read_gff_coordinates),

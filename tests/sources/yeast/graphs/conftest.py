@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from wildtype.sources.yeast.graphs.biogrid import HEADER as BIOGRID_HEADER
 from wildtype.sources.yeast.graphs.complexes import HEADER as COMPLEX_HEADER
-from wildtype.sources.yeast.graphs.tflink import HEADER as TFLINK_HEADER
+from wildtype.sources.yeast.graphs.interactions import HEADER as BIOGRID_HEADER
+from wildtype.sources.yeast.graphs.regulation import TFLINK_HEADER
 
 DETAILED = (
     "protein1 protein2 neighborhood fusion cooccurence coexpression experimental database textmining "

@@ -11,25 +11,22 @@ from tests.sources.yeast.graphs.mutations import mutations
 from wildtype.datasets.reading import ReadReport
 from wildtype.errors import SourceError
 from wildtype.sources.yeast.graphs import (
-    biogrid,
     complexes,
-    go_annotations,
+    gene_ontology,
+    interactions,
     obo,
     pair_lists,
     regulation,
-    regulatory_priors,
-    sgd_interactions,
     string,
-    tflink,
 )
 
 MATRIX = "DNABinding_AND_Expr_TF_act_OR_inh_RegulationMatrix_Documented_2020511.csv"
 
 
 def _annotated(folder, genes, accessions):
-    annotations, reading = go_annotations.read_annotations(folder, genes)
+    annotations, reading = gene_ontology.read_annotations(folder, genes)
     if len(annotations.terms) > 1:
-        go_annotations.annotation_block(annotations, len(genes), "go_process")
+        gene_ontology.annotation_block(annotations, len(genes), "go_process")
     return [reading]
 
 
@@ -40,19 +37,19 @@ def _relations(*reads) -> list[ReadReport]:
 READERS: dict[str, Callable] = {
     "4932.protein.links.detailed.v12.0.txt.gz": lambda f, g, a: _relations(*string.read_string(f, g, "12.0")),
     "4932.protein.aliases.v12.0.txt.gz": lambda f, g, a: _relations(*string.read_string(f, g, "12.0")),
-    biogrid.PUBLISHER.files[0].name: lambda f, g, a: _relations(*biogrid.read_biogrid(f, g)),
-    sgd_interactions.FILE.name: lambda f, g, a: _relations(*sgd_interactions.read_sgd_interactions(f, g)),
-    tflink.FILE.name: lambda f, g, a: _relations(tflink.read_tflink(f, g, a)),
+    interactions.BIOGRID_FILE.name: lambda f, g, a: _relations(*interactions.read_biogrid(f, g)),
+    interactions.SGD_FILE.name: lambda f, g, a: _relations(*interactions.read_sgd_interactions(f, g)),
+    regulation.TFLINK_FILE.name: lambda f, g, a: _relations(regulation.read_tflink(f, g, a)),
     complexes.FILE.name: lambda f, g, a: _relations(complexes.read_complexes(f, g, a)),
     obo.FILE.name: _annotated,
-    go_annotations.FILE.name: _annotated,
+    gene_ontology.FILE.name: _annotated,
     MATRIX: lambda f, g, a: _relations(regulation.read_regulation_matrix(f / MATRIX, g, "regulatory")),
     "coexpression_hu2007_bionic.txt": lambda f, g, a: _relations(
         pair_lists.read_pair_list(f, g, "coexpression_hu2007")
     ),
-    regulatory_priors.GOLD.name: lambda f, g, a: _relations(regulatory_priors.read_gold_standard(f, g)),
-    regulatory_priors.MOTIFS.name: lambda f, g, a: _relations(regulatory_priors.read_motifs(f, g)),
-    regulatory_priors.RESPONSES.name: lambda f, g, a: _relations(regulatory_priors.read_responses(f, g)),
+    regulation.GOLD.name: lambda f, g, a: _relations(regulation.read_gold_standard(f, g)),
+    regulation.MOTIFS.name: lambda f, g, a: _relations(regulation.read_motifs(f, g)),
+    regulation.RESPONSES.name: lambda f, g, a: _relations(regulation.read_responses(f, g)),
 }
 
 

@@ -8,12 +8,17 @@ import pytest
 
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.sources.yeast.graphs import biogrid, sgd_interactions
-from wildtype.sources.yeast.graphs.biogrid import HEADER, find_biogrid, read_biogrid
-from wildtype.sources.yeast.graphs.sgd_interactions import read_sgd_interactions
+from wildtype.sources.yeast.graphs.interactions import (
+    BIOGRID_FILE,
+    HEADER,
+    SGD_FILE,
+    find_biogrid,
+    read_biogrid,
+    read_sgd_interactions,
+)
 
-TAB3 = biogrid.PUBLISHER.files[0].name
-TAB = sgd_interactions.FILE.name
+TAB3 = BIOGRID_FILE.name
+TAB = SGD_FILE.name
 
 
 def test_biogrid_keeps_kinds_and_organisms_apart(raw, genes: GeneIndex) -> None:

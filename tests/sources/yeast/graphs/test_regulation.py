@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from wildtype.errors import SourceError
@@ -11,12 +12,21 @@ from wildtype.organism import GeneIndex
 from wildtype.sources.yeast.graphs.regulation import (
     BOTH,
     DOCUMENTED,
+    GOLD,
+    MOTIFS,
+    RESPONSE_STUDIES,
+    RESPONSES,
+    TFLINK_FILE,
     gene_of_protein,
     has_documented,
     has_regulatory,
     read_documented,
+    read_gold_standard,
+    read_motifs,
     read_regulation_matrix,
     read_regulatory,
+    read_responses,
+    read_tflink,
 )
 
 
@@ -155,3 +165,108 @@ def test_real_regulation_with_both_kinds_of_evidence(mirror: Path, real_genes: G
     documented = read_documented(mirror, real_genes)[0].adjacency
     shared = relation.adjacency.multiply(documented).nnz
     assert shared > 0.97 * relation.edges  # regulators point the same way in both files
+
+
+def test_the_gold_standard_points_from_regulator_to_target(raw, genes: GeneIndex) -> None:
+    relation, reading = read_gold_standard(raw.path, genes)
+    assert relation.adjacency[genes.find("GCN4"), genes.find("TFC3")] == 1
+    assert relation.adjacency[genes.find("ROX3"), genes.find("TFC3")] == 1
+    assert (relation.edges, relation.directed, relation.weighted) == (2, True, False)
+    assert relation.note.startswith("1 of the edges repress")
+    assert (reading.rows, reading.dropped) == (3, {"unknown gene": 1})
+
+
+def test_motifs_are_counted_without_the_sign_of_repressors(raw, genes: GeneIndex) -> None:
+    relation, reading = read_motifs(raw.path, genes)
+    assert relation.adjacency[genes.find("GCN4"), genes.find("TFC3")] == 3
+    assert relation.adjacency[genes.find("GCN4"), genes.find("ROX3")] == 2
+    assert reading.dropped == {"self-loop": 1}
+    assert "1 counts are negative" in relation.note
+
+
+def test_responses_weigh_by_their_largest_score(raw, genes: GeneIndex) -> None:
+    relation, reading = read_responses(raw.path, genes)
+    assert relation.adjacency[genes.find("GCN4"), genes.find("TFC3")] == np.float32(2.5)
+    assert reading.dropped == {"unknown gene": 1, "score 0": 1, "duplicate": 1}
+    assert "measurement of deletions" in relation.note
+
+
+@pytest.mark.parametrize(
+    ("reader", "file", "old", "new", "message"),
+    [
+        (read_gold_standard, GOLD.name, "\t1\t-1", "\t1\t-2", "line 2: received '-2', expected entries"),
+        (read_gold_standard, GOLD.name, "\t1\t-1", "\t1", "line 2: received 2, expected 3 fields"),
+        (read_motifs, MOTIFS.name, "\t3\t0", "\t3.5\t0", "line 2: received '3.5', expected whole numbers"),
+        (read_responses, RESPONSES.name, "-2.5", "low", "line 2: received 'low', expected a number"),
+        (read_responses, RESPONSES.name, "pvalue", "p", "line 1: received the header"),
+    ],
+)
+def test_damage_names_the_line(
+    raw, genes: GeneIndex, reader, file: str, old: str, new: str, message: str
+) -> None:
+    raw.replace(file, old, new)
+    with pytest.raises(SourceError, match=message):
+        reader(raw.path, genes)
+
+
+@pytest.mark.real
+def test_real_files(mirror: Path, real_genes: GeneIndex) -> None:
+    found = {}
+    for reader in (read_gold_standard, read_motifs, read_responses):
+        relation, reading = reader(mirror, real_genes)
+        assert reading.rows == reading.kept + sum(reading.dropped.values())
+        found[relation.name] = (reading.rows, relation.edges)
+    assert found == {
+        "regulatory_gold_standard": (1403, 1395),
+        "regulatory_motifs": (71865, 71664),
+        "regulatory_responses": (6605, 6062),
+    }
+    assert RESPONSE_STUDIES.published["rows"] == 6605
+
+
+def test_accessions_decide_before_names(raw, genes: GeneIndex, accessions) -> None:
+    relation, reading = read_tflink(raw.path, genes, accessions)
+    gcn4, rox3, tfc3, vps8 = (genes.find(name) for name in ("GCN4", "ROX3", "TFC3", "VPS8"))
+    pairs = sorted(zip(*relation.endpoints()[:2], strict=True))
+    assert pairs == sorted([(gcn4, tfc3), (gcn4, vps8), (rox3, tfc3)])
+    assert relation.directed
+    assert reading.rows == 7 == reading.kept + sum(reading.dropped.values())
+    assert reading.dropped == {
+        "another organism": 1,
+        "unknown gene": 1,
+        "ambiguous gene name": 1,
+        "duplicate": 1,
+    }
+    assert reading.renamed == 1  # FUN15 is an alias
+    assert relation.note.endswith("genes found by UniProt accession, else name")
+
+
+def test_without_accessions_the_names_decide(raw, genes: GeneIndex) -> None:
+    relation, reading = read_tflink(raw.path, genes)
+    assert relation.edges == 2
+    assert reading.dropped["unknown gene"] == 3
+    assert relation.note.endswith("genes found by name")
+
+
+def test_a_protein_of_two_genes_is_ambiguous(raw, genes: GeneIndex, accessions) -> None:
+    raw.write(TFLINK_FILE.name, raw.text(TFLINK_FILE.name).replace("P03069", "P61830"))
+    reading = read_tflink(raw.path, genes, accessions)[1]
+    assert reading.dropped["ambiguous gene name"] == 4
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("Name.TF\tName.Target", "Name.Target\tName.TF", "line 1: received the header"),
+        ("MEL1\tchromatin", "MEL1chromatin", "line 6: received 14 fields, expected 15"),
+    ],
+)
+def test_damage_names_the_line_of_tflink(raw, genes: GeneIndex, old: str, new: str, message: str) -> None:
+    raw.replace(TFLINK_FILE.name, old, new)
+    with pytest.raises(SourceError, match=message):
+        read_tflink(raw.path, genes)
+
+
+def test_the_missing_file_is_named(small, genes: GeneIndex) -> None:
+    with pytest.raises(SourceError, match=r"TFLink_Sacch.*is not in .*fetch it from https"):
+        read_tflink(small.path, genes)

@@ -8,8 +8,8 @@ from wildtype.datasets.reading import ReadReport
 from wildtype.errors import ConfigError, SourceError
 from wildtype.organism import GeneIndex
 from wildtype.sources.text import ignore
-from wildtype.sources.yeast.graphs import biogrid, regulation, sgd_interactions, tflink
-from wildtype.sources.yeast.graphs.irefindex import IREFINDEX
+from wildtype.sources.yeast.graphs import interactions, regulation
+from wildtype.sources.yeast.graphs.pair_lists import IREFINDEX
 from wildtype.sources.yeast.graphs.selection import FURTHER, read_graphs
 from wildtype.sources.yeast.graphs.string import PAIRS
 
@@ -32,7 +32,7 @@ def test_genetic_interactions_are_never_there_unasked(raw, genes: GeneIndex) -> 
 
 
 @pytest.mark.parametrize(
-    ("removed", "source"), [((IREFINDEX,), "BioGRID"), ((IREFINDEX, biogrid.PUBLISHER.files[0].name), "SGD")]
+    ("removed", "source"), [((IREFINDEX,), "BioGRID"), ((IREFINDEX, interactions.BIOGRID_FILE.name), "SGD")]
 )
 def test_another_publisher_takes_the_place_of_physical(
     raw, genes: GeneIndex, removed: tuple[str, ...], source: str
@@ -43,7 +43,7 @@ def test_another_publisher_takes_the_place_of_physical(
     graphs, _ = read_graphs(raw.path, genes, collect=readings.append)
     assert graphs["physical"].source == source
     assert next(r for r in readings if r.use == "physical").kept == graphs["physical"].edges
-    raw.remove(sgd_interactions.FILE.name)
+    raw.remove(interactions.SGD_FILE.name)
     if source == "SGD":
         with pytest.raises(
             SourceError, match=f"no physical interactions.*{IREFINDEX}.*BIOGRID.*interaction_data"
@@ -60,7 +60,7 @@ def test_regulation_is_what_is_there_and_the_rest_is_listed(raw, genes: GeneInde
     for file in (regulation.DOCUMENTED, RAW_PAIRS):
         raw.remove(file)
     assert list(read_graphs(raw.path, genes, collect=ignore)[0]) == ["physical", *CHANNELS, "tflink"]
-    raw.remove(tflink.FILE.name)
+    raw.remove(regulation.TFLINK_FILE.name)
     with pytest.raises(SourceError, match="no regulation of transcription"):
         read_graphs(raw.path, genes, collect=ignore)
 

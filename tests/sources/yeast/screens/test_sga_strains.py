@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wildtype.datasets.records import PerturbationKind
+from wildtype.datasets.records import PerturbationKind, Publication, Study
 from wildtype.organism import GeneIndex
-from wildtype.sources.yeast.screens.sga_strains import Strains, parse_allele, parse_strain
+from wildtype.sources.text import ignore
+from wildtype.sources.yeast.rows import RowFilter
+from wildtype.sources.yeast.screens.parts import FITNESS, Screen, drop_genes
+from wildtype.sources.yeast.screens.sga_strains import Side, Strains, parse_allele, parse_strain, split_allele
+from wildtype.sources.yeast.screens.single_fitness import sga_environment
 
 ORFS = st.from_regex(r"Y[A-P][LR][0-9]{3}[WC](-[A-Z])?|Q0[0-9]{3}", fullmatch=True)
 
@@ -89,9 +94,69 @@ def test_strains_know_what_cannot_be_matched() -> None:
     genes = GeneIndex(["YAL001C", "YAL002W"], aliases={"YAL001C": ["old", "both"], "YAL002W": ["both"]})
     names = ["YAL001C+YAL002W_tm1", "old+YAL002W_tm2", "both+YAL002W_tm3", "both+new_tm4"]
     ids = [found for name in names if (found := parse_strain(name))]
-    strains = Strains.build(ids, [[(PerturbationKind.DELETION, "")] * 2] * 4, genes, 2)
+    strains = Strains.build(ids, [[(PerturbationKind.DELETION, "", "")] * 2] * 4, genes, 2)
     assert len(strains) == 4
     assert strains.gene.tolist() == [[0, 1], [0, 1], [-2, 1], [-2, -1]]
     assert strains.renamed.tolist() == [False, True, False, False]
-    assert strains.unknown.tolist() == [False, False, False, True]
-    assert strains.ambiguous.tolist() == [False, False, True, False]
+    assert not strains.suppressed.any()
+    rows = RowFilter(4)
+    drop_genes(rows, [Side(strains, np.arange(4))])
+    assert rows.left.tolist() == [True, True, False, False]
+    assert rows.dropped == {"unknown gene": 1, "ambiguous gene name": 1}
+
+
+DELETION, SENSITIVE = PerturbationKind.DELETION, PerturbationKind.TEMPERATURE_SENSITIVE
+REDUCED = PerturbationKind.REDUCED_EXPRESSION
+
+
+@pytest.mark.parametrize(
+    ("name", "strain_type", "expected"),
+    [
+        ("vps8", "sn", (DELETION, "", "")),
+        ("asp3-2", "dma", (DELETION, "", "")),
+        ("tfc3-g349e", "tsq", (SENSITIVE, "tfc3-g349e", "")),
+        ("mak16_damp", "damp", (REDUCED, "mak16_damp", "")),
+        ("lte1-supp1", "dma", (DELETION, "", "lte1-supp1")),
+        ("cdc9-1-supp2", "tsa", (SENSITIVE, "cdc9-1", "cdc9-1-supp2")),
+        ("tps1-supp2", "S", (DELETION, "", "tps1-supp2")),
+        ("mrpl32-supp1a", "S", (DELETION, "", "mrpl32-supp1a")),
+        ("cdc9-1-supp2", "S", (SENSITIVE, "cdc9-1", "cdc9-1-supp2")),
+        ("ygr146c-a-supp1", "A_S", (DELETION, "", "ygr146c-a-supp1")),
+        ("tps1", "S", (DELETION, "", "tps1")),
+        ("cdc9-1-SUPP.x", "tsq", (SENSITIVE, "cdc9-1", "cdc9-1-SUPP.x")),
+        ("supp1", "dma", (DELETION, "", "supp1")),
+    ],
+)
+def test_an_allele_name_gives_both_mutations(name: str, strain_type: str, expected) -> None:
+    assert split_allele(name, strain_type) == expected
+
+
+def test_a_suppressed_strain_has_a_perturbation_more(screen_genes: GeneIndex) -> None:
+    named = {"YAL002W_sn1": "vps8", "YBR126C_S26": "tps1-supp2", "YDL164C_tsa33": "cdc9-1-supp2"}
+    ids = [found for found in map(parse_strain, named) if found is not None]
+    mutations = [
+        [split_allele(allele, strain.type)] for allele, strain in zip(named.values(), ids, strict=True)
+    ]
+    strains = Strains.build(ids, mutations, screen_genes, 1)
+    assert strains.suppressed.tolist() == [False, True, True]
+    study = Study(name="x", publication=Publication(citation="nobody"), organism="yeast")
+    side, value = Side(strains, np.array([0, 1, 2, 0])), np.array([1.0, 0.7, 0.5, 0.9])
+    screen = Screen(study, screen_genes, ignore)
+    rows = np.array([True, True, True, False])
+    screen.add(FITNESS, sga_environment(26), [side], value, rows, label="strain")
+    found = {
+        record.replicate: [(p.gene, p.kind, p.allele) for p in record.genotype.perturbations]
+        for part in screen.parts
+        for record in part.records()
+    }
+    assert found == {
+        "strain YAL002W_sn1": [("YAL002W", DELETION, "")],
+        "strain YBR126C_S26": [
+            ("YBR126C", DELETION, ""),
+            ("YBR126C", PerturbationKind.SUPPRESSOR, "tps1-supp2"),
+        ],
+        "strain YDL164C_tsa33": [
+            ("YDL164C", SENSITIVE, "cdc9-1"),
+            ("YDL164C", PerturbationKind.SUPPRESSOR, "cdc9-1-supp2"),
+        ],
+    }

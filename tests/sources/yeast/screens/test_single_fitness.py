@@ -13,6 +13,7 @@ from wildtype.datasets.records import Publication, Study
 from wildtype.errors import SourceError
 from wildtype.mutants import Kind
 from wildtype.organism import GeneIndex
+from wildtype.sources.yeast.screens.parts import Screen
 from wildtype.sources.yeast.screens.single_fitness import (
     FITNESS,
     FITNESS_SOURCE,
@@ -110,8 +111,9 @@ def test_damage_of_the_workbook_names_sheet_and_row(small, genes: GeneIndex) -> 
 
 def test_measurements_keep_every_strain_and_temperature(small, genes: GeneIndex) -> None:
     readings: list[ReadReport] = []
-    parts = measure_strains(STRAIN_TABLE.require(small.path), genes, STUDY, readings.append)
-    records = [record for part in parts for record in part.records()]
+    screen = Screen(STUDY, genes, readings.append)
+    measure_strains(screen, STRAIN_TABLE.require(small.path))
+    records = [record for part in screen.parts for record in part.records()]
     assert [(r.use, r.rows, r.kept, r.dropped) for r in readings] == [
         ("fitness at 30 °C", 12, 9, {"unknown gene": 1, "no fitness given": 2}),
         ("fitness at 26 °C", 12, 8, {"unknown gene": 1, "no fitness given": 3}),

@@ -15,7 +15,7 @@ from wildtype.datasets.reading import ReadReport
 from wildtype.errors import SourceError
 from wildtype.sources.yeast.genes.sgd import read_genes
 from wildtype.sources.yeast.traits import calmorph, deleteome, messner2023, phenome
-from wildtype.sources.yeast.traits.tables import MULLEDER, VIZEACOUMAR
+from wildtype.sources.yeast.traits.phenome import MULLEDER, VIZEACOUMAR
 
 CALMORPH = "ORF\tC11-1_A\tACVC11-1_A\nyal001c\t1\t0.5\nyal002w\t2\t0.25\n"
 TEXTS = {

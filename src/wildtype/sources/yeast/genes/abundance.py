@@ -7,41 +7,17 @@ from pathlib import Path
 import numpy as np
 
 from wildtype.datasets.reading import ReadReport
-from wildtype.datasets.records import Publication
 from wildtype.errors import SourceError
 from wildtype.organism import FeatureBlock, GeneIndex
 from wildtype.organism.components import spread
-from wildtype.sources.publisher import Publisher, RemoteFile
-from wildtype.sources.text import REMEDY, Rows, count_reasons, match_genes, read_rows
-from wildtype.sources.yeast.names import one_row_per_gene
+from wildtype.sources.text import REMEDY, Rows, match_genes, read_rows
+from wildtype.sources.yeast.files import publisher
+from wildtype.sources.yeast.rows import RowFilter
 
 PAXDB = "protein_abundance_paxdb_gpm2012.txt.gz"
 TAXON = "4932."
-_INTEGRATED = "4932-WHOLE_ORGANISM-integrated.txt"
-FILE = RemoteFile(
-    _INTEGRATED,
-    tuple(
-        f"https://pax-db.org/downloads/{release}/datasets/4932/{_INTEGRATED}"
-        for release in ("latest", "5.0", "4.1")
-    ),
-    aliases=("4932-GPM_2012_09_Saccharomyces_cerevisiae.txt", PAXDB),
-)
-PUBLISHER = Publisher(
-    name="paxdb",
-    title="PaxDb: protein abundance over the whole organism",
-    publication=Publication(
-        citation="Wang et al. 2015, Version 4.0 of PaxDb: protein abundance data, integrated across model "
-        "organisms, tissues, and cell-lines, Proteomics 15:3163",
-        doi="10.1002/pmic.201400441",
-    ),
-    licence="CC BY 4.0, not confirmed",
-    files=(FILE,),
-    notes=(
-        "columns differ between releases (an internal id or a gene name first) and are found by the header "
-        "line; that of release 5.0 and later is not confirmed",
-        "one dataset is read: the integrated one before that of spectral counts (GPM, October 2012)",
-    ),
-)
+PUBLISHER = publisher("paxdb")
+(FILE,) = PUBLISHER.files
 
 
 def read_abundance(folder: str | Path, genes: GeneIndex) -> tuple[FeatureBlock, ReadReport]:
@@ -69,8 +45,11 @@ def read_abundance(folder: str | Path, genes: GeneIndex) -> tuple[FeatureBlock, 
     matched = match_genes(
         [n.removeprefix(TAXON) for n in rows.text(header.index("string_external_id"))], genes
     )
-    positions, first, dropped = one_row_per_gene(matched, rows.path, ppm > 0)
-    dropped |= count_reasons({"abundance 0": matched.found & (ppm == 0)})
+    used = RowFilter(len(rows))
+    used.drop_names(matched)
+    # Mass spectrometry misses rare proteins, so that 0 says "not seen" and no logarithm is taken of it.
+    used.drop("abundance 0", ppm == 0)
+    positions, first = used.first_of_each(matched, rows.path)
     block = FeatureBlock(
         "abundance",
         spread(np.log10(ppm[first])[:, None], positions, len(genes)),
@@ -78,9 +57,7 @@ def read_abundance(folder: str | Path, genes: GeneIndex) -> tuple[FeatureBlock, 
         source=f"PaxDb, {_dataset(rows)}",
         note="spectral counts: rare proteins are missing, not zero",
     )
-    return block, ReadReport(
-        rows.path.name, block.name, len(rows), int(positions.size), dropped, int(matched.renamed[first].sum())
-    )
+    return block, used.report(rows.path.name, block.name, matched.renamed)
 
 
 def _dataset(rows: Rows) -> str:

@@ -10,12 +10,14 @@ from collections import Counter
 from itertools import combinations
 from pathlib import Path
 
-from wildtype.datasets.reading import ReadReport
-from wildtype.datasets.records import Publication
+import numpy as np
+
 from wildtype.organism import GeneIndex, Relation
-from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import Rows, read_rows, read_text
+from wildtype.sources.yeast.files import publisher
 from wildtype.sources.yeast.genes.uniprot import Accessions, base_accession
+from wildtype.sources.yeast.graphs.pair_lists import Graph
+from wildtype.sources.yeast.rows import RowFilter
 
 TAXON = "559292"
 MISSING = "-"
@@ -28,26 +30,8 @@ HEADER = (
     "Disease", "Agonist", "Antagonist", "Comment", "Source", "Expanded participant list",
 )  # fmt: skip
 NAME, SPECIES, DIRECT, EXPANDED = 0, 3, 4, 18
-FILE = RemoteFile(
-    "559292.tsv",
-    ("https://ftp.ebi.ac.uk/pub/databases/intact/complex/current/complextab/559292.tsv",),
-    aliases=("complex_portal_559292.tsv",),
-)
-PUBLISHER = Publisher(
-    name="complex-portal",
-    title="Complex Portal: manually curated complexes of S. cerevisiae",
-    publication=Publication(
-        citation="Meldal et al. 2022, Complex Portal 2022: new curation frontiers, Nucleic Acids Res 50:D578",
-        doi="10.1093/nar/gkab991",
-    ),
-    licence="CC0",
-    files=(FILE,),
-    notes=(
-        "members are UniProt accessions with their number of copies, (0) where it is not known",
-        "small molecules (CHEBI), RNA (RNAcentral URS) and nucleic acids (EBI) are members too: no genes",
-        "changes with every release; the number of rows of a release is not confirmed",
-    ),
-)
+PUBLISHER = publisher("complex-portal")
+(FILE,) = PUBLISHER.files
 _MEMBER = re.compile(r"(\[[^\[\]]+\]|[^\[\]()|]+)\((\d+)\)")
 NO_GENE = {
     "CHEBI:": "small molecule",
@@ -58,7 +42,7 @@ NO_GENE = {
 """What other identifiers than accessions stand for, by their beginning."""
 
 
-def read_complexes(folder: str | Path, genes: GeneIndex, uniprot: Accessions) -> tuple[Relation, ReadReport]:
+def read_complexes(folder: str | Path, genes: GeneIndex, uniprot: Accessions) -> Graph:
     """Return the undirected, weighted relation ``same_complex``.
 
     Two genes are joined if they take different places of one complex, members of nested complexes included;
@@ -82,29 +66,30 @@ def read_complexes(folder: str | Path, genes: GeneIndex, uniprot: Accessions) ->
     path = FILE.require(folder)
     mark = "#" if read_text(path).startswith("#") else ""
     rows = read_rows(path, header=(mark + HEADER[0], *HEADER[1:]))
+    used = RowFilter(len(rows))
+    used.drop(FOREIGN, np.array([taxon != TAXON for taxon in rows.text(SPECIES)]))
     members: Counter[str] = Counter()
-    dropped: Counter[str] = Counter()
     first: list[int] = []
     second: list[int] = []
     weights: list[float] = []
-    complexes = _Complexes(rows)
-    for row, taxon in enumerate(rows.text(SPECIES)):
-        if taxon != TAXON:
-            dropped[FOREIGN] += 1
-            continue
+    complexes, small = _Complexes(rows), np.zeros(len(rows), bool)
+    for row in np.flatnonzero(used.left).tolist():
         places = []
         for names in complexes.places(row):
             members.update(filter(None, (_reason(name, uniprot) for name in names)))
             place = {gene for name in names for gene in uniprot.get(base_accession(name), ())}
+            # Several copies of one protein are places of their own in the file, but no edges between genes.
             if place and place not in places:
                 places.append(place)
-        dropped[SMALL] += len(places) < 2
+        small[row] = len(places) < 2
         for one, other in combinations(places, 2):
             pairs = [(a, b) for a in one for b in other if a != b]
             first += [a for a, _ in pairs]
             second += [b for _, b in pairs]
+            # Each gene spreads a weight of 1 over the other places, so a ribosome says little of any one
+            # pair.
             weights += [1 / (len(places) - 1)] * len(pairs)
-    counts = {reason: count for reason, count in sorted(dropped.items()) if count}
+    used.drop(SMALL, small)
     lost = ", ".join(f"{count:,} {reason}" for reason, count in sorted(members.items())) or "none"
     relation = Relation.from_edges(
         "same_complex",
@@ -115,14 +100,13 @@ def read_complexes(folder: str | Path, genes: GeneIndex, uniprot: Accessions) ->
         directed=False,
         source="Complex Portal",
         note=f"weight 1 / (places - 1) of the smallest common complex; members without a gene: {lost}",
-        dropped=counts,
+        dropped=used.dropped,
     )
-    kept = len(rows) - sum(counts.values())
-    return relation, ReadReport(path.name, relation.name, len(rows), kept, counts)
+    return relation, used.report(path.name, relation.name)
 
 
 class _Complexes:
-    """The places of every complex, nested complexes taken apart."""
+    """The places of every complex, with those of complexes inside it."""
 
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
@@ -148,7 +132,7 @@ class _Complexes:
 
 
 def _reason(name: str, uniprot: Accessions) -> str:
-    """Say why a molecule brings no gene; empty if it brings one."""
+    """Return why a molecule brings no gene; empty if it brings one."""
     if uniprot.get(base_accession(name)):
         return ""
     for prefix, reason in NO_GENE.items():

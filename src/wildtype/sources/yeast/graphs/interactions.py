@@ -1,77 +1,154 @@
-"""Curated interactions of two kinds in one file: physical ones, and genetic ones that no model may look at.
+"""Curated interactions of two kinds in one file, from BioGRID (`tab3`) and from SGD (`interaction_data.tab`).
+
+Physical interactions are a gene graph like others. Genetic ones are what the interaction datasets measure, so
+that no model sees them unless a user names them.
 
 Legend: m rows of the file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.datasets.reading import ReadReport
-from wildtype.organism import GeneIndex, Relation
-from wildtype.sources.text import GeneNames, add_counts, count_reasons
-from wildtype.sources.yeast.names import match_pairs
+from wildtype.errors import SourceError
+from wildtype.organism import GeneIndex
+from wildtype.sources.columns import Columns, read_columns
+from wildtype.sources.text import GeneNames
+from wildtype.sources.yeast.files import find_release, publisher
+from wildtype.sources.yeast.graphs.pair_lists import REPORTED, Graph, edges
+from wildtype.sources.yeast.rows import Flags, RowFilter
 
 PHYSICAL, GENETIC = "physical", "genetic"
 LEAKS = (
     "genetic interactions are what the interaction datasets measure: as an input graph this relation leaks "
     "their labels, so it is never one by default"
 )
+BIOGRID, SGD = publisher("biogrid"), publisher("sgd-interactions")
+(BIOGRID_FILE,), (SGD_FILE,) = BIOGRID.files, SGD.files
+
+TAXON = "559292"
+FOREIGN = "partner of another organism"
+STEM, STEM_ALL = "BIOGRID-ORGANISM-Saccharomyces_cerevisiae_S288c-", "BIOGRID-ALL-"
+SUFFIX, RELEASE = ".tab3.txt", "5.0.261"
 
 
-@dataclass(frozen=True, eq=False)
-class Interactions:
-    """The rows of one file.
+def _both(*names: str) -> list[str]:
+    return [f"{name} Interactor {side}" for name in names for side in "AB"]
 
-    Attributes
-    ----------
-    file, source, version : str
-        File name; who gives it out; its version.
-    first, second : GeneNames
-        The genes of every row [m].
-    kind : str [m]
-        ``physical`` or ``genetic``.
-    dropped : dict of str to bool [m]
-        Rows that are not looked at, by reason.
+
+HEADER = (
+    "#BioGRID Interaction ID",
+    *_both("Entrez Gene", "BioGRID ID", "Systematic Name", "Official Symbol", "Synonyms"),
+    "Experimental System", "Experimental System Type", "Author", "Publication Source",
+    *_both("Organism ID"),
+    "Throughput", "Score", "Modification", "Qualifications", "Tags", "Source Database",
+    *(f"{bank} Accessions Interactor {side}" for side in "AB" for bank in ("SWISS-PROT", "TREMBL", "REFSEQ")),
+    "Ontology Term IDs", "Ontology Term Names", "Ontology Term Categories", "Ontology Term Qualifier IDs",
+    "Ontology Term Qualifier Names", "Ontology Term Types",
+    *_both("Organism Name"),
+)  # fmt: skip
+"""The 37 columns of BioGRID."""
+SYSTEMATIC, SYMBOL, ORGANISM = (
+    [HEADER.index(name) for name in _both(what)]
+    for what in ("Systematic Name", "Official Symbol", "Organism ID")
+)
+TYPE = HEADER.index("Experimental System Type")
+SGD_BAIT, SGD_HIT, SGD_TYPE, SGD_FIELDS = 0, 2, 5, 12
+
+
+def find_biogrid(folder: str | Path) -> tuple[Path, str] | None:
+    """Return the file of yeast, or the one of all organisms, and its release; None if there is neither."""
+    return find_release(folder, STEM, SUFFIX) or find_release(folder, STEM_ALL, SUFFIX)
+
+
+def read_biogrid(folder: str | Path, genes: GeneIndex) -> list[Graph]:
+    """Return the undirected, unweighted relations ``biogrid_physical`` and ``biogrid_genetic``.
+
+    Names are systematic ones, official symbols where there is none. Rows with a partner of another organism
+    than S288C (taxon 559292) are dropped and counted.
+
+    Raises
+    ------
+    SourceError
+        If the file is missing, damaged, not in the published layout, or without any row of yeast.
     """
-
-    file: str
-    source: str
-    version: str
-    first: GeneNames
-    second: GeneNames
-    kind: NDArray[np.str_]
-    dropped: Mapping[str, NDArray[np.bool_]]
-
-    def relation(self, name: str, kind: str, genes: GeneIndex) -> tuple[Relation, ReadReport]:
-        """Return the undirected, unweighted relation ``name`` of one kind: a pair is one edge however often
-        it was reported.
-        """
-        left = np.ones(len(self.kind), bool)
-        masks: dict[str, NDArray[np.bool_]] = {}
-        other = GENETIC if kind == PHYSICAL else PHYSICAL
-        for reason, mask in {**self.dropped, f"{other} interaction": self.kind == other}.items():
-            masks[reason] = left & mask
-            left &= ~mask
-        first, second = (GeneNames(e.position[left], e.renamed[left]) for e in (self.first, self.second))
-        kept, dropped, renamed = match_pairs(first, second)
-        relation = Relation.from_edges(
-            name,
-            first.position[kept],
-            second.position[kept],
-            len(genes),
-            directed=False,
-            source=self.source,
-            version=self.version,
-            note=LEAKS if kind == GENETIC else "a pair that several publications report is one edge",
-            dropped=add_counts(count_reasons(masks), dropped),
+    path, release = find_biogrid(folder) or (BIOGRID_FILE.require(folder), RELEASE)
+    needed = {*SYSTEMATIC, *SYMBOL, *ORGANISM, TYPE}
+    types = [str if i in needed else None for i in range(len(HEADER))]
+    table = read_columns(path, types=types, header=HEADER)
+    kind = table.text(TYPE).map(lambda text: text if text in (PHYSICAL, GENETIC) else "", "U8")
+    table.refuse(TYPE, kind == "", f"{PHYSICAL} or {GENETIC}")
+    foreign = np.logical_or.reduce([table.text(i).map(lambda taxon: taxon != TAXON, bool) for i in ORGANISM])
+    if foreign.all():
+        raise SourceError(
+            f"{path} holds no interaction within taxon {TAXON}: fetch the file of S. cerevisiae S288C"
         )
-        return relation, ReadReport(self.file, name, len(left), relation.edges, relation.dropped, renamed)
+    ends = [_names(table, side, genes) for side in (0, 1)]
+    return _by_kind("biogrid", ends, kind, genes, path, "BioGRID", release, {FOREIGN: foreign})
 
-    def both(self, prefix: str, genes: GeneIndex) -> list[tuple[Relation, ReadReport]]:
-        """Return ``<prefix>_physical`` and ``<prefix>_genetic``."""
-        return [self.relation(f"{prefix}_{kind}", kind, genes) for kind in (PHYSICAL, GENETIC)]
+
+def _names(table: Columns, side: int, genes: GeneIndex) -> GeneNames:
+    systematic, symbol = table.text(SYSTEMATIC[side]), table.text(SYMBOL[side])
+    nameless = systematic.map(lambda name: name == "-", bool)
+    by_name, by_symbol = systematic.match(genes), symbol.match(genes)
+    return GeneNames(
+        np.where(nameless, by_symbol.position, by_name.position),
+        np.where(nameless, by_symbol.renamed, by_name.renamed),
+    )
+
+
+def read_sgd_interactions(folder: str | Path, genes: GeneIndex) -> list[Graph]:
+    """Return the undirected, unweighted relations ``sgd_physical`` and ``sgd_genetic``.
+
+    Raises
+    ------
+    SourceError
+        If the file is missing, damaged, or has an interaction that is neither genetic nor physical.
+    """
+    needed = (SGD_BAIT, SGD_HIT, SGD_TYPE)
+    types = [str if i in needed else None for i in range(SGD_FIELDS)]
+    table = read_columns(SGD_FILE.require(folder), types=types)
+    kind = table.text(SGD_TYPE).map(_kind, "U8")
+    table.refuse(SGD_TYPE, kind == "", "a genetic or physical interaction")
+    ends = [table.text(position).match(genes) for position in (SGD_BAIT, SGD_HIT)]
+    return _by_kind("sgd", ends, kind, genes, table.path, "SGD", "curated", {})
+
+
+def _kind(text: str) -> str:
+    """``physical interactions`` and ``genetic interactions``, in either number."""
+    first = text.lower().partition(" ")[0]
+    return first if first in (PHYSICAL, GENETIC) else ""
+
+
+def _by_kind(
+    prefix: str,
+    ends: list[GeneNames],
+    kind: NDArray[np.str_],
+    genes: GeneIndex,
+    path: Path,
+    source: str,
+    version: str,
+    unused: dict[str, Flags],
+) -> list[Graph]:
+    """Return ``<prefix>_physical`` and ``<prefix>_genetic``; a pair is one edge however often reported."""
+    out = []
+    for own, other in ((PHYSICAL, GENETIC), (GENETIC, PHYSICAL)):
+        used = RowFilter(len(kind))
+        used.drop_all(unused | {f"{other} interaction": kind == other})
+        out.append(
+            edges(
+                f"{prefix}_{own}",
+                ends[0],
+                ends[1],
+                genes,
+                file=path.name,
+                used=used,
+                source=source,
+                version=version,
+                note=LEAKS if own == GENETIC else REPORTED,
+            )
+        )
+    return out

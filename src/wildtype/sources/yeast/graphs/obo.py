@@ -17,35 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from wildtype.datasets.records import Publication
 from wildtype.errors import SourceError
-from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import REMEDY, read_text
+from wildtype.sources.yeast.files import publisher
 
-FILE = RemoteFile(
-    "go-basic.obo",
-    (
-        "https://current.geneontology.org/ontology/go-basic.obo",
-        "https://purl.obolibrary.org/obo/go/go-basic.obo",
-    ),
-    aliases=("go.obo",),
-)
-PUBLISHER = Publisher(
-    name="gene-ontology",
-    title="Gene Ontology: terms and their relations",
-    publication=Publication(
-        citation="The Gene Ontology Consortium, Gene Ontology: tool for the unification of biology, "
-        "Nat Genet 25:25 (2000)"
-    ),
-    licence="CC BY 4.0, not confirmed",
-    files=(FILE,),
-    published={"terms of go.obo, 2024-11-03": 43_983},
-    notes=(
-        "the address holds the current release and moves monthly; data-version in the file says which",
-        "the https form of the addresses is not confirmed",
-        "old annotations name alternative and obsolete terms: both are looked up",
-    ),
-)
+PUBLISHER = publisher("gene-ontology")
+(FILE,) = PUBLISHER.files
 KINDS = ("is_a", "part_of")
 """Relations along which an annotation is true of the parent too."""
 MAX_STEPS = 10

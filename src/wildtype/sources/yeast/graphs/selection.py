@@ -10,28 +10,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from wildtype.datasets.reading import ReadReport
 from wildtype.errors import ConfigError, SourceError
-from wildtype.organism import GeneGraphs, GeneIndex, Relation
+from wildtype.organism import GeneGraphs, GeneIndex
 from wildtype.sources.text import Collector
 from wildtype.sources.yeast.genes.uniprot import Accessions, has_accessions, read_accessions
-from wildtype.sources.yeast.graphs import (
-    biogrid,
-    complexes,
-    irefindex,
-    pair_lists,
-    regulation,
-    regulatory_priors,
-    sgd_interactions,
-    tflink,
-)
+from wildtype.sources.yeast.graphs import complexes, interactions, pair_lists, regulation
+from wildtype.sources.yeast.graphs.pair_lists import Graph
 from wildtype.sources.yeast.graphs.string import VERSIONS, read_string, versions_in
 
-Read = tuple[Relation, ReadReport]
-Reader = Callable[[str | Path, GeneIndex, Accessions], list[Read]]
+Reader = Callable[[str | Path, GeneIndex, Accessions], list[Graph]]
 
 
-def _simple(reader: Callable[[str | Path, GeneIndex], Read]) -> Reader:
+def _simple(reader: Callable[[str | Path, GeneIndex], Graph]) -> Reader:
     return lambda folder, genes, uniprot: [reader(folder, genes)]
 
 
@@ -39,27 +29,24 @@ def _pair_list(name: str) -> Reader:
     return lambda folder, genes, uniprot: [pair_lists.read_pair_list(folder, genes, name)]
 
 
-def _biogrid(folder: str | Path, genes: GeneIndex, uniprot: Accessions) -> list[Read]:
-    return biogrid.read_biogrid(folder, genes)
+def _both(reader: Callable[[str | Path, GeneIndex], list[Graph]]) -> Reader:
+    return lambda folder, genes, uniprot: reader(folder, genes)
 
 
-def _sgd(folder: str | Path, genes: GeneIndex, uniprot: Accessions) -> list[Read]:
-    return sgd_interactions.read_sgd_interactions(folder, genes)
-
-
+_BIOGRID, _SGD = _both(interactions.read_biogrid), _both(interactions.read_sgd_interactions)
 FURTHER: dict[str, Reader] = {
-    "tflink": lambda folder, genes, uniprot: [tflink.read_tflink(folder, genes, uniprot)],
+    "tflink": lambda folder, genes, uniprot: [regulation.read_tflink(folder, genes, uniprot)],
     "same_complex": lambda folder, genes, uniprot: [complexes.read_complexes(folder, genes, uniprot)],
-    "regulatory_gold_standard": _simple(regulatory_priors.read_gold_standard),
-    "regulatory_motifs": _simple(regulatory_priors.read_motifs),
-    "regulatory_responses": _simple(regulatory_priors.read_responses),
-    "biogrid_physical": _biogrid,
-    "biogrid_genetic": _biogrid,
-    "sgd_physical": _sgd,
-    "sgd_genetic": _sgd,
+    "regulatory_gold_standard": _simple(regulation.read_gold_standard),
+    "regulatory_motifs": _simple(regulation.read_motifs),
+    "regulatory_responses": _simple(regulation.read_responses),
+    "biogrid_physical": _BIOGRID,
+    "biogrid_genetic": _BIOGRID,
+    "sgd_physical": _SGD,
+    "sgd_genetic": _SGD,
     **{item.relation: _pair_list(item.relation) for item in pair_lists.LISTS},
 }
-"""What reads each relation that is there on request. The genetic ones leak the labels of interactions."""
+"""The reader of each relation that is there on request. The genetic ones leak the labels of interactions."""
 PHYSICAL = "physical"
 
 
@@ -88,7 +75,7 @@ def read_graphs(
     further : sequence of str
         Names of ``FURTHER``.
     collect : callable
-        Called with what became of the rows of every file.
+        Called with the report on the rows of every file.
 
     Raises
     ------
@@ -109,11 +96,11 @@ def read_graphs(
         read.append(regulation.read_documented(folder, genes))
     else:
         absent.append(f"regulatory_documented ({regulation.DOCUMENTED})")
-    usual = ["tflink"] if tflink.FILE.find(folder) is not None else []
+    usual = ["tflink"] if regulation.TFLINK_FILE.find(folder) is not None else []
     if len(read) == 1 and not usual:
         raise SourceError(
             f"no regulation of transcription is in {str(folder)!r}: put {regulation.BOTH}, "
-            f"{regulation.DOCUMENTED} or {tflink.FILE.name} there"
+            f"{regulation.DOCUMENTED} or {regulation.TFLINK_FILE.name} there"
         )
     read += read_string(folder, genes, string or (versions_in(folder) or VERSIONS)[0])
     read += _by_name(folder, genes, list(dict.fromkeys([*usual, *further])), collect)
@@ -122,28 +109,28 @@ def read_graphs(
     return GeneGraphs(relation for relation, _ in read), absent
 
 
-def _physical(folder: str | Path, genes: GeneIndex) -> Read:
-    if irefindex.FILE.find(folder) is not None:
-        return irefindex.read_physical(folder, genes)
-    if biogrid.find_biogrid(folder) is not None:
-        relation, reading = biogrid.read_biogrid(folder, genes)[0]
-    elif sgd_interactions.FILE.find(folder) is not None:
-        relation, reading = sgd_interactions.read_sgd_interactions(folder, genes)[0]
+def _physical(folder: str | Path, genes: GeneIndex) -> Graph:
+    if pair_lists.IREFINDEX_FILE.find(folder) is not None:
+        return pair_lists.read_physical(folder, genes)
+    if interactions.find_biogrid(folder) is not None:
+        relation, reading = interactions.read_biogrid(folder, genes)[0]
+    elif interactions.SGD_FILE.find(folder) is not None:
+        relation, reading = interactions.read_sgd_interactions(folder, genes)[0]
     else:
         raise SourceError(
-            f"no physical interactions are in {str(folder)!r}: put {irefindex.IREFINDEX}, "
-            f"{biogrid.PUBLISHER.files[0].name} or {sgd_interactions.FILE.name} there"
+            f"no physical interactions are in {str(folder)!r}: put {pair_lists.IREFINDEX}, "
+            f"{interactions.BIOGRID_FILE.name} or {interactions.SGD_FILE.name} there"
         )
     return replace(relation, name=PHYSICAL), replace(reading, use=PHYSICAL)
 
 
-def _by_name(folder: str | Path, genes: GeneIndex, names: Sequence[str], collect: Collector) -> list[Read]:
+def _by_name(folder: str | Path, genes: GeneIndex, names: Sequence[str], collect: Collector) -> list[Graph]:
     """Return relations of ``FURTHER``; a file that gives several of them is read once."""
     accessions: Accessions = {}
     if "same_complex" in names or ("tflink" in names and has_accessions(folder)):
         accessions, reading = read_accessions(folder, genes)
         collect(reading)
-    done: dict[str, Read] = {}
+    done: dict[str, Graph] = {}
     for name in names:
         if name not in done:
             found = FURTHER[name](folder, genes, accessions)

@@ -7,20 +7,17 @@ v9.1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wildtype.datasets.reading import ReadReport
-from wildtype.datasets.records import Publication
 from wildtype.errors import ConfigError
-from wildtype.organism import GeneIndex, Relation
+from wildtype.organism import GeneIndex
 from wildtype.sources.columns import TextColumn, read_columns
-from wildtype.sources.publisher import Publisher, RemoteFile
-from wildtype.sources.text import GeneNames, add_counts, match_genes, read_rows, require
-from wildtype.sources.yeast.names import match_pairs
+from wildtype.sources.text import GeneNames, match_genes, read_rows, require
+from wildtype.sources.yeast.files import publisher
+from wildtype.sources.yeast.graphs.pair_lists import Graph, edges
+from wildtype.sources.yeast.rows import Floats, RowFilter, repeated, take
 
 CHANNELS = ("neighborhood", "fusion", "cooccurence", "coexpression", "experimental", "database")
 """Channel names as the publisher spells them."""
@@ -30,7 +27,7 @@ PAIRS = "string_v11.5_combined900_six_channels.tsv.gz"
 NODES_91 = "string_v9.1_yeast_genes.txt.gz"
 CHANNELS_91 = ("neighborhood", "fusion", "cooccurence", "database")
 VERSIONS = ("11.5", "12.0", "11.0", "9.1")
-"""In the order in which a version is chosen where none is asked for."""
+"""In the order in which a version is chosen where none is named."""
 TAXON = "4932."
 DETAILED_HEADER = ("protein1", "protein2", *CHANNELS, TEXTMINING, "combined_score")
 ALIAS_HEADER = ("#string_protein_id", "alias", "source")
@@ -38,80 +35,18 @@ NO_EVIDENCE = "score 0 in this channel"
 LEAK = "may contain knowledge of genetic interactions: report results with and without it"
 
 
-def _file(kind: str, version: str, host: str) -> RemoteFile:
-    name = f"4932.protein.{kind}.v{version}.txt.gz"
-    return RemoteFile(
-        name, (f"https://{host}/download/protein.{kind}.v{version}/{name}",), aliases=(name[:-3],)
-    )
-
-
-DETAILED = {
-    "12.0": _file("links.detailed", "12.0", "stringdb-downloads.org"),
-    "11.5": _file("links.detailed", "11.5", "stringdb-static.org"),
-    "11.0": _file("links.detailed", "11.0", "stringdb-static.org"),
-    "9.1": RemoteFile(
-        "4932.protein.links.detailed.v9.1.txt.gz",
-        aliases=("4932.protein.links.detailed.v9.1.txt",),
-        gated="its publisher gives it out without https (string91.embl.de), so fetch it by hand",
-    ),
-}
-ALIASES = {
-    "12.0": _file("aliases", "12.0", "stringdb-downloads.org"),
-    "11.5": _file("aliases", "11.5", "stringdb-static.org"),
-}
-"""Optional: further names of proteins. The header of older versions is not confirmed."""
-PUBLISHER = Publisher(
-    name="string",
-    title="STRING: functional associations of proteins in seven channels",
-    publication=Publication(
-        citation="Szklarczyk et al. 2021, The STRING database in 2021, Nucleic Acids Res 49:D605",
-        doi="10.1093/nar/gkaa1074",
-    ),
-    licence="CC BY 4.0 (v11.0 and later); v9.1 an academic Creative Commons licence, not confirmed",
-    files=(*DETAILED.values(), *ALIASES.values()),
-    published={
-        "9.1 neighborhood pairs": 45_610,
-        "9.1 fusion pairs": 1_361,
-        "9.1 cooccurence pairs": 2_664,
-        "9.1 coexpression pairs": 314_013,
-        "9.1 experimental pairs": 219_995,
-        "9.1 database pairs": 33_486,
-        "12.0 neighborhood pairs": 147_874,
-        "12.0 fusion pairs": 11_810,
-        "12.0 cooccurence pairs": 11_115,
-        "12.0 coexpression pairs": 1_002_538,
-        "12.0 experimental pairs": 825_101,
-        "12.0 database pairs": 73_818,
-    },
-    notes=(
-        "versions differ in method (r of 0.46 to 0.85 on shared pairs): one graph never mixes them",
-        "whether a pair stands once or in both orders is not confirmed: both are read, and merged",
-        "the experimental, database and textmining channels may contain genetic interactions",
-        "edge counts of v11.0 and v11.5 and checksums of all files are not confirmed",
-    ),
-)
-DERIVED = Publisher(
-    name="string-derived",
-    title="STRING v11.5 cut at combined score 900, and four channels of v9.1, as other studies prepared them",
-    publication=PUBLISHER.publication,
-    licence=PUBLISHER.licence,
-    files=tuple(
-        RemoteFile(file, gated="a file that only some collections hold: take protein.links.detailed instead")
-        for file in (PAIRS, NODES_91, *(f"string_v9.1_{channel}.tsv.gz" for channel in CHANNELS_91))
-    ),
-    published={"11.5 pairs": 63_309, "9.1 nodes": 6_400},
-    notes=(
-        "v11.5: text mining contributed to the cut; a lossless join of the files of Surabhivj/BraneMF",
-        "v9.1: the files of ma-compbio/DANGO; the channels coexpression and experimental are not there",
-    ),
-)
-"""What is read where the publisher's file is not in a folder."""
+PUBLISHER, DERIVED = publisher("string"), publisher("string-derived")
+"""The publisher's files, and those that are read where these are not in a folder."""
 PUBLISHERS = (PUBLISHER, DERIVED)
+_BY_NAME = {file.name: file for file in PUBLISHER.files}
+DETAILED = {v: _BY_NAME[f"4932.protein.links.detailed.v{v}.txt.gz"] for v in VERSIONS}
+ALIASES = {v: _BY_NAME[f"4932.protein.aliases.v{v}.txt.gz"] for v in ("12.0", "11.5")}
+"""Optional: further names of proteins. The header of older versions is not confirmed."""
 
 
 def read_string(
     folder: str | Path, genes: GeneIndex, version: str = "11.5", *, textmining: bool = False
-) -> list[tuple[Relation, ReadReport]]:
+) -> list[Graph]:
     """Return the undirected, weighted relations ``string_<channel>`` of one version (Szklarczyk et al. 2021).
 
     Weights are scores / 1000, in (0, 1). Of a pair that stands in both orders the larger score counts.
@@ -130,7 +65,7 @@ def read_string(
     Raises
     ------
     ConfigError
-        If the version is unknown, or text mining is asked of a derived file.
+        If the version is unknown, or a derived file is to give the channel of text mining.
     SourceError
         If a file is missing, damaged, or has a score outside its range or a protein of another species.
     """
@@ -155,51 +90,47 @@ def versions_in(folder: str | Path) -> list[str]:
 
 
 def _derived(folder: str | Path, version: str) -> bool:
-    files = {
-        "11.5": (PAIRS,),
-        "9.1": (NODES_91, *(f"string_v9.1_{channel}.tsv.gz" for channel in CHANNELS_91)),
-    }.get(version, ())
+    files = {"11.5": (PAIRS,), "9.1": (NODES_91, *map(_file_91, CHANNELS_91))}.get(version, ())
     return any((Path(folder) / file).is_file() for file in files)
 
 
-def _note(channel: str, cut: str) -> str:
-    leaky = channel in ("experimental", "database", TEXTMINING)
-    return "; ".join(part for part in (cut, LEAK if leaky else "") if part)
+def _file_91(channel: str) -> str:
+    return f"string_v9.1_{channel}.tsv.gz"
 
 
-def _relation(
+def _channel(
     channel: str,
-    ends: tuple[GeneNames, GeneNames],
-    weights: NDArray[np.floating],
+    first: GeneNames,
+    second: GeneNames,
+    weights: Floats,
     genes: GeneIndex,
-    labels: Mapping[str, str],
-) -> tuple[Relation, ReadReport]:
-    """Build one channel; rows without evidence in it are counted before names are looked at."""
+    version: str,
+    cut: str,
+    file: str,
+) -> Graph:
+    """Return one channel; rows without evidence in it are counted before names are looked at."""
     weights = weights.astype(np.float32)
-    some = weights > 0
-    first, second = (GeneNames(e.position[some], e.renamed[some]) for e in ends)
-    kept, dropped, renamed = match_pairs(first, second)
-    none = {NO_EVIDENCE: int((~some).sum())} if not some.all() else {}
-    relation = Relation.from_edges(
+    used = RowFilter(len(weights))
+    used.drop(NO_EVIDENCE, weights <= 0)
+    # Curated and text-mined evidence can restate the genetic interactions that a model is to predict.
+    leaky = channel in ("experimental", "database", TEXTMINING)
+    return edges(
         f"string_{channel}",
-        first.position[kept],
-        second.position[kept],
-        len(genes),
-        weights[some][kept],
-        directed=False,
+        first,
+        second,
+        genes,
+        file=file,
+        weights=weights,
+        used=used,
         source="STRING",
-        version=labels["version"],
-        note=_note(channel, labels["cut"]),
-        dropped=add_counts(none, dropped),
-    )
-    return relation, ReadReport(
-        labels["file"], relation.name, len(weights), relation.edges, relation.dropped, renamed
+        version=version,
+        note="; ".join(part for part in (cut, LEAK if leaky else "") if part),
     )
 
 
 def _read_detailed(
     path: Path, folder: str | Path, genes: GeneIndex, version: str, textmining: bool
-) -> list[tuple[Relation, ReadReport]]:
+) -> list[Graph]:
     channels = (*CHANNELS, TEXTMINING) if textmining else CHANNELS
     kinds = [float if name in channels else None for name in DETAILED_HEADER[2:]]
     table = read_columns(path, types=(str, str, *kinds), separator=" ", header=DETAILED_HEADER)
@@ -208,14 +139,13 @@ def _read_detailed(
         table.refuse(position, foreign, f"a protein of taxon 4932 ({TAXON}YAL001C)")
     aliases = ALIASES[version].find(folder) if version in ALIASES else None
     cut = "no cut-off" if aliases is None else f"no cut-off; unknown names looked up in {aliases.name}"
-    ends = tuple(_proteins(table.text(position), genes, aliases) for position in (0, 1))
-    labels = {"version": version, "cut": cut, "file": path.name}
+    first, second = (_proteins(table.text(position), genes, aliases) for position in (0, 1))
     out = []
     for channel in channels:
         position = DETAILED_HEADER.index(channel)
         scores = table.numbers(position)
         table.refuse(position, ~((scores >= 0) & (scores <= 1000)), f"a {channel} score of 0 to 1000")
-        out.append(_relation(channel, (ends[0], ends[1]), scores / 1000, genes, labels))
+        out.append(_channel(channel, first, second, scores / 1000, genes, version, cut, path.name))
     return out
 
 
@@ -230,54 +160,41 @@ def _proteins(column: TextColumn, genes: GeneIndex, aliases: Path | None) -> Gen
         meant = table.text(1).match(genes).position
         listed = (at >= 0) & (meant != -1)
         for i in np.unique(at[listed]):
+            # Several sources list one alias; a protein whose aliases name different genes stays ambiguous.
             candidates = np.unique(meant[listed & (at == i)])
             matched.position[i] = candidates[0] if candidates.size == 1 else -2
             matched.renamed[i] = matched.position[i] >= 0
     return GeneNames(matched.position[column.code], matched.renamed[column.code])
 
 
-def _read_115(folder: str | Path, genes: GeneIndex) -> list[tuple[Relation, ReadReport]]:
+def _read_115(folder: str | Path, genes: GeneIndex) -> list[Graph]:
     rows = read_rows(require(folder, PAIRS), header=("protein1", "protein2", *CHANNELS))
-    ends = match_genes(rows.text(0), genes), match_genes(rows.text(1), genes)
-    labels = {
-        "version": "11.5",
-        "cut": "only pairs with combined score >= 900, a cut to which text mining contributed",
-        "file": PAIRS,
-    }
+    first, second = (match_genes(rows.text(position), genes) for position in (0, 1))
+    cut = "only pairs with combined score >= 900, a cut to which text mining contributed"
     out = []
     for position, channel in enumerate(CHANNELS, 2):
         scores = rows.numbers(position)
-        wrong = np.flatnonzero((scores < 0) | (scores > 1000))
-        if wrong.size:
-            raise rows.error(int(wrong[0]), rows.cells[wrong[0]][position], f"a {channel} score of 0 to 1000")
-        out.append(_relation(channel, ends, scores / 1000, genes, labels))
+        rows.refuse(position, (scores < 0) | (scores > 1000), f"a {channel} score of 0 to 1000")
+        out.append(_channel(channel, first, second, scores / 1000, genes, "11.5", cut, PAIRS))
     return out
 
 
-def _read_91(folder: str | Path, genes: GeneIndex) -> list[tuple[Relation, ReadReport]]:
+def _read_91(folder: str | Path, genes: GeneIndex) -> list[Graph]:
     listed = read_rows(require(folder, NODES_91), fields=1)
     names = listed.text(0)
-    again = np.ones(len(names), bool)
-    again[np.unique(names, return_index=True)[1]] = False
-    listed.refuse(0, again, "every node once, since the other files number them")
+    listed.refuse(0, repeated(names), "every node once, since the other files number them")
     nodes = match_genes(names, genes)
+    cut = "no cut-off; every pair stands in both orders"
     out = []
     for channel in CHANNELS_91:
-        name = f"string_v9.1_{channel}.tsv.gz"
-        rows = read_rows(require(folder, name), fields=3)
+        rows = read_rows(require(folder, _file_91(channel)), fields=3)
         ends = []
         for position in (0, 1):
             node = rows.numbers(position)
-            wrong = np.flatnonzero((node < 1) | (node > len(nodes.position)) | (node != np.floor(node)))
-            if wrong.size:
-                expected = f"a node number of 1 to {len(nodes.position):,}"
-                raise rows.error(int(wrong[0]), rows.cells[wrong[0]][position], expected)
-            at = node.astype(np.int64) - 1
-            ends.append(GeneNames(nodes.position[at], nodes.renamed[at]))
+            wrong = (node < 1) | (node > len(names)) | (node != np.floor(node))
+            rows.refuse(position, wrong, f"a node number of 1 to {len(names):,}")
+            ends.append(take(nodes, node.astype(np.int64) - 1))
         weights = rows.numbers(2)
-        wrong = np.flatnonzero((weights < 0) | (weights > 1))
-        if wrong.size:
-            raise rows.error(int(wrong[0]), rows.cells[wrong[0]][2], f"a {channel} score of 0 to 1")
-        labels = {"version": "9.1", "cut": "no cut-off; every pair stands in both orders", "file": name}
-        out.append(_relation(channel, (ends[0], ends[1]), weights, genes, labels))
+        rows.refuse(2, (weights < 0) | (weights > 1), f"a {channel} score of 0 to 1")
+        out.append(_channel(channel, ends[0], ends[1], weights, genes, "9.1", cut, _file_91(channel)))
     return out

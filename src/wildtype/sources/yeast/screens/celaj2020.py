@@ -13,40 +13,17 @@ from numpy.typing import NDArray
 
 from wildtype.datasets.measurements import Measurements
 from wildtype.datasets.reading import ReadReport
-from wildtype.datasets.records import Compound, Environment, PhenotypeDefinition, Publication
+from wildtype.datasets.records import Compound, Environment, PhenotypeDefinition
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.sources.publisher import Publisher, RemoteFile
-from wildtype.sources.text import REMEDY, Collector, GeneNames, count_reasons, ignore, match_genes, read_rows
-from wildtype.sources.yeast.screens.parts import study_of
+from wildtype.sources.text import REMEDY, Collector, GeneNames, ignore, match_genes, read_rows
+from wildtype.sources.yeast.files import publisher, study_of
+from wildtype.sources.yeast.rows import Flags, Floats, RowFilter, repeated
 from wildtype.sources.yeast.traits.headings import Strain
-from wildtype.sources.yeast.traits.matrix import Column, Flags, Mutants, measure, readable, sift
+from wildtype.sources.yeast.traits.matrix import Column, Mutants, measure, readable, sift
 
-_REPOSITORY = "https://raw.githubusercontent.com/a3cel2/xga/b0ceaf2e5a2f7ee5457d86772cddd1be7fcbf7b7/data"
-
-
-def _file(name: str, original: str) -> RemoteFile:
-    return RemoteFile(name, (f"{_REPOSITORY}/{original}",), aliases=(original.split("/")[-1],))
-
-
-GENOTYPES = _file("celaj2020_xga_genotypes.tsv", "all_twas_strains.tsv")
-RESISTANCE = _file("celaj2020_xga_resistance_both.tsv", "output/resistance_metrics_nov2014_both.tsv")
-GROWTH_A = _file("celaj2020_xga_growth_A.tsv", "output/growth_metrics_nov2014_A.tsv")
-GROWTH_ALPHA = _file("celaj2020_xga_growth_alpha.tsv", "output/growth_metrics_nov2014_alpha.tsv")
-PUBLISHER = Publisher(
-    "celaj2020",
-    "XGA: up to 16 deletions of ABC transporters in 16 drugs",
-    Publication(citation="Celaj et al. 2020, Cell Systems 10:25"),
-    "not stated",
-    (GENOTYPES, RESISTANCE, GROWTH_A, GROWTH_ALPHA),
-    {"strains": 5353, "drugs": 16, "resistances": 85_648, "wells": 11_520},
-    (
-        "16 genes of one family: right for interactions of high order, wrong for claims about the genome",
-        "resistance is computed from the same growth that the two pools' tables hold: the two phenotypes are "
-        "no replicates of each other, but several strains of one genotype are",
-        "doses of the drugs and the medium are not in the files",
-    ),
-)
+PUBLISHER = publisher("celaj2020")
+GENOTYPES, RESISTANCE, GROWTH_A, GROWTH_ALPHA = PUBLISHER.files
 RESISTANCE_TO_DRUG = PhenotypeDefinition(
     name="drug resistance",
     unit="growth relative to the solvent control = 1",
@@ -140,7 +117,7 @@ def read_genotypes(path: Path, genes: GeneIndex) -> tuple[Strains, ReadReport]:
     Raises
     ------
     SourceError
-        If the file is damaged, a strain stands twice, or a genotype holds anything but 0 and 1.
+        If the file is damaged, a strain is listed twice, or a genotype holds anything but 0 and 1.
     """
     rows = read_rows(path, header=(*_FIRST_COLUMNS, ...))
     names = rows.header[_FIRST_GENE:]
@@ -165,15 +142,16 @@ def read_genotypes(path: Path, genes: GeneIndex) -> tuple[Strains, ReadReport]:
     if not row:
         raise SourceError(f"{path} has no strain with a genotype, expected thousands: {REMEDY}")
     strains = Strains(row, states[known] == 1, tuple(mating), match_genes(names, genes))
-    dropped = count_reasons({NO_GENOTYPE: ~known})
-    return strains, ReadReport(path.name, "genotypes", len(rows), int(known.sum()), dropped)
+    used = RowFilter(len(rows))
+    used.drop(NO_GENOTYPE, ~known)
+    return strains, used.report(path.name, "genotypes")
 
 
 def _environment(drug: str) -> Environment:
     return Environment(compounds=() if drug == CONTROL else (Compound(name=drug),))
 
 
-def _read_table(path: Path, suffix: str) -> tuple[list[str], list[str], NDArray[np.float64]]:
+def _read_table(path: Path, suffix: str) -> tuple[list[str], list[str], Floats]:
     """Return strains [m], drugs [c] and numbers [m, c]; the header has no name for the first column."""
     rows = read_rows(path, header=(...,), least=2)
     names = rows.header
@@ -191,9 +169,7 @@ def _read_table(path: Path, suffix: str) -> tuple[list[str], list[str], NDArray[
             f"{ending}; {REMEDY}"
         )
     strains = rows.text(0)
-    again = np.ones(len(rows), bool)
-    again[np.unique(strains, return_index=True)[1]] = False
-    rows.refuse(0, again, "every strain once")
+    rows.refuse(0, repeated(strains), "every strain once")
     rows = replace(rows, header=("strain", *names))
     drugs = [name.removesuffix(ending).strip() for name in names]
     readable(path, (*drugs, *strains))

@@ -10,42 +10,16 @@ from pathlib import Path
 import numpy as np
 
 from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.records import Compound, Environment, PhenotypeDefinition, Publication
+from wildtype.datasets.records import Compound, Environment, PhenotypeDefinition
 from wildtype.organism import GeneIndex
-from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import Collector, Rows, ignore, match_genes, read_rows
-from wildtype.sources.yeast.names import SAME_GENE
-from wildtype.sources.yeast.screens.parts import study_of
+from wildtype.sources.yeast.files import publisher, study_of
+from wildtype.sources.yeast.rows import SAME_GENE, Flags, Floats
 from wildtype.sources.yeast.traits.headings import Strain
-from wildtype.sources.yeast.traits.matrix import Column, Flags, Floats, Mutants, measure, sift, without_gene
-from wildtype.sources.yeast.traits.tables import column_of
+from wildtype.sources.yeast.traits.matrix import Column, Mutants, column_of, measure, sift, without_gene
 
-TABLE = RemoteFile(
-    "bfg_gi_diazmejia2018_table_ev4_genepairs.tsv",
-    (
-        "https://raw.githubusercontent.com/a3cel2/BFG_GI_stats/365561db2ccb6a097961045bb745d22e4f5687ee/data/"
-        "output/table_ev4.txt",
-    ),
-    aliases=("table_ev4.txt",),
-)
-PUBLISHER = Publisher(
-    "diazmejia2018",
-    "BFG-GI: interactions of DNA-repair genes in nine conditions",
-    Publication(citation="Diaz-Mejia et al. 2018, Mol Syst Biol 14:e7985"),
-    "not stated for the table; the article is CC BY 4.0",
-    (TABLE,),
-    {"gene pairs": 757, "conditions": 9},
-    (
-        "conditions are named as in the table: BLMC, ZEOC, HYDX, DXRB and CSPL are its abbreviations of "
-        "drugs; doses and the medium are not in it",
-        "neutral genes (HO among them) are deletions like the others: a pair with one is a double mutant",
-        "FLO8 has no open reading frame in the reference strain: its pairs are dropped as unknown genes",
-        "linked genes give few recombinants: pairs that the publisher removed for it are dropped",
-        "W_x and W_y, the fitness of a single mutant, are averages of the pairs with neutral genes, computed "
-        "anew for every pair: forty nearly equal numbers per gene, no replicates; left out",
-        "FDR and Z are computed from the score and its standard error: left out",
-    ),
-)
+PUBLISHER = publisher("diazmejia2018")
+(TABLE,) = PUBLISHER.files
 CONDITIONS = ("NoDrug", "DMSO", "MMS", "4NQO", "BLMC", "ZEOC", "HYDX", "DXRB", "CSPL")
 EPSILON = PhenotypeDefinition(
     name="epsilon",
@@ -84,6 +58,7 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
     columns, value, se = _numbers(rows)
     sides = [match_genes(rows.text(position), genes) for position in (0, 1)]
     removed = _removed(rows)
+    # Position -1 equals itself: two unknown genes are counted as unknown, before this reason.
     same = sides[0].position == sides[1].position
     missing = [without_gene(side) for side in sides]
     reasons = {reason: mask | missing[1][reason] for reason, mask in missing[0].items()}

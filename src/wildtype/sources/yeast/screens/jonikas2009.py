@@ -7,53 +7,23 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.reading import ReadReport
-from wildtype.datasets.records import PerturbationKind, PhenotypeDefinition, Publication
+from wildtype.datasets.records import PerturbationKind, PhenotypeDefinition
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import LARGEST, REMEDY, Collector, GeneNames, ignore, match_genes
+from wildtype.sources.yeast.files import publisher, study_of
 from wildtype.sources.yeast.genes.sgd import read_essential
-from wildtype.sources.yeast.names import SAME_GENE
+from wildtype.sources.yeast.rows import SAME_GENE, Flags, Floats, Ints, RowFilter
 from wildtype.sources.yeast.screens.mat5 import Variable, read_mat5
-from wildtype.sources.yeast.screens.parts import RowFilter, study_of
 from wildtype.sources.yeast.traits.matrix import NO_VALUE, without_gene
 
-MATRIX = RemoteFile(
-    "jonikas2009_er_double_mutant.mat",
-    (
-        "https://raw.githubusercontent.com/biolab/red/0150e7803ed684b1b6067dcdc379ab6ef05162cc/data/"
-        "080930a_DM_data.mat",
-    ),
-    "b143ac6eaabe529b7a029a9cd9ac6d8c891a4be75e66ce3c7db6fc946a509f03",
-    aliases=("080930a_DM_data.mat",),
-)
-PUBLISHER = Publisher(
-    "jonikas2009",
-    "Unfolded-protein response in double mutants of the secretory pathway",
-    Publication(citation="Jonikas et al. 2009, Science 323:1693"),
-    "not confirmed",
-    (MATRIX,),
-    {"strains": 444},
-    (
-        "DM_Hill_merged, what a Hill model expects of two mutations, and DM_corr are computed, not measured: "
-        "left out",
-        "the diagonal holds no values; a cross with the wild-type control WT_DHIS3::KAN is a single mutant",
-        "the second column of qindex_out looks like the single mutants' level (r = 0.995 with the crosses to "
-        "the control), but the file does not say so: not confirmed, left out",
-        "the file does not say how essential genes were changed (presumably DAmP alleles, not confirmed): "
-        "genes on the list of essential genes are recorded as other alleles, never as deletions",
-        "names that end in BMA, LEU2B to LEU2D, HTTR, KHN, KWS, KWW and diploids are not explained in the "
-        "file: dropped as unknown genes",
-        "the unit is not stated in the file; lower values are less response (ire1 and hac1 are lowest)",
-    ),
-)
+PUBLISHER = publisher("jonikas2009")
+(MATRIX,) = PUBLISHER.files
 UPR = PhenotypeDefinition(
     name="UPR reporter",
     unit="as in DM_array_merged, not stated",
@@ -81,21 +51,18 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
     first, second = np.triu_indices(len(names))
     matched, kind, allele = _perturbations(names, genes, essential)
     control = np.array([name == WILD_TYPE for name in names])
-    sieve = RowFilter(np.ones(len(first), bool))
+    # Half of the symmetric matrix: a pair is the same measurement in both orders, no replicate.
+    used = RowFilter(len(first))
     for reason, mask in without_gene(matched, control).items():
-        sieve.drop(reason, mask[first] | mask[second])
-    same = matched.position[first] == matched.position[second]
-    sieve.drop(SAME_GENE, same)
-    sieve.drop(NO_VALUE, ~np.isfinite(value[first, second]))
-    left = sieve.left
-    if not left.any():
+        used.drop(reason, mask[first] | mask[second])
+    # The control crossed with itself has no gene on either side, and is dropped here too.
+    used.drop(SAME_GENE, matched.position[first] == matched.position[second])
+    used.drop(NO_VALUE, ~np.isfinite(value[first, second]))
+    if not used.left.any():
         raise SourceError(f"{path} has no pair of two known genes, expected thousands: {REMEDY}")
-    sides = np.stack([first[left], second[left]], axis=1)
+    sides = np.stack([first[used.left], second[used.left]], axis=1)
     mutant = ~control[sides]
-    renamed = matched.renamed[sides].any(1)
-    collect(
-        ReadReport(path.name, "measurements", len(first), len(sides), dict(sieve.dropped), int(renamed.sum()))
-    )
+    collect(used.report(path.name, "measurements", matched.renamed[first] | matched.renamed[second]))
     perturbed = sides[mutant]
     return Measurements.build(
         study_of(PUBLISHER, [path]),
@@ -111,8 +78,8 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
 
 
 def _perturbations(
-    names: list[str], genes: GeneIndex, essential: NDArray[np.bool_]
-) -> tuple[GeneNames, NDArray[np.uint8], NDArray[Any]]:
+    names: list[str], genes: GeneIndex, essential: Flags
+) -> tuple[GeneNames, NDArray[np.uint8], NDArray[np.object_]]:
     """Return the gene of every strain [s], the kind of its perturbation and its allele.
 
     ``SEC61-2`` is an allele of SEC61, unless the organism has a gene of that name.
@@ -129,7 +96,7 @@ def _perturbations(
     return matched, kind, np.array(alleles, dtype=object)
 
 
-def read_matrix(path: Path) -> tuple[list[str], NDArray[np.float64], NDArray[np.int64]]:
+def read_matrix(path: Path) -> tuple[list[str], Floats, Ints]:
     """Return strain names [s], reporter levels [s, s] (NaN: not measured) and numbers of measurements [s, s].
 
     Raises
@@ -157,7 +124,7 @@ def _strains(path: Path, name: str, texts: Variable) -> list[str]:
     return strains
 
 
-def _square(path: Path, name: str, matrix: Variable, size: int) -> NDArray[np.float64]:
+def _square(path: Path, name: str, matrix: Variable, size: int) -> Floats:
     if isinstance(matrix, list) or matrix.shape != (size, size):
         shape = "text" if isinstance(matrix, list) else f"shape {matrix.shape}"
         raise SourceError(f"{path}: {name} has {shape}, expected numbers of shape ({size}, {size}): {REMEDY}")

@@ -9,103 +9,32 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.reading import ReadReport
-from wildtype.datasets.records import PhenotypeDefinition, Publication, Study
+from wildtype.datasets.records import PhenotypeDefinition, Study
 from wildtype.organism import GeneIndex
 from wildtype.sources.columns import read_columns
-from wildtype.sources.publisher import Publisher, RemoteFile
 from wildtype.sources.text import Collector, ignore, match_genes, read_bytes, read_rows
-from wildtype.sources.yeast.names import match_pairs
-from wildtype.sources.yeast.screens.parts import RowFilter, require_copy, study_of, together
-from wildtype.sources.yeast.screens.sga_strains import StrainId
-from wildtype.sources.yeast.screens.suppressors import measured_apart, split_allele
+from wildtype.sources.yeast.files import find_copy, publisher, require_copy, study_of
+from wildtype.sources.yeast.rows import Ints, RowFilter, repeated
+from wildtype.sources.yeast.screens.parts import NO_SCORE, Screen, read_p_values, together
+from wildtype.sources.yeast.screens.sga_strains import Side, StrainId, Strains, split_allele
 from wildtype.sources.yeast.screens.trigenic_table import (
     ENVIRONMENT,
     HEADER,
     MUTANT_TYPES,
-    NO_SCORE,
     TYPES,
-    build_strains,
-    first_mutations,
-    measurements,
+    add_crosses,
     read_crosses,
     read_mutant_types,
-    read_p_values,
-    read_strains,
+    read_sides,
 )
 
-LAB = "https://boonelab.ccbr.utoronto.ca/supplement/kuzmin2018/data_files"
-DRYAD = "download it in a browser from Dryad, doi:10.5061/dryad.tt367 (CC0; the host refuses scripts)"
-NOT_NEEDED = "another copy, not needed beside the laboratory's"
-RAW = (
-    RemoteFile(
-        "Data File S1_Raw genetic interaction dataset.tsv",
-        urls=(f"{LAB}/Data%20File%20S1_Raw%20genetic%20interaction%20dataset.tsv",),
-        sha256="c82b60f98590071fcb07b74b672958a5863b58e03b78631e6235cb664ee82afb",
-    ),
-    RemoteFile("AdditionalDataS1.tsv", gated=f"{NOT_NEEDED}: {DRYAD}"),
-    RemoteFile(
-        "aao1729_data_s1.tsv",
-        aliases=("aao1729_Data_S1.tsv",),
-        gated=f"{NOT_NEEDED}: download it in a browser from the journal, doi:10.1126/science.aao1729",
-    ),
-)
-"""Copies of Data File S1, the raw data set: of the laboratory, of Dryad and of the journal."""
-SIGNIFICANT = (
-    RemoteFile("AdditionalDataS2.tsv", aliases=("AdditionalDataS2.txt",), gated=DRYAD),
-    RemoteFile(
-        "DataFileS2_Digenic_and_adjusted_trigenic.txt",
-        sha256="3c6a6f2dcea490e013dfdd2d7f3e8bd5290d4ed694f4afdb81ac2fe82741efd3",
-        gated="another copy, UTF-16, of the laboratory's page of the study; not needed beside Dryad's",
-    ),
-)
-"""Copies of Data File S2, the thresholded calls."""
-CALLS = RemoteFile(
-    "kuzmin2018_significant_trigenic_and_digenic_orf.tsv",
-    gated=f"others have made it from Data File S2, which is read in its place: {DRYAD}",
-)
-"""S2 as others have reduced it to triplets of alleles: the sign of every call, without scores."""
-ASSIGNMENT = RemoteFile(
-    "assignment_file_170328.csv",
-    urls=(
-        "https://raw.githubusercontent.com/csbio/SGA_Public/3761da52beeb7bffd23c696da1ad5908a9d1cfc7/"
-        "trigenic/assignment_file_170328.csv",
-    ),
-    aliases=("kuzmin_tausga_query_assignment.csv",),
-)
-PUBLISHER = Publisher(
-    name="kuzmin2018",
-    title="trigenic and digenic interactions of 182 double-mutant queries with about 1,200 arrays",
-    publication=Publication(
-        citation="Kuzmin et al. 2018, Systematic analysis of complex genetic interactions, "
-        "Science 360:eaao1729",
-        doi="10.1126/science.aao1729",
-        pubmed="29674565",
-    ),
-    licence="copy at Dryad CC0; copy of the journal: supplementary material of AAAS, no statement",
-    files=(*RAW, *SIGNIFICANT, CALLS, ASSIGNMENT),
-    published={
-        "rows of S1": 501510,
-        "digenic rows": 410399,
-        "trigenic rows": 91111,
-        "gene triples": 91050,
-        "significant trigenic interactions": 3196,
-        "double-mutant queries": 182,
-        "single-mutant control queries": 364,
-    },
-    notes=(
-        "tau is one-sided: the public table has trigenic scores from -1.0816 to 0 only, none above",
-        "61 of the trigenic rows repeat a gene triple",
-        "calls of the authors: digenic p < 0.05 and |epsilon| > 0.08, trigenic p < 0.05 and tau < -0.08; "
-        "they estimate 40 % false negatives and 20 % false positives",
-        "standard deviations are over the colonies of a cross; their number is not released",
-        "whether the copies of the laboratory, the journal and Dryad are the same bytes is not confirmed",
-    ),
-)
-
+PUBLISHER = publisher("kuzmin2018")
+RAW, SIGNIFICANT = PUBLISHER.files[:3], PUBLISHER.files[3:5]
+"""Copies of Data File S1, the raw data set (of the laboratory, Dryad, the journal), and of S2, the calls."""
+CALLS, ASSIGNMENT = PUBLISHER.files[5:]
+"""S2 as others have reduced it to triplets of alleles (signs, no scores), and the strains of the queries."""
 SCORE_OF_CALL, SIGN_OF_CALL = (
     {
         mutant: PhenotypeDefinition(
@@ -120,7 +49,7 @@ SCORE_OF_CALL, SIGN_OF_CALL = (
 )
 """Phenotypes of the calls, by type of combined mutant."""
 STUDY_OF_CALLS = f"{PUBLISHER.name}-calls"
-"""Under which the calls stand in a store, beside the scores of S1."""
+"""Name of the calls in a store, beside the scores of S1."""
 _SIGNIFICANT_HEADER = (*HEADER[:5], None, "P-value", None)
 _SIGNIFICANT_TYPES = (str, str, str, str, str, float, float, str)
 _CALLS_HEADER = (
@@ -143,8 +72,9 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
     """
     path = require_copy(folder, RAW)
     columns = read_columns(path, types=TYPES, header=HEADER)
-    crosses = read_crosses(columns, genes)
-    return together(measurements(crosses, study_of(PUBLISHER, [path]), genes, collect), genes, [path])
+    screen = Screen(study_of(PUBLISHER, [path]), genes, collect)
+    add_crosses(screen, read_crosses(columns, genes))
+    return together(screen.parts, genes, [path])
 
 
 def read_calls(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -> Measurements:
@@ -160,7 +90,7 @@ def read_calls(folder: str | Path, genes: GeneIndex, *, collect: Collector = ign
         If there is neither file, or it is damaged or of another layout.
     """
     reduced = CALLS.find(folder)
-    if reduced is not None and not any(copy.find(folder) for copy in SIGNIFICANT):
+    if reduced is not None and find_copy(folder, SIGNIFICANT) is None:
         return _read_signs(reduced, genes, collect)
     return _read_significant(require_copy(folder, SIGNIFICANT), genes, collect)
 
@@ -170,32 +100,20 @@ def _study_of_calls(path: Path) -> Study:
 
 
 def _read_significant(path: Path, genes: GeneIndex, collect: Collector) -> Measurements:
-    """Return the scores of S2; the publisher's type of interaction stands before the query as replicate."""
+    """Return the scores of S2; the replicate is the publisher's type of interaction and the query."""
     encoding = "utf-16" if read_bytes(path).startswith(_UTF16_MARKS) else "utf-8"
     columns = read_columns(path, types=_SIGNIFICANT_TYPES, header=_SIGNIFICANT_HEADER, encoding=encoding)
-    sides = read_strains(columns, genes)
+    sides = read_sides(columns, genes)
     trigenic, p = read_mutant_types(columns), read_p_values(columns, 6)
     score, kind = columns.numbers(5), columns.text(7)
-    study, both, parts = _study_of_calls(path), first_mutations(sides), []
+    screen = Screen(_study_of_calls(path), genes, collect)
     for mutant, rows in (("digenic", ~trigenic), ("trigenic", trigenic)):
         phenotype = SCORE_OF_CALL[mutant]
-        sieve = RowFilter(rows)
-        sieve.drop_genes(both)
-        sieve.drop(NO_SCORE, np.isnan(score))
-        collect(sieve.reading(path.name, phenotype.name, both))
+        used = screen.select(path.name, phenotype.name, sides, RowFilter(rows), {NO_SCORE: np.isnan(score)})
         for code, name in enumerate(kind.names):
-            parts += measured_apart(
-                study,
-                genes,
-                phenotype,
-                ENVIRONMENT,
-                sides,
-                score,
-                sieve.left & (kind.code == code),
-                label=f"{name} query".lstrip(),
-                p=p,
-            )
-    return together(parts, genes, [path])
+            mine, label = used & (kind.code == code), f"{name} query".lstrip()
+            screen.add(phenotype, ENVIRONMENT, sides, score, mine, label=label, p=p)
+    return together(screen.parts, genes, [path])
 
 
 def _read_signs(path: Path, genes: GeneIndex, collect: Collector) -> Measurements:
@@ -203,35 +121,26 @@ def _read_signs(path: Path, genes: GeneIndex, collect: Collector) -> Measurement
     mutants = np.array(rows.text(0), dtype=object)
     rows.refuse(0, ~np.isin(mutants, MUTANT_TYPES), "digenic or trigenic")
     alleles, orfs = (list(zip(*map(rows.text, at), strict=True)) for at in ((1, 2, 3), (4, 5, 6)))
-    strains = build_strains(
+    # The list names no strains, so that allele names alone say what was done; a pair has HO as its third
+    # gene.
+    strains = Strains.build(
         [StrainId("", triple, "") for triple in orfs],
         [[split_allele(name, "") for name in triple] for triple in alleles],
         genes,
         3,
     )
-    counts = np.stack([rows.numbers(position) for position in (7, 8)], axis=1)
-    for column, position in enumerate((7, 8)):
-        wrong = (counts[:, column] < 0) | (counts[:, column] % 1 != 0)
-        rows.refuse(position, wrong, "how often the call has this sign")
-    side = (strains, np.arange(len(rows)))
-    study, first, parts = _study_of_calls(path), first_mutations([side]), []
+    counts = [rows.numbers(position) for position in (7, 8)]
+    for count, position in zip(counts, (7, 8), strict=True):
+        rows.refuse(position, (count < 0) | (count % 1 != 0), "how often the call has this sign")
+    sides, screen = [Side(strains, np.arange(len(rows)))], Screen(_study_of_calls(path), genes, collect)
     for mutant in MUTANT_TYPES:
-        sieve = RowFilter(mutants == mutant)
-        sieve.drop_genes(first)
-        sieve.drop(NO_SCORE, counts.sum(1) == 0)
-        collect(sieve.reading(path.name, SIGN_OF_CALL[mutant].name, first))
-        for column, sign in ((0, 1.0), (1, -1.0)):
-            parts += measured_apart(
-                study,
-                genes,
-                SIGN_OF_CALL[mutant],
-                ENVIRONMENT,
-                [side],
-                np.full(len(rows), sign),
-                sieve.left & (counts[:, column] > 0),
-                label="",
-            )
-    return together(parts, genes, [path])
+        phenotype = SIGN_OF_CALL[mutant]
+        uncounted = {NO_SCORE: counts[0] + counts[1] == 0}
+        used = screen.select(path.name, phenotype.name, sides, RowFilter(mutants == mutant), uncounted)
+        for count, sign in zip(counts, (1.0, -1.0), strict=True):
+            value = np.full(len(rows), sign)
+            screen.add(phenotype, ENVIRONMENT, sides, value, used & (count > 0), label="")
+    return together(screen.parts, genes, [path])
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,7 +161,7 @@ class Assignment:
         Why the pair was chosen.
     """
 
-    gene: NDArray[np.int64]
+    gene: Ints
     source: tuple[tuple[str, str], ...]
     query: tuple[str, ...]
     control: tuple[tuple[str, str], ...]
@@ -272,17 +181,16 @@ def read_query_assignment(folder: str | Path, genes: GeneIndex, *, collect: Coll
     """
     rows = read_rows(ASSIGNMENT.require(folder), header=_ASSIGNMENT_HEADER)
     first, second = match_genes(rows.text(1), genes), match_genes(rows.text(3), genes)
-    names = rows.text(4)
-    firsts = {name: row for row, name in reversed(list(enumerate(names)))}
-    rows.refuse(4, np.array([firsts[name] != row for row, name in enumerate(names)]), "every query once")
-    kept, dropped, renamed = match_pairs(first, second)
-    collect(ReadReport(rows.path.name, "strains of queries", len(rows), int(kept.sum()), dropped, renamed))
-    at = np.flatnonzero(kept).tolist()
-    text = [rows.text(position) for position in range(8)]
+    rows.refuse(4, repeated(rows.text(4)), "every query once")
+    used = RowFilter(len(rows))
+    used.drop_names(first, second)
+    collect(used.report(rows.path.name, "strains of queries", first.renamed | second.renamed))
+    at = np.flatnonzero(used.left)
+    text = [[cell.strip() for cell in rows.cells[i]] for i in at]
     return Assignment(
         gene=np.stack([first.position, second.position], axis=1)[at],
-        source=tuple((f"{text[1][i]}_{text[0][i]}", f"{text[3][i]}_{text[2][i]}") for i in at),
-        query=tuple(names[i] for i in at),
-        control=tuple((text[5][i], text[6][i]) for i in at),
-        annotation=tuple(text[7][i] for i in at),
+        source=tuple((f"{row[1]}_{row[0]}", f"{row[3]}_{row[2]}") for row in text),
+        query=tuple(row[4] for row in text),
+        control=tuple((row[5], row[6]) for row in text),
+        annotation=tuple(row[7] for row in text),
     )

@@ -1,96 +1,64 @@
-"""From the columns of a screen to `Measurements`: which rows are used, and why the others are not.
+"""From the columns of a screen to `Measurements`: which rows are used, and one measurement of each.
 
 Legend: m rows of a file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.reading import ReadReport
-from wildtype.datasets.records import Environment, PhenotypeDefinition, Study
+from wildtype.datasets.records import Environment, PerturbationKind, PhenotypeDefinition, Study
 from wildtype.errors import SourceError
-from wildtype.files import sha256_of_file
 from wildtype.organism import GeneIndex
-from wildtype.sources.publisher import Publisher, RemoteFile
-from wildtype.sources.text import AMBIGUOUS, REMEDY, UNKNOWN
-from wildtype.sources.yeast.screens.sga_strains import Strains
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+from wildtype.sources.columns import Columns
+from wildtype.sources.text import AMBIGUOUS, REMEDY, UNKNOWN, Collector
+from wildtype.sources.yeast.rows import Flags, Floats, Ints, RowFilter
+from wildtype.sources.yeast.screens.sga_strains import Side, Strains
 
 ONE_GENE_TWICE = "query and array of one gene"
 REPEATED = "the number of another row again"
+NO_SCORE = "no score given"
+NO_FITNESS = "no fitness given"
+
+FITNESS = PhenotypeDefinition(
+    name="fitness", direction="higher is fitter", description="colony size relative to wild type"
+)
+EPSILON = PhenotypeDefinition(
+    name="epsilon",
+    unit="fitness units: double-mutant fitness minus the product of the single ones",
+    min_order=2,
+    description="digenic interaction by synthetic genetic array, colony size",
+)
 
 
-def study_of(publisher: Publisher, paths: Iterable[Path]) -> Study:
-    """Return the study of a publisher, with the checksums of the files that were read."""
-    return Study(
-        name=publisher.name,
-        publication=publisher.publication,
-        organism="yeast",
-        licence=publisher.licence,
-        files={path.name: sha256_of_file(path) for path in paths},
-        notes=publisher.notes,
-    )
+def read_p_values(columns: Columns, position: int) -> Floats:
+    """Return a column of p-values [m], 0 included; raises ``SourceError``."""
+    p = columns.numbers(position)
+    columns.refuse(position, (p < 0) | (p > 1), "a p-value of 0 to 1")
+    return p
 
 
-def require_copy(folder: str | Path, copies: Sequence[RemoteFile]) -> Path:
-    """Return the first copy of one table that is in the folder; raises ``SourceError`` naming the first."""
-    found = (path for copy in copies if (path := copy.find(folder)) is not None)
-    return next(found, None) or copies[0].require(folder)
+def read_sd(columns: Columns, position: int) -> Floats:
+    """Return a column of standard deviations [m], 0 included; raises ``SourceError``."""
+    sd = columns.numbers(position)
+    columns.refuse(position, sd < 0, "a standard deviation of at least 0")
+    return sd
 
 
-class RowFilter:
-    """Which rows are left; every other one is counted under the first reason that it was dropped for.
-
-    Parameters
-    ----------
-    rows : bool [m]
-        The rows to begin with.
-
-    Attributes
-    ----------
-    left : bool [m]
-        The rows that are left.
-    dropped : dict of str to int
-        The others, by reason.
-    """
-
-    def __init__(self, rows: Flags) -> None:
-        self.left = rows.copy()
-        self.rows = int(self.left.sum())
-        self.dropped: dict[str, int] = {}
-
-    def drop(self, reason: str, mask: Flags) -> None:
-        """Drop the rows of ``mask`` [m] that are still left."""
-        gone = self.left & mask
-        if gone.any():
-            self.dropped[reason] = self.dropped.get(reason, 0) + int(gone.sum())
-            self.left &= ~mask
-
-    def drop_genes(self, sides: Sequence[tuple[Strains, Ints]]) -> None:
-        """Drop the rows whose strains (one per side, by code [m]) are not of different known genes."""
-        unknown, ambiguous = (
-            np.logical_or.reduce([getattr(strains, name)[code] for strains, code in sides])
-            for name in ("unknown", "ambiguous")
-        )
-        self.drop(UNKNOWN, unknown)
-        self.drop(AMBIGUOUS, ambiguous)
-        genes = np.sort(np.concatenate([strains.gene[code] for strains, code in sides], axis=1), axis=1)
-        self.drop(ONE_GENE_TWICE, (np.diff(genes, axis=1) == 0).any(1))
-
-    def reading(self, file: str, use: str, sides: Sequence[tuple[Strains, Ints]]) -> ReadReport:
-        """Return what became of the rows that the sieve began with."""
-        renamed = np.logical_or.reduce([strains.renamed[code] for strains, code in sides]) & self.left
-        kept = int(self.left.sum())
-        return ReadReport(file, use, self.rows, kept, dict(self.dropped), int(renamed.sum()))
+def drop_genes(rows: RowFilter, sides: Sequence[Side]) -> None:
+    """Drop the rows whose strains (one per side) are not of different known genes."""
+    for reason, missing in ((UNKNOWN, -1), (AMBIGUOUS, -2)):
+        # Per strain first and then by code: a table has millions of rows and a few thousand strains.
+        lost = [(strains.gene == missing).any(1)[code] for strains, code in sides]
+        rows.drop(reason, np.logical_or.reduce(lost))
+    genes = np.sort(np.concatenate([strains.gene[code] for strains, code in sides], axis=1), axis=1)
+    rows.drop(ONE_GENE_TWICE, (np.diff(genes, axis=1) == 0).any(1))
 
 
 class Seen:
@@ -107,52 +75,124 @@ class Seen:
         out = np.zeros(len(rows), bool)
         out[at] = True
         for (strain, number), row in zip(distinct.tolist(), at[first].tolist(), strict=True):
+            # By name and not by code: the same strain has another code in the next file.
             key = (strains.ids[int(strain)].name, *strains.allele[int(strain)], number)
             out[row] = key in self._known
             self._known.add(key)
         return out
 
 
-def measured(
-    study: Study,
-    genes: GeneIndex,
-    phenotype: PhenotypeDefinition,
-    environment: Environment,
-    sides: Sequence[tuple[Strains, Ints]],
-    value: Floats,
-    rows: Flags,
-    *,
-    label: str,
-    sd: Floats | None = None,
-    p: Floats | None = None,
-) -> Measurements:
-    """Return the measurements of the rows [m] marked in ``rows``; all columns are given for all m rows.
+@dataclass(eq=False)
+class Screen:
+    """What all tables of a study are read with, and the measurements read so far.
 
-    Parameters
+    Attributes
     ----------
-    sides : sequence of (Strains, int64 [m])
-        The strains that a mutant's perturbations come from, and which of them each row has.
-    value, sd, p : float64 [m]
-        As in `Measurements`.
-    label : str
-        What the first side is; with its strain's identifier this names the replicate.
+    study : Study
+        Where the numbers come from.
+    genes : GeneIndex
+        The organism's genes.
+    collect : callable
+        Called with the report on the rows of every table and use.
+    parts : list of Measurements
+        Filled by `add`.
     """
-    at = np.flatnonzero(rows)
-    first, code = sides[0]
-    replicates = np.array([f"{label} {strain.name}".strip() for strain in first.ids], dtype=object)
-    return Measurements.build(
-        study,
-        genes=genes.names,
-        gene=np.concatenate([strains.gene[code[at]] for strains, code in sides], axis=1),
-        kind=np.concatenate([strains.kind[code[at]] for strains, code in sides], axis=1),
-        allele=np.concatenate([strains.allele[code[at]] for strains, code in sides], axis=1),
-        environments=(environment,),
-        phenotypes=(phenotype,),
-        value=value[at],
-        sd=np.nan if sd is None else sd[at],
-        p=np.nan if p is None else p[at],
-        replicate=replicates[code[at]],
-    )
+
+    study: Study
+    genes: GeneIndex
+    collect: Collector
+    parts: list[Measurements] = field(default_factory=list)
+
+    def select(
+        self,
+        file: str,
+        use: str,
+        sides: Sequence[Side],
+        rows: RowFilter,
+        reasons: Mapping[str, Flags],
+        *,
+        new: tuple[Seen, Floats] | None = None,
+    ) -> Flags:
+        """Return the rows [m] that are used, and report on them.
+
+        Parameters
+        ----------
+        file, use : str
+            Name of the file, and what its rows become.
+        sides : sequence of Side
+            The strains of every row, which must be of different known genes.
+        rows : RowFilter
+            The rows to begin with, some of them dropped for other reasons.
+        reasons : mapping of str to bool [m]
+            Further rows to drop.
+        new : (Seen, float64 [m]), optional
+            Numbers of the first side's strains: those met before are dropped.
+        """
+        drop_genes(rows, sides)
+        rows.drop_all(reasons)
+        if new is not None:
+            seen, value = new
+            rows.drop(REPEATED, seen.again(*sides[0], value, rows.left))
+        renamed = np.logical_or.reduce([strains.renamed[code] for strains, code in sides])
+        self.collect(rows.report(file, use, renamed))
+        return rows.left
+
+    def add(
+        self,
+        phenotype: PhenotypeDefinition,
+        environment: Environment,
+        sides: Sequence[Side],
+        value: Floats,
+        rows: Flags,
+        *,
+        label: str,
+        sd: Floats | None = None,
+        p: Floats | None = None,
+    ) -> None:
+        """Measure the rows [m] marked in ``rows``; all columns are given for all m rows.
+
+        Parameters
+        ----------
+        sides : sequence of Side
+            The strains that a mutant's perturbations come from.
+        value, sd, p : float64 [m]
+            As in `Measurements`.
+        label : str
+            What the first side is; with its strain's identifier this names the replicate.
+        """
+        # Strains with a suppressor have a perturbation more: rows of one size are built at a time.
+        for carried in product((False, True), repeat=len(sides)):
+            chosen = rows.copy()
+            for (strains, code), carries in zip(sides, carried, strict=True):
+                chosen &= strains.suppressed[code] == carries
+            if not chosen.any():
+                continue
+            at = np.flatnonzero(chosen)
+            gene = [strains.gene[code[at]] for strains, code in sides]
+            kind = [strains.kind[code[at]] for strains, code in sides]
+            allele = [strains.allele[code[at]] for strains, code in sides]
+            for (strains, code), carries in zip(sides, carried, strict=True):
+                if carries:
+                    gene.append(strains.suppressed_gene[code[at], None])
+                    kind.append(np.full((len(at), 1), PerturbationKind.SUPPRESSOR, np.uint8))
+                    allele.append(strains.suppressor[code[at], None])
+            first, code = sides[0]
+            replicates = np.array([f"{label} {strain.name}".strip() for strain in first.ids], dtype=object)
+            self.parts.append(
+                Measurements.build(
+                    self.study,
+                    genes=self.genes.names,
+                    gene=np.concatenate(gene, axis=1),
+                    kind=np.concatenate(kind, axis=1),
+                    allele=np.concatenate(allele, axis=1),
+                    environments=(environment,),
+                    phenotypes=(phenotype,),
+                    value=value[at],
+                    sd=np.nan if sd is None else sd[at],
+                    p=np.nan if p is None else p[at],
+                    replicate=replicates[code[at]],
+                )
+            )
 
 
 def together(parts: Sequence[Measurements], genes: GeneIndex, files: Iterable[Path]) -> Measurements:

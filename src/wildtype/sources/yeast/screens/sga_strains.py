@@ -4,7 +4,11 @@ A strain of the deletion or temperature-sensitive collections is ``ORF_typeN``. 
 screens is ``ORF1+ORF2_tmN``, with a suffix at its second half only. The control query of one gene deletes the
 neutral locus HO (YDL227C) besides: that deletion is part of the strain, and a reader keeps it.
 
-Legend: d distinct strains · k genes that each of them perturbs.
+A strain can carry a suppressor: a second, mostly unmapped mutation that masks the first. Such a strain has
+both mutations. Recorded as two perturbations of its gene, the first is not lost where a reader passes over
+suppressors, and the strain is never taken for the plain mutant.
+
+Legend: d distinct strains · k genes that each of them perturbs · m rows of a file.
 """
 
 from __future__ import annotations
@@ -13,43 +17,57 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.datasets.records import PerturbationKind
 from wildtype.organism import GeneIndex
+from wildtype.sources.columns import TextColumn
 from wildtype.sources.text import match_genes
+from wildtype.sources.yeast.rows import Flags, Ints
 
 HO = "YDL227C"
 """The neutral locus that control queries delete so that they carry as many markers as double mutants."""
 STRAIN_TYPES: Mapping[str, PerturbationKind] = {
     "sn": PerturbationKind.DELETION,  # natMX, query
     "dma": PerturbationKind.DELETION,  # kanMX, array
+    # Essential genes cannot be deleted: their strains have an allele that works at low temperature (query,
+    # array) …
     "tsq": PerturbationKind.TEMPERATURE_SENSITIVE,
     "tsa": PerturbationKind.TEMPERATURE_SENSITIVE,
+    # … or a marker in the 3' untranslated region that destabilises the mRNA (DAmP; Schuldiner et al. 2005,
+    # Cell).
     "damp": PerturbationKind.REDUCED_EXPRESSION,
     "S": PerturbationKind.SUPPRESSOR,
     "A_S": PerturbationKind.SUPPRESSOR,
     "y": PerturbationKind.OTHER_ALLELE,  # a strain of the laboratory's own collection
 }
-"""What a strain's type says of its mutation where its allele is not named."""
+"""The kind of a strain's mutation by the strain's type, where its allele is not named."""
 DELETION_MARKS = ("Δ", "∆", "_")
 """A deletion is the gene's name and a delta: Greek letter, increment sign, or what exports make of it."""
 
+SUPPRESSOR_TYPES = ("S", "A_S")
+_SUPPRESSED = re.compile(r"(?P<first>.*?)-?supp.*", re.IGNORECASE)
+_ORF = re.compile(r"y[a-p][lr]\d{3}[wc](-[a-z])?", re.IGNORECASE)
 _STRAIN = re.compile(
     r"(?P<first>[^_+]+)(?:\+(?P<second>[^_+]+))?_(?P<type>sn|dma|tsq|tsa|damp|A_S|S|y|tm)\d+"
 )
 
 
+Mutation = tuple[PerturbationKind, str, str]
+"""The kind and allele of a gene's first mutation, and the name of its suppressor or ``""``."""
+
+
 @dataclass(frozen=True)
 class StrainId:
-    """A strain identifier taken apart.
+    """The parts of a strain identifier.
 
     Attributes
     ----------
     name : str
-        All of it.
+        The identifier.
     orfs : tuple of str
         Its one or two ORFs.
     type : str
@@ -102,6 +120,20 @@ def parse_allele(name: str, strain_type: str = "") -> tuple[PerturbationKind, st
     return kind, name
 
 
+def split_allele(name: str, strain_type: str) -> Mutation:
+    """Return the mutation of a gene that an allele name and the strain's type say.
+
+    The type ``S`` does not say what the first mutation is: it is an allele where its name is more than a
+    gene's (``cdc9-1-supp2``), and a deletion otherwise (``tps1-supp2``, ``ygr146c-a-supp1``).
+    """
+    found = _SUPPRESSED.fullmatch(name)
+    first = found["first"] if found else name
+    suppressed = found is not None or strain_type in SUPPRESSOR_TYPES
+    if strain_type in SUPPRESSOR_TYPES:
+        strain_type = "tsq" if "-" in first and not _ORF.fullmatch(first) else "sn"
+    return *parse_allele(first, strain_type), name if suppressed else ""
+
+
 @dataclass(frozen=True, eq=False)
 class Strains:
     """Distinct strains and what they perturb; make them with `build`.
@@ -118,42 +150,68 @@ class Strains:
         Allele names; empty for deletions.
     renamed : bool [d]
         Strains whose name has an older name or alias of a gene.
+    suppressor : str [d], as objects
+        Name of the suppressor; empty where a strain carries none.
+    suppressed_gene : int64 [d]
+        Position of the gene whose mutation it masks; meaningful where there is a suppressor.
     """
 
     ids: tuple[StrainId, ...]
-    gene: NDArray[np.int64]
+    gene: Ints
     kind: NDArray[np.uint8]
     allele: NDArray[np.object_]
-    renamed: NDArray[np.bool_]
+    renamed: Flags
+    suppressor: NDArray[np.object_]
+    suppressed_gene: Ints
 
     @classmethod
     def build(
-        cls,
-        strains: Sequence[StrainId],
-        alleles: Sequence[Sequence[tuple[PerturbationKind, str]]],
-        genes: GeneIndex,
-        k: int,
+        cls, strains: Sequence[StrainId], mutations: Sequence[Sequence[Mutation]], genes: GeneIndex, k: int
     ) -> Strains:
-        """Match the ORFs of d strains of k genes; `alleles` [d][k] as ``parse_allele`` gives them."""
+        """Match the ORFs of d strains of k genes; ``mutations`` [d][k] as ``split_allele`` gives them."""
         matched = match_genes([orf for strain in strains for orf in strain.orfs], genes)
         shape = (len(strains), k)
+        position = matched.position.reshape(shape)
+        # Of two suppressors in one strain both names are kept, joined, at the gene of the first.
+        at = np.array([next((i for i, of in enumerate(one) if of[2]), 0) for one in mutations], np.int64)
         return cls(
             tuple(strains),
-            matched.position.reshape(shape),
-            np.array([kind for strain in alleles for kind, _ in strain], np.uint8).reshape(shape),
-            np.array([name for strain in alleles for _, name in strain], object).reshape(shape),
+            position,
+            np.array([kind for of in mutations for kind, _, _ in of], np.uint8).reshape(shape),
+            np.array([allele for of in mutations for _, allele, _ in of], object).reshape(shape),
             np.asarray(matched.renamed.reshape(shape).any(1)),
+            np.array(["+".join(name for _, _, name in of if name) for of in mutations], object),
+            position[np.arange(len(strains)), at],
         )
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @cached_property
-    def unknown(self) -> NDArray[np.bool_]:
-        """Strains with a gene that the organism does not have [d]."""
-        return np.asarray((self.gene == -1).any(1))
+    def suppressed(self) -> Flags:
+        """Strains that carry a suppressor [d]."""
+        return np.array([bool(name) for name in self.suppressor], bool)
 
-    @cached_property
-    def ambiguous(self) -> NDArray[np.bool_]:
-        """Other strains with a name that stands for several genes [d]."""
-        return np.asarray((self.gene == -2).any(1) & ~self.unknown)
+
+class Side(NamedTuple):
+    """One side of a cross, such as its query: the distinct strains, and which of them each row [m] has."""
+
+    strains: Strains
+    code: Ints
+
+    @property
+    def controls(self) -> Flags:
+        """Which rows [m] have a strain that deletes the neutral locus."""
+        return np.array([HO in strain.orfs for strain in self.strains.ids], bool)[self.code]
+
+
+def distinct_pairs(strain: TextColumn, allele: TextColumn) -> tuple[list[tuple[str, str]], Ints]:
+    """Return the distinct pairs of strain and allele name, and which of them each row has [m].
+
+    Of one strain identifier with two allele names it is unknown which was screened: they are two strains.
+    """
+    pair = strain.code.astype(np.int64) * len(allele.names) + allele.code
+    distinct, code = np.unique(pair, return_inverse=True)
+    first, second = np.divmod(distinct, len(allele.names))
+    pairs = zip(first.tolist(), second.tolist(), strict=True)
+    return [(strain.names[i], allele.names[j]) for i, j in pairs], code.reshape(-1).astype(np.int64)

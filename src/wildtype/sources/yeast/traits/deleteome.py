@@ -11,46 +11,17 @@ from pathlib import Path
 import numpy as np
 
 from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.records import PhenotypeDefinition, Publication
+from wildtype.datasets.records import PhenotypeDefinition
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
 from wildtype.sources.columns import ColumnType, read_columns
-from wildtype.sources.publisher import Publisher, RemoteFile
-from wildtype.sources.text import REMEDY, Collector, ignore, match_genes
-from wildtype.sources.yeast.screens.parts import study_of
+from wildtype.sources.text import REMEDY, Collector, ignore
+from wildtype.sources.yeast.files import publisher, study_of
 from wildtype.sources.yeast.traits.headings import Strain
-from wildtype.sources.yeast.traits.matrix import (
-    Column,
-    Flags,
-    Mutants,
-    measure,
-    readable,
-    sift,
-    told_apart,
-    without_gene,
-)
-from wildtype.sources.yeast.traits.wide import first_lines, stack
+from wildtype.sources.yeast.traits.matrix import first_lines, gene_columns, measure_singles, readable, stack
 
-DELETEOME = RemoteFile(
-    "deleteome_all_mutants_ex_wt_var_controls.txt",
-    ("https://deleteome.holstegelab.nl/data/downloads/deleteome_all_mutants_ex_wt_var_controls.txt",),
-    "7f93af3567f943c8e428bb18e09633cd996aafd756bfdddd24b04312fdc61580",
-)
-PUBLISHER = Publisher(
-    "kemmeren2014",
-    "Deleteome: expression profiles of single deletions",
-    Publication(citation="Kemmeren et al. 2014, Cell 157:740", doi="10.1016/j.cell.2014.02.054"),
-    "not confirmed",
-    (DELETEOME,),
-    {"deletions": 1484, "controls": 3, "reporters": 6182, "genes": 6112},
-    (
-        "a later revision than the paper's own table",
-        "a gene is expressed differently by the authors' rule where the fold change exceeds 1.7 at p < 0.05; "
-        "here every number is kept",
-        "experiments are named by the gene names of 2014: CMS1 and LUG1 have changed their meaning since, "
-        "so that their experiments are dropped; HSN1 is found only by gene lists that keep it as an alias",
-    ),
-)
+PUBLISHER = publisher("kemmeren2014")
+(DELETEOME,) = PUBLISHER.files
 PHENOTYPE = PhenotypeDefinition(
     name="mRNA",
     unit="log2(mutant / wild type)",
@@ -91,45 +62,27 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
     if wrong.any():
         experiment = int(wrong.any(1).argmax())
         table.refuse(first + 3 * experiment + 2, wrong[experiment], "a p-value of 0 to 1")
-    reporters = table.text(0)
-    readable(path, (*experiments, *reporters.names))
-    measured = table.text(1).match(genes)
-
+    reporters, gene = table.text(0), table.text(1).match(genes)
+    readable(path, reporters.names)
     parsed = [_EXPERIMENT.fullmatch(name) for name in experiments]
     deleted = ["" if found is None else found["gene"].upper() for found in parsed]
-    wild_type = np.array([name.lower().startswith("wt") for name in experiments]) & _none(deleted)
-    matched = match_genes(deleted, genes)
-    reasons: dict[str, Flags] = {
-        NO_DELETION: _none(deleted) & ~wild_type,
-        CHANGED: np.isin(deleted, CHANGED_NAMES),
-    }
-    value, reading = sift(
+    none = np.array([not name for name in deleted])
+    wild_type = none & np.array([name.lower().startswith("wt") for name in experiments])
+    names = [reporters[row] for row in range(len(reporters))]
+    return measure_singles(
+        study_of(PUBLISHER, [path]),
+        genes,
         path,
-        "measurements",
+        deleted,
+        experiments,
+        gene_columns(PHENOTYPE, gene.position, names, genes, Strain("wild type")),
         value,
-        rows=reasons | without_gene(matched, wild_type),
-        columns={REPORTER: ~measured.found},
-        renamed=matched.renamed,
+        collect,
+        wild_type=wild_type,
+        rows={NO_DELETION: none & ~wild_type, CHANGED: np.isin(deleted, CHANGED_NAMES)},
+        unused={REPORTER: ~gene.found},
+        p=p,
     )
-    collect(reading)
-    strain = Strain("wild type")
-    again = told_apart(measured.position, [reporters[row] for row in range(len(reporters))])
-    columns = [
-        Column(PHENOTYPE, genes.names[position] if position >= 0 else "", strain=strain, replicate=name)
-        for position, name in zip(measured.position.tolist(), again, strict=True)
-    ]
-    several = told_apart(matched.position, experiments)
-    names = [
-        experiment if control else name
-        for experiment, control, name in zip(experiments, wild_type.tolist(), several, strict=True)
-    ]
-    return measure(
-        study_of(PUBLISHER, [path]), genes, Mutants.single(matched.position, names), columns, value, p=p
-    )
-
-
-def _none(names: list[str]) -> Flags:
-    return np.array([not name for name in names])
 
 
 def _experiments(path: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""Mutants × columns to `Measurements`, without a Python object per number: nine million at once are fine.
+"""Tables of mutants × columns: wide files, and their numbers as `Measurements` without an object per number.
 
 Legend: m mutants (rows) · c columns (a phenotype in an environment, or a trait) · Σk perturbations of all
 rows.
@@ -13,19 +13,26 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wildtype.datasets.measurements import Measurements, coded
 from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Environment, PhenotypeDefinition, Record, Study
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.sources.text import AMBIGUOUS, REMEDY, UNKNOWN, GeneNames
+from wildtype.sources.columns import Columns, read_columns
+from wildtype.sources.text import (
+    AMBIGUOUS,
+    REMEDY,
+    UNKNOWN,
+    Collector,
+    GeneNames,
+    Rows,
+    match_genes,
+    read_bytes,
+)
+from wildtype.sources.yeast.rows import Flags, Floats, Ints, RowFilter
 from wildtype.sources.yeast.traits.headings import Strain
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 R = TypeVar("R", bound=Record)
 
 NO_VALUE = "no value"
@@ -104,6 +111,8 @@ def measure(
         The numbers, their standard errors and p-values (NaN: not known).
     """
     row, column = np.nonzero(np.isfinite(value))
+    # Every number repeats the perturbations of its row: arange within a mutant, moved to where its row
+    # begins.
     order = np.diff(mutants.offsets)[row]
     offsets = np.concatenate([[0], np.cumsum(order)]).astype(np.int64)
     perturbed = np.arange(offsets[-1]) + np.repeat(mutants.offsets[row] - offsets[:-1], order)
@@ -147,6 +156,8 @@ def measure(
 
 
 def _distinct(records: Sequence[R]) -> tuple[tuple[R, ...], Ints]:
+    # The id of a record is a hash of its content: computed once per object, since columns share their
+    # records.
     identity = {number: record.id for number, record in {id(r): r for r in records}.items()}
     known = {identity[id(record)]: record for record in records}
     position = {key: code for code, key in enumerate(known)}
@@ -195,18 +206,137 @@ def sift(
     SourceError
         If nothing is left.
     """
-    left = np.ones(value.shape, bool)
-    dropped: dict[str, int] = {}
-    masks = [(reason, mask[:, None]) for reason, mask in rows.items()]
-    masks += [(reason, mask[None, :]) for reason, mask in (columns or {}).items()]
-    masks.append((NO_VALUE, ~np.isfinite(value)))
-    for reason, mask in masks:
-        gone = left & mask
-        if gone.any():
-            dropped[reason] = int(gone.sum())
-            left ^= gone
-    kept = int(left.sum())
-    if not kept:
+    entries = RowFilter(np.ones(value.shape, bool))
+    entries.drop_all({reason: mask[:, None] for reason, mask in rows.items()})
+    entries.drop_all({reason: mask[None, :] for reason, mask in (columns or {}).items()})
+    entries.drop(NO_VALUE, ~np.isfinite(value))
+    if not entries.left.any():
         raise SourceError(f"{path} has no value of a gene of the organism, expected thousands: {REMEDY}")
-    old = 0 if renamed is None else int(left[renamed].sum())
-    return np.where(left, value, np.nan), ReadReport(path.name, use, value.size, kept, dropped, old)
+    older = None if renamed is None else renamed[:, None]
+    return np.where(entries.left, value, np.nan), entries.report(path.name, use, older)
+
+
+def measure_singles(
+    study: Study,
+    genes: GeneIndex,
+    path: Path,
+    deleted: Sequence[str],
+    labels: Sequence[str],
+    columns: Sequence[Column],
+    value: Floats,
+    collect: Collector,
+    *,
+    use: str = "measurements",
+    wild_type: Flags | None = None,
+    rows: Mapping[str, Flags] | None = None,
+    unused: Mapping[str, Flags] | None = None,
+    p: Floats | None = None,
+) -> Measurements:
+    """Return the measurements of a table of single deletions and wild types.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    deleted, labels : sequence of m str
+        The gene that a strain lacks ("" for a wild type), and the name of the strain or experiment.
+    columns : sequence of Column
+        The c columns.
+    value, p : float64 [m, c]
+        The numbers and their p-values.
+    wild_type : bool [m], optional
+        Rows that lack no gene.
+    rows, unused : mapping of str to bool
+        Rows [m] and columns [c] to drop, by reason, before those without a gene.
+    """
+    wild = np.zeros(len(deleted), bool) if wild_type is None else wild_type
+    readable(path, labels)
+    matched = match_genes(deleted, genes)
+    reasons = {**(rows or {}), **without_gene(matched, wild)}
+    value, report = sift(path, use, value, rows=reasons, columns=unused, renamed=matched.renamed)
+    collect(report)
+    # Strains of one gene, and wild types, are replicates: their labels keep them apart.
+    replicate = [
+        label if control else several
+        for label, control, several in zip(
+            labels, wild.tolist(), told_apart(matched.position, labels), strict=True
+        )
+    ]
+    return measure(study, genes, Mutants.single(matched.position, replicate), columns, value, p=p)
+
+
+def gene_columns(
+    phenotype: PhenotypeDefinition, gene: Ints, labels: Sequence[str], genes: GeneIndex, strain: Strain
+) -> list[Column]:
+    """Return columns whose trait is a gene (position [c], negative: none), several of one gene by label."""
+    return [
+        Column(phenotype, genes.names[position] if position >= 0 else "", strain=strain, replicate=name)
+        for position, name in zip(gene.tolist(), told_apart(gene, labels), strict=True)
+    ]
+
+
+def first_lines(path: Path, count: int, *, separator: str = "\t") -> list[list[str]]:
+    """Return the fields of the first lines of a file; bytes that are not UTF-8 are replaced.
+
+    Raises
+    ------
+    SourceError
+        If the file cannot be read or has fewer lines.
+    """
+    data = read_bytes(path)
+    lines, start = [], 0
+    for number in range(1, count + 1):
+        if start >= len(data):
+            raise SourceError(f"{path} ends before line {number}, expected {count} header lines: {REMEDY}")
+        end = data.find(b"\n", start) % (len(data) + 1)
+        fields = data[start:end].decode("utf-8", errors="replace").split(separator)
+        lines.append([field.strip() for field in fields])
+        start = end + 1
+    return lines
+
+
+def read_wide(path: Path, key: str, *, separator: str = "\t") -> tuple[Columns, tuple[str, ...]]:
+    """Read a table whose first column is named ``key`` and whose others are numbers; return also their names.
+
+    Raises
+    ------
+    SourceError
+        If the file cannot be read, the first column has another name, a column stands twice or has no name,
+        or an entry is neither a number nor missing.
+    """
+    (header,) = first_lines(path, 1, separator=separator)
+    if header[0] != key or len(header) < 2:
+        raise SourceError(
+            f"{path}, line 1: received the first column {header[0][:60]!r} of {len(header)}, expected "
+            f"{key!r} and further columns; {REMEDY}"
+        )
+    refuse_repeated(path, header[1:])
+    types: list[type[str] | type[float] | None] = [str, *[float] * (len(header) - 1)]
+    return read_columns(path, types=types, separator=separator, header=header), tuple(header[1:])
+
+
+def column_of(rows: Rows, name: str) -> int:
+    """Return the position of a column; raises ``SourceError`` if there is none of that name."""
+    if name not in rows.header:
+        raise SourceError(
+            f"{rows.path}, line 1: received the columns {', '.join(rows.header)[:60]!r}, expected one named "
+            f"{name!r} among them; {REMEDY}"
+        )
+    return rows.header.index(name)
+
+
+def refuse_repeated(path: Path, names: Sequence[str]) -> None:
+    """Raise ``SourceError`` if a column name is empty or stands twice."""
+    seen: set[str] = set()
+    for name in names:
+        if not name or name in seen:
+            raise SourceError(
+                f"{path}, line 1: received the column name {name[:60]!r} again or empty, expected every name "
+                f"once; {REMEDY}"
+            )
+        seen.add(name)
+
+
+def stack(columns: Columns, positions: Sequence[int]) -> Floats:
+    """Return columns of numbers as rows [c, m]."""
+    return np.stack([columns.numbers(position) for position in positions])

@@ -9,44 +9,29 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wildtype.datasets.reading import ReadReport
 from wildtype.organism import FeatureBlock, GeneIndex
 from wildtype.organism.components import components, spread
 from wildtype.sources.text import match_genes
-from wildtype.sources.yeast.names import one_row_per_gene
-from wildtype.sources.yeast.screens.growth import GROWTH, SHAPE
-from wildtype.sources.yeast.traits.phenome import PHENOTYPES
-from wildtype.sources.yeast.traits.tables import (
-    BRESLOW,
-    COSTANZO2021,
-    DEUTSCHBAUER,
-    GIAEVER,
-    MATTIAZZI,
-    MULLEDER,
-    QIAN,
-    STEINMETZ,
-    VIZEACOUMAR,
-    Study,
-    read_table,
-)
+from wildtype.sources.yeast.rows import Floats, RowFilter
+from wildtype.sources.yeast.traits import phenome
+from wildtype.sources.yeast.traits.phenome import SHAPE, Study, read_table
 
 LEAST_SHARE = 0.2
 """Columns measured in a smaller share of a study's strains are left out."""
 TAILS = (0.5, 99.5)
 """Percentiles to which values are clipped: pooled screens have outliers of hundreds of sd."""
-STUDIES = (
-    BRESLOW, DEUTSCHBAUER, QIAN, STEINMETZ, GIAEVER, COSTANZO2021, VIZEACOUMAR, MATTIAZZI, MULLEDER,
-)  # fmt: skip
+STUDIES = tuple(study for study in phenome.STUDIES if study is not phenome.JORGENSEN)
+"""The table of cell sizes lists strains that differ only: too few for a feature of all genes."""
 
 
 @dataclass(frozen=True, eq=False)
 class PhenotypeTable:
-    """Values [n, p] of one study over all genes (NaN: not measured), and what became of its rows."""
+    """Values [n, p] of one study over all genes (NaN: not measured), and the counts of its rows."""
 
     study: Study
-    values: NDArray[np.float64]
+    values: Floats
     reading: ReadReport
 
 
@@ -60,18 +45,15 @@ def read_study(folder: str | Path, study: Study, genes: GeneIndex) -> PhenotypeT
     """
     rows, numbers = read_table(folder, study)
     matched = match_genes(rows.text(0), genes)
-    positions, first, dropped = one_row_per_gene(matched, rows.path)
+    used = RowFilter(len(rows))
+    used.drop_names(matched)
+    positions, first = used.first_of_each(matched, rows.path)
     values = np.full((len(genes), numbers.shape[1]), np.nan)
     values[positions] = numbers[first]
-    renamed = int(matched.renamed[first].sum())
-    return PhenotypeTable(
-        study,
-        values,
-        ReadReport(rows.path.name, "phenotypes", len(rows), int(positions.size), dropped, renamed),
-    )
+    return PhenotypeTable(study, values, used.report(rows.path.name, "phenotypes", matched.renamed))
 
 
-def standardise(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def standardise(values: Floats) -> Floats:
     """Return one study's usable columns, clipped, with mean 0 and sd 1, missing values as 0."""
     strains = np.isfinite(values).any(1)
     enough = (
@@ -92,7 +74,8 @@ def standardise(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def measured_as(study: Study) -> tuple[str, ...]:
     """Return every phenotype source under which numbers of a study's table can be a target."""
-    names = [definition.name for definition in (GROWTH | PHENOTYPES).values()] + [SHAPE.name]
+    # Each study under the phenotypes of all: a name too many is harmless, a missing one would leak labels.
+    names = [one.phenotype.name for one in phenome.STUDIES] + [SHAPE.name]
     return (study.source, *(f"{study.name}:{name}" for name in dict.fromkeys(names)))
 
 

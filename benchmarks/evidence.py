@@ -1,0 +1,98 @@
+"""What looking up evidence costs: measured mutants one edit away from each query, along relations.
+
+* compiled: `EvidencePart.one_edit`, hashed sets, all queries at once; and whole tokens, similarities
+  included;
+* plain: per query a loop over genes, relations and neighbours, and a set of frozen sets; run on a part of
+  the queries, since it is slow, and compared by what it finds.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from benchmarks.measuring import chosen
+from wildtype.evidence.lookup import EvidenceIndex, EvidenceSizes
+from wildtype.mutants import MutantTable
+from wildtype.nn.threads import loops
+from wildtype.profiling.machine import machine, take_turns
+from wildtype.profiling.speed import EvidenceProblem
+
+RELATIONS = 9
+NEIGHBOURS = 13
+Exchanges = set[tuple[int, int]]  # of a gene of the query for a neighbour
+
+
+def bench_evidence(
+    *, genes: int = 6607, measured: int = 100_000, queries: int = 50_000, repeats: int = 3, seed: int = 0
+) -> dict[str, Any]:
+    """Looking up measured mutants one edit away: compiled loops over hashed sets against Python's own.
+
+    Parameters
+    ----------
+    genes : int
+        n; every gene has 13 neighbours in each of nine relations.
+    measured, queries : int
+        Pairs that were measured, and pairs that are looked up.
+    repeats : int
+        Timed rounds; the median counts.
+    seed : int
+        Of all draws.
+    """
+    options = chosen(locals())
+    problem = EvidenceProblem.draw(
+        genes, measured, queries, relations=RELATIONS, neighbours=NEIGHBOURS, seed=seed
+    )
+    seconds = take_turns(problem.lookups(), repeats)
+
+    few = problem.queries.take(np.arange(min(queries, 200)))
+    # Tokens enough for every hit of a query, or the comparison would miss those that were cut off.
+    roomy = EvidenceIndex(
+        problem.similarity, problem.measured, 1, EvidenceSizes(tokens=1024, two=0), loops
+    ).part()
+    tokens = roomy.tokens_of(few.gene, few.offsets, few.condition)
+    along = tokens.one.similarity[..., :RELATIONS].sum(-1) > 0
+    ours = [
+        {tuple(pair) for pair in zip(old[on].tolist(), new[on].tolist(), strict=True)}
+        for old, new, on in zip(tokens.one.old, tokens.one.new, along & tokens.one.mask, strict=True)
+    ]
+    around = [
+        [
+            set(r.adjacency[[g]].indices.tolist()) | set(r.transpose[[g]].indices.tolist())
+            for r in problem.relations
+        ]
+        for g in range(genes)
+    ]
+    start = time.perf_counter()
+    plain = _plain(few, problem.measured, around)
+    plain_rate = len(few) / (time.perf_counter() - start)
+    rates = {name: queries / value for name, value in seconds.items()} | {"plain lookup": plain_rate}
+    return {
+        "machine": machine(),
+        "problem": options | {"relations": RELATIONS, "neighbours": NEIGHBOURS},
+        "queries_per_second": rates,
+        "ratios": {"lookup_to_plain": rates["lookup"] / plain_rate},
+        "found": {"mean": float(np.mean([len(one) for one in ours]))},
+        "equal": ours == plain,
+    }
+
+
+def _plain(asked: MutantTable, table: MutantTable, neighbours: list[list[set[int]]]) -> list[Exchanges]:
+    """Return for every query the (gene, neighbour) exchanges that lead to a measured set.
+
+    ``neighbours`` holds the genes around each gene, relation by relation.
+    """
+    known = {frozenset(pair) for pair in table.matrix(2).tolist()}
+    out = []
+    for query in asked.matrix(2).tolist():
+        found = set()
+        for gene in query:
+            rest = frozenset(query) - {gene}
+            for around in neighbours[gene]:
+                for other in around:
+                    if other not in query and rest | {other} in known:
+                        found.add((gene, other))
+        out.append(found)
+    return out

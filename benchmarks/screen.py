@@ -1,0 +1,117 @@
+"""What a screen costs per mutant: all sets of so many candidates, with z_S over all genes and every readout.
+
+* product: the mean of the genes' own queries (``model.head.summary=own_queries``), with which attention over
+  all genes is a product of matrices;
+* sum: the normalised sum over the set as the query, with which attention is computed set by set;
+* one by one: the same two models as they predict any table of mutants.
+
+Pieces of the screen are drawn at random. Tables that are made once, of members and of their pairs, are timed
+apart from the pieces that use them: a piece is scored twice, and the second time counts.
+
+Legend: n genes · e edges · c candidates · k genes per mutant · d width · H heads of the cross-attention.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from benchmarks.measuring import Reference, chosen
+from wildtype.inference.predictor import Predictor
+from wildtype.inference.screening.stream import Screen, ScreenWorker
+from wildtype.models.cell_transformer.config import HeadConfig
+from wildtype.profiling.machine import machine
+from wildtype.profiling.speed import random_organism, random_predictor, screen_of
+from wildtype.seeds import generator
+from wildtype.settings import build
+
+SUMMARIES = {"product": "own_queries", "sum": "sum"}
+
+
+def bench_screen(
+    *,
+    nodes: int = 6607,
+    relations: int = 9,
+    edges: int = 2_500_000,
+    candidates: int = 1000,
+    order: int = 3,
+    width: int = 64,
+    heads: int = 4,
+    direct: str = "sum,product,set_attention",
+    pieces: int = 5,
+    seed: int = 0,
+    reference: Reference = True,
+) -> dict[str, Any]:
+    """A screen of all triples of a list, by products of matrices and set by set, against one by one.
+
+    Parameters
+    ----------
+    nodes, relations, edges : int
+        Genes n, gene graphs, and directed edges e of all graphs together, drawn at random.
+    candidates, order : int
+        c and k: all sets of k candidates are the screen.
+    width, heads : int
+        d, and H of the cross-attention.
+    direct : str
+        Summaries of S that reach the output directly, with commas between them.
+    pieces : int
+        Scored pieces of 65,536 mutants.
+    seed : int
+        Of graphs, weights and pieces.
+    reference : bool
+        Also predict a part of a piece one by one.
+    """
+    problem = chosen(locals(), "reference")
+    draw = generator(seed, "bench screen")
+    organism = random_organism(nodes, relations, edges, draw)
+    gene = np.sort(draw.choice(nodes, candidates, replace=False)).astype(np.int64)
+    screen = screen_of(gene, order)
+    drawn = np.sort(draw.choice(screen.pieces, min(pieces, screen.pieces), replace=False))
+    found: dict[str, dict[str, float]] = {}
+    for name, summary in SUMMARIES.items():
+        head = build(HeadConfig, {"summary": summary, "heads": heads, "direct": direct.split(",")})
+        predictor = random_predictor(organism, head, width, seed)
+        predictor.predict([[organism.genes.names[0]]])  # the wild type is encoded now
+        start = time.perf_counter()
+        worker = ScreenWorker(predictor, screen)
+        tables = time.perf_counter() - start
+        seconds, first, scored = [], 0.0, 0
+        # The first call of a piece also makes its tables: the difference to the second call is theirs.
+        for piece in drawn.tolist():
+            first += _seconds(partial(worker, piece))
+            seconds.append(_seconds(partial(worker, piece)))
+            scored += worker(piece).asked
+        spent = sum(seconds)
+        found[name] = {"mutants_per_second": scored / spent, "seconds_of_tables": tables + first - spent}
+        if reference:
+            found[name] |= _one_by_one(predictor, screen, int(drawn[0]))
+            found[name]["to_one_by_one"] = (
+                found[name]["mutants_per_second"] / found[name]["one_by_one_per_second"]
+            )
+    return {
+        "machine": machine(),
+        "problem": problem | {"pieces": len(drawn), "mutants in all": screen.design.count},
+        **found,
+    }
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def _one_by_one(predictor: Predictor, screen: Screen, piece: int) -> dict[str, float]:
+    numbers = np.arange(8192) + piece * screen.piece
+    mutants = screen.mutants(numbers[numbers < screen.design.count])
+    combinations = predictor.combinations(screen.gene, screen.kind, screen.design.order)
+    assert combinations is not None
+    plain = predictor.predict_values(mutants.table)
+    seconds = statistics.median(_seconds(partial(predictor.predict_values, mutants.table)) for _ in range(3))
+    gap = np.abs(combinations(mutants.members) - plain).max() / np.abs(plain).max()
+    return {"one_by_one_per_second": len(plain) / seconds, "difference, of the largest": float(gap)}

@@ -1,0 +1,275 @@
+"""`DatasetRecord`: a table of measured mutants of one organism and what its numbers mean.
+
+Splits, folds, leakage reports and everything else that reads a dataset work on this record; `Dataset` stands
+above them and offers them as methods.
+
+Legend: m rows · n genes · r profiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wildtype.datasets.stages.report import StageReport
+from wildtype.errors import DatasetError
+from wildtype.files import content_hash
+from wildtype.mutants import MutantTable
+from wildtype.mutants.ragged import ragged_ranks
+from wildtype.organism import Organism
+
+FORMS = ("scalar", "class", "gene")
+"""What a measurement of a phenotype can be."""
+
+
+@dataclass(frozen=True)
+class Phenotype:
+    """What one column of numbers means.
+
+    Attributes
+    ----------
+    name : str
+        ``fitness``, ``epsilon``, ``tau``, …
+    unit : str
+        Unit of value and sd.
+    source : str
+        ``"study:phenotype"``; input features made from it are refused. Several are joined by ``" + "``.
+    min_order : int
+        Fewest perturbed genes for which the phenotype is defined (2 for epsilon, 3 for tau).
+    strong : float
+        Absolute value from which an interaction counts as strong (AUROC of strong interactions).
+    description : str
+        One line.
+    form : str
+        What a measurement is: a ``scalar``; a ``class``, 0 or 1, of which models give the probability; or one
+        number per ``gene``, which stands in the table's ``profiles``.
+    group : str
+        Name of the vector that a scalar or class is a member of (morphology, metabolome, 16 drugs), which
+        models read off a head of its own; empty: it stands alone.
+
+    Raises
+    ------
+    DatasetError
+        If the form is not known, or a phenotype per gene is in a group.
+    """
+
+    name: str
+    unit: str = "relative to wild type = 1"
+    source: str = ""
+    min_order: int = 1
+    strong: float = 0.08
+    description: str = ""
+    form: str = "scalar"
+    group: str = ""
+
+    def __post_init__(self) -> None:
+        if self.form not in FORMS:
+            raise DatasetError(f"phenotype {self.name!r} has form {self.form!r}; known: {', '.join(FORMS)}")
+        if self.form == "gene" and self.group:
+            raise DatasetError(
+                f"phenotype {self.name!r} has a number per gene and cannot be in group {self.group!r}: "
+                f"leave the group out"
+            )
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Every ``"study:phenotype"`` that numbers of this phenotype are from."""
+        return tuple(part for part in self.source.split(" + ") if part)
+
+
+@dataclass(frozen=True, eq=False)
+class DatasetRecord:
+    """Measured mutants of one organism.
+
+    Attributes
+    ----------
+    name : str
+        Name by which it is loaded.
+    organism : Organism
+        The wild type; the table's gene positions refer to ``organism.genes``.
+    table : MutantTable
+        One row per unordered gene set, kinds, condition and phenotype: duplicates are already merged.
+    phenotypes : tuple of Phenotype
+        ``table.phenotype`` refers to this order.
+    conditions : tuple of str
+        ``table.condition`` refers to this order; 0 is the reference.
+    targets : tuple of str
+        Names of the phenotypes that models predict unless told otherwise.
+    excluded : dict of str to int
+        Rows of the source that are not in the table, by reason; with ``merged`` nothing is dropped in
+        silence.
+    policies : dict of str to str
+        Named choices and what they mean (how alleles are merged, how duplicates are).
+    single_fitness, single_fitness_sd : float32 [n] or None
+        Fitness of the single mutants from a screen of single mutants (NaN: not known): an input of baselines
+        and of ``predict --as fitness``. ``single_fitness_source`` names its phenotype source.
+    noise : str
+        What may be said about the noise of the labels, and its limits.
+    notes : tuple of str
+        What a reader must know (simulated, thresholded, may leak …).
+    citation : str
+        Where the measurements come from.
+    stages : tuple of StageReport
+        What every step from measurements to table did, in order; empty where the table was made otherwise.
+    """
+
+    name: str
+    organism: Organism
+    table: MutantTable
+    phenotypes: tuple[Phenotype, ...]
+    conditions: tuple[str, ...] = ("reference",)
+    targets: tuple[str, ...] = ()
+    excluded: Mapping[str, int] = field(default_factory=dict)
+    policies: Mapping[str, str] = field(default_factory=dict)
+    single_fitness: NDArray[np.float32] | None = None
+    single_fitness_sd: NDArray[np.float32] | None = None
+    single_fitness_source: str = ""
+    noise: str = "no replicate measurements: no noise guide"
+    notes: tuple[str, ...] = ()
+    citation: str = ""
+    stages: tuple[StageReport, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not len(self.table):
+            raise DatasetError(f"dataset {self.name!r} has no rows: check the source files and the filters")
+        if self.table.gene.size and self.table.gene.max() >= len(self.organism.genes):
+            raise DatasetError(f"dataset {self.name!r} was built on another gene index than its organism's")
+        t = self.table
+        labelled = np.isfinite(t.value)
+        if t.profile is not None and t.profiles is not None:
+            labelled |= t.profile >= 0
+            if t.profiles.shape[1] != len(self.organism.genes):
+                raise DatasetError(
+                    f"dataset {self.name!r} has profiles of {t.profiles.shape[1]:,} genes, expected "
+                    f"{len(self.organism.genes):,}: build it again"
+                )
+        if not labelled.all():
+            at = int(np.flatnonzero(~labelled)[0])
+            raise DatasetError(
+                f"dataset {self.name!r}: row {at} has a label that is not a number; drop or mend it"
+            )
+        self._check_forms()
+        names = [p.name for p in self.phenotypes]
+        for target in self.targets:
+            if target not in names:
+                raise DatasetError(
+                    f"dataset {self.name!r} has no phenotype {target!r}; it has {', '.join(names)}"
+                )
+
+    def _check_forms(self) -> None:
+        """Refuse labels that are not of their phenotype's form; raises ``DatasetError``."""
+        t = self.table
+        for p, phenotype in enumerate(self.phenotypes):
+            if phenotype.form == "scalar" and t.profile is None:
+                continue
+            rows = t.phenotype == p
+            if t.profile is not None and ((t.profile[rows] >= 0) != (phenotype.form == "gene")).any():
+                raise DatasetError(
+                    f"dataset {self.name!r}: phenotype {phenotype.name!r} is a {phenotype.form}, and some of "
+                    f"its rows {'have no profile' if phenotype.form == 'gene' else 'have a profile'}"
+                )
+            if phenotype.form == "class" and not np.isin(t.value[rows], (0, 1)).all():
+                raise DatasetError(
+                    f"dataset {self.name!r}: phenotype {phenotype.name!r} is a class, and some of its labels "
+                    f"are neither 0 nor 1"
+                )
+            if phenotype.form == "gene" and t.profile is None and rows.any():
+                raise DatasetError(
+                    f"dataset {self.name!r}: phenotype {phenotype.name!r} has a number per gene, and the "
+                    f"table has no profiles"
+                )
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def phenotype_index(self, name: str) -> int:
+        """Return the position of a phenotype; raises ``DatasetError`` naming those there are."""
+        names = [p.name for p in self.phenotypes]
+        if name not in names:
+            raise DatasetError(f"dataset {self.name!r} has no phenotype {name!r}; it has {', '.join(names)}")
+        return names.index(name)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Content hash over genes, table and phenotypes; the order of rows does not matter.
+
+        A table without p-values, or of which none is known, has the hash that it had before tables held them.
+        """
+        t = self.table
+        p = () if t.p is None or np.isnan(t.p).all() else (t.p,)
+        if t.profile is not None and t.profiles is not None:
+            # Number them by content, so that neither the order of profiles nor that of rows matters.
+            own = t.profile >= 0
+            kept, at = np.unique(t.profiles[t.profile[own]] + np.float32(0), axis=0, return_inverse=True)
+            profile = np.full(len(t), -1, np.int64)
+            profile[own] = at.reshape(-1)
+            t = replace(t, profile=profile, profiles=kept)
+        position = np.arange(t.gene.size) - t.offsets[t.row]
+        kinds = np.zeros(len(t), np.int64)  # one number per row; where it overflows, value and sd decide
+        np.add.at(kinds, t.row, t.kind.astype(np.int64) << (3 * position % 63))
+        doses = np.zeros(len(t), np.int64)
+        if t.dose is not None:
+            by_size = np.unique(t.dose, return_inverse=True)[1].reshape(-1)
+            doses = ragged_ranks([by_size.astype(np.int64)], t.offsets)
+        sets = ragged_ranks([t.gene], t.offsets)
+        numbered = () if t.profile is None else (t.profile,)
+        order = np.lexsort((*numbered, *p, doses, t.sd, t.value, kinds, t.condition, t.phenotype, sets))
+        t = t.take(order)
+        dose = np.zeros(0, np.float32) if t.dose is None else t.dose
+        names = [p.name for p in self.phenotypes]
+        return content_hash(
+            self.organism.genes.sha256,
+            names,
+            list(self.conditions),
+            t.gene,
+            t.offsets,
+            t.kind,
+            t.condition,
+            t.phenotype,
+            t.value,
+            t.sd,
+            dose,
+            *(column[order] for column in p),
+            *(() if t.profiles is None else (t.profile, t.profiles)),
+        )
+
+    def select(self, phenotypes: Sequence[str]) -> Self:
+        """Return the dataset with the rows of these phenotypes only, renumbered in the order given."""
+        old = [self.phenotype_index(name) for name in phenotypes]
+        new = np.full(len(self.phenotypes), -1, np.int64)
+        new[old] = np.arange(len(old))
+        rows = np.flatnonzero(new[self.table.phenotype] >= 0)
+        if not rows.size:
+            raise DatasetError(f"dataset {self.name!r} has no rows of {', '.join(phenotypes)}")
+        table = self.table.take(rows)
+        table = replace(table, phenotype=new[table.phenotype])
+        return replace(
+            self, table=table, phenotypes=tuple(self.phenotypes[i] for i in old), targets=tuple(phenotypes)
+        )
+
+    def measured_genes(self) -> NDArray[np.int64]:
+        """Return the positions of the genes that any row perturbs, ascending."""
+        return np.unique(self.table.gene)
+
+    def restrict_genes(self, positions: NDArray[np.int64]) -> Self:
+        """Return the dataset on the organism restricted to ``positions``; every perturbed gene must be among
+        them.
+        """
+        mapping = np.full(len(self.organism.genes), -1, np.int64)
+        mapping[positions] = np.arange(len(positions))
+
+        def pick(values: NDArray[np.float32] | None) -> NDArray[np.float32] | None:
+            return None if values is None else values[positions]
+
+        return replace(
+            self,
+            organism=self.organism.restrict(positions),
+            table=self.table.remap(mapping, len(positions)),
+            single_fitness=pick(self.single_fitness),
+            single_fitness_sd=pick(self.single_fitness_sd),
+        )

@@ -1,0 +1,381 @@
+"""`EvidencePart`: lookup in one set of measurements.
+
+Legend: n genes · q queries · Σk their genes · t, u tokens per query one and two edits away · c channels of
+similarity · p phenotypes · s pairs of genes within queries.
+
+A measured mutant is one edit away from a query if one gene is replaced by another, removed, or added. For
+unseen genes there are only mutants two edits away (two genes replaced by their neighbours) and the statistics
+of neighbouring genes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy import sparse
+
+from wildtype.evidence import kernels
+from wildtype.evidence.effects import Effect, KnockoutEffects, MeasuredEffects
+from wildtype.evidence.kernels import Csr, OneEditAway, Queries, TwoEditsAway
+from wildtype.evidence.measured import MeasuredSets, additive_effects
+from wildtype.evidence.similarity import GeneSimilarity
+from wildtype.mutants.batch import MutantBatch
+from wildtype.mutants.evidence_tokens import (
+    EquivalentMutants,
+    EvidenceTokens,
+    GenePairs,
+    Genes,
+    Neighbours,
+    OneEdit,
+    TwoEdits,
+)
+from wildtype.mutants.rows import pairs_in
+from wildtype.mutants.table import MutantTable
+
+PAIRS = 10
+"""Of a large set, pairs of genes of which both are replaced: each costs a lookup per pair of neighbours."""
+TWO_PRIOR = 0.01
+"""Weight of no effect in the mean over mutants two edits away: that of one fairly similar pair."""
+GENE_PRIOR = 4.0
+"""Measurements without effect that the statistics of a gene are shrunken by."""
+LOG_SCALE = 3.0
+"""Logarithms of numbers of measurements are divided by this: 20 measurements become about 1."""
+FEW = 512
+"""Genes up to which all products of label profiles are made in advance."""
+CHUNK = 512
+"""Queries per piece of work: their results stay in the cache, and there are enough pieces for all threads."""
+
+Asked = MutantTable | MutantBatch
+
+
+def arrays(asked: Asked) -> Queries:
+    """Return genes, offsets and conditions of what is asked about, as arrays."""
+    columns = (asked.gene, asked.offsets, asked.condition)
+    return Queries(*(x if isinstance(x, np.ndarray) else x.numpy() for x in columns))
+
+
+@dataclass(frozen=True)
+class EvidenceSizes:
+    """How much is looked up.
+
+    Attributes
+    ----------
+    tokens, two : int
+        Tokens per query one edit and two edits away. Without ``tokens`` nothing is looked up among the
+        measurements: all that they tell is the additive model.
+    neighbours : int
+        Neighbours per gene whose statistics are read.
+    replacements : int
+        Neighbours per gene that replace it where two genes are replaced.
+    additive : bool
+        Whether the additive model is fitted; its effects are 0 otherwise.
+    ranked : (int, int)
+        So many tokens, one and two edits away, are the best there are, in order; None: all of them, in any
+        order.
+    """
+
+    tokens: int = 32
+    two: int = 16
+    neighbours: int = 8
+    replacements: int = 32
+    additive: bool = True
+    ranked: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """What all parts of an index share; see `wildtype.evidence.lookup.EvidenceIndex`."""
+
+    similarity: GeneSimilarity
+    words: NDArray[np.uint64]
+    phenotypes: int
+    sizes: EvidenceSizes
+    run: Callable[[int, Callable[[int], None]], None]
+    effects: KnockoutEffects | None
+    interactions: NDArray[np.bool_]
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether single measurements are looked up; else the additive model is all there is."""
+        return self.sizes.tokens > 0
+
+    def effect_of(self, asked: Asked) -> Effect | None:
+        """Return what mutants lose; None where it is not known."""
+        if self.effects is None:
+            return None
+        gene, offsets, condition = arrays(asked)
+        kind, dose = (
+            x if x is None or isinstance(x, np.ndarray) else x.numpy() for x in (asked.kind, asked.dose)
+        )
+        assert kind is not None
+        return self.effects.of(gene, offsets, kind, condition, dose)
+
+
+class EvidencePart:
+    """Lookup in one set of measurements; made by `EvidenceIndex.part`.
+
+    Attributes
+    ----------
+    effects : float32 [n, p]
+        Additive effects.
+    neighbour : int64 [n, r], near : float32 [n, r]
+        The measured genes most similar to each gene, best first (-1: none), and their scores.
+    statistics : float32 [n, 3 p]
+        Shrunken mean Σy / (count + 4), log(1 + count) / 3 and (number of y > 0) / (count + 4) of the measured
+        mutants with each gene.
+    """
+
+    def __init__(self, shared: Shared, table: MutantTable) -> None:
+        self.shared = shared
+        n, p, sizes = shared.similarity.genes, shared.phenotypes, shared.sizes
+        measured = MeasuredSets(table, n, p)
+        self.effects = additive_effects(measured) if sizes.additive else np.zeros((n, p), np.float32)
+        if not shared.looks_up:
+            measured = MeasuredSets(measured.mutants.take([]), n, p)
+        self.measured = measured
+        # Few genes in many sets have long profiles, and few products.
+        self._profiles = _csr(measured.profiles)
+        few = n <= FEW
+        self.products = (
+            (measured.profiles @ measured.profiles.T).toarray() if few else np.zeros((0, 0), np.float32)
+        )
+        self._embedded = _csr(shared.similarity.near)
+        self.neighbour, self.near = self._most_similar(measured)
+        self.known = np.isfinite(measured.value).astype(np.float32)
+        self.filled = np.where(self.known > 0, measured.value, 0).astype(np.float32)
+        count, total, positive = (measured.statistics[:, i * p : (i + 1) * p] for i in range(3))
+        shrunken = count + GENE_PRIOR
+        self.statistics = np.concatenate(
+            [total / shrunken, np.log1p(count) / LOG_SCALE, positive / shrunken], axis=1
+        ).astype(np.float32)
+
+    @property
+    def profiles(self) -> sparse.csr_array:
+        """Label profiles of genes: see `MeasuredSets`."""
+        return self.measured.profiles
+
+    def _most_similar(self, measured: MeasuredSets) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Return the measured genes most similar to each gene [n, r], best first, and their scores."""
+        n, r = measured.n, self.shared.sizes.replacements
+        neighbour, near = np.full((n, r), -1, np.int64), np.zeros((n, r), np.float32)
+        known = measured.statistics[:, : measured.phenotypes].sum(axis=1) > 0
+        transpose = _csr(measured.profiles.T.tocsr())
+
+        def work(i: int) -> None:
+            scratch = (np.zeros(n, np.float32), np.zeros(r, np.float32))
+            span = (i * CHUNK, min((i + 1) * CHUNK, n))
+            kernels.neighbours(
+                *span, known, self._embedded, self._profiles, transpose, *scratch, neighbour, near
+            )
+
+        self.shared.run(-(-n // CHUNK), work)
+        return neighbour, near
+
+    def similar(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the similarity of genes [any] in every channel [any, c]; 0 where one of them is -1."""
+        s = self.shared.similarity
+        shape, size = left.shape, left.size
+        i, j = np.ascontiguousarray(left).reshape(-1), np.ascontiguousarray(right).reshape(-1)
+        graphs = Csr(s.indptr, s.indices, s.data)
+        out = np.empty((size, len(s.channels)), np.float32)
+        piece = CHUNK * 16
+
+        def work(at: int) -> None:
+            span = (at * piece, min((at + 1) * piece, size))
+            kernels.similar(*span, i, j, s.unit, s.cuts, graphs, self._profiles, self.products, s.scale, out)
+
+        self.shared.run(-(-size // piece), work)
+        return out.reshape(*shape, len(s.channels))
+
+    def traits_of(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return sum, distance and product of the k traits of genes [s] and [s]: [s, 3 k]."""
+        a, b = (self.shared.similarity.traits[genes] for genes in (left, right))
+        return np.concatenate([a + b, np.abs(a - b), a * b], axis=1)
+
+    def one_edit(
+        self, gene: NDArray[np.int64], offsets: NDArray[np.int64], condition: NDArray[np.int64]
+    ) -> OneEditAway:
+        """Return the measured mutants one edit away from each query, the best where there are too many."""
+        shared, measured = self.shared, self.measured
+        queries = Queries(gene, offsets, condition)
+        q, t = len(offsets) - 1, shared.sizes.tokens
+        ranked = t if shared.sizes.ranked is None else shared.sizes.ranked[0]
+        found = OneEditAway(*(np.full((q, t), -1, np.int64) for _ in range(4)))
+
+        def work(i: int) -> None:
+            kernels.one_edit(
+                i * CHUNK,
+                min((i + 1) * CHUNK, q),
+                shared.words,
+                queries,
+                measured.less.table,
+                measured.entry_row,
+                measured.entry_gene,
+                measured.whole.table,
+                measured.whole.order,
+                measured.condition,
+                self._embedded,
+                self._profiles,
+                self.products,
+                np.zeros(measured.profiles.shape[1], np.float32),
+                np.zeros(t, np.float32),
+                ranked,
+                found,
+            )
+
+        shared.run(-(-q // CHUNK) if t else 0, work)
+        return found
+
+    def two_edits(
+        self, gene: NDArray[np.int64], offsets: NDArray[np.int64], condition: NDArray[np.int64]
+    ) -> TwoEditsAway:
+        """Return the measured mutants with two genes of a query replaced by neighbours, and sums over all."""
+        shared, measured = self.shared, self.measured
+        queries = Queries(gene, offsets, condition)
+        q, u = len(offsets) - 1, shared.sizes.two
+        ranked = u if shared.sizes.ranked is None else shared.sizes.ranked[1]
+        found = TwoEditsAway(
+            np.full((q, u), -1, np.int64),
+            *(np.full((q, u, 2), -1, np.int64) for _ in range(2)),
+            *(np.zeros((q, measured.phenotypes), np.float32) for _ in range(2)),
+        )
+        marks = measured.whole.marks
+
+        def work(i: int) -> None:
+            kernels.two_edits(
+                i * CHUNK,
+                min((i + 1) * CHUNK, q),
+                shared.words,
+                queries,
+                measured.whole.table,
+                measured.whole.order,
+                measured.condition,
+                marks,
+                measured.orders,
+                self.neighbour,
+                self.near,
+                PAIRS,
+                self.filled,
+                self.known,
+                np.zeros(u, np.float32),
+                ranked,
+                found,
+            )
+
+        shared.run(-(-q // CHUNK) if u else 0, work)
+        return found
+
+    def tokens_of(
+        self,
+        gene: NDArray[np.int64],
+        offsets: NDArray[np.int64],
+        condition: NDArray[np.int64],
+        effect: Effect | None = None,
+    ) -> EvidenceTokens:
+        """Return the evidence of mutants; their own gene sets must not be among the measurements.
+
+        Without their ``effect`` neither equivalents nor bounds are looked up.
+        """
+        return EvidenceTokens(
+            one=self._one_edit_tokens(gene, offsets, condition),
+            two=self._two_edits_tokens(gene, offsets, condition),
+            neighbours=self._neighbours_tokens(gene),
+            genes=Genes(_tensor(self.statistics[gene]), _tensor(self.effects[gene])),
+            pairs=self._pairs_tokens(gene, offsets),
+            equivalents=self._equivalents_tokens(condition, effect),
+        )
+
+    def _one_edit_tokens(
+        self, gene: NDArray[np.int64], offsets: NDArray[np.int64], condition: NDArray[np.int64]
+    ) -> OneEdit:
+        found = self.one_edit(gene, offsets, condition)
+        value, known, same = self._values(found.row, condition)
+        return OneEdit(
+            similarity=_tensor(self.similar(found.old, found.new)),
+            edit=_tensor(np.maximum(found.edit, 0)),
+            old=_tensor(found.old),
+            new=_tensor(found.new),
+            mask=_tensor(found.row >= 0),
+            value=_tensor(value),
+            known=_tensor(known),
+            same_condition=_tensor(same),
+            # Gene -1 reads the last row: the mask turns it to 0.
+            statistics=_tensor(self.statistics[found.new] * (found.new >= 0)[..., None]),
+        )
+
+    def _two_edits_tokens(
+        self, gene: NDArray[np.int64], offsets: NDArray[np.int64], condition: NDArray[np.int64]
+    ) -> TwoEdits:
+        found = self.two_edits(gene, offsets, condition)
+        value, known, same = self._values(found.row, condition)
+        mean, weight = found.total / (found.weight + TWO_PRIOR), np.log1p(found.weight / TWO_PRIOR)
+        return TwoEdits(
+            similarity=_tensor(self.similar(found.old, found.new)),
+            old=_tensor(found.old),
+            new=_tensor(found.new),
+            mask=_tensor(found.row >= 0),
+            value=_tensor(value),
+            known=_tensor(known),
+            same_condition=_tensor(same),
+            pooled=_tensor(np.concatenate([mean, weight], axis=1)),
+        )
+
+    def _neighbours_tokens(self, gene: NDArray[np.int64]) -> Neighbours:
+        near = self.neighbour[gene, : self.shared.sizes.neighbours]
+        return Neighbours(
+            similarity=_tensor(self.similar(np.broadcast_to(gene[:, None], near.shape), near)),
+            gene=_tensor(near),
+            mask=_tensor(near >= 0),
+            statistics=_tensor(self.statistics[near] * (near >= 0)[..., None]),
+        )
+
+    def _pairs_tokens(self, gene: NDArray[np.int64], offsets: NDArray[np.int64]) -> GenePairs:
+        row, left, right = pairs_in(gene, offsets)
+        return GenePairs(
+            row=_tensor(row),
+            left=_tensor(left),
+            right=_tensor(right),
+            similarity=_tensor(self.similar(left, right)),
+            traits=_tensor(self.traits_of(left, right)),
+        )
+
+    def _equivalents_tokens(self, condition: NDArray[np.int64], effect: Effect | None) -> EquivalentMutants:
+        """Return what mutants of the same effect have, and the least of those that lose no more."""
+        measured = self._by_effect if effect is not None and len(self.measured) else None
+        if effect is None or measured is None:
+            shape = (len(condition), self.measured.phenotypes)
+            nothing = (np.zeros(shape, np.float32), np.zeros(shape, bool), np.full(shape, np.inf, np.float32))
+            return EquivalentMutants(*map(_tensor, nothing))
+        return EquivalentMutants(*map(_tensor, (*measured.equal(effect), measured.bound(effect, condition))))
+
+    @cached_property
+    def _by_effect(self) -> MeasuredEffects | None:
+        effect = self.shared.effect_of(self.measured.mutants)
+        return None if effect is None else MeasuredEffects(effect, self.measured, self.shared.interactions)
+
+    def _values(
+        self, row: NDArray[np.int64], condition: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.float32]]:
+        there = row >= 0
+        if not len(self.measured):
+            shape = (*row.shape, self.measured.phenotypes)
+            return np.zeros(shape, np.float32), np.zeros(shape, bool), np.zeros(row.shape, np.float32)
+        value = self.measured.value[row]
+        known = np.isfinite(value) & there[..., None]
+        same = (self.measured.condition[row] == condition[:, None]) & there
+        return np.where(known, value, 0).astype(np.float32), known, same.astype(np.float32)
+
+
+def _csr(matrix: sparse.csr_array) -> Csr:
+    return Csr(matrix.indptr, matrix.indices, matrix.data)
+
+
+def _tensor(array: NDArray[Any]) -> torch.Tensor:
+    """Return an array as a tensor that shares its memory."""
+    return torch.from_numpy(np.ascontiguousarray(array))

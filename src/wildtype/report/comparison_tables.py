@@ -1,0 +1,316 @@
+"""How good models are, as tables: comparisons, summaries, agreement, coverage of intervals, retrieval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+
+from wildtype.evaluation.agreement import Agreement
+from wildtype.evaluation.bootstrap import UNDEFINED
+from wildtype.evaluation.calibration import Coverage, MeanCoverage
+from wildtype.evaluation.compare import HEADLINES, Comparison, Score, signed
+from wildtype.evaluation.retrieval import LISTS, TOP
+from wildtype.evaluation.summary import Spread, Summary
+from wildtype.report.text_table import NONE, decimals, markdown_table, print_line, print_table, with_interval
+
+# ------------------------------------------------------------------------------------------- one comparison
+
+
+def _delta(score: Score, comparison: Comparison) -> str:
+    if score.model == comparison.reference:
+        return "reference"
+    if score.delta is None:
+        return NONE
+    delta = score.delta
+    return f"{signed(delta.value)} [{signed(delta.low)}, {signed(delta.high)}]"
+
+
+def _small(value: float) -> str:
+    """Return a squared error in six characters or so, whatever its size."""
+    if math.isnan(value):
+        return NONE
+    return f"{value:.4f}" if 1e-3 <= abs(value) < 10 or value == 0 else f"{value:.1e}"
+
+
+def _measured(value: float | None) -> str:
+    if value is None:
+        return NONE
+    return f"{value:.2f}" if value < 10 else f"{value:,.0f}"
+
+
+def facts_of(comparison: Comparison) -> list[str]:
+    """Return in sentences how the figures of a comparison were made, and why some are missing."""
+    split = f", split {comparison.split}" if comparison.split else ""
+    facts = [
+        f"{comparison.rows:,} rows of {comparison.dataset}, {comparison.phenotype}{split}; ranked by "
+        f"{HEADLINES[comparison.headline]}; 95 % intervals from {comparison.replicates:,} resamples of "
+        f"{comparison.cluster_count:,} {comparison.clusters} (seed {comparison.seed})",
+        *comparison.notes,
+        comparison.noise,
+    ]
+    reasons: dict[str, list[str]] = {}
+    for score in comparison.scores:
+        for metric, reason in score.undefined.items():
+            if metric not in HEADLINES or metric == "pearson" or comparison.headline == metric:
+                reasons.setdefault(f"{metric} is undefined: {reason}", []).append(score.model)
+    everyone = len(comparison.scores)
+    facts += [
+        reason if len(models) == everyone else f"{', '.join(models)}: {reason}"
+        for reason, models in reasons.items()
+    ]
+    return [fact for fact in facts if fact]
+
+
+def print_comparison(comparison: Comparison, console: Console | None = None) -> None:
+    """Print a comparison as a table of up to 100 columns, then who wins and how the figures were made."""
+    console = console or Console()
+    headline = "AP" if comparison.headline == "average_precision" else "Pearson"
+    # Squared errors of several phenotypes have no common unit; the share of variance explained has none.
+    by_share = all(math.isnan(score.mse.value) for score in comparison.scores)
+    error = "R²" if by_share else "MSE"
+    columns = ["model", f"{headline} [95 %]", "Δ to reference", "ρ", error, "sign", "strong", "s", "MiB"]
+    rows = [
+        [
+            score.model,
+            with_interval(score.estimate(comparison.headline)),
+            _delta(score, comparison),
+            decimals(score.spearman.value),
+            decimals(score.r2.value) if by_share else _small(score.mse.value),
+            decimals(score.auroc_sign.value),
+            decimals(score.auroc_strong.value),
+            _measured(score.seconds),
+            _measured(score.peak_mib),
+        ]
+        for score in comparison.scores
+    ]
+    print_table(
+        console, columns, rows, numeric=range(1, len(columns)), bold=comparison.scores.index(comparison.best)
+    )
+    console.print()
+    print_line(comparison.winner_sentence, console, "bold")
+    strong = "of calls" if comparison.headline == "average_precision" else "of strong interactions"
+    legend = f"ρ: Spearman; sign, strong: AUROC of sign and {strong}; s, MiB: time, peak memory"
+    if comparison.headline == "average_precision":
+        legend = f"AP: average precision, the area under precision and recall; {legend}"
+    for fact in (legend, *facts_of(comparison)):
+        print_line(fact, console, "dim")
+
+
+def comparison_cells(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
+    """Return headings and one row per model with every metric, as text."""
+    columns = [
+        "model",
+        f"{HEADLINES[comparison.headline]} [95 %]",
+        f"Δ to {comparison.reference or NONE} [95 %]",
+        "p",
+        "Spearman [95 %]",
+        "MSE",
+        "R²",
+        "AUROC sign",
+        "AUROC strong",
+        "Pearson within negatives",
+        "s",
+        "peak MiB",
+    ]
+    rows = [
+        [
+            score.model,
+            with_interval(score.estimate(comparison.headline)),
+            _delta(score, comparison),
+            NONE if score.delta is None else decimals(score.delta.p, 3),
+            with_interval(score.spearman),
+            _small(score.mse.value),
+            decimals(score.r2.value),
+            decimals(score.auroc_sign.value),
+            decimals(score.auroc_strong.value),
+            with_interval(score.pearson_negatives),
+            _measured(score.seconds),
+            _measured(score.peak_mib),
+        ]
+        for score in comparison.scores
+    ]
+    return columns, rows
+
+
+def comparison_to_markdown(comparison: Comparison) -> str:
+    """Return a comparison as a Markdown table with every metric, the winner and how the figures were made."""
+    columns, cells = comparison_cells(comparison)
+    rows = [
+        ["`{}`{}".format(score.model.replace("`", "'"), " (baseline)" if score.baseline else ""), *row[1:]]
+        for score, row in zip(comparison.scores, cells, strict=True)
+    ]
+    facts = "\n".join(f"* {fact}" for fact in facts_of(comparison))
+    table = markdown_table(columns, rows, figures=True)
+    return f"{table}\n\n**{comparison.winner_sentence}**\n\n{facts}\n"
+
+
+# -------------------------------------------------------------------------------------------- several runs
+
+SUMMARY_COLUMNS = {
+    "spearman": "Spearman",
+    "mse": "MSE",
+    "auroc_sign": "AUROC of sign",
+    "auroc_strong": "AUROC of strong",
+    "pearson_negatives": "Pearson in negatives",
+}
+
+
+def print_summary(summary: Summary, console: Console) -> None:
+    """Print the mean and the spread of every model over runs of one question."""
+    print_table(console, *summary_cells(summary), title=_summary_title(summary))
+
+
+def summary_to_markdown(summary: Summary) -> str:
+    """Return one summary as a Markdown table under its title."""
+    return f"**{_summary_title(summary)}**\n\n{markdown_table(*summary_cells(summary))}\n"
+
+
+def _summary_title(summary: Summary) -> str:
+    seeds = ", ".join(map(str, summary.seeds))
+    return (
+        f"{summary.dataset}, {summary.phenotype}, split {summary.split}: mean ± SD over "
+        f"{len(summary.seeds)} runs (seeds {seeds}); {summary.rows:,} test rows in the first"
+    )
+
+
+def summary_cells(summary: Summary) -> tuple[list[str], list[list[str]]]:
+    """Return headings and one row per model, as text."""
+    header = ["model", HEADLINES[summary.headline], *SUMMARY_COLUMNS.values(), "best in", "seconds"]
+    rows = []
+    for name, metrics in summary.models.items():
+        cells = [name, spread_text(metrics[summary.headline])]
+        cells += [spread_text(metrics[metric]) for metric in SUMMARY_COLUMNS]
+        seconds = summary.seconds[name]
+        cells += [
+            f"{summary.wins[name]} of {len(summary.seeds)}",
+            NONE if math.isnan(seconds) else f"{seconds:,.1f}",
+        ]
+        rows.append(cells)
+    return header, rows
+
+
+def spread_text(value: Spread) -> str:
+    """Return mean ± SD; a dash where there is no mean."""
+    if math.isnan(value.mean):
+        return NONE
+    digits = 3 if abs(value.mean) >= 0.05 or value.mean == 0 else 4
+    text = f"{value.mean:.{digits}f}"
+    return text if math.isnan(value.sd) else f"{text} ± {value.sd:.{digits}f}"
+
+
+def print_agreement(found: Sequence[Agreement], console: Console) -> None:
+    """Print the agreement of pairs of runs, and of all together; runs have numbers."""
+    runs = list(dict.fromkeys(run for one in found for run in one.runs))
+    columns = ["phenotype", "runs", "rows", "between", "differ", "alone", "mean"]
+    rows = [
+        [
+            one.phenotype,
+            " ".join(str(runs.index(run) + 1) for run in one.runs),
+            f"{one.rows:,}",
+            decimals(one.between, 3),
+            f"{one.difference:.3g}" if one.rows else NONE,
+            " ".join(decimals(value, 3) for value in one.alone),
+            decimals(one.together, 3),
+        ]
+        for one in found
+    ]
+    legend = (
+        "between: Pearson between the predictions; differ: mean absolute difference; alone: Pearson of each "
+        "run with the labels; mean: that of their mean prediction; all on the shared test rows"
+    )
+    notes = [*(f"{i}: {run}" for i, run in enumerate(runs, 1)), legend]
+    print_table(
+        console, columns, rows, numeric=range(2, len(columns)), title="Agreement between runs", notes=notes
+    )
+
+
+# ----------------------------------------------------------------------------------------------- intervals
+
+
+def print_coverage(found: Sequence[Coverage], console: Console) -> None:
+    """Print coverage and width of every group of one run's test rows."""
+    columns = ["phenotype", "group", "level", "coverage [95 %]", "width", "test rows", "resting on"]
+    rows = [
+        [
+            one.phenotype,
+            one.group,
+            f"{one.level:g}",
+            decimals(one.coverage, 3) + ("" if math.isnan(one.low) else f" [{one.low:.2f}, {one.high:.2f}]"),
+            _width(one.width),
+            f"{one.rows:,}" + (f" ({one.without:,} without)" if one.without else ""),
+            f"{one.calibration_rows:,} ({one.calibration_clusters:,})",
+        ]
+        for one in found
+    ]
+    legend = (
+        "unseen: genes that no training row has; width: mean, in the phenotype's unit; resting on: "
+        "validation rows (clusters of them that share unseen genes, a gene set, or a held-out screen)"
+    )
+    reasons = dict.fromkeys(f"{one.group}: {one.reason}" for one in found if one.reason)
+    print_table(
+        console,
+        columns,
+        rows,
+        numeric=range(2, len(columns)),
+        title="Intervals on test rows",
+        notes=[*reasons, legend],
+    )
+
+
+def print_mean_coverage(found: Sequence[MeanCoverage], console: Console) -> None:
+    """Print mean coverage and width over several runs."""
+    columns = ["phenotype", "group", "level", "coverage ± SD", "width", "runs", "test rows"]
+    rows = [
+        [
+            one.phenotype,
+            one.group,
+            f"{one.level:g}",
+            decimals(one.coverage, 3) + ("" if math.isnan(one.coverage_sd) else f" ± {one.coverage_sd:.3f}"),
+            _width(one.width),
+            f"{one.runs}",
+            f"{one.rows:,}",
+        ]
+        for one in found
+    ]
+    title = "Intervals on test rows, mean over runs"
+    print_table(console, columns, rows, numeric=range(2, len(columns)), title=title)
+
+
+def _width(width: float) -> str:
+    return NONE if math.isnan(width) else f"{width:.3g}"
+
+
+# ----------------------------------------------------------------------------------------------- retrieval
+
+
+def print_retrieved(comparison: Comparison, console: Console) -> None:
+    """Print who finds the strong interactions; the 95 % intervals of all metrics are in the JSON."""
+    metrics = ("average_precision", *(f"precision@{k}" for k in (*TOP, "hits")), "enrichment@hits")
+    rows = []
+    for name in LISTS:
+        scores = [score for score in comparison.scores if f"{name}/average_precision" in score.retrieval]
+        for score in sorted(scores, key=lambda s: -s.retrieval[f"{name}/average_precision"].value):
+            found = [score.retrieval.get(f"{name}/{metric}", UNDEFINED) for metric in metrics]
+            precisions = [decimals(one.value) for one in found[1:-2]]
+            last = [with_interval(found[-2]), decimals(found[-1].value, 1)]
+            rows.append([name, score.model, with_interval(found[0]), *precisions, *last])
+    if not rows:
+        why = "it has no strong interactions among these rows, or the run was made by an earlier version"
+        print_line(f"no list of {comparison.phenotype} is stored: {why}", console)
+        return
+    columns = ["list", "model", "AP [95 %]", *(f"P@{k}" for k in TOP), "P@hits [95 %]", "times"]
+    title = f"{comparison.dataset}, {comparison.phenotype}, split {comparison.split}: strong interactions"
+    legend = (
+        "AP: average precision; P@k: share of hits among the first k, k as many as there are hits in P@hits; "
+        "times: P@hits over the share of hits among all rows. strong: labels far from 0, ranked by absolute "
+        "prediction; negative, positive: those of one sign, ranked by signed prediction"
+    )
+    print_table(console, columns, rows, numeric=range(2, len(columns)), title=title, notes=[legend])
+
+
+def retrieval_json(comparison: Comparison) -> dict[str, Any]:
+    """Return the retrieval metrics of every model, by model and ``list/metric``."""
+    return {score["model"]: score["retrieval"] for score in comparison.to_json()["scores"]}

@@ -1,0 +1,290 @@
+"""Gene Ontology: annotations of yeast genes, propagated to the terms above, as features and as sets of genes.
+
+Two sources: annotations of SGD (GAF) with the ontology itself, and a 0/1 table of biological process of
+2014-08-19, propagated by others.
+
+Legend: n genes · m annotated genes · t terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+from wildtype.datasets.reading import ReadReport
+from wildtype.errors import ConfigError, SourceError
+from wildtype.organism import FeatureBlock, GeneIndex, components
+from wildtype.organism.gene_sets import TERM, GeneSets
+from wildtype.sources.text import REMEDY, GeneNames, match_genes, read_rows, read_text
+from wildtype.sources.yeast.files import publisher
+from wildtype.sources.yeast.graphs.obo import FILE as ONTOLOGY
+from wildtype.sources.yeast.graphs.obo import Ontology, read_obo
+from wildtype.sources.yeast.rows import Ints, RowFilter
+
+GO = "go_bp_140819_gene_by_term.txt.gz"
+TABLE_PUBLISHER, ANNOTATION_PUBLISHER = publisher("go-process-2014"), publisher("sgd-annotations")
+(TABLE,), (FILE,) = TABLE_PUBLISHER.files, ANNOTATION_PUBLISHER.files
+GENETIC_INTERACTION, NO_DATA = "IGI", "ND"
+WITHOUT = (GENETIC_INTERACTION, NO_DATA)
+"""Evidence codes that are left out unless the caller names others."""
+PROCESS = "biological_process"
+NAMESPACES = (PROCESS, "molecular_function", "cellular_component")
+SYMBOL, QUALIFIER, TERM_ID, EVIDENCE, SYNONYMS = 2, 3, 4, 6, 10
+FIELDS = (15, 17)
+"""Number of columns in GAF 1.0 and 2.x."""
+
+
+@dataclass(frozen=True, eq=False)
+class Annotations:
+    """Which genes carry which terms.
+
+    Attributes
+    ----------
+    path : Path
+        The file of annotations, for messages.
+    gene : int64 [m]
+        Positions of the annotated genes, ascending.
+    terms, names : tuple of t str
+        Ids and names of all terms that any of them carries, in the order of the ontology.
+    table : csr [m, t] of float64
+        1 where a gene carries a term, its own or one above its own.
+    version : str
+        Release of the ontology.
+    without : tuple of str
+        Evidence codes left out.
+    """
+
+    path: Path
+    gene: Ints
+    terms: tuple[str, ...]
+    names: tuple[str, ...]
+    table: sparse.csr_array
+    version: str
+    without: tuple[str, ...]
+
+
+def present(folder: str | Path) -> bool:
+    """Return whether both the ontology and the annotations are in a folder."""
+    return FILE.find(folder) is not None and ONTOLOGY.find(folder) is not None
+
+
+def read_annotations(
+    folder: str | Path, genes: GeneIndex, *, namespace: str = PROCESS, without: Collection[str] = WITHOUT
+) -> tuple[Annotations, ReadReport]:
+    """Return the propagated annotations of one namespace.
+
+    A gene is found by its ORF name, the first of the synonyms, else by its symbol. Alternative and replaced
+    terms count as their successors, and are counted as renamed.
+
+    Parameters
+    ----------
+    folder : path
+        Holds the ontology and the annotations.
+    genes : GeneIndex
+        The n genes.
+    namespace : str
+        One of ``NAMESPACES``.
+    without : collection of str
+        Evidence codes to leave out.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such namespace.
+    SourceError
+        If a file is missing, damaged or not in the published layout, or no annotation is left.
+    """
+    if namespace not in NAMESPACES:
+        raise ConfigError(f"there is no namespace {namespace!r}: choose one of {', '.join(NAMESPACES)}")
+    ontology_path = ONTOLOGY.require(folder)
+    ontology = read_obo(ontology_path)
+    inside = np.array([name == namespace for name in ontology.namespaces])
+    if not inside.any():
+        raise SourceError(f"{ontology_path} has no term in {namespace}, expected thousands: {REMEDY}")
+    path = FILE.require(folder)
+    rows = read_rows(path, comment="!", least=FIELDS[0])
+    for row, cells in enumerate(rows.cells):
+        if len(cells) not in FIELDS:
+            raise rows.error(row, len(cells), f"{FIELDS[0]} or {FIELDS[1]} fields")
+    matched = _genes(rows.text(SYMBOL), rows.text(SYNONYMS), genes)
+    resolved = {term: ontology.resolve(term) for term in set(rows.text(TERM_ID))}
+    term = np.array([resolved[text][0] for text in rows.text(TERM_ID)])
+    how = np.array([resolved[text][1] for text in rows.text(TERM_ID)])
+    evidence = np.array(rows.text(EVIDENCE))
+    negated = np.array(["NOT" in text.split("|") for text in rows.text(QUALIFIER)])
+    used = RowFilter(len(rows))
+    used.drop("negated (NOT)", negated)
+    for code in sorted(without):
+        used.drop(f"evidence {code} left out", evidence == code)
+    for text in sorted(set(how[term < 0].tolist())):
+        used.drop(text, (term < 0) & (how == text))
+    used.drop("term of another namespace", (term >= 0) & ~inside[term])
+    used.drop_names(matched)
+    kept = used.left
+    if not kept.any():
+        raise SourceError(f"{path} has no usable annotation in {namespace}, expected thousands: {REMEDY}")
+    annotations = _propagated(path, ontology, matched.position[kept], term[kept], tuple(sorted(without)))
+    return annotations, used.report(path.name, namespace, (how != "") | matched.renamed)
+
+
+def _genes(symbols: list[str], synonyms: list[str], genes: GeneIndex) -> GeneNames:
+    by_locus = match_genes([text.partition("|")[0].strip() for text in synonyms], genes)
+    by_symbol = match_genes(symbols, genes)
+    return GeneNames(
+        np.where(by_locus.found, by_locus.position, by_symbol.position),
+        np.where(by_locus.found, by_locus.renamed, by_symbol.renamed),
+    )
+
+
+def _propagated(
+    path: Path, ontology: Ontology, gene: Ints, term: Ints, without: tuple[str, ...]
+) -> Annotations:
+    found, row = np.unique(gene, return_inverse=True)
+    # A gene carries every ancestor of its terms (the true-path rule of the ontology): one sparse product.
+    direct = sparse.csr_array(
+        (np.ones(len(term)), (row.reshape(-1), term)), shape=(len(found), len(ontology.ids))
+    )
+    table = sparse.csr_array(direct @ ontology.ancestors)
+    carried = np.unique(table.indices)
+    table = sparse.csr_array(table[:, carried])
+    table.sort_indices()
+    table.data[:] = 1.0
+    return Annotations(
+        path,
+        found,
+        tuple(ontology.ids[i] for i in carried),
+        tuple(ontology.names[i] for i in carried),
+        table,
+        ontology.version,
+        without,
+    )
+
+
+def annotation_block(annotations: Annotations, n: int, name: str, count: int = 64) -> FeatureBlock:
+    """Return the components of annotations as a block [n, 64]; see ``wildtype.organism`` for how.
+
+    Raises
+    ------
+    SourceError
+        If no term tells genes apart.
+    """
+    note = f"evidence codes left out: {', '.join(annotations.without) or 'none'}"
+    if GENETIC_INTERACTION not in annotations.without:
+        note += "; annotations inferred from genetic interactions may leak"
+    return components.annotation_block(
+        annotations.table,
+        annotations.gene,
+        n,
+        name,
+        source=f"Gene Ontology {annotations.version}, annotations of SGD",
+        note=note,
+        count=count,
+        what=str(annotations.path),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class GoTable:
+    """The table of 2014: m genes by t terms.
+
+    Attributes
+    ----------
+    table : csr [m, t] of float64
+        1 where a gene carries a term, its own or one above its own.
+    genes : int64 [m]
+        Positions of the rows.
+    terms : tuple of t str
+        Names.
+    report : ReadReport
+        The counts of the rows of the file.
+    """
+
+    table: sparse.csr_array
+    genes: Ints
+    terms: tuple[str, ...]
+    report: ReadReport
+
+
+def read_go_process(folder: str | Path, genes: GeneIndex, count: int = 64) -> tuple[FeatureBlock, ReadReport]:
+    """Return the block ``go_process`` [n, 64]: components of annotations weighted by information.
+
+    Terms are weighted as in ``wildtype.organism.components``. Genes that the table lacks are NaN;
+    errors as in ``read_go_table``.
+    """
+    found = read_go_table(folder, genes)
+    block = components.annotation_block(
+        found.table,
+        found.genes,
+        len(genes),
+        "go_process",
+        source="Gene Ontology biological process, 2014-08-19",
+        note="evidence codes are lost: annotations inferred from genetic interactions known before August "
+        "2014 may leak",
+        count=count,
+        what=found.report.file,
+    )
+    return block, found.report
+
+
+def read_go_table(folder: str | Path, genes: GeneIndex) -> GoTable:
+    """Return the table as it is.
+
+    Raises
+    ------
+    SourceError
+        If the file is missing, damaged, or has an entry other than 0 and 1.
+    """
+    path = TABLE.require(folder)
+    lines = read_text(path).rstrip("\n").split("\n")
+    terms = lines[0].split("\t")
+    if terms[0] != "ORF" or len(terms) < 3:
+        raise SourceError(f"{path}, line 1: received {lines[0][:40]!r}, expected ORF and the terms; {REMEDY}")
+    width = len(terms) - 1
+    names, entries = [], []
+    # 26 million entries of one character each: checked as bytes, since splitting them would cost seconds.
+    for number, line in enumerate(lines[1:], 2):
+        name, _, rest = line.partition("\t")
+        row = np.frombuffer(rest.encode(), np.uint8)
+        if row.size != 2 * width - 1 or (row[1::2] != ord("\t")).any() or ((row[::2] | 1) != ord("1")).any():
+            raise SourceError(
+                f"{path}, line {number}: received {rest[:20]!r}…, expected {width:,} entries that are "
+                f"0 or 1; {REMEDY}"
+            )
+        names.append(name.strip())
+        entries.append(np.flatnonzero(row[::2] == ord("1")))
+    matched = match_genes(names, genes)
+    used = RowFilter(len(names))
+    used.drop_names(matched)
+    positions, first = used.first_of_each(matched, path)
+    chosen = [entries[i] for i in first]
+    columns = np.concatenate(chosen)
+    offsets = np.cumsum([0] + [len(e) for e in chosen])
+    table = sparse.csr_array((np.ones(columns.size), columns, offsets), shape=(len(chosen), width))
+    return GoTable(table, positions, tuple(terms[1:]), used.report(path.name, "go_process", matched.renamed))
+
+
+def read_go_terms(folder: str | Path, genes: GeneIndex) -> GeneSets:
+    """Return the terms that genes carry, their own and those above, from the file that features come from.
+
+    Raises
+    ------
+    SourceError
+        If the file is missing or damaged.
+    """
+    if TABLE.find(folder) is None and present(folder):
+        annotations, _ = read_annotations(folder, genes)
+        rows, table, names = annotations.gene, annotations.table, annotations.names
+        source = f"{annotations.path.name}, without {', '.join(annotations.without)}"
+    else:
+        found = read_go_table(folder, genes)
+        rows, table, names = found.genes, found.table, found.terms
+        source = f"{found.report.file}; evidence codes are lost"
+    coo = sparse.coo_array(table)
+    of, terms = rows[coo.coords[0]], coo.coords[1]
+    ones = np.ones(len(of))
+    carried = sparse.csr_array((ones, (of, terms)), shape=(len(genes), len(names)))
+    return GeneSets(TERM, names, carried, source)
