@@ -2,13 +2,14 @@
 
 Legend: n nodes · e edges of all relations · b mutants per step · d width.
 
-Timed is one layer, forward and backward: per relation a GIN, summed over relations; gradients of states and
-weights; every mutant lacks two or three nodes. The MLP of a GIN costs the same in every formulation, so that
-ratios fall as it grows: of one linear map by default.
+Timed is one layer of the difference GNN, forward and backward: per relation a GIN, summed over relations;
+gradients of states and weights; every mutant lacks two or three nodes. The MLP of a GIN costs the same in
+every formulation, so that ratios fall as it grows: of one linear map by default.
 
-* shared: one adjacency per relation, and masks of nodes (`MaskedRelationalGIN`);
-* first: the same for states that all mutants share, as in the first layer of a model
-(`MaskedGIN.first`): a row is computed again only where a mutant differs from the wild type;
+* shared: one adjacency per relation, and masks of nodes (`RelationLayer`); one mutant per thread, its
+gradients taken right after its states, as in training;
+* first: the same for states that all mutants share, as in the first layer of the model (`changed_rows`): a
+row is computed again only where a mutant differs from the wild type;
 * replicated: with torch_geometric, the edge list repeated for every mutant, messages gathered along edges,
 multiplied by a mask of edges and added up at their targets. The masks are made beforehand, untimed;
 * product, MLP: the two parts of "shared".
@@ -18,16 +19,21 @@ Repeats of all kinds are interleaved, and the shortest counts: other work on the
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
+from threading import get_ident
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from benchmarks.measuring import Problem, Reference, chosen
-from wildtype.nn.masked_layers import MaskedGIN, MaskedRelationalGIN
-from wildtype.nn.message_passing import MutantRows, shared_propagate
+from wildtype.models.difference_gnn.config import DifferenceGNNConfig
+from wildtype.models.difference_gnn.fused import Buffers
+from wildtype.models.difference_gnn.layers import RelationLayer, changed_rows, encode_first_layer
+from wildtype.nn.message_passing import shared_propagate
 from wildtype.nn.sparse import SparseOperator
+from wildtype.nn.threads import each
 from wildtype.profiling.machine import machine, take_turns
 from wildtype.profiling.synthetic_problem import distinct_pairs
 from wildtype.seeds import derive, generator
@@ -57,7 +63,7 @@ def bench_masked_gin(
     width : int
         d, of states and of the MLPs.
     mlp_layers : int
-        Linear maps of every MLP, with a ReLU between them.
+        Linear maps of every MLP, with a GELU between them; LayerNorm and GELU follow.
     batch_size : int
         Mutants b per step; of the replicated kind, eight at most.
     repeats : int
@@ -68,18 +74,18 @@ def bench_masked_gin(
         Also run the replicated kind, and compare the first mutants.
     """
     problem = chosen(locals(), "repeats", "reference")
-    layers, operators, x_bnd, keep_nb = _setup(problem)
+    layer, operators, x_bnd, keep_nb = _setup(problem)
     few = min(REPLICATED, batch_size)
     upstream = torch.randn(x_bnd.shape, generator=torch.Generator().manual_seed(seed))
     kinds: dict[str, tuple[int, Step]] = {
-        "shared": (batch_size, _shared(layers, operators, x_bnd, keep_nb, upstream)),
-        "first": (batch_size, _first(layers, operators, x_bnd[0], keep_nb, upstream)),
+        "shared": (batch_size, _shared(layer, operators, x_bnd, keep_nb, upstream)),
+        "first": (batch_size, _first(layer, operators, x_bnd[0], keep_nb, upstream)),
         "product": (batch_size, _products(operators, x_bnd, keep_nb, upstream)),
-        "MLP": (batch_size, _perceptrons(layers, x_bnd, upstream)),
+        "MLP": (batch_size, _perceptrons(layer, x_bnd, upstream)),
     }
     if reference:
         masks, grads = keep_nb[:, :few], upstream[:few]
-        kinds["replicated"] = (few, _replicated(layers, operators, x_bnd[:few], masks, grads))
+        kinds["replicated"] = (few, _replicated(layer, operators, x_bnd[:few], masks, grads))
     seconds = take_turns({name: run for name, (_, run) in kinds.items()}, repeats, summary=min)
     best = {name: seconds[name] / mutants for name, (mutants, _) in kinds.items()}
     report: dict[str, Any] = {
@@ -94,18 +100,18 @@ def bench_masked_gin(
         }
         # The first layer sees the same states in every mutant: its gradient is the sum over the copies.
         alike = x_bnd[:1].expand(few, -1, -1)
-        plain = _replicated(layers, operators, alike, masks, grads)()
+        plain = _replicated(layer, operators, alike, masks, grads)()
         plain[1] = plain[1].sum(0)
         report["difference"] = {
             "shared": _difference(
-                _shared(layers, operators, x_bnd[:few], masks, grads)(), kinds["replicated"][1]()
+                _shared(layer, operators, x_bnd[:few], masks, grads)(), kinds["replicated"][1]()
             ),
-            "first": _difference(_first(layers, operators, x_bnd[0], masks, grads)(), plain),
+            "first": _difference(_first(layer, operators, x_bnd[0], masks, grads)(), plain),
         }
     return report
 
 
-def _setup(problem: Problem) -> tuple[list[MaskedGIN], list[SparseOperator], Tensor, Tensor]:
+def _setup(problem: Problem) -> tuple[RelationLayer, list[SparseOperator], Tensor, Tensor]:
     n, d, mutants = problem["nodes"], problem["width"], problem["batch_size"]
     draw = generator(problem["seed"], "bench masked gin")
     torch.manual_seed(derive(problem["seed"], "bench masked gin"))
@@ -113,40 +119,44 @@ def _setup(problem: Problem) -> tuple[list[MaskedGIN], list[SparseOperator], Ten
     for _ in range(problem["relations"]):
         source, target = distinct_pairs(draw, n, problem["edges"] // problem["relations"])
         operators.append(SparseOperator.from_edges(torch.from_numpy(source), torch.from_numpy(target), n))
-    depth = problem["mlp_layers"]
-    layers = []
-    for _ in operators:
-        maps = [nn.Sequential(nn.Linear(d, d), nn.ReLU()) for _ in range(depth - 1)]
-        layers.append(MaskedGIN(nn.Sequential(*maps, nn.Linear(d, d))))
+    config = DifferenceGNNConfig(width=d, gin_layers=problem["mlp_layers"], aggregation_norm=False)
+    layer = RelationLayer(config, len(operators))
     keep = torch.ones(n, mutants, dtype=torch.bool)
     for mutant in range(mutants):
         keep[torch.from_numpy(draw.choice(n, 2 + mutant % 2, replace=False)), mutant] = False
-    return layers, operators, torch.randn(mutants, n, d), keep
+    return layer, operators, torch.randn(mutants, n, d), keep
 
 
 def _gradients(out: Tensor, upstream: Tensor, of: list[Tensor]) -> list[Tensor]:
     return [out.detach(), *torch.autograd.grad(out, of, upstream)]
 
 
-def _weights(layers: list[MaskedGIN]) -> list[Tensor]:
-    return [weight for layer in layers for weight in layer.parameters()]
-
-
 def _shared(
-    layers: list[MaskedGIN], operators: list[SparseOperator], x_bnd: Tensor, keep: Tensor, upstream: Tensor
+    layer: RelationLayer, operators: list[SparseOperator], x_bnd: Tensor, keep: Tensor, upstream: Tensor
 ) -> Step:
-    layer = MaskedRelationalGIN(layers)
+    weights, lacking = list(layer.parameters()), ~keep.T.unsqueeze(-1)
+    out, of_x = torch.empty_like(x_bnd), torch.empty_like(x_bnd)
+    buffers: dict[int, Buffers] = defaultdict(Buffers)
 
     def step() -> list[Tensor]:
-        x = x_bnd.detach().requires_grad_()
-        total = layer(operators, x.transpose(0, 1), keep)
-        return _gradients(total.transpose(0, 1), upstream, [x, *_weights(layers)])
+        grads: list[list[Tensor]] = [[] for _ in x_bnd]
+
+        def one(b: int) -> None:
+            # Threads of a pool begin with gradients off or on as they please.
+            with torch.enable_grad(), buffers[get_ident()]:
+                x = x_bnd[b].detach().requires_grad_()
+                present = x.masked_fill(lacking[b], 0.0)
+                states = layer(present[None], operators)[0].masked_fill(lacking[b], 0.0)
+                out[b], of_x[b], *grads[b] = _gradients(states, upstream[b], [x, *weights])
+
+        each(len(x_bnd), one)
+        return [out, of_x, *(torch.stack(of_weight).sum(0) for of_weight in zip(*grads, strict=True))]
 
     return step
 
 
 def _first(
-    layers: list[MaskedGIN], operators: list[SparseOperator], x_nd: Tensor, keep: Tensor, upstream: Tensor
+    layer: RelationLayer, operators: list[SparseOperator], x_nd: Tensor, keep: Tensor, upstream: Tensor
 ) -> Step:
     lacking = ~keep.T
     gene = lacking.nonzero()[:, 1].contiguous()
@@ -154,9 +164,11 @@ def _first(
 
     def step() -> list[Tensor]:
         x = x_nd.detach().requires_grad_()
-        parts = [layer.first(op, x, gene, offsets) for layer, op in zip(layers, operators, strict=True)]
-        total = MutantRows.total(parts).stack()
-        return _gradients(total.transpose(0, 1), upstream, [x, *_weights(layers)])
+        first = encode_first_layer(layer, x, operators)
+        changed = changed_rows(layer, first, operators, gene, offsets)
+        rows = first.output.repeat(len(lacking), 1).index_copy(0, changed.keys, changed.states)
+        states = rows.view(*lacking.shape, -1).masked_fill(lacking[..., None], 0.0)
+        return _gradients(states, upstream, [x, *layer.parameters()])
 
     return step
 
@@ -172,18 +184,18 @@ def _products(operators: list[SparseOperator], x_bnd: Tensor, keep: Tensor, upst
     return step
 
 
-def _perceptrons(layers: list[MaskedGIN], x_bnd: Tensor, upstream: Tensor) -> Step:
+def _perceptrons(layer: RelationLayer, x_bnd: Tensor, upstream: Tensor) -> Step:
     def step() -> list[Tensor]:
         x = x_bnd.detach().requires_grad_()
-        for layer in layers:
-            torch.autograd.grad(layer.mlp(x), [x, *layer.mlp.parameters()], upstream)
+        for gin in layer.gins:
+            torch.autograd.grad(gin(x, x), [x, *gin.parameters()], upstream)
         return []
 
     return step
 
 
 def _replicated(
-    layers: list[MaskedGIN], operators: list[SparseOperator], x_bnd: Tensor, keep: Tensor, upstream: Tensor
+    layer: RelationLayer, operators: list[SparseOperator], x_bnd: Tensor, keep: Tensor, upstream: Tensor
 ) -> Step:
     from torch_geometric.nn import MessagePassing
 
@@ -209,11 +221,9 @@ def _replicated(
 
     def step() -> list[Tensor]:
         x = x_bnd.reshape(-1, width).detach().requires_grad_()
-        total = torch.zeros_like(x)
-        for layer, (edges, mask) in zip(layers, graphs, strict=True):
-            total = total + layer.mlp((1 + layer.eps) * x + sums(x, edges, mask))
-        total = total * kept.unsqueeze(-1)
-        flat = _gradients(total, upstream.reshape(-1, width), [x, *_weights(layers)])
+        states = [gin(x, sums(x, *graph)) for gin, graph in zip(layer.gins, graphs, strict=True)]
+        total = layer.aggregate(states) * kept.unsqueeze(-1)
+        flat = _gradients(total, upstream.reshape(-1, width), [x, *layer.parameters()])
         return [result.reshape(x_bnd.shape) for result in flat[:2]] + flat[2:]
 
     return step

@@ -26,7 +26,8 @@ from torch.utils.data import DataLoader
 from wildtype.errors import ConfigError
 from wildtype.models.cell_transformer.config import CellTransformerConfig
 from wildtype.models.difference_gnn.config import DifferenceGNNConfig
-from wildtype.models.interface import Model, OrganismTensors, Prediction, WildType
+from wildtype.models.interface import Model, ModelWrapper, OrganismTensors, Prediction, WildType
+from wildtype.models.registry import reference_implementation
 from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.cell_graph import CellGraph
@@ -38,7 +39,6 @@ from wildtype.phases import phase
 from wildtype.profiling.compare import Gap, compare_profiles
 from wildtype.profiling.operators import OperatorCounter
 from wildtype.profiling.record import Workload, profile_record
-from wildtype.profiling.reference_implementation import ModelWrapper, reference_implementation
 from wildtype.profiling.synthetic_problem import ProblemSizes, distinct_pairs, synthetic_step
 from wildtype.seeds import derive, generator
 from wildtype.training.config import TrainingConfig

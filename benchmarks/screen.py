@@ -24,11 +24,9 @@ import numpy as np
 from benchmarks.measuring import Reference, chosen
 from wildtype.inference.predictor import Predictor
 from wildtype.inference.screening.stream import Screen, ScreenWorker
-from wildtype.models.cell_transformer.config import HeadConfig
 from wildtype.profiling.machine import machine
 from wildtype.profiling.speed import random_organism, random_predictor, screen_of
 from wildtype.seeds import generator
-from wildtype.settings import build
 
 SUMMARIES = {"product": "own_queries", "sum": "sum"}
 
@@ -74,7 +72,7 @@ def bench_screen(
     drawn = np.sort(draw.choice(screen.pieces, min(pieces, screen.pieces), replace=False))
     found: dict[str, dict[str, float]] = {}
     for name, summary in SUMMARIES.items():
-        head = build(HeadConfig, {"summary": summary, "heads": heads, "direct": direct.split(",")})
+        head = {"summary": summary, "heads": heads, "direct": direct.split(",")}
         predictor = random_predictor(organism, head, width, seed)
         predictor.predict([[organism.genes.names[0]]])  # the wild type is encoded now
         start = time.perf_counter()

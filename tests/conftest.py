@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from wildtype import plugins
 
 # Shared machines pause, and speed is no property. The same examples are tried every time: new ones are for
 # whoever asks for them by number.
@@ -19,6 +22,15 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     """Keep tests away from the user's cache; one cache serves the whole session."""
     base = tmp_path_factory.getbasetemp() / "cache"
     monkeypatch.setenv("WILDTYPE_CACHE", str(base))
+
+
+@pytest.fixture(autouse=True)
+def _own_plugins() -> Iterator[None]:
+    """Forget the plug-ins that a test loads."""
+    before = set(plugins._loaded)
+    yield
+    for module in set(plugins._loaded) - before:
+        plugins._forget(module)
 
 
 @pytest.fixture(scope="session")

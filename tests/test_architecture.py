@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+
+from wildtype.models.registry import DEFAULT_MODEL, MODELS
 
 ROOT = Path(__file__).parents[1] / "src" / "wildtype"
 ARROWS: dict[str, set[str]] = {
@@ -27,7 +30,7 @@ ARROWS: dict[str, set[str]] = {
     "experiments": {"report", "sources"},
     "cli": {"experiments"},
 }
-SHARED = {"errors", "files", "locks", "phases", "seeds", "settings", "tables"}
+SHARED = {"errors", "files", "locks", "phases", "plugins", "seeds", "settings", "tables"}
 
 
 def reachable(room: str) -> set[str]:
@@ -164,6 +167,68 @@ def test_layers_know_no_biology(path: Path) -> None:
     if path.name.startswith("narrow_"):  # the compiled CPU kernel speaks arrays
         refused -= {"numpy"}
     assert not modules & refused
+
+
+def words(path: Path) -> set[str]:
+    """Return every word of the texts in a file, except of its docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    blocks = [node.body for node in ast.walk(tree) if isinstance(node, documented)]
+    told = {  # a text that stands alone documents what is above it
+        id(line.value)
+        for body in blocks
+        for line in body
+        if isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant)
+    }
+    texts = [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told
+    ]
+    return {word for text in texts for word in re.findall(r"\w+", text)}
+
+
+def modules(path: Path) -> set[str]:
+    """Return the modules of the package that a file imports, or names from."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return found
+
+
+REGISTRY = ROOT / "models" / "registry.py"
+MODEL_FILES = [
+    path
+    for path in sorted(ROOT.rglob("*.py"))
+    if path != REGISTRY and not any(ROOT / "models" / name in path.parents for name in MODELS)
+]
+
+
+@pytest.mark.parametrize("path", MODEL_FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_nothing_asks_for_a_model_by_name_or_class(path: Path) -> None:
+    for name in MODELS:
+        room = f"wildtype.models.{name}"
+        assert not [m for m in modules(path) if m == room or m.startswith(f"{room}.")]
+        assert name not in words(path)
+
+
+def test_names_of_models_are_in_one_place_of_the_registry() -> None:
+    text = REGISTRY.read_text(encoding="utf-8")
+    assert {name: text.count(f'"{name}"') for name in MODELS} == {
+        name: 2 if name == DEFAULT_MODEL else 1 for name in MODELS
+    }
+
+
+def test_models_and_settings_are_known_without_torch() -> None:
+    code = "from wildtype.models.registry import MODELS, check, config_class\n"
+    code += "[check(config_class(name)()) for name in MODELS]"
+    assert loaded(code) == set()
+    run = "import sys, wildtype.cli.main as m; sys.argv = 'wildtype train --settings model=dango'.split()\n"
+    run += "try: m.main()\nexcept SystemExit: pass"
+    assert "torch" not in loaded(run)
 
 
 def loaded(code: str) -> set[str]:

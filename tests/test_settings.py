@@ -17,7 +17,7 @@ from wildtype.errors import ConfigError
 from wildtype.evidence.holdout import SCHEMES
 from wildtype.experiments.settings.compose import compose, known
 from wildtype.experiments.settings.schema import SplitName, TrainConfig
-from wildtype.models.dango.schedule import SCHEDULES
+from wildtype.models.dango.config import SCHEDULES
 from wildtype.models.difference_gnn.layers import ACTIVATIONS
 from wildtype.models.registry import MODELS, config_class
 from wildtype.mutants import Kind

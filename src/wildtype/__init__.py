@@ -8,7 +8,10 @@ from __future__ import annotations
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
+from wildtype.models.registry import DEFAULT_MODEL
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from wildtype.datasets import Dataset
@@ -48,9 +51,10 @@ def load_dataset(name: str) -> Dataset:
 
 
 def fit(
-    model: str = "cell_transformer",
+    model: str = DEFAULT_MODEL,
     dataset: Dataset | str = "ecoli-core-growth",
     seed: int = 0,
+    plugin: str | Path | Sequence[str | Path] = (),
     **settings: Any,
 ) -> Run:
     """Train a model, compare it with every baseline on the same split, and save the run.
@@ -58,11 +62,13 @@ def fit(
     Parameters
     ----------
     model : str
-        ``cell_transformer``, ``dango`` or ``difference_gnn``.
+        ``cell_transformer``, ``dango``, ``difference_gnn``, or a model that ``plugin`` registers.
     dataset : Dataset or str
         A dataset, or the name of one.
     seed : int
         Draws split, initial weights and order.
+    plugin : path or sequence of path
+        Python files that register models or baselines.
     **settings
         Further settings as on the command line, dots written as two underscores: ``split__name="unseen"``,
         ``training__epochs=5``, ``baselines=[]``.
@@ -74,23 +80,34 @@ def fit(
     """
     from wildtype.experiments.run import train
     from wildtype.experiments.settings.compose import compose
+    from wildtype.plugins import load_plugins
 
+    load_plugins(plugin)
     name = dataset if isinstance(dataset, str) else dataset.name
     words = [f"data={name}", f"model={model}", f"seed={seed}"]
     words += [f"{key.replace('__', '.')}={_written(value)}" for key, value in settings.items()]
     return train(compose(words), dataset=None if isinstance(dataset, str) else dataset)
 
 
-def load(path: str | Path) -> Predictor:
+def load(path: str | Path, *, plugin: str | Path | Sequence[str | Path] = ()) -> Predictor:
     """Return the predictor of a run or checkpoint folder.
+
+    Parameters
+    ----------
+    path : path
+        The folder.
+    plugin : path or sequence of path
+        The files of plug-ins that the run was made with. A checkpoint never loads them by itself.
 
     Raises
     ------
     CheckpointError
-        If it is missing, damaged or of an unknown format.
+        If it is missing, damaged or of an unknown format, or its plug-in is not given.
     """
     from wildtype.inference.predictor import load
+    from wildtype.plugins import load_plugins
 
+    load_plugins(plugin)
     return load(path)
 
 

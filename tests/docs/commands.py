@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 import subprocess
@@ -143,7 +144,8 @@ def check(words: list[str], folder: Path) -> list[str]:
 
 
 def _check_wildtype(words: list[str], folder: Path) -> list[str]:
-    command, given = parse(words)
+    with contextlib.chdir(folder):  # files of plug-ins are loaded while the line is read
+        command, given = parse(words)
     settings = list(given.get("settings") or [])
     if given.get("multirun"):
         settings = [one for word in settings for one in every_value(word)]

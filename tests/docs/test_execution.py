@@ -30,6 +30,7 @@ from wildtype.experiments.settings.tuning import read_tuning
 from wildtype.experiments.slurm_presets import read_preset
 from wildtype.organism import GeneIndex, Organism
 from wildtype.organism.storage import save_organism
+from wildtype.plugins import load_plugins
 from wildtype.sources.catalogue import organism_folder
 
 pytestmark = pytest.mark.slow
@@ -162,5 +163,8 @@ def test_files_are_read(place: Path) -> None:
     plans = {"factors": read_ablation, "space": read_tuning}
     for block in BLOCKS:
         if block.mark is not None and block.mark.file:
+            if block.language == "python":
+                load_plugins(place / block.mark.file)
+                continue
             part = next((name for name in plans if f"\n{name}:" in block.text), "")
             plans.get(part, read_preset)(str(place / block.mark.file))

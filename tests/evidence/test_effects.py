@@ -14,8 +14,8 @@ from tests.tiny import similar_genes
 from wildtype.evidence.effects import KnockoutEffects
 from wildtype.evidence.lookup import EvidenceIndex, EvidenceSizes
 from wildtype.evidence.out_of_fold import OutOfFold
+from wildtype.models.cell_transformer.rows import knockout_effects
 from wildtype.models.interface import MetabolismTensors
-from wildtype.models.known import knockout_effects
 from wildtype.mutants import Kind, MutantTable
 from wildtype.mutants.cell_graph import CellGraph
 from wildtype.organism.flux_coupling import coupled_reactions

@@ -128,8 +128,8 @@ def test_the_command_gives_intervals(tiny_run: Path) -> None:
     assert_one_sentence(wrong, "interval=1.5 is no coverage")
 
 
-def test_an_older_checkpoint_says_that_it_has_no_intervals() -> None:
-    stored = wt.load(Path(__file__).parents[1] / "models" / "stored" / "format-1")
+def test_a_checkpoint_without_validation_rows_says_that_it_has_no_intervals(predictor: Predictor) -> None:
+    stored = Predictor(replace(predictor.checkpoint, validation=None))
     names = stored.genes.names
     with pytest.raises(CheckpointError, match="made without predictions of its validation rows"):
         stored.predict([[names[0], names[1]]], interval=0.9)

@@ -8,11 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from wildtype.models.cell_transformer.config import CellTransformerConfig, EvidenceConfig, HeadConfig
+from wildtype.models.cell_transformer.model import CellTransformer
 from wildtype.models.checkpoint import Checkpoint, load_checkpoint
+from wildtype.models.dango.config import DangoConfig
+from wildtype.models.dango.model import Dango
 from wildtype.models.model_card import FILE, model_card, plain
 from wildtype.mutants import MutantTable
-
-STORED = Path(__file__).parent / "stored"
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +34,7 @@ def test_it_says_what_is_stored(tiny_run: Path) -> None:
         "| epsilon | fitness |",
         "tiny-growth",
         "split | random, seed 0",
-        "| 5 |",
+        "| checkpoint format | 6 |",
         "physical",
         "Genes per mutant in training: 2 (",
         "absent, reduced",
@@ -51,9 +53,10 @@ def test_a_checkpoint_needs_no_card(tiny_run: Path, tmp_path: Path) -> None:
     np.testing.assert_array_equal(load_checkpoint(tmp_path / "c").predict(table), expected)
 
 
-@pytest.mark.parametrize("name", ["format-1", "format-4", "format-5"])
-def test_older_checkpoints_get_one_when_they_are_saved_again(name: str, tmp_path: Path) -> None:
-    load_checkpoint(STORED / name).save(tmp_path / "c")
+def test_a_checkpoint_gets_one_when_it_is_saved_again(tiny_run: Path, tmp_path: Path) -> None:
+    shutil.copytree(tiny_run / "checkpoint", tmp_path / "bare")
+    (tmp_path / "bare" / FILE).unlink()
+    load_checkpoint(tmp_path / "bare").save(tmp_path / "c")
     assert "## What it predicts" in (tmp_path / "c" / FILE).read_text(encoding="utf-8")
 
 
@@ -72,11 +75,17 @@ def test_names_are_shown_as_they_are(checkpoint: Checkpoint) -> None:
 
 
 def test_it_says_whether_measurements_are_an_input() -> None:
-    said = {
-        name: model_card(load_checkpoint(STORED / name), 5) for name in ("format-4-no-evidence", "format-5")
-    }
-    assert "Evidence: none is looked up." in said["format-4-no-evidence"]
-    assert "Evidence: none is looked up, and an additive model of training rows is added." in said["format-5"]
+    def line(**settings: object) -> str:
+        config = CellTransformerConfig(**settings)  # type: ignore[arg-type]
+        return CellTransformer.evidence_line(config)
+
+    none = EvidenceConfig(tokens=0)
+    assert line(evidence=none, head=HeadConfig(additive=False)) == "none is looked up."
+    assert line(evidence=none) == "none is looked up, and an additive model of training rows is added."
+    also = line(evidence=EvidenceConfig(also=["fitness"]))
+    assert "32 measurements" in also
+    assert "and rows of fitness; where there are none" in also
+    assert Dango.evidence_line(DangoConfig()) == "none is looked up."
 
 
 def test_what_is_not_known_is_not_made_up(checkpoint: Checkpoint) -> None:

@@ -93,5 +93,5 @@ def test_mean_of_profiles_is_exact() -> None:
 
 
 def test_models_without_such_a_head_refuse_numbers_per_gene() -> None:
-    with pytest.raises(ConfigError, match="'g' has: choose model=cell_transformer"):
+    with pytest.raises(ConfigError, match="'gene', which 'g' needs: choose model=cell_transformer, or"):
         make_model(config_class("dango")(), genes=5, features=0, phenotypes=MIXED, relations=["a"])

@@ -21,7 +21,7 @@ from wildtype.models.cell_transformer.config import (
 from wildtype.models.cell_transformer.head import smallest_part
 from wildtype.models.cell_transformer.model import CellTransformer
 from wildtype.models.interface import OrganismTensors, organism_tensors
-from wildtype.models.organism_storage import from_tensors, to_tensors
+from wildtype.models.organism_tensors import from_tensors, to_tensors
 from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from wildtype.cli.output import Json, console, notes, print_json
+from wildtype.cli.output import Json, Plugins, console, notes, print_json
 
 
 def command(
@@ -23,6 +23,7 @@ def command(
     folder: Annotated[Path, typer.Option(help="Directory of runs and tables.")] = Path("runs/ablation"),
     replicates: Annotated[int, typer.Option(help="Bootstrap replicates behind the intervals.")] = 1000,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
+    plugin: Plugins = None,
     json: Json = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check everything, list the runs and stop.")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from wildtype.cli.output import Json, console, print_json
+from wildtype.cli.output import Json, Plugins, console, print_json
 
 
 def command(
@@ -30,6 +30,7 @@ def command(
     agreement: Annotated[
         bool, typer.Option("--agreement", help="Print how closely runs agree on common test rows.")
     ] = False,
+    plugin: Plugins = None,
     json: Json = False,
 ) -> None:
     """Print the comparison of one run, or mean and SD over several runs of the same data and split.

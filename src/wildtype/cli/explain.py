@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from wildtype.cli.output import Json, console, notes, print_json
+from wildtype.cli.output import Json, Plugins, console, notes, print_json
 
 
 def command(
@@ -46,6 +46,7 @@ def command(
     draw: Annotated[
         Path | None, typer.Option(help="Draw the latents into this .svg, .png or .pdf file.")
     ] = None,
+    plugin: Plugins = None,
     json: Json = False,
 ) -> None:
     """Print how well heads recover their relations, what free heads attend to, clusters of latents, and what

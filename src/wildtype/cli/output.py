@@ -1,4 +1,4 @@
-"""What commands share: where tables and JSON go."""
+"""What commands share: plug-ins, and where tables and JSON go."""
 
 from __future__ import annotations
 
@@ -15,6 +15,25 @@ from wildtype.files import finite, writing
 if TYPE_CHECKING:
     import pandas as pd
 
+
+def _load(files: list[Path] | None) -> list[Path] | None:
+    from wildtype.plugins import load_plugins
+
+    load_plugins(files)
+    return files
+
+
+Plugins = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--plugin",
+        metavar="FILE",
+        callback=_load,
+        is_eager=True,
+        help="Python file that registers a model or baseline; may be given several times.",
+    ),
+]
+"""Files of plug-ins, loaded while the command line is read: a command need only name the option."""
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from wildtype.cli.output import notes
+from wildtype.cli.output import Plugins, notes
 
 KINDS = """comparison: every model with its interval and the noise ceiling;
 predicted: predicted against measured values;
@@ -21,6 +21,7 @@ def command(
     kind: Annotated[str, typer.Argument(help=KINDS)],
     runs: Annotated[list[Path], typer.Argument(help="Folders of finished runs.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="A .pdf, .svg or .png file.")],
+    plugin: Plugins = None,
 ) -> None:
     """Draw one figure as wide as one or two columns of a journal, with embedded fonts."""
     from wildtype.experiments.report import write_plot

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from wildtype.cli.output import Json, check_format, give_frame, notes
+from wildtype.cli.output import Json, Plugins, check_format, give_frame, notes
 
 
 def command(
@@ -44,6 +44,7 @@ def command(
             help="CSV or Parquet file of own measurements (columns genes and value) to look up, too."
         ),
     ] = None,
+    plugin: Plugins = None,
     json: Json = False,
 ) -> None:
     """Predict mutants by gene name; every column beside the prediction says how far to trust it."""

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from wildtype.cli.output import Json, console, notes, print_json
+from wildtype.cli.output import Json, Plugins, console, notes, print_json
 from wildtype.cli.slurm import DryRun, Prefix, PresetFile, Slurm, submitted
+from wildtype.models.registry import MODELS
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 Settings = Annotated[
@@ -31,6 +32,7 @@ def run(
     ] = False,
     folder: Folder = "",
     html: Html = "",
+    plugin: Plugins = None,
     json: Json = False,
     slurm: Slurm = False,
     preset: PresetFile = "",
@@ -68,6 +70,7 @@ def step(
     steps: Annotated[int, typer.Option(help="Timed steps, after five warm-up steps.")] = 50,
     folder: Folder = "",
     html: Html = "",
+    plugin: Plugins = None,
     json: Json = False,
     slurm: Slurm = False,
     preset: PresetFile = "",
@@ -123,6 +126,7 @@ def trace(
     python_lines: Annotated[
         bool, typer.Option("--python-lines", help="Time the lines of the data pipeline instead.")
     ] = False,
+    plugin: Plugins = None,
     json: Json = False,
     slurm: Slurm = False,
     preset: PresetFile = "",
@@ -150,12 +154,11 @@ def trace(
 @app.command()
 def pipelines(
     settings: Settings = None,
-    models: Annotated[
-        str, typer.Option(help="Models, comma-separated.")
-    ] = "cell_transformer,dango,difference_gnn",
+    models: Annotated[str, typer.Option(help="Models, comma-separated.")] = ",".join(MODELS),
     batches: Annotated[int, typer.Option(help="Timed steps of each model.")] = 20,
     seconds: Annotated[float, typer.Option(help="Time limit of each pipeline.")] = 1.0,
     reference: Annotated[bool, typer.Option(help="Also the torch_geometric reference.")] = True,
+    plugin: Plugins = None,
     json: Json = False,
     slurm: Slurm = False,
     preset: PresetFile = "",
@@ -190,6 +193,7 @@ def scaling(
     factors: Annotated[str, typer.Option(help="Multiples of each size, comma-separated.")] = "1,2,4,8",
     repeats: int = 3,
     memory: Annotated[bool, typer.Option(help="Also measure peak memory.")] = False,
+    plugin: Plugins = None,
     json: Json = False,
     slurm: Slurm = False,
     preset: PresetFile = "",
@@ -232,6 +236,7 @@ def scaling(
 @app.command()
 def estimate(
     settings: Settings = None,
+    plugin: Plugins = None,
     json: Json = False,
     slurm: Slurm = False,
     preset: PresetFile = "",

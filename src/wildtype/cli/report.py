@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from wildtype.cli.output import notes
+from wildtype.cli.output import Plugins, notes
 
 
 def command(
@@ -19,6 +19,7 @@ def command(
     screen: Annotated[
         int, typer.Option(help="Mutants to predict for the list of those not yet measured; 0: no list.")
     ] = 10_000,
+    plugin: Plugins = None,
 ) -> None:
     """Write one HTML file that holds all it shows: tables, figures, mutants, and how the run was made."""
     from wildtype.errors import ConfigError

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from wildtype.cli.output import Json, console, notes, print_json
+from wildtype.cli.output import Json, Plugins, console, notes, print_json
 
 
 def command(
@@ -16,6 +16,7 @@ def command(
         Path | None, typer.Option(help="Run directory of the new run; default: a temporary one.")
     ] = None,
     tolerance: Annotated[float, typer.Option(help="Largest difference of headline metrics.")] = 0.01,
+    plugin: Plugins = None,
     json: Json = False,
 ) -> None:
     """Train a run again from its settings, and print how the results differ.

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from wildtype.cli.output import Json, check_format, give_frame, notes
+from wildtype.cli.output import Json, Plugins, check_format, give_frame, notes
 
 
 def command(
@@ -51,6 +51,7 @@ def command(
         Path | None,
         typer.Option("-o", "--output", help="Write to this .csv, .parquet or .json file; resumable."),
     ] = None,
+    plugin: Plugins = None,
     json: Json = False,
 ) -> None:
     """Predict every mutant of a design, and print those with the lowest and highest predictions.

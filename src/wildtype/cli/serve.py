@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from wildtype.cli.output import notes
+from wildtype.cli.output import Plugins, notes
 
 
 def command(
@@ -20,6 +20,7 @@ def command(
     evidence: Annotated[
         Path | None, typer.Option(help="Own measurements to look up, too, as for predict.")
     ] = None,
+    plugin: Plugins = None,
 ) -> None:
     """Serve a page where genes are typed: predictions with intervals, nearest measured mutants, neighbours.
 

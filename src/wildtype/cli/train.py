@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from wildtype.cli.output import Json, console, notes, print_json
+from wildtype.cli.output import Json, Plugins, console, notes, print_json
 from wildtype.cli.profile import show_record
 from wildtype.cli.slurm import DryRun, Prefix, PresetFile, Slurm, submitted
 
@@ -27,6 +27,7 @@ def command(
     only: Annotated[
         int, typer.Option(help="With --multirun: only this run, from 0, as each task of a job array does.")
     ] = -1,
+    plugin: Plugins = None,
     json: Json = False,
     slurm: Slurm = False,
     preset: PresetFile = "",

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from wildtype.cli.output import Json, console, notes, print_json
+from wildtype.cli.output import Json, Plugins, console, notes, print_json
 
 
 def command(
@@ -29,6 +29,7 @@ def command(
     folder: Annotated[Path, typer.Option(help="Directory of trials and tables.")] = Path("runs/tune"),
     replicates: Annotated[int, typer.Option(help="Bootstrap replicates behind the intervals.")] = 1000,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
+    plugin: Plugins = None,
     json: Json = False,
 ) -> None:
     """Search settings by their validation score, and compare the best of them with the base on test rows.

@@ -26,13 +26,11 @@ from wildtype.evaluation.metrics import METRICS, Bound, Floats, Statistic, bind
 from wildtype.evaluation.noise import noise_guide
 from wildtype.evaluation.retrieval import retrieval_estimates
 from wildtype.files import finite
+from wildtype.models.registry import MODELS
 
 if TYPE_CHECKING:
     from wildtype.datasets import Dataset
     from wildtype.mutants import MutantTable
-
-NETWORKS = ("cell_transformer", "dango", "difference_gnn")
-"""Models that are no baselines unless ``evaluate_predictions`` is told which are."""
 
 HEADLINES = {
     "pearson": "Pearson",
@@ -289,7 +287,7 @@ def evaluate_predictions(
     phenotype : str
         Name of the phenotype.
     baselines : collection of str, optional
-        Which models are baselines; by default all but ``NETWORKS``.
+        Which models are baselines; by default all that are not registered as neural models.
     seconds, peak_mib : mapping of str to float, optional
         Time in seconds and peak memory in MiB per model.
     clusters : str
@@ -395,9 +393,7 @@ def compare_bound(
 
     ranked = sorted(bound, key=rank)
     defined = [model for model in ranked if not math.isnan(values[model][headline])]
-    is_baseline = {
-        model: model not in NETWORKS if baselines is None else model in baselines for model in bound
-    }
+    is_baseline = {model: model not in MODELS if baselines is None else model in baselines for model in bound}
     reference = next((m for m in defined if is_baseline[m]), defined[0] if defined else "")
 
     found = find_clusters(table, clusters_for(table) if clusters == "auto" else clusters)

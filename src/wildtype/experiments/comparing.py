@@ -32,6 +32,7 @@ def compare_phenotypes(
 
     def options(i: int) -> dict[str, Any]:
         return {
+            "baselines": [name for name in applicable(predicted, i) if name != config.model.name],
             "split": data.split.name,
             "seconds": applicable(seconds, i),
             "peak_mib": applicable(peak, i),
@@ -94,6 +95,7 @@ def compare_profile_phenotypes(
             {config.model.name: model, "mean": np.broadcast_to(mean, model.shape)},
             data.scaler,
             p.name,
+            baselines=["mean"],
             split=data.split.name,
             seconds={config.model.name: seconds[config.model.name]},
             replicates=config.run.replicates,
@@ -116,6 +118,7 @@ def compare_across(
             data.dataset,
             data.split.test,
             predicted,
+            baselines=[name for name in predicted if name != config.model.name],
             split=data.split.name,
             seconds=seconds,
             peak_mib=peak,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -18,7 +19,8 @@ from wildtype.experiments.data import RunData
 from wildtype.experiments.folder import MEMBER
 from wildtype.experiments.profile_writing import ProfileWriting
 from wildtype.experiments.settings.schema import TrainConfig
-from wildtype.experiments.setup import build, feature_scaling, loaders, of_member, relations
+from wildtype.experiments.setup import build, feature_scaling, loaders, of_member, relations, rows_of
+from wildtype.experiments.start import Log
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.interface import Model, OrganismTensors, Output
 from wildtype.models.validation_rows import ValidationRows
@@ -81,6 +83,20 @@ def fit_members(
             for weights in read_snapshots(room, config.training)
         ]
     return members, reports
+
+
+def post_fit(
+    config: TrainConfig, data: RunData, tensors: OrganismTensors, members: Sequence[Model], log: Log
+) -> None:
+    """Fit what members have that is fitted once their networks are trained, and log what was found."""
+    for number, member in enumerate(members):
+        if not member.has_post_fit:
+            continue
+        start = time.perf_counter()
+        seed = derive(config.seed, "after member", number)
+        batches = loaders(of_member(config, number, len(members)), data, tensors, seed, post_fit=True)
+        found = member.post_fit(batches.train, batches.validation, rows_of(data, tensors, seed))
+        log(f"member {number + 1}: {found}; {time.perf_counter() - start:.1f} s")
 
 
 def _with_weights(model: Model, weights: dict[str, Tensor]) -> Model:

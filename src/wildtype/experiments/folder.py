@@ -10,11 +10,16 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from wildtype.datasets.closed_forms import CLOSED_FORMS
 from wildtype.errors import CheckpointError, ConfigError, OutputError, reason_of, shown
 from wildtype.experiments.estimate import FILE as ESTIMATE
 from wildtype.experiments.settings.schema import TrainConfig
+from wildtype.experiments.settings.stored import read_record
 from wildtype.files import finite, write_json
 from wildtype.locks import LOCK, exclusive_lock
+from wildtype.models.baselines import BASELINES
+from wildtype.models.registry import MODELS
+from wildtype.plugins import recorded
 from wildtype.profiling.record import FILE
 from wildtype.training.saved_weights import SNAPSHOTS
 from wildtype.training.world import world
@@ -132,12 +137,23 @@ def _unnamed(config: TrainConfig) -> Path:
     return directory
 
 
+def recorded_plugins(config: TrainConfig) -> list[dict[str, str]]:
+    """Return what ``settings.json`` records of the plug-ins behind a run's model and baselines."""
+    baselines = BASELINES if config.baselines == ["all"] else config.baselines
+    used = [(BASELINES, name) for name in baselines if name not in CLOSED_FORMS]
+    return recorded((MODELS, config.model.name), *used)
+
+
 def claim(config: TrainConfig, fingerprint: str) -> Path:
-    """Begin a run in its locked directory, or find the run there to resume; raises when it holds another."""
+    """Begin a run in its locked directory, or find the run there to resume; raises when it holds another.
+
+    A run is resumed with the plug-ins that it began with.
+    """
     folder = Path(config.run.folder)
     if config.run.resume:
         if not (folder / MARK).is_file():
             raise CheckpointError(f"there is no run to resume in {str(folder)!r}: check run.folder")
+        read_record(folder / MARK)
         sweep(folder)
         return folder
     if folder.is_dir() and any(path.name != LOCK for path in folder.iterdir()):
@@ -150,7 +166,10 @@ def claim(config: TrainConfig, fingerprint: str) -> Path:
             )
         clear(folder)
         sweep(folder)
-    write_json(folder / MARK, {"fingerprint": fingerprint, "settings": settings_of(config)})
+    write_json(
+        folder / MARK,
+        {"fingerprint": fingerprint, "plugins": recorded_plugins(config), "settings": settings_of(config)},
+    )
     return folder
 
 

@@ -21,6 +21,7 @@ from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.setup import build, loaders
 from wildtype.files import write_json
 from wildtype.models.interface import Output
+from wildtype.models.registry import reference_implementation
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.cell_graph import CellGraph
 from wildtype.mutants.loader import Batches
@@ -28,7 +29,6 @@ from wildtype.phases import listening, phase
 from wildtype.profiling.pipelines import measure_pipelines
 from wildtype.profiling.python_lines import LineReport, time_lines
 from wildtype.profiling.record import FILE
-from wildtype.profiling.reference_implementation import reference_implementation
 from wildtype.profiling.trace import Window, nvtx_listener, trace
 from wildtype.profiling.trace_analysis import TraceReport
 from wildtype.training.config import Execution

@@ -37,9 +37,8 @@ from wildtype.experiments.closure import FITNESS, implied_tau
 from wildtype.experiments.comparing import compare_across, compare_phenotypes, compare_profile_phenotypes
 from wildtype.experiments.data import RunData, prepare
 from wildtype.experiments.estimate import estimate_run, refuse, write_outcome
-from wildtype.experiments.fitting import fit_members, make_checkpoint
+from wildtype.experiments.fitting import fit_members, make_checkpoint, post_fit
 from wildtype.experiments.folder import ACROSS, DONE, MEMBERS, claim, locked_run, resumable, settings_of
-from wildtype.experiments.post_fit import post_fit
 from wildtype.experiments.record import environment, of_data
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.setup import build
@@ -96,6 +95,11 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
     for name in baselines:
         if name not in CLOSED_FORMS:
             make_baseline(name)  # an unknown name must not be found out after an hour of training
+    if config.model.name in baselines:
+        raise ConfigError(
+            f"model and baseline are both called {config.model.name!r}: they could not be told "
+            f"apart in tables; leave one out, or rename the plug-in's"
+        )
     data = prepare(config, dataset)
     if config.baselines == ["all"] and triples(data):
         baselines += CLOSED_FORMS
@@ -156,6 +160,7 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
         data,
         predicted,
         {config.model.name: partial(_fitness, checkpoint)},
+        baselines=[name for name in predicted if name != config.model.name],
         split=data.split.name,
         seconds=seconds,
         peak_mib=peak,

@@ -6,20 +6,12 @@ from dataclasses import asdict, dataclass, replace
 
 import torch
 
-from wildtype.errors import ConfigError
-from wildtype.evidence.holdout import check_holdout, holdout_scheme
-from wildtype.evidence.loader import EvidenceLoader
-from wildtype.evidence.out_of_fold import OutOfFold
-from wildtype.evidence.reference import check_also
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.experiments.data import RunData
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.start import Log, Start, freeze
-from wildtype.models.cell_transformer.config import CellTransformerConfig
-from wildtype.models.difference_gnn.config import DifferenceGNNConfig
-from wildtype.models.interface import Model, OrganismTensors, Output, organism_tensors
-from wildtype.models.known import evidence_index
-from wildtype.models.registry import make_model
+from wildtype.models.interface import Model, OrganismTensors, Output, RunRows, check_needs, organism_tensors
+from wildtype.models.registry import make_model, model_class
 from wildtype.mutants.loader import Batches, MutantLoader
 from wildtype.organism.features import FeatureScaling
 from wildtype.seeds import derive
@@ -33,37 +25,25 @@ def build(
 
     ``log`` is told which weights were taken from where, if training starts from another run.
     """
-    if isinstance(config.model, CellTransformerConfig) and config.model.reads_measurements:
-        # What is wrong with the evidence must be found out before anything is written.
-        check_also(config.model.evidence.also, [p.name for p in data.whole.phenotypes])
-        experts, members = config.model.evidence.experts, config.training.members
-        if experts and len(experts) != members:
-            raise ConfigError(
-                f"model.evidence.experts has {len(experts)} entries, one for each member, and "
-                f"training.members={members}: name as many"
-            )
-        if config.model.evidence.imitate:
-            check_holdout(config.model.evidence.imitate)
+    kind, settings = model_class(config.model.name), config.model
+    # What is wrong with the settings must be found out before anything is written.
+    kind.check_run(settings, [p.name for p in data.whole.phenotypes], config.training.members)
+    needs = kind.needed(settings)
+    check_needs(settings.name, needs)
     start = Start(config.training.start, data) if config.training.start else None
     organism = data.dataset.organism
     scaling = feature_scaling(config, data)
     features = torch.zeros(len(organism.genes), 0)
     similarity = None
     if scaling is not None:
-        blocks = data.features(config.model.leave_out)
+        blocks = data.features(kind.left_out(settings))
         features = torch.from_numpy(scaling.transform(blocks, len(organism.genes)))
-    settings = config.model
-    if isinstance(settings, CellTransformerConfig) and settings.needs_similarity:
-        visible = data.organism_without(settings.leave_out)
+    if "similarity" in needs:
+        visible = data.organism_without(kind.left_out(settings))
         similarity = GeneSimilarity.of(visible) if start is None else start.similarity(visible)
-    if isinstance(settings, DifferenceGNNConfig) and settings.metabolism and organism.metabolism is not None:
-        network = organism.metabolism
-        reactions = settings.reactions or len(network.reactions)
-        settings = replace(
-            settings, reactions=reactions, metabolites=settings.metabolites or len(network.metabolites)
-        )
-    if start is not None and isinstance(settings, CellTransformerConfig):
-        settings = start.settings(settings, relations(data))
+    if start is not None:
+        settings = kind.started_from(settings, start.model, relations(data))
+    network = organism.metabolism
     torch.manual_seed(derive(seed, "initial weights"))
     model = make_model(
         settings,
@@ -74,6 +54,8 @@ def build(
         relations=relations(data),
         channels=0 if similarity is None else len(similarity.channels),
         traits=0 if similarity is None else len(similarity.trait_names),
+        reactions=0 if network is None else len(network.reactions),
+        metabolites=0 if network is None else len(network.metabolites),
     )
     if start is not None:
         start.apply(model, scaling, log)
@@ -99,42 +81,36 @@ def loaders(
     seed: int,
     *,
     shuffle: bool = True,
-    trees: bool = False,
+    post_fit: bool = False,
 ) -> Loaders:
-    """Return the batches of a run, with evidence for a model that reads it, or for its ``trees``."""
+    """Return the batches of a run as its model makes them: for training, or for what is fitted after it."""
     size = config.training.batch_size
     train: Batches = MutantLoader(data.scaled("train"), size, shuffle=shuffle, seed=seed)
     validation: Batches = MutantLoader(data.scaled("validation"), size)
-    if not trees:  # which one process fits to all mutants
+    if not post_fit:  # which one process fits to all mutants
         train, validation = for_this_rank(train), for_this_rank(validation)
-    names = [p.name for p in data.dataset.phenotypes]
-    mean, sd = data.scaler.mean, data.scaler.sd
-    index = evidence_index(config.model, organism, data.known(), names, mean, sd, trees=trees)
-    if index is None:
-        return Loaders(train, validation)
-    if not config.model.reads_measurements:
-        return Loaders(EvidenceLoader(train, index), EvidenceLoader(validation, index, keep=True))
-    fractions = dict(config.model.evidence.imitate)
-    if not fractions:
-        n = len(data.dataset.organism.genes)
-        fractions = {holdout_scheme(data.part("train"), data.part("validation"), n): 1.0}
-    hiding = OutOfFold(index, fractions, seed)
-    experts = config.model.evidence.experts and "seen" not in fractions
-    return Loaders(
-        EvidenceLoader(train, hiding),
-        EvidenceLoader(validation, OutOfFold(index, fractions, seed) if experts else index, keep=True),
+    rows = rows_of(data, organism, seed)
+    kind = model_class(config.model.name)
+    return Loaders(*kind.batches(config.model, train, validation, rows, post_fit=post_fit))
+
+
+def rows_of(data: RunData, organism: OrganismTensors, seed: int) -> RunRows:
+    """Return the rows of a run for a model that makes its batches from more than mutants."""
+    return RunRows(
+        train=data.part("train"),
+        validation=data.part("validation"),
+        known=data.known(),
+        outputs=tuple(p.name for p in data.dataset.phenotypes),
+        mean=data.scaler.mean,
+        sd=data.scaler.sd,
+        organism=organism,
+        seed=seed,
     )
 
 
 def of_member(config: TrainConfig, number: int, members: int) -> TrainConfig:
-    """Return the settings by which one of so many members, from 0, is trained: of an expert, its own."""
-    if not isinstance(config.model, CellTransformerConfig):
-        return config
-    evidence = config.model.evidence
-    expert = evidence.expert(number, members)
-    if expert is None:
-        return config
-    return replace(config, model=replace(config.model, evidence=replace(evidence, imitate={expert: 1.0})))
+    """Return the settings by which one of so many members, from 0, is trained."""
+    return replace(config, model=model_class(config.model.name).of_member(config.model, number, members))
 
 
 def feature_scaling(config: TrainConfig, data: RunData) -> FeatureScaling | None:
@@ -143,9 +119,10 @@ def feature_scaling(config: TrainConfig, data: RunData) -> FeatureScaling | None
     Nothing in them is a label of a validation or test row: blocks made of the targets' sources are refused,
     and so is the fitness of single mutants that are not in training.
     """
-    if not (isinstance(config.model, CellTransformerConfig) and config.model.features):
+    kind = model_class(config.model.name)
+    if "features" not in kind.needed(config.model):
         return None
-    return FeatureScaling.fit(data.features(config.model.leave_out))
+    return FeatureScaling.fit(data.features(kind.left_out(config.model)))
 
 
 def relations(data: RunData) -> list[str]:

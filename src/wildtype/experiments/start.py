@@ -7,8 +7,6 @@ relation that they follow. Nothing that a start was trained on may be tested her
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import cast
 
 import numpy as np
 import torch
@@ -19,9 +17,8 @@ from wildtype.evidence.reference import PARTS
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.experiments.data import RunData
 from wildtype.inference.other_organisms import similar_to
-from wildtype.models.cell_transformer.config import CellTransformerConfig
 from wildtype.models.checkpoint import Checkpoint, load_checkpoint
-from wildtype.models.ensemble import Ensemble
+from wildtype.models.ensemble import members_of
 from wildtype.models.interface import Model
 from wildtype.mutants.identity import SetIndex
 from wildtype.organism import Organism
@@ -52,8 +49,7 @@ class Start:
         self.path = path
         self.data = data
         self.checkpoint: Checkpoint = load_checkpoint(path)
-        model = self.checkpoint.model
-        self.model = cast(Model, model.members[0]) if isinstance(model, Ensemble) else model
+        self.model = members_of(self.checkpoint.model)[0]
         organism = data.dataset.organism
         self.same_organism = organism.name == self.checkpoint.origin.get("organism")
         self.seen = self._seen()
@@ -89,18 +85,6 @@ class Start:
             name for name, block in organism.features.items() if self.same_organism or block.comparable
         ]
         return similar_to(self.checkpoint, organism, comparable) or GeneSimilarity.of(organism)
-
-    def settings(self, config: CellTransformerConfig, relations: Sequence[str]) -> CellTransformerConfig:
-        """Return settings that give every relation the head that followed it in the start.
-
-        Settings that place heads themselves, or choose relations, stay as they are.
-        """
-        followed = getattr(self.model, "prior_heads", {})
-        places = {name: place for name, place in followed.items() if name in relations}
-        if not places or config.prior.heads or config.prior.relations or config.prior.weight == 0:
-            return config
-        heads = {name: replace(place, weight=config.prior.weight) for name, place in places.items()}
-        return replace(config, prior=replace(config.prior, heads=heads))
 
     def apply(self, model: Model, scaling: FeatureScaling | None, log: Log) -> None:
         """Put the start's weights into ``model`` and say which were taken and which were not.

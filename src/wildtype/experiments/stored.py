@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from wildtype.errors import CheckpointError, WildtypeError, reason_of
-from wildtype.evaluation.compare import NETWORKS, Comparison
+from wildtype.evaluation.compare import Comparison
 from wildtype.evaluation.learning import LearningCurves, learning_curves
 from wildtype.evaluation.predicted_rows import PredictedRows
 from wildtype.experiments.closure import IMPLIED_TAU
 from wildtype.experiments.folder import ACROSS, DONE, EXPLANATION
+from wildtype.models.registry import DEFAULT_MODEL
 from wildtype.organism import GeneIndex
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class Run:
     @property
     def model(self) -> str:
         """Name of the run's own model, by which its predictions stand in tables."""
-        return str((self.settings.get("model") or {}).get("name", NETWORKS[0]))
+        return str((self.settings.get("model") or {}).get("name", DEFAULT_MODEL))
 
     @cached_property
     def comparisons(self) -> dict[str, Comparison]:

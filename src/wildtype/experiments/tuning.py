@@ -31,10 +31,9 @@ from wildtype.evaluation.trials import Trial
 from wildtype.experiments.ablation import ablate
 from wildtype.experiments.ablation_tables import AblationReport
 from wildtype.experiments.data import load_for, prepare
-from wildtype.experiments.fitting import fit_members, make_checkpoint
+from wildtype.experiments.fitting import fit_members, make_checkpoint, post_fit
 from wildtype.experiments.folder import claim, locked_run, resumable, settings_of
 from wildtype.experiments.many import Tried, run_many
-from wildtype.experiments.post_fit import post_fit
 from wildtype.experiments.record import environment, of_data
 from wildtype.experiments.settings.ablation import BASE, Ablation
 from wildtype.experiments.settings.plans import Overrides, PlannedRun

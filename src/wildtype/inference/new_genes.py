@@ -117,7 +117,7 @@ def _metabolic(known: ReferenceMeasurements, organism: Organism) -> NDArray[np.b
 
 def _extended(checkpoint: Checkpoint, organism: Organism) -> Checkpoint:
     """Return a checkpoint whose last a tokens are the appended genes of an organism."""
-    scaling = feature_columns(checkpoint, "appended genes")
+    scaling = feature_columns(checkpoint, "appended genes", appended=True)
     appended = organism.appended.genes
     names = [organism.genes.names[i] for i in appended]
     if not names:

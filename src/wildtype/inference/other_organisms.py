@@ -17,31 +17,27 @@ import torch
 from wildtype.errors import CheckpointError, ConfigError
 from wildtype.evidence.reference import ReferenceMeasurements
 from wildtype.evidence.similarity import GeneSimilarity
-from wildtype.models.cell_transformer.config import CellTransformerConfig
 from wildtype.models.checkpoint import Checkpoint
+from wildtype.models.ensemble import class_of
 from wildtype.models.interface import organism_tensors
 from wildtype.mutants import MutantTable
 from wildtype.organism import GeneFeatures, Organism
 from wildtype.organism.features import FeatureScaling
 
 
-def feature_columns(checkpoint: Checkpoint, what: str) -> FeatureScaling:
+def feature_columns(checkpoint: Checkpoint, what: str, *, appended: bool) -> FeatureScaling:
     """Return the columns of a checkpoint's features, where its weights do not depend on the genes.
 
     Raises
     ------
     ConfigError
-        If the model has a learned embedding per gene; ``what`` says what it is in the way of.
+        If the model has something learned per gene; ``what`` names the new genes, which are ``appended`` to
+        those of training or take their place.
     CheckpointError
         If the columns were not kept.
     """
-    config = checkpoint.model.config
-    if getattr(config, "table", True):  # a model without that setting has nothing but a table
-        remedy = "train with model.table=false" if hasattr(config, "table") else "use model=cell_transformer"
-        raise ConfigError(
-            f"this {config.name} has a learned embedding for each of its {len(checkpoint.genes):,} genes, "
-            f"and none for {what}: {remedy}"
-        )
+    model = checkpoint.model
+    class_of(model).check_new_genes(model.config, what, len(checkpoint.genes), appended=appended)
     if checkpoint.features is None:
         raise CheckpointError(
             f"this checkpoint does not say what its gene features are, which {what} need: train it again"
@@ -59,13 +55,7 @@ def on_organism(checkpoint: Checkpoint, organism: Organism) -> tuple[Checkpoint,
     CheckpointError
         If the names of feature columns were not kept.
     """
-    scaling = feature_columns(checkpoint, "genes of another organism")
-    settings = checkpoint.model.config
-    if isinstance(settings, CellTransformerConfig) and settings.trees.bags and settings.trees.genes:
-        raise ConfigError(
-            "the trees of this model have a column for each of its genes, and none for genes of another "
-            "organism: train with model.trees.genes=false"
-        )
+    scaling = feature_columns(checkpoint, "genes of another organism", appended=False)
     needed = [name for name in checkpoint.model.relations if name not in organism.graphs]
     if "relations" in checkpoint.model.needs and needed:
         raise ConfigError(

@@ -17,6 +17,7 @@ from wildtype.errors import ConfigError, SourceError, shown
 from wildtype.evidence.reference import GIVEN
 from wildtype.inference.sets import COLUMN, parse_set, to_table
 from wildtype.models.checkpoint import Checkpoint
+from wildtype.models.ensemble import class_of
 from wildtype.mutants import MutantTable
 from wildtype.tables import read_frame
 
@@ -63,8 +64,9 @@ def with_evidence(checkpoint: Checkpoint, frame: pd.DataFrame, kinds: NDArray[np
     UnknownGeneError, AmbiguousGeneError, GeneSetError
         Naming the row.
     """
-    settings = getattr(checkpoint.model.config, "evidence", None)
-    if settings is None or not settings.tokens:
+    model = checkpoint.model
+    allowed = class_of(model).looked_up(model.config, checkpoint.names)
+    if not allowed:
         raise ConfigError(
             f"this {checkpoint.model.config.name} reads no evidence: train one with model.evidence.tokens "
             f"above 0"
@@ -77,7 +79,6 @@ def with_evidence(checkpoint: Checkpoint, frame: pd.DataFrame, kinds: NDArray[np
     sets = [names_of(genes) for genes in frame[COLUMN]]
     table = to_table(sets, checkpoint.genes, kinds, what="evidence row")
     table = replace(table, condition=_conditions(checkpoint, frame))
-    allowed = [*checkpoint.names, *settings.also]
     rows = [table.take([])]
     for name, values in _columns(frame, allowed):
         number = checkpoint.known.phenotypes.index(name)

@@ -3,8 +3,8 @@
 Members come from different seeds (deep ensembles: Lakshminarayanan et al. 2017) or from the ends of the
 cycles of one training (snapshot ensembles: Huang et al. 2017).
 
-Where members are experts (``model.evidence.experts``), each learnt from mutants with so many unseen genes,
-and only those answer that learnt from mutants like the one asked about.
+Where members are experts, each was trained on mutants of one kind, and only those answer that were trained on
+mutants like the one to predict (`Model.expert`).
 
 Legend: b mutants · p phenotypes · m members.
 """
@@ -21,8 +21,6 @@ from torch import Tensor, nn
 from wildtype.evidence.lookup import EvidenceIndex
 from wildtype.models.interface import GeneProfile, Members, Model, OrganismTensors, Prediction, WildType
 from wildtype.mutants.batch import MutantBatch
-from wildtype.mutants.evidence_tokens import EvidenceTokens
-from wildtype.nn.ragged import segment_sum
 
 
 @dataclass(slots=True)
@@ -46,8 +44,7 @@ class Ensemble(Model):
         self.members = nn.ModuleList(members)
         self.config = members[0].config
         self.needs, self.relations = members[0].needs, members[0].relations
-        evidence = getattr(self.config, "evidence", None)
-        asked = [evidence.expert(i, len(members)) for i in range(len(members))] if evidence else []
+        asked = [type(members[0]).expert(self.config, i, len(members)) for i in range(len(members))]
         self.experts = [expert for expert in asked if expert is not None]
 
     def encode(self, organism: OrganismTensors, stream: torch.Generator | None = None) -> EnsembleWildType:
@@ -65,9 +62,10 @@ class Ensemble(Model):
         profiles = {p: GeneProfile.mean([one.profiles[p] for one in found]) for p in found[0].profiles}
         means = torch.stack([one.mean for one in found])
         mean = means.mean(0)
-        if self.experts and mutants.evidence is not None:
-            weights = self._weights(mutants, mutants.evidence, mean.shape[1])
-            mean = torch.einsum("mb,mbp->bp", weights, means)
+        if self.experts:
+            weights = class_of(self).expert_weights(self.experts, mutants, mean.shape[1])
+            if weights is not None:
+                mean = torch.einsum("mb,mbp->bp", weights, means)
         return Prediction(mean, profiles, means.std(0) if len(found) > 1 else None)
 
     def combinations(
@@ -82,16 +80,12 @@ class Ensemble(Model):
             return None
         return lambda sets: torch.stack([answer(sets) for answer in answers]).mean(0)
 
-    def _weights(self, mutants: MutantBatch, evidence: EvidenceTokens, phenotypes: int) -> Tensor:
-        """Return how much each member counts for each mutant [m, b]: alike, of those that are asked."""
-        everything = evidence.genes.statistics.shape[1] // 3
-        count = evidence.genes.statistics[
-            :, everything : everything + phenotypes
-        ]  # further phenotypes come behind
-        unseen = segment_sum((count == 0).all(1).float()[:, None], mutants.offsets)[:, 0]
-        whole = (mutants.offsets[1:] - mutants.offsets[:-1]).to(unseen)
-        asked = {"seen": unseen == 0, "none": (unseen == whole) & (whole > 0)}
-        asked["one"] = ~(asked["seen"] | asked["none"])
-        weights = torch.stack([asked[name] for name in self.experts]).to(unseen)
-        weights = torch.where(weights.sum(0) > 0, weights, 1.0)
-        return weights / weights.sum(0)
+
+def members_of(model: Model) -> list[Model]:
+    """Return the members of an ensemble, or the model itself."""
+    return [cast(Model, member) for member in model.members] if isinstance(model, Ensemble) else [model]
+
+
+def class_of(model: Model) -> type[Model]:
+    """Return the class of a model, or of an ensemble's members: the steps that their settings decide."""
+    return type(members_of(model)[0])

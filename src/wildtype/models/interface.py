@@ -1,183 +1,374 @@
-"""What every neural model shares: its view of the organism, the encoded wild type, and a prediction.
+"""`Model`: the steps that every neural model has, those that it may replace, and what it is built from.
 
-Legend: n genes · f features per gene · d width · b mutants · p phenotypes · t = n + 1 tokens (CLS first) ·
-r reactions · m metabolites · c gene complexes.
+Legend: n genes · f features per gene · b mutants · p phenotypes · m members of an ensemble.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
 
+import numpy as np
 import torch
-from scipy import sparse
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from wildtype.errors import ConfigError
 from wildtype.evidence.lookup import EvidenceIndex
+from wildtype.evidence.reference import ReferenceMeasurements
 from wildtype.evidence.similarity import GeneSimilarity
+from wildtype.models.organism_tensors import (
+    CLS,
+    MetabolismTensors,
+    OrganismTensors,
+    message_operator,
+    prior_operator,
+)
+from wildtype.models.records import GeneProfile, Members, Output, Prediction, WildType
+from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.cell_graph import CellGraph
+from wildtype.mutants.loader import Batches
 from wildtype.nn.sparse import SparseOperator
 from wildtype.organism import GeneGraphs, Organism
 
-CLS = 0  # position of the CLS token; gene i is token i + 1
+__all__ = [
+    "CLS",
+    "NEEDS",
+    "GeneProfile",
+    "Members",
+    "MetabolismTensors",
+    "Model",
+    "ModelInputs",
+    "ModelWrapper",
+    "OrganismTensors",
+    "Output",
+    "Prediction",
+    "RunRows",
+    "WildType",
+    "check_needs",
+    "message_operator",
+    "organism_tensors",
+    "prior_operator",
+]
+
+NEEDS = {
+    "features": "the features of genes, standardised [n, f]",
+    "priors": "operators over tokens, which attention heads follow (`Model.priors`)",
+    "relations": "operators over genes, to pass messages over (`Model.relations`)",
+    "metabolism": "reactions, metabolites and gene rules; an organism without them is refused",
+    "equivalents": "the same, where the organism has them",
+    "similarity": "how alike genes are, to look up evidence by",
+}
+"""What a model may need of an organism."""
 
 
-@dataclass(slots=True)
-class MetabolismTensors:
-    """Reactions, metabolites and gene rules, as a model that passes messages over them sees them.
+def check_needs(name: str, needs: Sequence[str]) -> None:
+    """Refuse something that a model needs and that there is not; raises ``ConfigError``."""
+    for need in needs:
+        if need not in NEEDS:
+            raise ConfigError(f"model {name!r} needs {need!r}, which is not known; known: {', '.join(NEEDS)}")
 
-    A gene that rules name but the organism does not have is always there: no complex here needs it.
+
+@dataclass(frozen=True)
+class ModelInputs:
+    """What the organism and the rows of a run offer, in numbers and names: what a model is built from.
 
     Attributes
     ----------
-    complexes : SparseOperator [c, n]
-        1 where a minimal complex needs a gene.
-    isozymes : SparseOperator [r, c]
-        1 where a complex is enough for a reaction. A reaction without complexes is always alive.
-    gpr : SparseOperator [r, n]
-        1 where a rule lists a gene.
-    stoichiometry : SparseOperator [m, r]
-        Coefficients, negative where consumed.
+    genes, features : int
+        Number of genes n and of features per gene f; f is 0 for a model that does not need features.
+    outputs : tuple of Output
+        The p outputs.
+    conditions : int
+        Number of conditions.
+    relations : tuple of str
+        Relations of the organism that have edges, in order.
+    channels, traits : int
+        Channels of the genes' similarity and traits of each gene; 0 without need of ``similarity``.
+    reactions, metabolites : int
+        Of the organism's metabolism; 0 where it has none.
     """
 
-    complexes: SparseOperator
-    isozymes: SparseOperator
-    gpr: SparseOperator
-    stoichiometry: SparseOperator
+    genes: int
+    features: int
+    outputs: tuple[Output, ...]
+    conditions: int = 1
+    relations: tuple[str, ...] = ()
+    channels: int = 0
+    traits: int = 0
+    reactions: int = 0
+    metabolites: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class RunRows:
+    """The rows of a run, for a model whose batches hold more than their mutants.
+
+    Attributes
+    ----------
+    train, validation : MutantTable
+        Labels as measured.
+    known : ReferenceMeasurements
+        What was measured, and which part of the split every row is in.
+    outputs : tuple of str
+        Names of the p outputs.
+    mean, sd : float64 [p]
+        Of the training labels.
+    organism : OrganismTensors
+        What the model sees of the organism.
+    seed : int
+        Of what is drawn.
+    """
+
+    train: MutantTable
+    validation: MutantTable
+    known: ReferenceMeasurements
+    outputs: tuple[str, ...]
+    mean: NDArray[np.float64]
+    sd: NDArray[np.float64]
+    organism: OrganismTensors
+    seed: int
+
+
+class Model(nn.Module, ABC):
+    """A neural model: ``encode`` once per step, then call for any number of mutants.
+
+    Only ``encode`` and ``forward`` must be written. The other steps have defaults; a model replaces those
+    that are special about it, and nothing outside its folder asks which model it is. Steps that take
+    ``config`` are asked before there is a model.
+
+    Attributes
+    ----------
+    config : dataclass
+        Its settings; ``config.name`` is its name in the registry.
+    needs : tuple of str
+        What it must see of the organism, of `NEEDS`. All but priors go into its checkpoints.
+    forms : tuple of str
+        Forms of outputs that it has.
+    least_perturbed : int
+        Fewest perturbed genes of a mutant that it can score.
+    relations : tuple of str
+        Names of the relations that it passes messages over.
+    encode_per_epoch : bool
+        Whether training uses one wild type, without its gradient, for a whole epoch: an approximation.
+    by_gene, by_feature : tuple of str
+        Names of the parameters with one row per gene, and of those with one column per gene feature: weights
+        of another organism's model take their place by name.
+    """
+
+    config: Any
+    needs: tuple[str, ...] = ()
+    forms: tuple[str, ...] = ("scalar", "class")
+    least_perturbed: int = 1
+    relations: tuple[str, ...] = ()
+    encode_per_epoch: bool = False
+    by_gene: tuple[str, ...] = ()
+    by_feature: tuple[str, ...] = ()
+
+    # ---- the two steps of every model
+
+    @abstractmethod
+    def encode(self, organism: OrganismTensors, stream: torch.Generator | None = None) -> WildType:
+        """Encode the wild type; ``stream`` draws sampled rows and negatives."""
+
+    @abstractmethod
+    def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
+        """Predict the phenotypes of a batch of mutants."""
+
+    # ---- how it is built
 
     @classmethod
-    def of(cls, graph: CellGraph) -> MetabolismTensors:
-        """Return the metabolism of a wiring; raises ``ConfigError`` if it has none."""
-        metabolism = graph.metabolism
-        if metabolism is None:
-            raise ConfigError("this wiring has no metabolism: build it with metabolism=True")
-        known = metabolism.gene_columns(graph.genes)
-        there = known >= 0
-        place = sparse.csr_array(
-            (there[there].astype(float), (known[there], there.nonzero()[0])),
-            shape=(len(metabolism.genes), graph.n),
-        )
+    def needed(cls, config: Any) -> tuple[str, ...]:
+        """Return what a model of these settings needs of the organism, of `NEEDS`."""
+        return cls.needs
+
+    @classmethod
+    def left_out(cls, config: Any) -> list[str]:
+        """Return the feature blocks that these settings leave out."""
+        return []
+
+    @classmethod
+    def named_relations(cls, config: Any) -> list[str]:
+        """Return the relations that these settings name, each once."""
+        return []
+
+    @classmethod
+    def build(cls, config: Any, inputs: ModelInputs) -> Self:
+        """Return a model with initial weights drawn from torch's stream."""
         return cls(
-            _operator(metabolism.complex_gene @ place, "complexes"),
-            _operator(metabolism.reaction_complex, "isozymes"),
-            _operator(graph.gpr, "gpr"),
-            _operator(graph.stoichiometry, "stoichiometry"),
+            config,
+            genes=inputs.genes,
+            features=inputs.features,
+            phenotypes=len(inputs.outputs),
+            conditions=inputs.conditions,
+            relations=inputs.relations,
         )
 
-    def to(self, device: torch.device | str) -> MetabolismTensors:
-        """Return the same on another device."""
-        parts = (self.complexes, self.isozymes, self.gpr, self.stoichiometry)
-        return MetabolismTensors(*(op.to(device) for op in parts))
+    def priors(self, graphs: GeneGraphs) -> dict[str, SparseOperator]:
+        """Return the operator over tokens of every relation that an attention head follows."""
+        return {}
 
+    def transposed(self, relation: str) -> bool:
+        """Whether the prior of a relation leads from targets to sources."""
+        return False
 
-def _operator(matrix: Any, name: str) -> SparseOperator:
-    coo = sparse.coo_array(matrix)
-    rows, cols = (torch.from_numpy(x.astype("int64")) for x in coo.coords)
-    values = torch.from_numpy(coo.data.astype("float32"))
-    return SparseOperator.from_edges(rows, cols, coo.shape, values, name=name)
+    # ---- how it is trained
 
+    @classmethod
+    def check_run(cls, config: Any, phenotypes: Sequence[str], members: int) -> None:
+        """Refuse settings that do not fit a run, before anything is written.
 
-@dataclass(slots=True)
-class OrganismTensors:
-    """The organism as an encoder sees it.
+        Parameters
+        ----------
+        config : dataclass
+            Settings that passed their own check.
+        phenotypes : sequence of str
+            All phenotypes of the dataset.
+        members : int
+            Members of the ensemble.
 
-    Attributes
-    ----------
-    features : float32 [n, f]
-        Standardised gene features; f may be 0.
-    priors : dict of str to SparseOperator [t, t]
-        Relation of every regularised head, over tokens; the CLS row and column are empty. Leave it empty
-        where the auxiliary losses are not wanted: for validation and prediction.
-    outside : int64 [a]
-        Genes that were appended to the organism: attended to, but no part of any prior's normaliser unless a
-        pair of theirs is listed in ``valid``. Mostly empty.
-    valid : dict of str to int64 [2, M]
-        Per relation, pairs of tokens, one of them an appended gene, of which it is known whether they are
-        related.
-    relations : dict of str to SparseOperator [n, n]
-        Gene graphs to pass messages over: row i receives from its columns, so that rows are targets. Only
-        where a model needs them.
-    metabolism : MetabolismTensors or None
-        Only where a model needs it.
-    similarity : GeneSimilarity or None
-        How alike genes are, for looking up evidence; in memory of the CPU.
+        Raises
+        ------
+        ConfigError
+            Naming the setting and the remedy.
+        """
 
-    Raises
-    ------
-    ConfigError
-        If a prior has an edge at an appended gene that ``valid`` does not list.
-    """
+    @classmethod
+    def started_from(cls, config: Any, source: Model, relations: Sequence[str]) -> Any:
+        """Return the settings of a model whose training starts from the weights of ``source``."""
+        return config
 
-    features: Tensor
-    priors: dict[str, SparseOperator] = field(default_factory=dict)
-    outside: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.int64))
-    valid: dict[str, Tensor] = field(default_factory=dict)
-    relations: dict[str, SparseOperator] = field(default_factory=dict)
-    metabolism: MetabolismTensors | None = None
-    similarity: GeneSimilarity | None = None
+    @classmethod
+    def of_member(cls, config: Any, number: int, members: int) -> Any:
+        """Return the settings by which one of so many members, from 0, is trained."""
+        return config
 
-    def __post_init__(self) -> None:
-        if not len(self.outside):
-            return
-        t = self.genes + 1
-        for name, op in self.priors.items():
-            rows, cols = op.edges()
-            touching = torch.isin(rows, self.outside_tokens) | torch.isin(cols, self.outside_tokens)
-            listed = self.valid.get(name, rows.new_zeros(2, 0))
-            unlisted = ~torch.isin((rows * t + cols)[touching], listed[0] * t + listed[1])
-            if bool(unlisted.any()):
-                raise ConfigError(
-                    f"relation {name!r} has {int(unlisted.sum())} edges at appended genes that are not "
-                    f"listed as valid pairs: list them, or leave them out"
-                )
+    @classmethod
+    def batches(
+        cls, config: Any, train: Batches, validation: Batches, rows: RunRows, *, post_fit: bool = False
+    ) -> tuple[Batches, Batches]:
+        """Return the training and validation batches with what they hold besides their mutants.
+
+        With ``post_fit``, they are those that `post_fit` is fitted to.
+        """
+        return train, validation
+
+    def without_doses(self) -> None:
+        """Take note that no mutant has a dose: what reads doses is not trained."""
+        return
+
+    def set_epoch(self, epoch: int) -> None:
+        """Take note that an epoch (from 0) begins, for what changes as training goes on."""
+        return
 
     @property
-    def genes(self) -> int:
-        """Number of genes n."""
-        return len(self.features)
+    def has_post_fit(self) -> bool:
+        """Whether ``post_fit`` is to be called once training is over."""
+        return False
 
-    def to(self, device: torch.device | str) -> OrganismTensors:
-        """Return the same on another device."""
-        return OrganismTensors(
-            self.features.to(device),
-            {name: op.to(device) for name, op in self.priors.items()},
-            self.outside.to(device),
-            {name: pairs.to(device) for name, pairs in self.valid.items()},
-            {name: op.to(device) for name, op in self.relations.items()},
-            None if self.metabolism is None else self.metabolism.to(device),
-            self.similarity,
+    def post_fit(self, train: Batches, validation: Batches, rows: RunRows) -> str:
+        """Fit what is fitted once training is over, where ``has_post_fit``; return what was found."""
+        raise NotImplementedError
+
+    # ---- how it answers
+
+    @classmethod
+    def evidence_index(
+        cls,
+        config: Any,
+        organism: OrganismTensors,
+        known: ReferenceMeasurements,
+        outputs: Sequence[str],
+        mean: NDArray[np.float64],
+        sd: NDArray[np.float64],
+    ) -> EvidenceIndex | None:
+        """Return where a trained model looks up measurements; None for a model that reads none.
+
+        ``outputs``, ``mean`` and ``sd`` [p] are the names and the scaling of its outputs.
+        """
+        return None
+
+    @classmethod
+    def looked_up(cls, config: Any, outputs: Sequence[str]) -> tuple[str, ...]:
+        """Return the phenotypes whose measurements it looks up, beginning with its outputs; none: empty."""
+        return ()
+
+    @classmethod
+    def evidence_line(cls, config: Any) -> str:
+        """Return what a model card says of looking up measurements."""
+        return "none is looked up."
+
+    @classmethod
+    def check_new_genes(cls, config: Any, what: str, genes: int, *, appended: bool) -> None:
+        """Refuse genes that the model was not trained on, where its weights depend on them.
+
+        Parameters
+        ----------
+        config : dataclass
+            Settings.
+        what : str
+            The new genes, for messages.
+        genes : int
+            Number of genes that it was trained on.
+        appended : bool
+            Whether the new ones come behind those; else they take their place.
+
+        Raises
+        ------
+        ConfigError
+            Naming the remedy.
+        """
+        raise ConfigError(
+            f"this {config.name} has a learned embedding for each of its {genes:,} genes, and none for "
+            f"{what}: choose a model that knows genes by their features"
         )
 
-    def without_priors(self) -> OrganismTensors:
-        """Return the same for validation and prediction, which have no use for auxiliary losses."""
-        return replace(self, priors={}, valid={})
+    def combinations(
+        self, wild_type: WildType, members: Members, evidence: EvidenceIndex | None
+    ) -> Callable[[Tensor], Tensor] | None:
+        """Return what predicts sets [m, k] of members, [m, p] as ``forward`` does but faster; None where
+        there is no such way. ``evidence`` tells how alike genes are.
+        """
+        return None
 
-    @property
-    def outside_tokens(self) -> Tensor:
-        """Tokens left out of every normaliser: CLS and the appended genes."""
-        return torch.cat([self.outside.new_tensor([CLS]), self.outside + CLS + 1])
+    @classmethod
+    def expert(cls, config: Any, number: int, members: int) -> str | None:
+        """Return what one of so many members, from 0, is an expert of; None where members are alike."""
+        return None
+
+    @classmethod
+    def expert_weights(cls, experts: Sequence[str], mutants: MutantBatch, phenotypes: int) -> Tensor | None:
+        """Return how much each expert counts for each mutant [m, b]; None where all count alike."""
+        return None
 
 
-def prior_operator(graphs: GeneGraphs, relation: str, *, reverse: bool = False) -> SparseOperator:
-    """Return one relation over tokens [t, t]: rows are sources (targets when ``reverse``), CLS has no
-    edges.
+class ModelWrapper(Model):
+    """A model that delegates to another one, whose settings and weights it has; subclasses change a part.
+
+    A reference implementation computes the same as the fast model inside it, in the published order of
+    operations.
     """
-    chosen = graphs[relation].reversed() if reverse else graphs[relation]
-    rows, cols, weights = (torch.from_numpy(x) for x in chosen.endpoints())
-    values = weights if chosen.weighted else None
-    return SparseOperator.from_edges(rows + 1, cols + 1, chosen.n + 1, values, name=relation)
 
+    def __init__(self, inner: Model) -> None:
+        super().__init__()
+        self.config, self.needs, self.relations = inner.config, inner.needs, inner.relations
+        self.inner = inner
 
-def message_operator(graphs: GeneGraphs, relation: str) -> SparseOperator:
-    """Return one relation for messages along its edges [n, n]: row i receives from the sources of its edges,
-    whatever their weights.
-    """
-    rows, cols, _ = (torch.from_numpy(x) for x in graphs[relation].endpoints())
-    return SparseOperator.from_edges(cols, rows, graphs[relation].n, name=relation)
+    def encode(self, organism: OrganismTensors, stream: torch.Generator | None = None) -> WildType:
+        """As the inner model."""
+        return self.inner.encode(organism, stream)
+
+    def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
+        """As the inner model."""
+        found: Prediction = self.inner(wild_type, mutants)
+        return found
+
+    def set_epoch(self, epoch: int) -> None:
+        """As the inner model."""
+        self.inner.set_epoch(epoch)
 
 
 def organism_tensors(
@@ -199,6 +390,7 @@ def organism_tensors(
         If the model needs a metabolism and the organism has none.
     """
     graphs, needs, appended = organism.graphs, model.needs, organism.appended
+    check_needs(type(model).__name__, needs)
     followed = model.priors(graphs) if priors and "priors" in needs else {}
     relations = model.relations if "relations" in needs else ()
     wanted = "metabolism" in needs or ("equivalents" in needs and organism.metabolism is not None)
@@ -216,218 +408,3 @@ def organism_tensors(
         metabolism=None if whole is None else MetabolismTensors.of(whole),
         similarity=similarity,
     )
-
-
-@dataclass(slots=True)
-class WildType:
-    """The encoded wild type, shared by every mutant of a step.
-
-    Attributes
-    ----------
-    cls : [d]
-        The whole cell.
-    genes : [n, d]
-        One row per gene.
-    losses : dict of str to scalar tensor
-        Auxiliary losses by name, unweighted: mean KL per regularised row in nats, one per graph prior.
-    weights : dict of str to float
-        Weight of each auxiliary loss in the training objective; ``data`` is that of the phenotypes (1 where
-        it is not given).
-    regularised : (Tensor, Tensor) or None
-        Queries and keys [n, r, d_h] of the r attention heads that follow a relation, scaled so that their
-        inner products are logits; where a head reads them out.
-    traits : [n, i] or None
-        What trees read of every gene.
-    """
-
-    cls: Tensor
-    genes: Tensor
-    losses: dict[str, Tensor] = field(default_factory=dict)
-    weights: Mapping[str, float] = field(default_factory=dict)
-    regularised: tuple[Tensor, Tensor] | None = None
-    traits: Tensor | None = None
-
-
-@dataclass(frozen=True)
-class Output:
-    """One phenotype as a model's head sees it.
-
-    Attributes
-    ----------
-    name : str
-        Of the phenotype.
-    form : str
-        ``scalar``; ``class``, whose output is the logit of its probability; or ``gene``, a number per gene.
-    group : str
-        Vector that it is a member of; empty: it stands alone.
-    """
-
-    name: str
-    form: str = "scalar"
-    group: str = ""
-
-    @property
-    def head(self) -> tuple[str, str]:
-        """What reads it off: all members of a group share a head."""
-        return ("group", self.group) if self.group else ("alone", self.name)
-
-    @classmethod
-    def of(cls, phenotypes: int | Sequence[Output | Mapping[str, Any]]) -> tuple[Output, ...]:
-        """Return outputs from records of phenotypes, or so many scalars."""
-        if isinstance(phenotypes, int):
-            return tuple(cls(str(i)) for i in range(phenotypes))
-        return tuple(
-            p if isinstance(p, Output) else cls(p["name"], p.get("form", "scalar"), p.get("group", ""))
-            for p in phenotypes
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Members:
-    """Who the mutants of a screen are made of: each is a set of some of them.
-
-    Attributes
-    ----------
-    gene : int64 [c]
-        The gene of every member.
-    kind : uint8 [c]
-        What is done to it.
-    order : int
-        Members per mutant.
-    condition : int
-        In which mutants are asked about.
-    """
-
-    gene: Tensor
-    kind: Tensor
-    order: int
-    condition: int = 0
-
-
-@dataclass(slots=True)
-class GeneProfile:
-    """One number per mutant and gene, in two factors: [b, n] exists only where it is asked for.
-
-    Entry (i, g) is ``mutants[i] · genes[g]``, plus ``own`` where mutant i perturbs gene g.
-
-    Attributes
-    ----------
-    mutants : [b, r]
-        Factor of each mutant.
-    genes : [n, r]
-        Factor of each gene.
-    own : [Σk]
-        What a perturbation adds to its own gene.
-    gene, offsets : int64 [Σk], int64 [b+1]
-        Of the batch.
-    """
-
-    mutants: Tensor
-    genes: Tensor
-    own: Tensor
-    gene: Tensor
-    offsets: Tensor
-
-    def dense(self, rows: Tensor | None = None) -> Tensor:
-        """Return the numbers of all mutants, or of those at ``rows`` (each once): [R, n]; O(R n r) time."""
-        b, n = len(self.mutants), len(self.genes)
-        if rows is None:
-            rows = torch.arange(b, device=self.gene.device)
-        place = torch.full((b,), -1, dtype=torch.int64, device=self.gene.device)
-        place[rows] = torch.arange(len(rows), device=self.gene.device)
-        row = place.repeat_interleave(self.offsets.diff(), output_size=len(self.gene))
-        asked = (row >= 0).nonzero()[:, 0]
-        at = (row * n + self.gene).index_select(0, asked)
-        out = self.mutants.index_select(0, rows) @ self.genes.T
-        added = self.own.index_select(0, asked).to(out.dtype)
-        return out.view(-1).index_add(0, at, added).view(len(rows), n)
-
-    @staticmethod
-    def mean(profiles: Sequence[GeneProfile]) -> GeneProfile:
-        """Return the mean of several models' profiles of one batch: exactly, by joining their factors."""
-        first = profiles[0]
-        return GeneProfile(
-            torch.cat([p.mutants for p in profiles], 1) / len(profiles),
-            torch.cat([p.genes for p in profiles], 1),
-            torch.stack([p.own for p in profiles]).mean(0),
-            first.gene,
-            first.offsets,
-        )
-
-
-@dataclass(slots=True)
-class Prediction:
-    """What a model says of a batch of mutants.
-
-    Attributes
-    ----------
-    mean : [b, p]
-        Phenotypes in units of the scaled labels; of a class, the logit; 0 where there is a number per gene.
-    profiles : dict of int to GeneProfile
-        By position of the phenotype, those of which there is a number per gene.
-    sd : [b, p] or None
-        Where several models were asked, the standard deviation of what they said.
-    """
-
-    mean: Tensor
-    profiles: dict[int, GeneProfile] = field(default_factory=dict)
-    sd: Tensor | None = None
-
-
-class Model(nn.Module, ABC):
-    """A neural model: ``encode`` once per step, then call for any number of mutants.
-
-    Attributes
-    ----------
-    config : dataclass
-        Its settings; ``config.name`` is its name in the registry.
-    needs : tuple of str
-        What it must see of the organism: any of ``features``, ``priors``, ``relations``, ``metabolism``.
-        All but priors go into its checkpoints.
-    relations : tuple of str
-        Names of the relations that it passes messages over.
-    encode_per_epoch : bool
-        Whether training uses one wild type, without its gradient, for a whole epoch: an approximation.
-    by_gene, by_feature : tuple of str
-        Names of the parameters with one row per gene, and of those with one column per gene feature: weights
-        of another organism's model take their place by name.
-    """
-
-    config: Any
-    needs: tuple[str, ...] = ()
-    relations: tuple[str, ...] = ()
-    encode_per_epoch: bool = False
-    by_gene: tuple[str, ...] = ()
-    by_feature: tuple[str, ...] = ()
-
-    @abstractmethod
-    def encode(self, organism: OrganismTensors, stream: torch.Generator | None = None) -> WildType:
-        """Encode the wild type; ``stream`` draws sampled rows and negatives."""
-
-    @abstractmethod
-    def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
-        """Predict the phenotypes of a batch of mutants."""
-
-    def combinations(
-        self, wild_type: WildType, members: Members, evidence: EvidenceIndex | None
-    ) -> Callable[[Tensor], Tensor] | None:
-        """Return what predicts sets [m, k] of members, [m, p] as ``forward`` does but faster; None where
-        there is no such way. ``evidence`` tells how alike genes are.
-        """
-        return None
-
-    def priors(self, graphs: GeneGraphs) -> dict[str, SparseOperator]:
-        """Return the operator over tokens of every relation that an attention head follows."""
-        return {}
-
-    def transposed(self, relation: str) -> bool:
-        """Whether the prior of a relation leads from targets to sources."""
-        return False
-
-    def without_doses(self) -> None:
-        """Take note that no mutant has a dose: what reads doses is not trained."""
-        return
-
-    def set_epoch(self, epoch: int) -> None:
-        """Take note that an epoch (from 0) begins, for what changes as training goes on."""
-        return

@@ -12,17 +12,17 @@ import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from importlib import metadata
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 
 from wildtype.evidence.reference import PARTS, TRAIN
-from wildtype.models.ensemble import Ensemble
+from wildtype.models.ensemble import class_of, members_of
+from wildtype.models.registry import MODELS
+from wildtype.models.trained import TrainedModel
 from wildtype.mutants import Kind
-
-if TYPE_CHECKING:
-    from wildtype.models.checkpoint import Checkpoint
+from wildtype.plugins import recorded
 
 FILE = "model_card.md"
 SHOWN = (
@@ -41,16 +41,16 @@ def plain(text: object) -> str:
     return re.sub(r"[\\`*\[\]#|~$!]|(?<!\w)_|_(?!\w)", r"\\\g<0>", escape(line, quote=False))
 
 
-def model_card(checkpoint: Checkpoint, format_version: int) -> str:
+def model_card(checkpoint: TrainedModel, format_version: int) -> str:
     """Return the card of a checkpoint as Markdown.
 
     Rows are counted as they stand in ``known``; metrics are those that are stored, with their intervals.
     """
     known, genes, origin = checkpoint.known, checkpoint.genes, checkpoint.origin
     config, metrics = checkpoint.model.config, checkpoint.metrics
+    plugins = recorded((MODELS, config.name))
     dataset, sha256 = origin.get("dataset", "–"), str(origin.get("dataset_sha256", "–"))[:12]
-    evidence = _evidence(config)
-    members = len(checkpoint.model.members) if isinstance(checkpoint.model, Ensemble) else 1
+    evidence, members = class_of(checkpoint.model).evidence_line(config), len(members_of(checkpoint.model))
     used = [i for i, name in enumerate(known.phenotypes) if name in checkpoint.names]
     mine = np.isin(known.table.phenotype, used)
     trained = known.table.take(mine & (known.part == TRAIN))
@@ -101,7 +101,7 @@ def model_card(checkpoint: Checkpoint, format_version: int) -> str:
         "all others the model has features and graphs alone.",
         f"* What was done to genes in training: {plain(_names(_kinds(trained.kind)))}.",
         f"* Conditions: {plain(_names(checkpoint.conditions))}. It knows no other.",
-        f"* Evidence: {evidence}",
+        f"* Evidence: {plain(evidence)}",
         f"* Intervals: {'none.' if checkpoint.validation is None else INTERVALS}",
         "",
         "## Made with",
@@ -110,6 +110,7 @@ def model_card(checkpoint: Checkpoint, format_version: int) -> str:
             ("", ""),
             [
                 ("checkpoint format", format_version),
+                *(("plug-in", f"{p['file']} (sha256 {p['sha256'][:12]})") for p in plugins),
                 ("wildtype", metadata.version("wildtype")),
                 ("torch", torch.__version__),
                 ("numpy", np.__version__),
@@ -165,15 +166,3 @@ def _orders(order: Any) -> str:
 
 def _kinds(kind: Any) -> list[str]:
     return [Kind(value).name.lower() for value in np.unique(kind)]
-
-
-def _evidence(config: Any) -> str:
-    evidence = getattr(config, "evidence", None)
-    if evidence is None or not evidence.tokens:
-        added = evidence is not None and config.head.additive
-        return "none is looked up" + (", and an additive model of training rows is added." if added else ".")
-    also = f", and rows of {plain(_names(evidence.also))}" if evidence.also else ""
-    return (
-        f"up to {evidence.tokens} measurements of similar mutants are looked up, among training rows{also}; "
-        "where there are none, predictions are worse."
-    )

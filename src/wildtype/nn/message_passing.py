@@ -16,9 +16,7 @@ holds in the wild type, so that its row needs computing only once (`MutantRows`)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 import torch
 from torch import Tensor
@@ -87,21 +85,6 @@ class MutantRows:
         """The node of each changed row, int64 [D]."""
         return self.changed % max(len(self.shared), 1)
 
-    def update(self, function: Callable[[Tensor, Tensor], Tensor], x: Tensor) -> MutantRows:
-        """Rows of function(x, row), computed once for all mutants that share them.
-
-        Parameters
-        ----------
-        function
-            Of states [R, d] and rows [R, e], row by row: no row may depend on another (no batch norm).
-        x
-            [N, d], the states that all mutants share.
-        """
-        states = torch.cat([x, take_rows(x, self.node)])
-        both = function(states, torch.cat([self.shared, self.own]))
-        shared, own = both[: len(x)], both[len(x) :]
-        return MutantRows(shared, self.changed, own, self.deleted, self.mutants)
-
     def stack(self) -> Tensor:
         """All rows, [N, B, d] as the transposed view of [B, N, d]."""
         nodes, width = self.shared.shape
@@ -109,17 +92,6 @@ class MutantRows:
         places = torch.cat([self.changed, self.deleted])
         rows = torch.cat([self.own, self.own.new_zeros(len(self.deleted), width)])
         return out.index_copy_(0, places, rows).reshape(self.mutants, nodes, width).transpose(0, 1)
-
-    @staticmethod
-    def total(parts: Sequence[MutantRows]) -> MutantRows:
-        """Sum over relations; the parts are of the same mutants."""
-        shared = reduce(torch.add, [part.shared for part in parts])
-        changed = torch.unique(torch.cat([part.changed for part in parts]))
-        own = take_rows(shared, changed % max(len(shared), 1))
-        for part in parts:
-            difference = part.own - take_rows(part.shared, part.node)
-            own = own.index_add(0, torch.searchsorted(changed, part.changed), difference)
-        return MutantRows(shared, changed, own, parts[0].deleted, parts[0].mutants)
 
 
 def first_layer_rows(
@@ -185,12 +157,6 @@ def first_layer_propagate(op: SparseOperator, x: Tensor, gene: Tensor, offsets: 
     [N, B, d] as the transposed view of [B, N, d], zero at deleted nodes.
     """
     return first_layer_rows(op, x, gene, offsets).stack()
-
-
-def kept_degrees(op: SparseOperator, keep: Tensor, *, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Compute keep ∘ (A keep) [N, B], the (weighted) degrees in induced subgraphs; ShapeError as above."""
-    _check_mask(op, keep, "B")
-    return (op @ keep.to(dtype)).masked_fill(~keep, 0.0)
 
 
 def shared_propagate_reference(op: SparseOperator, x: Tensor, keep: Tensor) -> Tensor:

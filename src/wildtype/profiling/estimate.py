@@ -309,7 +309,7 @@ def state_bytes(model: Model) -> tuple[int, int]:
 
 def data_bytes(organism: OrganismTensors, known: ReferenceMeasurements) -> int:
     """Return the bytes of a checkpoint besides weights: the model's organism and the known mutants."""
-    from wildtype.models.organism_storage import to_tensors
+    from wildtype.models.organism_tensors import to_tensors
     from wildtype.mutants.table import COLUMNS, OPTIONAL
 
     tensors, _ = to_tensors(organism.without_priors())

@@ -17,6 +17,8 @@ from typing import Any, Self
 
 import psutil
 
+from wildtype.plugins import plugin_paths
+
 STATUS = Path("/proc/self/status")
 CLEAR = Path("/proc/self/clear_refs")
 MIB = 2**20
@@ -136,11 +138,11 @@ def peak_in_fresh_process(module: str, *arguments: Any) -> float:
         If the process fails.
     """
     code = (
-        f"import json, sys; from {module} import peak_above_import; "
-        "print(peak_above_import(*json.loads(sys.argv[1])))"
+        f"import json, sys; from wildtype.plugins import load_plugins; load_plugins(sys.argv[2:]); "
+        f"from {module} import peak_above_import; print(peak_above_import(*json.loads(sys.argv[1])))"
     )
     result = subprocess.run(
-        [sys.executable, "-c", code, json.dumps(arguments)],
+        [sys.executable, "-c", code, json.dumps(arguments), *plugin_paths()],
         # The path of this process, so that the module is found that asked, installed or not.
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         capture_output=True,

@@ -8,7 +8,7 @@ Legend: n genes · H heads · d head width · K relations · e directed edges of
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -27,10 +27,9 @@ from wildtype.inference.predictor import Predictor
 from wildtype.inference.screening.constraints import Constraints
 from wildtype.inference.screening.designs import Combinations
 from wildtype.inference.screening.stream import Screen, ScreenWorker
-from wildtype.models.cell_transformer.config import CellTransformerConfig, EvidenceConfig, HeadConfig
-from wildtype.models.cell_transformer.model import CellTransformer
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.interface import organism_tensors
+from wildtype.models.registry import DEFAULT_MODEL, make_model, settings_of_model
 from wildtype.mutants import MutantTable
 from wildtype.nn.attention import attention_with_lse
 from wildtype.nn.graph_prior import graph_prior_kl
@@ -227,7 +226,8 @@ def _attention_speed(sizes: SpeedSizes, device: torch.device, seed: int) -> dict
 
 
 def _step_speed(sizes: SpeedSizes, device: torch.device, seed: int) -> dict[str, float]:
-    config = CellTransformerConfig(width=64, layers=2, heads=8, features=False, dropout=0.0)
+    sized = {"width": 64, "layers": 2, "heads": 8, "features": False, "dropout": 0.0}
+    config = settings_of_model(DEFAULT_MODEL, sized)
     drawn = ProblemSizes(sizes.genes, relations=4, edges=20 * sizes.genes, batch_size=sizes.batch_size)
     made = synthetic_step(config, drawn, seed=seed, device=str(device))
     seconds = take_turns({"step": made.step}, sizes.repeats, synchronise=_synchronise(device))["step"]
@@ -324,17 +324,18 @@ def screen_of(gene: NDArray[np.int64], order: int) -> Screen:
 
 
 def random_predictor(
-    organism: Organism, head: HeadConfig, width: int, seed: int, *, measured: int = 20_000
+    organism: Organism, head: Mapping[str, Any], width: int, seed: int, *, measured: int = 20_000
 ) -> Predictor:
-    """Return a cell transformer with random weights, and random measured pairs for its additive model."""
+    """Return the default model with random weights, and random measured pairs for its additive model.
+
+    ``head`` holds the settings of its head.
+    """
     n = len(organism.genes)
     similarity = GeneSimilarity.of(organism)
     torch.manual_seed(derive(seed, "bench screen"))
-    config = CellTransformerConfig(
-        width=width, layers=1, features=False, head=head, evidence=EvidenceConfig(tokens=0)
-    )
-    model = CellTransformer(
-        config,
+    sized = {"width": width, "layers": 1, "features": False, "head": dict(head), "evidence": {"tokens": 0}}
+    model = make_model(
+        settings_of_model(DEFAULT_MODEL, sized),
         genes=n,
         features=0,
         phenotypes=1,
@@ -342,7 +343,8 @@ def random_predictor(
         channels=len(similarity.channels),
         traits=len(similarity.trait_names),
     )
-    model.head.largest_order.fill_(3)  # as if trained on triples: larger sets would be refused
+    # As if trained on triples: larger sets would be taken for the largest that it was trained on.
+    model.get_buffer("head.largest_order").fill_(3)
     draw = generator(seed, "measured pairs")
     pairs = MutantTable.from_matrix(
         [draw.choice(n, 2, replace=False) for _ in range(measured)], value=draw.normal(size=measured)
@@ -370,7 +372,7 @@ def _screen_speed(sizes: SpeedSizes, seed: int) -> dict[str, float]:
     draw = generator(seed, "bench screen")
     organism = random_organism(sizes.genes, 4, 20 * sizes.genes, draw)
     gene = np.sort(draw.choice(sizes.genes, sizes.candidates, replace=False)).astype(np.int64)
-    head = HeadConfig(summary="own_queries", heads=4, direct=["sum", "product"])
+    head = {"summary": "own_queries", "heads": 4, "direct": ["sum", "product"]}
     worker = ScreenWorker(random_predictor(organism, head, 64, seed, measured=1000), screen_of(gene, 3))
     scored = worker(0).asked
     seconds = take_turns({"piece": lambda: worker(0)}, sizes.repeats)["piece"]

@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from wildtype.models.interface import Model, OrganismTensors, WildType
     from wildtype.mutants.batch import MutantBatch
 
-LEAST_PERTURBED = {"dango": 2}
-"""Smallest number of perturbed genes that a model scores, if it is not one: DANGO compares a gene among its
-partners with the gene alone.
-"""
 DENSEST = 0.1
 """Largest share of all ordered pairs that may be edges of one relation: repeated draws are dropped, which in
 denser graphs leaves too few.
@@ -80,15 +76,18 @@ class ProblemSizes:
                 f"edges={self.edges} are too many for relations={self.relations} over genes={self.genes}, "
                 f"of which a tenth of all pairs may be edges: take at most {most} edges, or more genes"
             )
-        least = LEAST_PERTURBED.get(config.name, 1)
+        from wildtype.models.registry import model_class
+
+        model = model_class(config.name)
+        least = model.least_perturbed
         if not least <= self.perturbed <= self.genes:
             raise ConfigError(
                 f"perturbed={self.perturbed}: for the model {config.name} it must be between {least} and "
                 f"genes={self.genes}"
             )
-        if getattr(config, "metabolism", False):
+        if "metabolism" in model.needed(config):
             raise ConfigError("model.metabolism=true: a random organism has no metabolism, set it false")
-        named = _named_relations(config)
+        named = model.named_relations(config)
         if len(named) > self.relations:
             raise ConfigError(
                 f"relations={self.relations}, but the model's settings name {len(named)}: take at least that"
@@ -203,7 +202,7 @@ def synthetic_step(
     import torch
 
     from wildtype.models.interface import organism_tensors
-    from wildtype.models.registry import make_model
+    from wildtype.models.registry import make_model, model_class
     from wildtype.mutants import MutantTable
     from wildtype.mutants.batch import MutantBatch
     from wildtype.organism import GeneGraphs, GeneIndex, Organism, Relation
@@ -212,14 +211,15 @@ def synthetic_step(
     sizes.check(config)
     draw = generator(seed, "synthetic step")
     n, share, rest = sizes.genes, *divmod(sizes.edges, sizes.relations)
-    named = _named_relations(config)
+    kind = model_class(config.name)
+    named = kind.named_relations(config)
     names = [*named, *(f"relation {i}" for i in range(sizes.relations - len(named)))]
     graphs = GeneGraphs(
         Relation.from_edges(name, *distinct_pairs(draw, n, share + (i < rest)), n, directed=True)
         for i, name in enumerate(names)
     )
     organism = Organism("random", GeneIndex([f"G{i}" for i in range(n)]), graphs)
-    f = sizes.features if getattr(config, "features", False) else 0
+    f = sizes.features if "features" in kind.needed(config) else 0
     features = torch.from_numpy(draw.standard_normal((n, f), dtype="float32"))
     torch.manual_seed(derive(seed, "synthetic step"))
     model = make_model(config, genes=n, features=f, phenotypes=1, relations=names).to(device)
@@ -320,10 +320,9 @@ def peak_above_import(settings: dict[str, Any], sizes: dict[str, int], seed: int
     seed, bf16
         As in `synthetic_step`.
     """
-    from wildtype.models.registry import config_class
-    from wildtype.settings import from_record
+    from wildtype.models.registry import settings_of_model
 
-    config = from_record(config_class(settings["name"]), settings)
+    config = settings_of_model(settings["name"], settings)
     wanted = ProblemSizes(**sizes)
     genes = min(wanted.genes, max(wanted.perturbed, WARM_UP_GENES))
     # Compiled kernels and late imports of the first step belong to no size, so a tiny step comes before.
@@ -334,12 +333,3 @@ def peak_above_import(settings: dict[str, Any], sizes: dict[str, int], seed: int
         made.step()
         made.step()  # the first one made the moments, so only the second has everything beside them
     return memory.peak - memory.before
-
-
-def _named_relations(config: Any) -> list[str]:
-    """Return the relations that a model's settings name, each once."""
-    prior = getattr(config, "prior", None)
-    named = [*getattr(config, "relations", ()), *getattr(config, "zeros", ())]
-    if prior is not None:
-        named += [*prior.relations, *prior.heads, *prior.reverse]
-    return list(dict.fromkeys(named))

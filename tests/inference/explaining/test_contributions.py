@@ -21,7 +21,7 @@ from wildtype.models.cell_transformer.config import (
     HeadConfig,
     TreesConfig,
 )
-from wildtype.models.cell_transformer.head import WHOLE_CELL
+from wildtype.models.explainable import WHOLE_CELL
 from wildtype.mutants import Kind, MutantTable
 
 SMALL = CellTransformerConfig(width=16, layers=1, heads=4, head=HeadConfig(heads=2))

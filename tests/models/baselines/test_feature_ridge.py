@@ -12,7 +12,7 @@ from wildtype.models.baselines.feature_ridge import ALPHAS, Spectrum
 from wildtype.models.baselines.groundwork import BaselineFeatures
 from wildtype.models.baselines.pair_features import PairFeatures
 from wildtype.mutants import Kind, MutantTable
-from wildtype.mutants.rows import mutant_keys
+from wildtype.mutants.identity import mutant_keys
 from wildtype.organism import GeneFeatures, Organism
 
 

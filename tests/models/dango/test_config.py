@@ -4,9 +4,14 @@ import pytest
 
 from tests.models.dango.examples import NAMES
 from wildtype.errors import ConfigError
-from wildtype.models.dango.config import DangoConfig, check, chosen_relations, published_zeros
-from wildtype.models.dango.model import Dango
-from wildtype.models.dango.schedule import SCHEDULES, reconstruction_share
+from wildtype.models.dango.config import (
+    SCHEDULES,
+    DangoConfig,
+    chosen_relations,
+    published_zeros,
+    reconstruction_share,
+)
+from wildtype.models.registry import check
 
 
 @pytest.mark.parametrize(
@@ -27,7 +32,7 @@ from wildtype.models.dango.schedule import SCHEDULES, reconstruction_share
 )
 def test_bad_settings_are_refused(settings: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        Dango.check(DangoConfig(**settings))  # type: ignore[arg-type]
+        check(DangoConfig(**settings))  # type: ignore[arg-type]
 
 
 def test_defaults_pass() -> None:

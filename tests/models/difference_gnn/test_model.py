@@ -7,9 +7,9 @@ import torch
 
 from tests.models.difference_gnn.problems import RELATIONS, N, batch_of, build, organism
 from wildtype.errors import ConfigError, ShapeError
-from wildtype.models.difference_gnn.config import DifferenceGNNConfig, check
+from wildtype.models.difference_gnn.config import DifferenceGNNConfig
 from wildtype.models.difference_gnn.model import DifferenceGNN
-from wildtype.models.registry import config_class, make_model
+from wildtype.models.registry import check, config_class, make_model
 from wildtype.mutants import Kind
 from wildtype.nn.oversmoothing import oversmoothing
 

@@ -24,9 +24,9 @@ def like(predictor: Predictor, **fields: Any) -> Answers:
     return Answers(Predictor(replace(predictor.checkpoint, **fields)), "like")
 
 
-@pytest.mark.parametrize("name", ["format-1", "format-2", "format-3", "format-4"])
-def test_every_format_of_checkpoint_is_answered_from(name: str) -> None:
-    answers = Answers(wt.load(STORED / name), name)
+@pytest.mark.parametrize("path", sorted(STORED.glob("format-*/")), ids=lambda path: path.name)
+def test_every_format_of_checkpoint_is_answered_from(path: Path) -> None:
+    answers = Answers(wt.load(path), path.name)
     answers.wake()
     model = answers.model()
     request = {"sets": [model["examples"][0]["line"].split(",")], "condition": model["conditions"][-1]}

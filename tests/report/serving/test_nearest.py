@@ -9,11 +9,11 @@ import pytest
 import wildtype as wt
 from tests.tiny import tiny_dataset
 from wildtype.evidence.reference import PARTS
+from wildtype.experiments.run import train
+from wildtype.experiments.settings.compose import compose
 from wildtype.inference.predictor import Predictor
 from wildtype.mutants import MutantTable
 from wildtype.report.serving.nearest import ORDER, Measured, nearest
-
-STORED = Path(__file__).parents[2] / "models" / "stored"
 
 
 @pytest.fixture(scope="module")
@@ -75,8 +75,10 @@ def test_replaced_genes_are_those_that_the_model_looks_up(predictor: Predictor) 
     assert found["the same genes"] == []
 
 
-def test_a_model_without_evidence_finds_sets_that_share_genes() -> None:
-    checkpoint = wt.load(STORED / "format-1").checkpoint
+def test_a_model_without_evidence_finds_sets_that_share_genes(tmp_path: Path) -> None:
+    words = ["model=dango", "model.width=8", "training.epochs=1", "baselines=[]", "run.progress=false"]
+    words += ["data.name=tiny-growth", "run.replicates=5", f"run.folder={tmp_path / 'run'}"]
+    checkpoint = train(compose(words), dataset=tiny_dataset()).predictor.checkpoint
     assert checkpoint.evidence is None
     known = checkpoint.known
     names = checkpoint.genes.names

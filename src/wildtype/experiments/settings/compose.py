@@ -50,7 +50,7 @@ def compose(overrides: Sequence[str] = ()) -> TrainConfig:
     """
     given = [_key_and_value(override) for override in overrides]
     groups = [f"{key}={value}" for key, value in (_chosen(*pair) for pair in given) if key in GROUPS]
-    keys, maps = _names_of(tuple(groups))
+    keys, maps = _names_of(tuple(groups), tuple(config_class(name) for name in MODELS))
     checked = [_checked(*_chosen(*pair), keys, maps) for pair in given]
     # Hydra cannot add entries to a map by their dotted names; OmegaConf can.
     entries = [text for text in checked if text.startswith(tuple(f"{name}." for name in maps))]
@@ -71,8 +71,10 @@ def compose(overrides: Sequence[str] = ()) -> TrainConfig:
 
 
 @cache
-def _names_of(groups: tuple[str, ...]) -> tuple[list[str], list[str]]:
-    """Return the names of all settings of what these groups choose, and of those that are maps."""
+def _names_of(groups: tuple[str, ...], models: tuple[type, ...]) -> tuple[list[str], list[str]]:
+    """Return the names of all settings that these groups choose, and of those that are maps, whose keys are
+    names of the user's data; ``models`` are the settings that are registered, for the cache.
+    """
     config = _compose(groups, [])
     return known_keys(config), [found.name for found in declared(config) if isinstance(found.value, dict)]
 
@@ -85,6 +87,9 @@ def _compose(overrides: Sequence[str], entries: Sequence[str]) -> TrainConfig:
     store.store(name="schema", node=settings)
     for name in MODELS:
         store.store(group="model_schema", name=name, node=schema(config_class(name)))
+        if name not in _files("model"):  # training settings of a plug-in are registered with it
+            recipe = {"defaults": [{"/model_schema@model": name}], "training": dict(MODELS[name].training)}
+            store.store(group="model", name=name, node=recipe, package="_global_")
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(str(SETTINGS.resolve()), version_base="1.3"):
@@ -111,7 +116,11 @@ def known_keys(node: object = TrainConfig, prefix: str = "") -> list[str]:
 
 
 def known(group: str) -> list[str]:
-    """Return the names of the settings files of a group: ``data``, ``model`` or ``experiment``."""
+    """Return the names that a group has: ``data``, ``model``, ``experiment``, or a kind of plan."""
+    return sorted(MODELS) if group == "model" else _files(group)
+
+
+def _files(group: str) -> list[str]:
     return sorted(path.stem for path in (SETTINGS / group).glob("*.yaml"))
 
 
@@ -127,6 +136,9 @@ def _chosen(key: str, value: str) -> tuple[str, str]:
     """Check the preset that an override names; datasets of the user take the general preset."""
     if key == "model.name":
         key = "model"
+    if key == "model":
+        config_class(value)  # the name of an installed plug-in is asked for here
+        return key, value
     if key not in GROUPS or value in known(key):
         return key, value
     if key == "data" and re.fullmatch(r"[A-Za-z0-9][\w.-]*", value):

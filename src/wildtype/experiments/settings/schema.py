@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from wildtype.models.cell_transformer.config import CellTransformerConfig
+from wildtype.models.registry import DEFAULT_MODEL, config_class
 from wildtype.settings import setting
 from wildtype.training.config import Execution, TrainingConfig
 
@@ -115,7 +115,7 @@ class TrainConfig:
 
     data: DataConfig = field(default_factory=DataConfig)
     split: SplitConfig = field(default_factory=SplitConfig)
-    model: Any = field(default_factory=CellTransformerConfig)
+    model: Any = field(default_factory=lambda: config_class(DEFAULT_MODEL)())
     training: TrainingConfig = field(default_factory=TrainingConfig)
     baselines: list[str] = setting(
         ["all"], "Baselines to compare with, by name; [all] for every one that applies, [] for none."

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from wildtype.inference.explaining.members import Member
-from wildtype.models.cell_transformer.head import ADDITIVE, WHOLE_CELL, PerturbationHead
+from wildtype.models.explainable import ADDITIVE, WHOLE_CELL, ExplainableHead
 from wildtype.models.interface import WildType
 from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
@@ -103,7 +103,7 @@ def batch_of(member: Member, table: MutantTable) -> MutantBatch:
     return batch
 
 
-def in_double(member: Member, batch: MutantBatch) -> tuple[PerturbationHead, WildType, MutantBatch]:
+def in_double(member: Member, batch: MutantBatch) -> tuple[ExplainableHead, WildType, MutantBatch]:
     """Return a copy of a member's head, its wild type and the network's batch in float64."""
     wild = member.wild_type
     regularised = wild.regularised
@@ -141,7 +141,7 @@ def carried(member: Member, table: MutantTable, phenotype: int) -> Carried:
         added = {name: float(x[0, phenotype]) for name, x in head.added(own).items()}
 
     def read(x: Tensor) -> Tensor:
-        return head.outputs.columns(head.out[:-1](x))[:, phenotype]
+        return head.read(x)[:, phenotype]
 
     with torch.no_grad():
         base, end = (float(read(x[None])[0]) for x in (x0, x1))
@@ -207,7 +207,7 @@ def _nothing(batch: MutantBatch) -> MutantBatch:
 
 @torch.no_grad()
 def _whole_cell(
-    head: PerturbationHead,
+    head: ExplainableHead,
     wild: WildType,
     batch: MutantBatch,
     nothing: MutantBatch,

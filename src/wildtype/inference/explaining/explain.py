@@ -167,7 +167,7 @@ def explain(
     heads: list[RegularisedHead] = []
     if "heads" in wanted:
         report_progress("regularised heads")
-        if not members[0].model.config.layers:
+        if not members[0].model.attention_heads:
             remarks["heads"].append("the model has no encoder layers (model.layers=0): there is no attention")
         elif not members[0].model.prior_heads:
             remarks["heads"].append("no head follows a relation (model.prior.weight=0, or no relations)")

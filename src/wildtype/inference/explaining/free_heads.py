@@ -27,7 +27,7 @@ from wildtype.inference.explaining.enrichment import (
 )
 from wildtype.inference.explaining.members import UNTRAINED, Member, untrained
 from wildtype.inference.explaining.over_models import OverModels
-from wildtype.models.cell_transformer.model import CellTransformer
+from wildtype.models.explainable import ExplainableModel
 from wildtype.organism import Relation
 from wildtype.organism.gene_sets import GeneSets
 from wildtype.seeds import generator
@@ -96,11 +96,10 @@ class LayerClaim:
     models: int
 
 
-def free_places(model: CellTransformer) -> list[tuple[int, int]]:
+def free_places(model: ExplainableModel) -> list[tuple[int, int]]:
     """Return layer and head of every head that follows no relation."""
     taken = {(place.layer, place.head) for place in model.prior_heads.values()}
-    every = ((layer, head) for layer in range(model.config.layers) for head in range(model.config.heads))
-    return [place for place in every if place not in taken]
+    return [place for place in model.attention_heads if place not in taken]
 
 
 @torch.no_grad()
@@ -134,7 +133,7 @@ def free_heads(
         graphs = [relation for relation in member.run.organism.graphs.values() if relation.nnz]
         graphs += [s.shared() for s in chosen if s.kind == "term" and len(s)]
         wanted = free_places(member.model)
-        for layer, (q, k) in enumerate(member.model.encoder.queries_and_keys(member.checkpoint.organism)):
+        for layer, (q, k) in enumerate(member.model.queries_and_keys(member.checkpoint.organism)):
             for head in [head for at, head in wanted if at == layer]:
                 best = most_attended(q[head], k[head], attended)
                 related = _related(best, graphs, given, count, seed)

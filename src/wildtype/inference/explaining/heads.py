@@ -98,7 +98,7 @@ def regularised_heads(
     first = members[0].model
     for member in members:
         assert member.run.organism is not None
-        states = list(member.model.encoder.queries_and_keys(member.checkpoint.organism))
+        states = list(member.model.queries_and_keys(member.checkpoint.organism))
         for name, place in member.model.prior_heads.items():
             if name not in member.run.organism.graphs:
                 remarks.append(f"relation {name!r} is not in the organism any more, and is left out")

@@ -1,4 +1,4 @@
-"""`Member`: one trained cell transformer among those that are explained together.
+"""`Member`: one trained model among those that are explained together.
 
 Seeds of one model and members of one ensemble count alike: each is a model that could have been the only
 one, and what they agree on is what can be claimed of the data rather than of a seed.
@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
 import torch
 
 from wildtype.errors import ConfigError
 from wildtype.inference.predictor import Predictor
-from wildtype.models.cell_transformer.model import CellTransformer
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.ensemble import Ensemble
-from wildtype.models.interface import Model, WildType
+from wildtype.models.ensemble import members_of as parts_of
+from wildtype.models.explainable import ExplainableModel
+from wildtype.models.interface import WildType
+from wildtype.models.registry import DEFAULT_MODEL
 from wildtype.organism import Organism
 from wildtype.seeds import derive
 
@@ -57,7 +58,7 @@ class Member:
         Its number, and ``run.member`` where a run has several.
     run : Opened
         Where it comes from.
-    model : CellTransformer
+    model : ExplainableModel
         In evaluation mode.
     wild_type : WildType
         As it encodes it.
@@ -67,7 +68,7 @@ class Member:
 
     label: str
     run: Opened
-    model: CellTransformer
+    model: ExplainableModel
     wild_type: WildType
     expert: str | None = None
 
@@ -91,13 +92,13 @@ def members_of(runs: Sequence[Opened]) -> list[Member]:
     out = []
     for number, run in enumerate(runs, 1):
         whole = run.predictor.checkpoint.model
-        parts = [cast(Model, m) for m in whole.members] if isinstance(whole, Ensemble) else [whole]
+        parts = parts_of(whole)
         experts = whole.experts if isinstance(whole, Ensemble) else []
         for i, model in enumerate(parts):
-            if not isinstance(model, CellTransformer):
+            if not isinstance(model, ExplainableModel):
                 raise ConfigError(
                     f"{run.path!r} is a {model.config.name}, whose attention and latents are not explained: "
-                    f"give runs of cell_transformer"
+                    f"give runs of {DEFAULT_MODEL}"
                 )
             label = f"{number}.{i + 1}" if len(parts) > 1 else str(number)
             wild_type = model.eval().encode(run.predictor.checkpoint.organism)
@@ -111,19 +112,10 @@ def members_of(runs: Sequence[Opened]) -> list[Member]:
 def untrained(member: Member, seed: int) -> Member:
     """Return a model like a member's with weights drawn anew: what its inputs alone make of it."""
     checkpoint = member.checkpoint
-    similarity = checkpoint.organism.similarity
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(derive(seed, "untrained"))
-        model = CellTransformer(
-            member.model.config,
-            genes=len(checkpoint.genes),
-            features=checkpoint.organism.features.shape[1],
-            phenotypes=checkpoint.outputs,
-            conditions=len(checkpoint.conditions),
-            relations=checkpoint.relations,
-            channels=0 if similarity is None else len(similarity.channels),
-            traits=0 if similarity is None else len(similarity.trait_names),
-        ).eval()
+        model = checkpoint.untrained().eval()
+    assert isinstance(model, ExplainableModel)
     return replace(member, label=UNTRAINED, model=model, wild_type=model.encode(checkpoint.organism))
 
 

@@ -200,19 +200,13 @@ def explain_mutant(
 
 
 def _beyond(members: Sequence[Member], phenotype: int) -> list[str]:
-    """Return how much trees and equivalent mutants count in the prediction of an output."""
+    """Return how much what was fitted after training counts in the prediction of an output."""
+    each = [member.model.beside_network(phenotype) for member in members]
     out = []
-    models = [member.model for member in members]
-    trees = OverModels.of([0.0 if m.trees is None else float(m.trees.share[phenotype]) for m in models])
-    if trees.mean > 0:
-        out.append(f"boosted trees over the same evidence count {trees.mean:.2f} in the prediction")
-    equal = OverModels.of(
-        [0.0 if m.equivalents is None else float(m.equivalents.share[phenotype]) for m in models]
-    )
-    if equal.mean > 0:
-        out.append(
-            f"measured mutants that lose the same reactions count {equal.mean:.2f} where there are any"
-        )
+    for text in dict.fromkeys(text for one in each for text in one):
+        counts = OverModels.of([one.get(text, 0.0) for one in each])
+        if counts.mean > 0:
+            out.append(text.format(counts.mean))
     return out
 
 

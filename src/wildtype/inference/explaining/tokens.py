@@ -79,9 +79,10 @@ def _weights(
     """Return the weight of every token of one member, and those of its null tokens."""
     head, wild, batch = in_double(member, batch_of(member, table))
     tokens = batch.evidence
-    assert head.evidence is not None
     assert tokens is not None
-    one, two = (x[0].mean(-1) for x in head.evidence.weights(wild.genes, tokens))
+    weights = head.token_weights(wild.genes, tokens)
+    assert weights is not None
+    one, two = (x[0].mean(-1) for x in weights)
     checkpoint = member.checkpoint
     centre, scale = float(checkpoint.mean[phenotype]), float(checkpoint.sd[phenotype])
     zero = zero_of_evidence(centre, scale)

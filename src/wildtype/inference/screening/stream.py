@@ -28,6 +28,7 @@ from wildtype.inference.screening.best import Best
 from wildtype.inference.screening.constraints import Constraints
 from wildtype.inference.screening.designs import Design
 from wildtype.inference.screening.mutants import Mutants
+from wildtype.plugins import load_plugins, plugin_paths
 
 if TYPE_CHECKING:
     from wildtype.inference.predictor import Predictor, Source
@@ -256,7 +257,9 @@ def _answers(
         return
     assert predictor.source is not None  # `run` has looked
     threads = max((os.cpu_count() or 1) // processes, 1)
-    pool = ProcessPoolExecutor(processes, get_context("spawn"), _begin, (predictor.source, screen, threads))
+    pool = ProcessPoolExecutor(
+        processes, get_context("spawn"), _begin, (predictor.source, screen, threads, plugin_paths())
+    )
     try:
         yield _in_order(pool, pieces, 2 * processes)
     except BrokenProcessPool as error:
@@ -282,8 +285,10 @@ _own: list[ScreenWorker] = []
 """Of a process of its own."""
 
 
-def _begin(source: Source, screen: Screen, threads: int) -> None:
+def _begin(source: Source, screen: Screen, threads: int, plugins: list[str]) -> None:
     import torch
+
+    load_plugins(plugins)
 
     torch.set_num_threads(threads)
     _own.append(ScreenWorker(source.load(), screen))

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from wildtype.errors import ConfigError
-from wildtype.models.baselines.base import Baseline
+from wildtype.models.baselines.base import BASELINES, Baseline, register_baseline
 from wildtype.models.baselines.boosting import Boosting
 from wildtype.models.baselines.feature_ridge import FeatureRidge
 from wildtype.models.baselines.linear import AdditiveRidge, MeanBaseline, PairRidge
 from wildtype.models.baselines.networks import EmbeddingMLP, LowRankBilinear
 from wildtype.models.baselines.propagation import BoostingPropagation
 
-BASELINES: dict[str, type[Baseline]] = {
-    baseline.name: baseline
-    for baseline in (
-        MeanBaseline,
-        AdditiveRidge,
-        PairRidge,
-        FeatureRidge,
-        EmbeddingMLP,
-        LowRankBilinear,
-        Boosting,
-        BoostingPropagation,
-    )
-}
-"""Every baseline by its registry name, from the simplest to the strongest."""
+for _baseline in (
+    MeanBaseline,
+    AdditiveRidge,
+    PairRidge,
+    FeatureRidge,
+    EmbeddingMLP,
+    LowRankBilinear,
+    Boosting,
+    BoostingPropagation,
+):
+    register_baseline(_baseline)
 
 
 def make_baseline(name: str, fixed: Mapping[str, float] | None = None) -> Baseline:
@@ -36,9 +32,7 @@ def make_baseline(name: str, fixed: Mapping[str, float] | None = None) -> Baseli
     ConfigError
         If there is no baseline of that name; the message names those there are.
     """
-    if name not in BASELINES:
-        raise ConfigError(f"there is no baseline {name!r}; known baselines: {', '.join(BASELINES)}")
-    return BASELINES[name](fixed)
+    return BASELINES.find(name)(fixed)
 
 
-__all__ = ["BASELINES", "Baseline", "make_baseline"]
+__all__ = ["BASELINES", "Baseline", "make_baseline", "register_baseline"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import ClassVar, Self
+from typing import ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from wildtype.errors import ConfigError, DatasetError, ShapeError
 from wildtype.models.baselines.groundwork import BaselineFeatures
 from wildtype.mutants import MutantTable
 from wildtype.organism import Organism
+from wildtype.plugins import Registry
+
+B = TypeVar("B", bound="Baseline")
 
 
 class Baseline(ABC):
@@ -135,6 +138,21 @@ class Baseline(ABC):
     @abstractmethod
     def _predict(self, table: MutantTable) -> NDArray[np.float64]:
         """Return predictions [M] of a table with hidden labels and at least one row."""
+
+
+BASELINES: Registry[type[Baseline]] = Registry("baseline", "wildtype.baselines")
+"""Every baseline by its name, from the simplest to the strongest, then those of plug-ins."""
+
+
+def register_baseline(baseline: type[B]) -> type[B]:
+    """Register the class below as the baseline of its ``name``; raises ``ConfigError`` if that is taken."""
+    name = getattr(baseline, "name", None)
+    if not isinstance(name, str) or not name.isidentifier():
+        raise ConfigError(
+            f"{baseline.__name__} has no name: give the class an attribute as in name = 'my_baseline'"
+        )
+    BASELINES.register(name, baseline, baseline.__module__)
+    return baseline
 
 
 def squared_error(predicted: NDArray[np.float64], table: MutantTable) -> float:

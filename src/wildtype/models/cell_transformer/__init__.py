@@ -1,3 +1,22 @@
 """The cell transformer: a graph-regularised encoder of the wild type, and a head that answers for every
 mutant.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wildtype.models.cell_transformer.config import CellTransformerConfig, check
+from wildtype.models.registry import MODELS, ModelDescription
+
+if TYPE_CHECKING:
+    from wildtype.models.cell_transformer.model import CellTransformer
+
+
+def _model() -> type[CellTransformer]:
+    from wildtype.models.cell_transformer.model import CellTransformer
+
+    return CellTransformer
+
+
+MODELS.register("cell_transformer", ModelDescription(CellTransformerConfig, _model, check), __name__)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from wildtype.errors import ConfigError
-from wildtype.settings import check_settings, setting
+from wildtype.settings import setting
 
 Expert = Literal["seen", "one", "none"]
 Summary = Literal["mean", "sum", "product", "set_attention"]
@@ -180,8 +180,7 @@ class CellTransformerConfig:
 
 
 def check(config: CellTransformerConfig) -> None:
-    """Refuse settings out of range or that do not fit each other; raises ``ConfigError`` naming them."""
-    check_settings(config, "model.")
+    """Refuse settings that do not fit each other; raises ``ConfigError`` naming them and the remedy."""
     for name, heads in (("model.heads", config.heads), ("model.head.heads", config.head.heads)):
         if heads and config.width % heads:
             raise ConfigError(f"{name}={heads} does not divide model.width={config.width}: choose a divisor")

@@ -26,6 +26,7 @@ from wildtype.models.cell_transformer.config import OWN_QUERIES, CellTransformer
 from wildtype.models.cell_transformer.evidence import EvidenceReadout
 from wildtype.models.cell_transformer.outputs import Outputs
 from wildtype.models.cell_transformer.readouts import RelationReadout
+from wildtype.models.explainable import ADDITIVE, WHOLE_CELL, ExplainableHead
 from wildtype.models.interface import Output, Prediction, WildType
 from wildtype.mutants import Kind
 from wildtype.mutants.batch import MutantBatch
@@ -35,7 +36,7 @@ from wildtype.nn.ragged import pad_ragged, segment_ids, segment_mean, segment_su
 from wildtype.nn.set_attention import SetAttention
 
 MAX_ORDER = 16
-WHOLE_CELL, STATE, ADDITIVE = "whole cell", "state", "additive model"
+STATE = "state"
 """Names of what outputs are read off, and of what is added to them."""
 
 
@@ -109,11 +110,12 @@ class GeneKeyValues:
     values: Tensor
 
 
-class PerturbationHead(nn.Module):
+class PerturbationHead(ExplainableHead):
     """From the encoded wild type and a batch of mutants to phenotypes [b, p]."""
 
     scalar: Tensor
     largest_order: Tensor
+    evidence: EvidenceReadout | None
 
     def __init__(
         self,
@@ -212,6 +214,10 @@ class PerturbationHead(nn.Module):
             out.mean = out.mean + added
         return out
 
+    def read(self, x: Tensor) -> Tensor:
+        """Return the outputs [b, p] of the parts x [b, w], joined in the order of ``columns``."""
+        return self.outputs.columns(self.out[:-1](x))
+
     def perturbed(self, wild_type: WildType, mutants: MutantBatch) -> dict[str, Tensor]:
         """Return what the wild type and S itself say [b, ·], by name."""
         h = wild_type.genes
@@ -289,6 +295,10 @@ class PerturbationHead(nn.Module):
         beta = (query @ self.by_head(cell.keys).transpose(1, 2)).softmax(-1)[:, 0]
         delta = self.by_head(self.difference(cell, mutants.gene, state))
         return beta, self.by_head(cell.values).index_add(1, mutants.gene, delta)
+
+    def token_weights(self, genes: Tensor, tokens: EvidenceTokens) -> tuple[Tensor, Tensor] | None:
+        """Return the weights of measured mutants one and two edits away; None without evidence."""
+        return None if self.evidence is None else self.evidence.weights(genes, tokens)
 
     def _state(self, mutants: MutantBatch) -> Tensor:
         """Return the embedding [Σk, d] of what was done to each gene."""

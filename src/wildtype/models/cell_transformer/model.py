@@ -2,35 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Self
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from wildtype.errors import ConfigError, ShapeError
 from wildtype.evidence.lookup import EvidenceIndex
+from wildtype.evidence.reference import ReferenceMeasurements
 from wildtype.models.cell_transformer.combinations import SetTables
-from wildtype.models.cell_transformer.config import CellTransformerConfig, PriorHead, assign_heads, check
+from wildtype.models.cell_transformer.config import CellTransformerConfig, PriorHead, assign_heads
 from wildtype.models.cell_transformer.encoder import Encoder
 from wildtype.models.cell_transformer.equivalents import Equivalents
 from wildtype.models.cell_transformer.head import PerturbationHead
+from wildtype.models.cell_transformer.post_fit import fit_equivalents, fit_trees
+from wildtype.models.cell_transformer.rows import (
+    check_rows,
+    evidence_index,
+    expert_settings,
+    expert_weights,
+    with_evidence,
+)
 from wildtype.models.cell_transformer.trees import EvidenceTrees
+from wildtype.models.explainable import ExplainableModel
 from wildtype.models.interface import (
     Members,
     Model,
+    ModelInputs,
     OrganismTensors,
     Output,
     Prediction,
+    RunRows,
     WildType,
     prior_operator,
 )
+from wildtype.models.registry import check
 from wildtype.mutants.batch import MutantBatch
+from wildtype.mutants.loader import Batches
 from wildtype.nn.sparse import SparseOperator
 from wildtype.organism import GeneGraphs
 
 
-class CellTransformer(Model):
+class CellTransformer(ExplainableModel):
     """The cell transformer over n genes.
 
     Parameters
@@ -55,7 +72,8 @@ class CellTransformer(Model):
         If settings do not fit each other or the relations.
     """
 
-    needs: tuple[str, ...] = ("features", "priors")
+    forms = ("scalar", "class", "gene")
+    head: PerturbationHead
     by_gene = ("encoder.table",)
     by_feature = ("encoder.project.1.weight",)
 
@@ -81,8 +99,7 @@ class CellTransformer(Model):
         outputs = Output.of(phenotypes)
         self.head = PerturbationHead(config, outputs, conditions, channels, traits, len(self.prior_heads))
         evidence = channels > 0 and config.evidence.tokens > 0
-        if evidence and config.evidence.equivalents:
-            self.needs = (*self.needs, "equivalents")
+        self.needs = self.needed(config)
         self.equivalents = None
         if evidence and config.evidence.equivalents:
             self.equivalents = Equivalents(outputs, config.head.smallest)
@@ -90,6 +107,159 @@ class CellTransformer(Model):
         if evidence and config.trees.bags:
             also, smallest = len(config.evidence.also), config.head.smallest
             self.trees = EvidenceTrees(outputs, also, conditions, smallest)
+
+    # ---- how it is built
+
+    @classmethod
+    def needed(cls, config: CellTransformerConfig) -> tuple[str, ...]:
+        """Return what a model of these settings needs of the organism."""
+        wanted = {
+            "features": config.features,
+            "priors": True,
+            "similarity": config.needs_similarity,
+            "equivalents": config.evidence.tokens > 0 and config.evidence.equivalents,
+        }
+        return tuple(name for name, there in wanted.items() if there)
+
+    @classmethod
+    def left_out(cls, config: CellTransformerConfig) -> list[str]:
+        """Return the feature blocks that these settings leave out."""
+        return config.leave_out
+
+    @classmethod
+    def named_relations(cls, config: CellTransformerConfig) -> list[str]:
+        """Return the relations that these settings name, each once."""
+        prior = config.prior
+        return list(dict.fromkeys([*prior.relations, *prior.heads, *prior.reverse]))
+
+    @classmethod
+    def build(cls, config: CellTransformerConfig, inputs: ModelInputs) -> Self:
+        """Return a model with initial weights drawn from torch's stream."""
+        return cls(
+            config,
+            genes=inputs.genes,
+            features=inputs.features,
+            phenotypes=inputs.outputs,
+            conditions=inputs.conditions,
+            relations=inputs.relations,
+            channels=inputs.channels,
+            traits=inputs.traits,
+        )
+
+    # ---- how it is trained
+
+    @classmethod
+    def check_run(cls, config: CellTransformerConfig, phenotypes: Sequence[str], members: int) -> None:
+        """Refuse evidence and experts that do not fit a run."""
+        check_rows(config, phenotypes, members)
+
+    @classmethod
+    def started_from(
+        cls, config: CellTransformerConfig, source: Model, relations: Sequence[str]
+    ) -> CellTransformerConfig:
+        """Return settings that give every relation the head that followed it in ``source``.
+
+        Settings that place heads themselves, or choose relations, stay as they are.
+        """
+        followed = source.prior_heads if isinstance(source, CellTransformer) else {}
+        places = {name: place for name, place in followed.items() if name in relations}
+        if not places or config.prior.heads or config.prior.relations or config.prior.weight == 0:
+            return config
+        heads = {name: replace(place, weight=config.prior.weight) for name, place in places.items()}
+        return replace(config, prior=replace(config.prior, heads=heads))
+
+    @classmethod
+    def of_member(cls, config: CellTransformerConfig, number: int, members: int) -> CellTransformerConfig:
+        """Return the settings by which one of so many members is trained: of an expert, its own."""
+        return expert_settings(config, number, members)
+
+    @classmethod
+    def batches(
+        cls,
+        config: CellTransformerConfig,
+        train: Batches,
+        validation: Batches,
+        rows: RunRows,
+        *,
+        post_fit: bool = False,
+    ) -> tuple[Batches, Batches]:
+        """Return the batches with evidence, out of fold for training mutants."""
+        return with_evidence(config, train, validation, rows, trees=post_fit)
+
+    @property
+    def has_post_fit(self) -> bool:
+        """Whether trees or equivalents are fitted once the network is trained."""
+        return self.trees is not None or self.equivalents is not None
+
+    def post_fit(self, train: Batches, validation: Batches, rows: RunRows) -> str:
+        """Fit trees, then equivalents; return how much they count."""
+        found = []
+        if self.trees is not None:
+            trees, settings, equal = self.trees, self.config.trees, self.equivalents
+            found.append(fit_trees(self, trees, settings, equal, rows.organism, train, validation, rows.seed))
+        if self.equivalents is not None:
+            scale = rows.mean, rows.sd
+            found.append(fit_equivalents(self, self.equivalents, rows.organism, validation, *scale))
+        return "; ".join(found)
+
+    # ---- how it answers
+
+    @classmethod
+    def evidence_index(
+        cls,
+        config: CellTransformerConfig,
+        organism: OrganismTensors,
+        known: ReferenceMeasurements,
+        outputs: Sequence[str],
+        mean: NDArray[np.float64],
+        sd: NDArray[np.float64],
+    ) -> EvidenceIndex | None:
+        """Return where measurements are looked up, with those that trees read."""
+        return evidence_index(config, organism, known, outputs, mean, sd)
+
+    @classmethod
+    def looked_up(cls, config: CellTransformerConfig, outputs: Sequence[str]) -> tuple[str, ...]:
+        """Return the phenotypes whose measurements are evidence."""
+        return (*outputs, *config.evidence.also) if config.evidence.tokens else ()
+
+    @classmethod
+    def evidence_line(cls, config: CellTransformerConfig) -> str:
+        """Return what a model card says of looking up measurements."""
+        evidence = config.evidence
+        if not evidence.tokens:
+            added = ", and an additive model of training rows is added" if config.head.additive else ""
+            return f"none is looked up{added}."
+        also = f", and rows of {', '.join(evidence.also)}" if evidence.also else ""
+        return (
+            f"up to {evidence.tokens} measurements of similar mutants are looked up, among training rows"
+            f"{also}; where there are none, predictions are worse."
+        )
+
+    @classmethod
+    def check_new_genes(cls, config: CellTransformerConfig, what: str, genes: int, *, appended: bool) -> None:
+        """Refuse new genes where genes have learned embeddings, or trees a column for each."""
+        if config.table:
+            raise ConfigError(
+                f"this {config.name} has a learned embedding for each of its {genes:,} genes, "
+                f"and none for {what}: train with model.table=false"
+            )
+        if not appended and config.trees.bags and config.trees.genes:
+            raise ConfigError(
+                f"the trees of this model have a column for each of its genes, and none for {what}: train "
+                f"with model.trees.genes=false"
+            )
+
+    @classmethod
+    def expert(cls, config: CellTransformerConfig, number: int, members: int) -> str | None:
+        """Return what a member is an expert of: mutants with 0, 1, or only unseen genes."""
+        return config.evidence.expert(number, members)
+
+    @classmethod
+    def expert_weights(cls, experts: Sequence[str], mutants: MutantBatch, phenotypes: int) -> Tensor | None:
+        """Return how much each expert counts for each mutant [m, b]."""
+        if mutants.evidence is None:
+            return None
+        return expert_weights(experts, mutants, mutants.evidence, phenotypes)
 
     def combinations(
         self, wild_type: WildType, members: Members, evidence: EvidenceIndex | None
@@ -164,3 +334,29 @@ class CellTransformer(Model):
         if given is None or self.trees is None:
             return mutants
         return replace(mutants, evidence=given.first(settings.tokens, settings.two, settings.neighbours))
+
+    # ---- how it is explained
+
+    @property
+    def attention_heads(self) -> list[tuple[int, int]]:
+        """Layer and head of every attention head of the encoder."""
+        config = self.config
+        return [(layer, head) for layer in range(config.layers) for head in range(config.heads)]
+
+    def queries_and_keys(self, organism: OrganismTensors) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield queries and keys [h, t, d / h] of layer after layer."""
+        return self.encoder.queries_and_keys(organism)
+
+    def beside_network(self, phenotype: int) -> dict[str, float]:
+        """Return how much trees and equivalents count in an output."""
+        return {
+            text: float(part.share[phenotype])
+            for text, part in (
+                ("boosted trees over the same evidence count {:.2f} in the prediction", self.trees),
+                (
+                    "measured mutants that lose the same reactions count {:.2f} where there are any",
+                    self.equivalents,
+                ),
+            )
+            if part is not None
+        }

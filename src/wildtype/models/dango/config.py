@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from wildtype.errors import ConfigError
-from wildtype.settings import check_settings, setting
+from wildtype.settings import setting
 
 ZEROS = {
     "coexpression": 0.1,
@@ -24,6 +24,16 @@ The published rule: channels in which more than 1 % of the pairs without an edge
 later version have many missing edges, and their zeros weigh 0.1; those of the others weigh 1. These are the
 values in the authors' released code. A later re-implementation also gives 0.1 to neighborhood; the setting
 ``zeros`` does that.
+"""
+SCHEDULES: dict[str, Callable[[float], float]] = {
+    "pre_then_post": lambda progress: 1.0 if progress < 1 else 0.0,
+    "linear_until_uniform": lambda progress: 1 - progress / 2,
+    "linear_until_flipped": lambda progress: 1 - progress,
+}
+"""Weight α of the networks' reconstruction in the objective, by the share of the transition that is over.
+
+That of the phenotypes is 1 − α. Reconstruction comes first and phenotypes afterwards, or a straight line
+leads from reconstruction alone to both alike, or to phenotypes alone.
 """
 _CHANNEL = re.compile(rf"string[^_]*_({'|'.join(ZEROS)})")
 
@@ -53,8 +63,7 @@ class DangoConfig:
 
 
 def check(config: DangoConfig) -> None:
-    """Refuse settings out of range or that do not fit each other; raises ``ConfigError`` naming them."""
-    check_settings(config, "model.")
+    """Refuse settings that do not fit each other; raises ``ConfigError`` naming them and the remedy."""
     if config.width % config.heads:
         raise ConfigError(
             f"model.heads={config.heads} does not divide model.width={config.width}: choose a divisor"
@@ -98,3 +107,8 @@ def published_zeros(relation: str) -> float:
     """Return the published weight of a channel of STRING, such as ``string12_coexpression``; 1 for others."""
     channel = _CHANNEL.fullmatch(relation)
     return ZEROS[channel[1]] if channel else 1.0
+
+
+def reconstruction_share(schedule: str, epoch: int, transition: int) -> float:
+    """Return α in an epoch (from 0), for a transition of so many epochs; 0 epochs: it is over at once."""
+    return SCHEDULES[schedule](min(epoch / transition, 1.0) if transition else 1.0)

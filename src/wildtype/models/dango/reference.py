@@ -16,13 +16,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from wildtype.models.dango.model import Dango
-from wildtype.models.dango.networks import GeneNetwork, GraphSage
-from wildtype.models.interface import Prediction, WildType
+from wildtype.models.dango.model import Dango, GeneNetwork, GraphSage
+from wildtype.models.interface import ModelWrapper, OrganismTensors, Prediction, WildType
 from wildtype.mutants.batch import MutantBatch
 from wildtype.nn.hyper_sagnn import PartnerAttention
 from wildtype.nn.ragged import segment_ids, segment_mean
 from wildtype.nn.sparse import SparseOperator
+from wildtype.phases import phase
 
 
 @dataclass(slots=True)
@@ -151,3 +151,29 @@ class ReferenceDango(nn.Module):
         attention = logits.masked_fill(~partner, -1e9).softmax(-1)
         change = layer.output((attention @ v).transpose(0, 1).reshape(x.shape))
         return torch.where(partner.any(1, keepdim=True), change, 0.0)
+
+
+class DenseTargets(ModelWrapper):
+    """DANGO with n × n targets of every relation made in every step, and every step run forward twice."""
+
+    def __init__(self, inner: Dango) -> None:
+        super().__init__(inner)
+        # Lists hide modules from torch: these are no parts of this model, whose weights are the inner one's.
+        self._model, self._made = [inner], list[ReferenceDango]()
+
+    def encode(self, organism: OrganismTensors, stream: torch.Generator | None = None) -> WildType:
+        """Nothing yet: genes are encoded again with every batch."""
+        if not self._made:
+            self._made = [ReferenceDango.from_model(self._model[0], organism.relations)]
+        return WildType(torch.zeros(0), torch.zeros(0))
+
+    def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
+        """As the inner model; fills ``wild_type`` with the losses."""
+        (made,) = self._made
+        made(mutants)  # its users ran it forward twice in every step
+        outputs: Outputs = made(mutants)
+        with phase("graph prior"):
+            found = made.wild_type(outputs, losses=self.training)
+        wild_type.cls, wild_type.genes = found.cls, found.genes
+        wild_type.losses, wild_type.weights = found.losses, found.weights
+        return outputs.prediction

@@ -7,7 +7,7 @@ from typing import Literal
 
 from wildtype.errors import ConfigError
 from wildtype.mutants import Kind
-from wildtype.settings import check_settings, setting
+from wildtype.settings import setting
 
 
 @dataclass
@@ -76,8 +76,7 @@ class DifferenceGNNConfig:
 
 
 def check(config: DifferenceGNNConfig) -> None:
-    """Refuse settings out of range or that do not fit each other; raises ``ConfigError`` naming them."""
-    check_settings(config, "model.")
+    """Refuse settings that do not fit each other; raises ``ConfigError`` naming them and the remedy."""
     attends = config.aggregation == "attention" or config.combination != "global"
     if attends and config.width % config.heads:
         raise ConfigError(

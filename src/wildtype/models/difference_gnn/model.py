@@ -3,7 +3,7 @@
 Legend: b mutants · n genes · R relations · d width · p phenotypes · T mutants of a tile.
 
 Deleting genes removes rows and columns of every adjacency, so all mutants share the wild type's. The first
-layer is computed where it differs (`first_layer`), later layers in full for every mutant, states [T, n, d]
+layer is computed where it differs (`changed_rows`), later layers in full for every mutant, states [T, n, d]
 of a tile at a time. With `metabolism`, reactions and metabolites pass layers of their own beside the genes'.
 Deleted genes hold zero after every layer: they send nothing, biases cannot revive them, and pooling leaves
 them out. That the systems this model comes from let a deleted gene keep a state of its own makes no
@@ -14,22 +14,33 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import get_ident
+from typing import Self
 
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from wildtype.errors import ConfigError, ShapeError
-from wildtype.models.difference_gnn.config import DifferenceGNNConfig, check, chosen_relations, removed_kinds
-from wildtype.models.difference_gnn.first_layer import FirstLayer, changed_rows, encode_first_layer
+from wildtype.models.difference_gnn.config import DifferenceGNNConfig, chosen_relations, removed_kinds
 from wildtype.models.difference_gnn.fused import Buffers
 from wildtype.models.difference_gnn.gradients import scalars
-from wildtype.models.difference_gnn.heads import Gate, GlobalHead, LocalHead
-from wildtype.models.difference_gnn.layers import AttentionalPooling, Preprocessor, RelationLayer, initialise
+from wildtype.models.difference_gnn.layers import (
+    AttentionalPooling,
+    FirstLayer,
+    Gate,
+    GlobalHead,
+    LocalHead,
+    Preprocessor,
+    RelationLayer,
+    changed_rows,
+    encode_first_layer,
+    initialise,
+)
 from wildtype.models.difference_gnn.metabolism import MetabolicNetwork, MetabolicPass, Wiring
-from wildtype.models.interface import Model, OrganismTensors, Prediction, WildType
+from wildtype.models.interface import Model, ModelInputs, OrganismTensors, Prediction, WildType
+from wildtype.models.registry import check
 from wildtype.mutants.batch import MutantBatch
 from wildtype.nn.ragged import segment_ids, take_rows
 from wildtype.nn.sparse import SparseOperator
@@ -105,7 +116,7 @@ class DifferenceGNN(Model):
         check(config)
         self.config = config
         self.relations = chosen_relations(config, tuple(relations))
-        self.needs = ("relations", "metabolism") if config.metabolism else ("relations",)
+        self.needs = self.needed(config)
         self.encode_per_epoch = config.wild_type == "epoch"
         self.genes = genes
         self.phenotypes = phenotypes
@@ -128,6 +139,27 @@ class DifferenceGNN(Model):
         self.register_buffer("removes", removes, persistent=False)
         initialise(self)
         nn.init.normal_(self.table, std=0.02)
+
+    @classmethod
+    def needed(cls, config: DifferenceGNNConfig) -> tuple[str, ...]:
+        """Return what a model of these settings needs of the organism."""
+        return ("relations", "metabolism") if config.metabolism else ("relations",)
+
+    @classmethod
+    def named_relations(cls, config: DifferenceGNNConfig) -> list[str]:
+        """Return the relations that these settings name."""
+        return config.relations
+
+    @classmethod
+    def build(cls, config: DifferenceGNNConfig, inputs: ModelInputs) -> Self:
+        """Return a model with initial weights drawn from torch's stream, its metabolism counted."""
+        if config.metabolism:
+            config = replace(
+                config,
+                reactions=config.reactions or inputs.reactions,
+                metabolites=config.metabolites or inputs.metabolites,
+            )
+        return super().build(config, inputs)
 
     def encode(self, organism: OrganismTensors, stream: torch.Generator | None = None) -> DifferenceWildType:
         """Encode the wild type; nothing is drawn from ``stream``.

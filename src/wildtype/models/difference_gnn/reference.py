@@ -20,6 +20,7 @@ from torch_geometric.nn.aggr import AttentionalAggregation
 
 from wildtype.models.difference_gnn.layers import AttentionalPooling, RelationGIN
 from wildtype.models.difference_gnn.model import DifferenceGNN
+from wildtype.models.interface import ModelWrapper, OrganismTensors, Prediction, WildType
 from wildtype.mutants.batch import MutantBatch
 from wildtype.nn.relation_aggregation import (
     AttentionAggregation,
@@ -190,3 +191,23 @@ def _pyg_pooling(pool: AttentionalPooling) -> Any:
 
 def _sets(mutants: MutantBatch) -> list[Tensor]:
     return [mutants.gene[a:b] for a, b in pairwise(mutants.offsets.tolist())]
+
+
+class ReplicatedEdges(ModelWrapper):
+    """`ReferenceDifferenceGNN` behind the interface of a model."""
+
+    def __init__(self, inner: DifferenceGNN) -> None:
+        super().__init__(inner)
+        self.reference = ReferenceDifferenceGNN.from_model(inner)
+        self._edges: dict[str, torch.Tensor] = {}
+
+    def encode(self, organism: OrganismTensors, stream: torch.Generator | None = None) -> WildType:
+        """Nothing yet: the wild type is encoded beside every batch."""
+        if not self._edges:
+            self._edges = {name: edge_index(op) for name, op in organism.relations.items()}
+        genes = self.reference.model.table.detach()
+        return WildType(genes.mean(0), genes)
+
+    def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
+        """As the inner model."""
+        return Prediction(self.reference(self._edges, mutants))

@@ -1,0 +1,168 @@
+"""What is added to a trained cell transformer: trees over its evidence, and equivalent mutants.
+
+Legend: m mutants · f features · p phenotypes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from wildtype.models.boosted_trees import BoostedTrees
+from wildtype.models.cell_transformer.config import TreesConfig
+from wildtype.models.cell_transformer.equivalents import Equivalents
+from wildtype.models.cell_transformer.trees import CERTAIN, EvidenceTrees, best_share, nearest_share
+from wildtype.models.interface import Model, OrganismTensors, WildType
+from wildtype.mutants.batch import MutantBatch
+from wildtype.mutants.loader import Batches
+from wildtype.seeds import derive
+
+FIRST_DRAW = 10_000
+"""Evidence is hidden from training mutants as in no epoch of the network's training."""
+LEAVES = (7, 15, 31)
+MOST = 200_000
+"""Training rows per output and draw; of more, a random part."""
+
+
+@torch.no_grad()
+def fit_trees(
+    model: Model,
+    trees: EvidenceTrees,
+    settings: TreesConfig,
+    equivalents: Equivalents | None,
+    organism: OrganismTensors,
+    train: Batches,
+    validation: Batches,
+    seed: int,
+) -> str:
+    """Fit the trees of a model to training mutants, and how much they count to validation mutants.
+
+    Returns what was chosen, in words; outputs without training or validation rows keep the network alone.
+    """
+    model.eval()
+    # What trees are averaged with is the network alone.
+    trees.share.zero_()
+    if equivalents is not None:
+        equivalents.share.zero_()
+    wild_type = model.encode(organism)
+    said = []
+    held = _Rows(trees)
+    held.add(model, wild_type, validation)
+    seen = _Rows(trees)
+    for draw in range(settings.draws):
+        train.set_epoch(FIRST_DRAW + draw)
+        seen.add(model, wild_type, train, MOST * (draw + 1))
+    for i in trees.asked:
+        x, y, _ = seen.of(i)
+        held_x, held_y, network = held.of(i)
+        if not len(y) or not len(held_y):
+            continue
+        fitted = BoostedTrees(
+            x,
+            y,
+            held_x,
+            held_y,
+            {"iterations": settings.iterations} if settings.iterations else {},
+            bags=settings.bags,
+            seed=derive(seed, "trees", i),
+            leaves=settings.leaves or LEAVES,
+        )
+        forest = fitted.forest()
+        trees.forests[str(i)] = forest
+        there = forest(torch.from_numpy(held_x)).float()
+        if i in trees.calls:
+            there = there.clamp(CERTAIN, 1 - CERTAIN)
+        trees.share[i] = settings.share
+        if settings.share < 0:
+            trees.share[i] = best_share(torch.from_numpy(network), there, torch.from_numpy(held_y))
+        said.append(f"{trees.share[i]:.2f}")
+    return f"share of the trees {', '.join(said) or 'none'}"
+
+
+@torch.no_grad()
+def fit_equivalents(
+    model: Model,
+    equivalents: Equivalents,
+    organism: OrganismTensors,
+    validation: Batches,
+    mean: NDArray[np.float64],
+    sd: NDArray[np.float64],
+) -> str:
+    """Find on validation mutants how much the measurements of equivalent ones count; return it in words.
+
+    ``mean`` and ``sd`` [p] are those of the training labels. Outputs without such validation rows are left
+    alone.
+    """
+    model.eval()
+    # From the scale of evidence, whose 0 may be no effect (`zero_of_evidence`), to that of the labels.
+    shift = np.where(np.abs(mean) > 2 * np.abs(sd), 0.0, -mean / sd)
+    equivalents.share.zero_()
+    equivalents.trust.fill_(1)
+    equivalents.shift.copy_(torch.from_numpy(shift))
+    wild_type = model.encode(organism)
+    found: dict[int, list[tuple[Tensor, ...]]] = {i: [] for i in equivalents.scalars}
+    for batch in validation:
+        assert batch.evidence is not None
+        said_of, measured = model(wild_type, batch).mean, equivalents.measured(batch.evidence)
+        start = equivalents.start(batch.evidence)
+        mutant = torch.arange(len(batch)) if batch.mutant is None else batch.mutant
+        for i in found:
+            rows = torch.nonzero(batch.phenotype == i).reshape(-1)
+            columns = (column[mutant[rows], i] for column in (said_of, measured, start))
+            found[i].append((*columns, batch.value[rows]))
+    said = []
+    for i, parts in found.items():
+        network, measured, start, label = (torch.cat(column) for column in zip(*parts, strict=True))
+        known = ~measured.isnan()
+        if equivalents.smallest and bool((~known).any()):
+            equivalents.trust[i] = nearest_share(start[~known], network[~known], label[~known])
+            said.append(f"trust beyond the smallest part {equivalents.trust[i]:.2f}")
+        if bool(known.any()):
+            network = torch.lerp(start, network, equivalents.trust[i]) if equivalents.smallest else network
+            equivalents.share[i] = nearest_share(network[known], measured[known], label[known])
+            said.append(f"share of equivalent mutants {equivalents.share[i]:.2f} ({int(known.sum()):,} rows)")
+    return ", ".join(said) or "no validation row has an equivalent"
+
+
+class _Rows:
+    """Collects rows for the outputs of trees: features [m, f], labels [m] and the network's predictions [m].
+
+    Labels and predictions are relative to what the trees start from.
+    """
+
+    def __init__(self, trees: EvidenceTrees) -> None:
+        self.trees = trees
+        self.found: dict[int, list[tuple[Tensor, Tensor, Tensor]]] = {i: [] for i in trees.asked}
+        self.rows = dict.fromkeys(trees.asked, 0)
+
+    def add(
+        self, model: Model, wild_type: WildType, batches: Iterable[MutantBatch], most: float = math.inf
+    ) -> None:
+        """Add the rows of batches, of no output many more than ``most`` in all."""
+        trees = self.trees
+        for batch in batches:
+            targets = {i: torch.nonzero(batch.phenotype == i).reshape(-1) for i in self.found}
+            wanted = [i for i, rows in targets.items() if len(rows) and self.rows[i] < most]
+            if not wanted:
+                continue
+            mean = model(wild_type, batch).mean
+            for i, x in zip(wanted, trees.features(wild_type, batch, wanted), strict=True):
+                mutant = targets[i] if batch.mutant is None else batch.mutant[targets[i]]
+                said = mean[mutant, i].float()
+                said = said.sigmoid() if i in trees.calls else said
+                base = trees.base(batch, i)[mutant]
+                self.found[i].append((x[mutant].float(), batch.value[targets[i]].float() - base, said - base))
+                self.rows[i] += len(mutant)
+
+    def of(self, output: int) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+        """Return features, labels and the network's predictions of one output, and forget them."""
+        found = self.found.pop(output)
+        if not found:
+            return np.zeros((0, 0), np.float32), np.zeros(0, np.float32), np.zeros(0, np.float32)
+        x, y, said = (torch.cat(column).numpy() for column in zip(*found, strict=True))
+        return x, y, said

@@ -1,0 +1,169 @@
+"""What passes between a model and those who use it: the encoded wild type, outputs, and a prediction.
+
+Legend: n genes · d width · b mutants · p phenotypes · c members of a screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+@dataclass(slots=True)
+class WildType:
+    """The encoded wild type, shared by every mutant of a step.
+
+    Attributes
+    ----------
+    cls : [d]
+        The whole cell.
+    genes : [n, d]
+        One row per gene.
+    losses : dict of str to scalar tensor
+        Auxiliary losses by name, unweighted: mean KL per regularised row in nats, one per graph prior.
+    weights : dict of str to float
+        Weight of each auxiliary loss in the training objective; ``data`` is that of the phenotypes (1 where
+        it is not given).
+    regularised : (Tensor, Tensor) or None
+        Queries and keys [n, r, d_h] of the r attention heads that follow a relation, scaled so that their
+        inner products are logits; where a head reads them out.
+    traits : [n, i] or None
+        What trees read of every gene.
+    """
+
+    cls: Tensor
+    genes: Tensor
+    losses: dict[str, Tensor] = field(default_factory=dict)
+    weights: Mapping[str, float] = field(default_factory=dict)
+    regularised: tuple[Tensor, Tensor] | None = None
+    traits: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class Output:
+    """One phenotype as a model's head sees it.
+
+    Attributes
+    ----------
+    name : str
+        Of the phenotype.
+    form : str
+        ``scalar``; ``class``, whose output is the logit of its probability; or ``gene``, a number per gene.
+    group : str
+        Vector that it is a member of; empty: it stands alone.
+    """
+
+    name: str
+    form: str = "scalar"
+    group: str = ""
+
+    @property
+    def head(self) -> tuple[str, str]:
+        """What reads it off: all members of a group share a head."""
+        return ("group", self.group) if self.group else ("alone", self.name)
+
+    @classmethod
+    def of(cls, phenotypes: int | Sequence[Output | Mapping[str, Any]]) -> tuple[Output, ...]:
+        """Return outputs from records of phenotypes, or so many scalars."""
+        if isinstance(phenotypes, int):
+            return tuple(cls(str(i)) for i in range(phenotypes))
+        return tuple(
+            p if isinstance(p, Output) else cls(p["name"], p.get("form", "scalar"), p.get("group", ""))
+            for p in phenotypes
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """Who the mutants of a screen are made of: each is a set of some of them.
+
+    Attributes
+    ----------
+    gene : int64 [c]
+        The gene of every member.
+    kind : uint8 [c]
+        What is done to it.
+    order : int
+        Members per mutant.
+    condition : int
+        In which mutants are asked about.
+    """
+
+    gene: Tensor
+    kind: Tensor
+    order: int
+    condition: int = 0
+
+
+@dataclass(slots=True)
+class GeneProfile:
+    """One number per mutant and gene, in two factors: [b, n] exists only where it is asked for.
+
+    Entry (i, g) is ``mutants[i] · genes[g]``, plus ``own`` where mutant i perturbs gene g.
+
+    Attributes
+    ----------
+    mutants : [b, r]
+        Factor of each mutant.
+    genes : [n, r]
+        Factor of each gene.
+    own : [Σk]
+        What a perturbation adds to its own gene.
+    gene, offsets : int64 [Σk], int64 [b+1]
+        Of the batch.
+    """
+
+    mutants: Tensor
+    genes: Tensor
+    own: Tensor
+    gene: Tensor
+    offsets: Tensor
+
+    def dense(self, rows: Tensor | None = None) -> Tensor:
+        """Return the numbers of all mutants, or of those at ``rows`` (each once): [R, n]; O(R n r) time."""
+        b, n = len(self.mutants), len(self.genes)
+        if rows is None:
+            rows = torch.arange(b, device=self.gene.device)
+        place = torch.full((b,), -1, dtype=torch.int64, device=self.gene.device)
+        place[rows] = torch.arange(len(rows), device=self.gene.device)
+        row = place.repeat_interleave(self.offsets.diff(), output_size=len(self.gene))
+        asked = (row >= 0).nonzero()[:, 0]
+        at = (row * n + self.gene).index_select(0, asked)
+        out = self.mutants.index_select(0, rows) @ self.genes.T
+        added = self.own.index_select(0, asked).to(out.dtype)
+        return out.view(-1).index_add(0, at, added).view(len(rows), n)
+
+    @staticmethod
+    def mean(profiles: Sequence[GeneProfile]) -> GeneProfile:
+        """Return the mean of several models' profiles of one batch: exactly, by joining their factors."""
+        first = profiles[0]
+        return GeneProfile(
+            torch.cat([p.mutants for p in profiles], 1) / len(profiles),
+            torch.cat([p.genes for p in profiles], 1),
+            torch.stack([p.own for p in profiles]).mean(0),
+            first.gene,
+            first.offsets,
+        )
+
+
+@dataclass(slots=True)
+class Prediction:
+    """What a model says of a batch of mutants.
+
+    Attributes
+    ----------
+    mean : [b, p]
+        Phenotypes in units of the scaled labels; of a class, the logit; 0 where there is a number per gene.
+    profiles : dict of int to GeneProfile
+        By position of the phenotype, those of which there is a number per gene.
+    sd : [b, p] or None
+        Where several models were asked, the standard deviation of what they said.
+    """
+
+    mean: Tensor
+    profiles: dict[int, GeneProfile] = field(default_factory=dict)
+    sd: Tensor | None = None

@@ -1,0 +1,239 @@
+"""`TrainedModel`: a model with its organism, scaling and measurements: it predicts in units of phenotypes.
+
+Legend: M mutants of a table · n genes · p phenotypes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from wildtype.errors import ConfigError
+from wildtype.evidence.lookup import EvidenceIndex
+from wildtype.evidence.reference import ReferenceMeasurements
+from wildtype.models.ensemble import class_of
+from wildtype.models.interface import Members, Model, OrganismTensors, Output, WildType
+from wildtype.models.registry import make_model
+from wildtype.models.validation_rows import ValidationRows
+from wildtype.mutants import MutantTable
+from wildtype.mutants.batch import MutantBatch
+from wildtype.mutants.identity import grouping
+from wildtype.organism import GeneIndex
+from wildtype.organism.features import FeatureScaling
+
+BATCH, WITH_EVIDENCE = 8192, 2048
+"""Mutants that pass a model together, and one that looks up measurements, of which a mutant has many."""
+
+
+@dataclass(eq=False)
+class TrainedModel:
+    """A trained model and everything that it needs to predict.
+
+    Attributes
+    ----------
+    model : Model
+        In evaluation mode; an ``Ensemble`` where several were trained.
+    genes : GeneIndex
+        The n genes that are tokens of the model.
+    organism : OrganismTensors
+        What the model sees of the organism, without priors.
+    phenotypes : list of dict
+        Name, unit, min_order, … of each of the p outputs.
+    conditions : list of str
+        Names of the conditions.
+    mean, sd : float64 [p]
+        Of the training labels; predictions are ``mean + sd · output``.
+    relations : list of str
+        Relations with edges that the model was built with, in order.
+    known : ReferenceMeasurements
+        Measured mutants.
+    origin : dict
+        Dataset, organism, split, seed: where the model comes from.
+    metrics : dict
+        What the run measured.
+    validation : ValidationRows or None
+        Predictions for the validation rows among the known ones; None where they were not kept.
+    features : FeatureScaling or None
+        Names of the columns of ``organism.features``, and what they were standardised by; None without
+        features.
+    """
+
+    model: Model
+    genes: GeneIndex
+    organism: OrganismTensors
+    phenotypes: list[dict[str, Any]]
+    conditions: list[str]
+    mean: NDArray[np.float64]
+    sd: NDArray[np.float64]
+    relations: list[str]
+    known: ReferenceMeasurements
+    origin: dict[str, Any] = field(default_factory=dict)
+    metrics: dict[str, Any] = field(default_factory=dict)
+    validation: ValidationRows | None = None
+    features: FeatureScaling | None = None
+
+    @torch.no_grad()
+    def encode(self) -> WildType:
+        """Encode the wild type once (without graph priors, which only training needs)."""
+        self.model.eval()
+        return self.model.encode(self.organism)
+
+    @cached_property
+    def evidence(self) -> EvidenceIndex | None:
+        """Where evidence is looked up: among training measurements."""
+        config, scale = self.model.config, (self.mean, self.sd)
+        return class_of(self.model).evidence_index(config, self.organism, self.known, self.names, *scale)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the outputs."""
+        return [p["name"] for p in self.phenotypes]
+
+    @torch.no_grad()
+    def predict(self, table: MutantTable, wild_type: WildType | None = None) -> NDArray[np.float64]:
+        """Predict every phenotype of M mutants: [M, p], in the phenotypes' units; O(M d) memory beyond the
+        result. Of a class it is the probability, and NaN of a phenotype that has a number per gene.
+        """
+        return self.predict_with_sd(table, wild_type)[0]
+
+    @torch.no_grad()
+    def predict_with_sd(
+        self, table: MutantTable, wild_type: WildType | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Predict as ``predict`` does; also return the standard deviation over an ensemble's members [M, p],
+        in the phenotypes' units, NaN for a single model.
+        """
+        wild_type = wild_type or self.encode()
+        batch = MutantBatch.from_table(table)
+        out = np.empty((len(table), len(self.phenotypes)))
+        spread = np.full_like(out, np.nan)
+        step = WITH_EVIDENCE if self.evidence is not None and self.evidence.sizes.tokens else BATCH
+        for start in range(0, len(table), step):
+            stop = min(start + step, len(table))
+            said = self.model(wild_type, self._with_evidence(batch.slice(start, stop)))
+            out[start:stop] = said.mean.double().numpy()
+            if said.sd is not None:
+                spread[start:stop] = said.sd.double().numpy()
+        out = self._in_units(out)
+        spread *= np.abs(self.sd)
+        for p, output in enumerate(self.outputs):
+            if output.form == "class":  # the spread of logits, to first order
+                spread[:, p] *= out[:, p] * (1 - out[:, p])
+        return out, spread
+
+    def _in_units(self, out: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return outputs [M, p] of the model as phenotypes."""
+        out = self.mean + self.sd * out
+        for p, output in enumerate(self.outputs):
+            if output.form == "class":
+                out[:, p] = expit(out[:, p])
+            elif output.form == "gene":
+                out[:, p] = np.nan
+        return out
+
+    def combinations(
+        self,
+        gene: NDArray[np.int64],
+        kind: NDArray[np.uint8],
+        order: int,
+        condition: int,
+        wild_type: WildType,
+    ) -> Callable[[NDArray[np.int64]], NDArray[np.float64]] | None:
+        """Return what predicts many sets [M, order] of few members, [M, p] as ``predict`` does, but faster;
+        None where the model knows no such way. Members are ``gene`` [c] with ``kind`` [c].
+        """
+        members = Members(torch.from_numpy(gene), torch.from_numpy(kind), order, condition)
+        answer = self.model.combinations(wild_type, members, self.evidence)
+        if answer is None:
+            return None
+
+        def predict(sets: NDArray[np.int64]) -> NDArray[np.float64]:
+            return self._in_units(answer(torch.from_numpy(sets)).double().numpy())
+
+        return predict
+
+    def _with_evidence(self, batch: MutantBatch) -> MutantBatch:
+        if self.evidence is not None:
+            batch.evidence = self.evidence.tokens_of(batch)
+        return batch
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """The phenotypes as the model's head sees them."""
+        return Output.of(self.phenotypes)
+
+    @torch.no_grad()
+    def predict_profiles(
+        self, table: MutantTable, phenotype: int, wild_type: WildType | None = None
+    ) -> NDArray[np.float32]:
+        """Predict one number per gene of M mutants: [M, n], in the phenotype's unit; 4 n bytes per mutant.
+
+        Raises
+        ------
+        ConfigError
+            If the phenotype, by position, has no number per gene.
+        """
+        if self.outputs[phenotype].form != "gene":
+            raise ConfigError(
+                f"{self.outputs[phenotype].name!r} has no number per gene: predict it as a column"
+            )
+        wild_type = wild_type or self.encode()
+        batch = MutantBatch.from_table(table)
+        out = np.empty((len(table), len(self.genes)), np.float32)
+        step = max((1 << 24) // len(self.genes), 1)
+        for start in range(0, len(table), step):
+            stop = min(start + step, len(table))
+            profile = self.model(wild_type, self._with_evidence(batch.slice(start, stop))).profiles[phenotype]
+            out[start:stop] = profile.dense().numpy()
+        return out * np.float32(self.sd[phenotype]) + np.float32(self.mean[phenotype])
+
+    def predict_measured(self, table: MutantTable) -> NDArray[np.float64]:
+        """Predict, for every row, the phenotype that the row measured: [M]; a mutant of many rows passes the
+        model once.
+        """
+        return self.predict_measured_with_sd(table)[0]
+
+    def predict_measured_with_sd(self, table: MutantTable) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Predict as ``predict_measured`` does; also return the standard deviation over members, [M] each."""
+        found = grouping(table)
+        if found is None:
+            at = np.arange(len(table)), table.phenotype
+            values, sd = self.predict_with_sd(table)
+        else:
+            at = found.mutant, table.phenotype
+            values, sd = self.predict_with_sd(table.take(found.first))
+        return values[at], sd[at]
+
+    def untrained(self) -> Model:
+        """Return a model, like any of its members, with weights drawn anew from torch's stream."""
+        return fresh_model(
+            self.model.config, self.organism, self.outputs, len(self.conditions), self.relations
+        )
+
+
+def fresh_model(
+    config: Any,
+    organism: OrganismTensors,
+    outputs: Sequence[Output],
+    conditions: int,
+    relations: Sequence[str],
+) -> Model:
+    """Return a model of these settings for an organism, with weights drawn from torch's stream."""
+    similarity = organism.similarity
+    return make_model(
+        config,
+        genes=organism.genes,
+        features=organism.features.shape[1],
+        phenotypes=outputs,
+        conditions=conditions,
+        relations=relations,
+        channels=0 if similarity is None else len(similarity.channels),
+        traits=0 if similarity is None else len(similarity.trait_names),
+    )
