@@ -53,7 +53,7 @@ def test_estimate_then_precompute(tiny_in_cache: str, tmp_path: Path) -> None:
     masks.check(np.arange(len(masks)))
     again = wildtype("data", "precompute", tiny_in_cache, "--layout", "bits", *place)
     assert again.returncode == 1
-    assert "something stands there" in again.stderr.splitlines()[-1]
+    assert "the folder is not empty" in again.stderr.splitlines()[-1]
 
 
 def test_estimate_for_people_and_of_chosen_relations(tiny_in_cache: str, tmp_path: Path) -> None:

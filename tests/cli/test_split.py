@@ -103,7 +103,7 @@ def test_so_many_genes_are_held_out(call: Call, dataset: Dataset) -> None:
     assert report["options"] == {"validation": 0.05, "genes": 4}
     assert report["rows"] == {"train": 171, "validation": 19, "test": 86}
     assert report["rule"] == "every test and validation row has a gene that is in no training row"
-    assert "the number of genes says" in call("--split", "G", "--genes", 4, "--test", 0.1)[2].replace(
+    assert "the number of genes decides" in call("--split", "G", "--genes", 4, "--test", 0.1)[2].replace(
         "\n", " "
     )
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wildtype.datasets import replicates
+from wildtype.datasets import ceilings
 from wildtype.datasets.ceilings import LIMITS, Ceiling, noise_ceilings
 from wildtype.datasets.measurements import Measurements
 from wildtype.datasets.records import Environment, PerturbationKind, PhenotypeDefinition, Publication, Study
@@ -163,7 +163,7 @@ def test_neither_the_order_of_rows_nor_the_memory_changes_a_digit(monkeypatch: p
     for between in ("measurements", "replicates"):
         expected = ceiling(m, between, resamples=50)
         assert ceiling(m.take(np.random.default_rng(4).permutation(len(m))), between, 50) == expected
-        monkeypatch.setattr(replicates, "_ENTRIES", 130)
+        monkeypatch.setattr(ceilings, "_ENTRIES", 130)
         assert ceiling(m, between, resamples=50) == expected
         monkeypatch.undo()
         assert ceiling(m, between, resamples=50, seed=1).pearson.low != expected.pearson.low
@@ -225,10 +225,7 @@ def test_a_number_that_stands_twice_is_no_replicate() -> None:
     twice = measured(gene, value)
     found = ceiling(twice)
     assert (found.copies, found.genotypes, found.once) == (10, 0, 10)
-    assert (
-        "0 genotypes have replicates, expected at least 3 (10 numbers that stand twice left out)"
-        in found.text
-    )
+    assert "0 genotypes have replicates, expected at least 3 (10 copies of a number left out)" in found.text
     # The same with the same sd; another sd makes it another measurement.
     assert ceiling(measured(gene, value, sd=0.5)).copies == 10
     assert ceiling(measured(gene, value, sd=np.arange(20) / 9)).pearson.value == pytest.approx(1)

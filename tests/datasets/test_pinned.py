@@ -254,7 +254,7 @@ def test_rows_of_one_genotype_on_two_sides_cannot_be_pinned(make_dataset: Factor
     sizes = tuple(Phenotype("size", source=f"study{i}:size") for i in range(3))
     dataset = replace(dataset, phenotypes=sizes)
     split = dataset.split("screen", by="study")
-    with pytest.raises(SplitError, match="mutant G000 G001 .* stands in several rows on two sides"):
+    with pytest.raises(SplitError, match="mutant G000 G001 .* is in several rows on two sides"):
         write_pinned(split, dataset, tmp_path / "a.json")
     assert not list(tmp_path.iterdir())
     named = replace(dataset, phenotypes=tuple(replace(p, name=f"{p.name} in {p.source}") for p in sizes))
@@ -273,14 +273,14 @@ def pinned(make_dataset: Factory, tmp_path: Path) -> tuple[Dataset, Path]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda text: text[: len(text) // 2], "is not a whole pinned split"),
+        (lambda text: text[: len(text) // 2], "is not a complete pinned split"),
         (lambda text: text.replace("G001", "G002", 1), "does not match its recorded sha256"),
         (lambda text: text.replace('"seed": 0', '"seed": 1'), "does not match its recorded sha256"),
         (lambda text: text.replace("pinned split", "other file"), "it is another kind of file"),
         (lambda text: text.replace('"format_version": 1', '"format_version": 9'), "has format 9, expected 1"),
         (lambda text: "[1, 2]", "it is another kind of file"),
-        (lambda text: "[" * 100_000, "is not a whole pinned split"),
-        (lambda text: "", "is not a whole pinned split"),
+        (lambda text: "[" * 100_000, "is not a complete pinned split"),
+        (lambda text: "", "is not a complete pinned split"),
     ],
 )
 def test_damaged_files_are_refused(
@@ -317,7 +317,7 @@ def test_records_with_a_right_hash_and_wrong_content_are_refused(
 ) -> None:
     dataset, path = pinned
     forge(path, lambda record: record.update(change))
-    with pytest.raises(SplitError, match="is not a whole pinned split|'plates' is not a split"):
+    with pytest.raises(SplitError, match="is not a complete pinned split|'plates' is not a split"):
         read_pinned(path, dataset)
 
 
@@ -342,7 +342,7 @@ def test_mutants_that_are_none_are_refused(
     if not wrong:
         assert read_pinned(path, dataset).missing["train"] == 1
         return
-    with pytest.raises(SplitError, match=f"is not a whole pinned split .*{wrong}"):
+    with pytest.raises(SplitError, match=f"is not a complete pinned split .*{wrong}"):
         read_pinned(path, dataset)
 
 
@@ -355,7 +355,7 @@ def test_damaged_parquet_is_refused(pinned: tuple[Dataset, Path], tmp_path: Path
     data = path.read_bytes()
     for damaged in (data[: len(data) // 2], data[:-1], b"", b"PAR1" + b"\0" * 50 + b"PAR1"):
         path.write_bytes(damaged)
-        with pytest.raises(SplitError, match="is not a whole pinned split"):
+        with pytest.raises(SplitError, match="is not a complete pinned split"):
             read_pinned(path, dataset)
     pd.DataFrame({"side": ["train"]}).to_parquet(path)
     with pytest.raises(SplitError, match="it is another kind of file"):

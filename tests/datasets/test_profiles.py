@@ -75,5 +75,5 @@ def test_morphology_is_one_vector(tmp_path: Path, yeast: Organism) -> None:
     dataset = build_dataset(measured, yeast, name="morphology")
     assert [p.name for p in dataset.phenotypes] == [f"CalMorph:{trait}" for trait in TRAITS]
     assert {p.group for p in dataset.phenotypes} == {"CalMorph"}
-    with pytest.raises(DatasetError, match="number per gene is wanted, found none"):
+    with pytest.raises(DatasetError, match="number per gene, found none"):
         profile_dataset(measured, yeast, name="morphology")

@@ -337,9 +337,9 @@ def test_messages(make_dataset: Factory) -> None:
         SplitError, match="option genes=4 is for split 'one-unseen', 'unseen', 'any-unseen', not"
     ):
         make_split(pairs, "random", genes=4)
-    with pytest.raises(SplitError, match="the number of genes says how much is tested"):
+    with pytest.raises(SplitError, match="the number of genes decides"):
         make_split(pairs, "G", genes=2, test=0.5)
-    with pytest.raises(SplitError, match="genes=2 and folds=3 both say how much is tested"):
+    with pytest.raises(SplitError, match="genes=2 and folds=3 both decide how much is tested"):
         make_split(pairs, "G", genes=2, fold=0, folds=3)
     for genes in (0, -1, 1.5):
         with pytest.raises(SplitError, match=f"{genes:g} genes cannot be held out"):
@@ -351,7 +351,7 @@ def test_messages(make_dataset: Factory) -> None:
         make_split(make_dataset([tuple(range(6))], 6), "any-unseen", validation=0.1, genes=4)
     with pytest.raises(SplitError, match="order 7 .* cannot be tested: it has rows of order 2"):
         make_split(pairs, "order", order=7)
-    with pytest.raises(SplitError, match="a whole order is tested"):
+    with pytest.raises(SplitError, match="all of an order is tested"):
         make_split(pairs, "order", test=0.5)
     with pytest.raises(SplitError, match="by 'plate' is not known; known: query, condition, study"):
         make_split(pairs, "screen", by="plate")
@@ -366,7 +366,7 @@ def test_messages_of_folds(make_dataset: Factory) -> None:
     for fold, folds in ((0, 1), (3, 3), (-1, 3), (0.5, 3)):
         with pytest.raises(SplitError, match="expected at least 2 folds, and a fold from 0"):
             make_split(pairs, "R", fold=fold, folds=folds)
-    with pytest.raises(SplitError, match="the folds say how much is tested"):
+    with pytest.raises(SplitError, match="the folds decide"):
         make_split(pairs, "R", fold=0, folds=2, test=0.1)
     with pytest.raises(SplitError, match="leaves no test rows of 30: choose fewer folds"):
         make_split(pairs, "R", fold=39, folds=40)

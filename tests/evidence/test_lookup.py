@@ -1,4 +1,4 @@
-"""Evidence lookups against their plain definitions, and what a mutant may not see."""
+"""Evidence lookups against their plain definitions."""
 
 from __future__ import annotations
 
@@ -10,38 +10,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.tiny import similar_genes
-from wildtype.errors import ConfigError
+from tests.evidence.examples import GENES, MANY, SIMILARITY, measured, same, sets_of
 from wildtype.evidence import kernels
 from wildtype.evidence.kernels import ADDED, REMOVED, REPLACED
 from wildtype.evidence.lookup import EvidenceIndex, EvidenceSizes
 from wildtype.evidence.measured import SHRINKAGE, Buckets, MeasuredSets, additive_effects
-from wildtype.evidence.out_of_fold import OutOfFold
 from wildtype.mutants import MutantTable
-from wildtype.mutants.evidence_tokens import EvidenceTokens
-
-GENES = 14
-SIMILARITY = similar_genes(GENES)
-MANY = EvidenceSizes(tokens=500, two=60, neighbours=4, replacements=13)
-
-
-def measured(rng: np.random.Generator, rows: int, conditions: int = 1, phenotypes: int = 1) -> MutantTable:
-    sets = [rng.choice(GENES, rng.integers(1, 4), replace=False) for _ in range(rows)]
-    return MutantTable.from_sets(
-        sets,
-        condition=rng.integers(0, conditions, rows),
-        phenotype=rng.integers(0, phenotypes, rows),
-        value=rng.normal(size=rows),
-    )
-
-
-def sets_of(table: MutantTable) -> list[frozenset[int]]:
-    spans = zip(table.offsets[:-1], table.offsets[1:], strict=True)
-    return [frozenset(table.gene[a:b].tolist()) for a, b in spans]
 
 
 @settings(deadline=None, max_examples=25)
@@ -107,16 +84,6 @@ def test_two_edits_are_all_pairs_of_neighbours(seed: int) -> None:
         assert tokens.two.pooled[q, 0].item() == pytest.approx(total / (weight + 0.01), abs=1e-4)
 
 
-def tensors(tokens: EvidenceTokens) -> list[torch.Tensor]:
-    found: list[torch.Tensor] = []
-    tokens.map(lambda x: found.append(x) or x)  # type: ignore[func-returns-value]
-    return found
-
-
-def same(one: EvidenceTokens, other: EvidenceTokens) -> bool:
-    return all(map(torch.equal, tensors(one), tensors(other)))
-
-
 def test_no_record_of_a_querys_own_gene_set_is_evidence() -> None:
     rng = np.random.default_rng(1)
     table = measured(rng, 80, conditions=2, phenotypes=2)
@@ -128,58 +95,6 @@ def test_no_record_of_a_querys_own_gene_set_is_evidence() -> None:
         assert same(index.tokens_of(asked), EvidenceIndex(SIMILARITY, changed, 2, MANY).tokens_of(asked))
         others = replace(table, value=np.where(own, table.value, table.value + 1).astype(np.float32))
         assert not same(index.tokens_of(asked), EvidenceIndex(SIMILARITY, others, 2, MANY).tokens_of(asked))
-
-
-@pytest.mark.parametrize("scheme", ["seen", "one", "none", "pair"])
-def test_a_training_mutant_never_sees_its_own_label(scheme: str) -> None:
-    rng = np.random.default_rng(2)
-    table = measured(rng, 60)
-    folds = OutOfFold(EvidenceIndex(SIMILARITY, table, 1, MANY), {scheme: 1.0}, seed=3)
-    for row in range(0, 60, 9):
-        asked = table.take([row])
-        own = np.array([s == sets_of(asked)[0] for s in sets_of(table)])
-        changed = replace(table, value=np.where(own, -9, table.value).astype(np.float32))
-        other = OutOfFold(EvidenceIndex(SIMILARITY, changed, 1, MANY), {scheme: 1.0}, seed=3)
-        assert same(folds.tokens_of(asked), other.tokens_of(asked))
-
-
-def test_what_a_scheme_hides() -> None:
-    rng = np.random.default_rng(4)
-    table = measured(rng, 200)
-    table = table.take(table.order == 2)
-    index = EvidenceIndex(SIMILARITY, table, 1, MANY)
-    none = OutOfFold(index, {"none": 1.0}, seed=0).tokens_of(table)
-    assert not none.one.mask.any()
-    assert not none.genes.statistics.any()
-    one = OutOfFold(index, {"one": 1.0}, seed=0).tokens_of(table)
-    hidden = (
-        (one.genes.statistics[:, 1] == 0).reshape(-1, 2).sum(1)
-    )  # pairs of which that many genes are unseen
-    assert (hidden >= 1).all()
-    seen = OutOfFold(index, {"seen": 1.0}, seed=0).tokens_of(table)
-    assert seen.one.mask.any()
-
-
-def test_epochs_differ_and_repeat_whatever_the_batches() -> None:
-    table = measured(np.random.default_rng(5), 120)
-    folds = OutOfFold(EvidenceIndex(SIMILARITY, table, 1), {"seen": 0.5, "one": 0.5}, seed=1)
-    first = folds.tokens_of(table)
-    folds.set_epoch(1)
-    assert not same(first, folds.tokens_of(table))
-    folds.set_epoch(0)
-    assert same(first, folds.tokens_of(table))
-    rows = np.arange(30, 60)
-    part = folds.tokens_of(table.take(rows))
-    assert torch.equal(part.one.value, first.one.value[rows])
-    assert torch.equal(part.two.pooled, first.two.pooled[rows])
-
-
-def test_unknown_schemes_are_refused() -> None:
-    index = EvidenceIndex(SIMILARITY, measured(np.random.default_rng(6), 10), 1)
-    with pytest.raises(ConfigError, match="known holdout schemes are seen, one, none, pair"):
-        OutOfFold(index, {"some": 1.0}, 0)
-    with pytest.raises(ConfigError, match="gives no holdout scheme a fraction above 0"):
-        OutOfFold(index, {"one": 0.0}, 0)
 
 
 def test_without_measurements_only_relations_are_told() -> None:
@@ -240,20 +155,6 @@ def test_without_tokens_nothing_is_known_but_the_additive_model() -> None:
     np.testing.assert_array_equal(found.genes.additive.numpy(), effects)
     blank.genes.additive = found.genes.additive
     assert same(found, blank)
-
-
-@pytest.mark.parametrize("scheme", ["seen", "one", "none"])
-def test_the_additive_model_of_a_training_mutant_is_without_its_own_value(scheme: str) -> None:
-    table = measured(np.random.default_rng(10), 60)
-    row = 7
-    value = table.value.copy()
-    value[[s == sets_of(table)[row] for s in sets_of(table)]] += 100
-    effects = []
-    for one in (table, replace(table, value=value)):
-        hidden = OutOfFold(EvidenceIndex(SIMILARITY, one, 1, EvidenceSizes(0, 0, 0, 0)), {scheme: 1.0}, 0)
-        effects.append(hidden.tokens_of(one.take([row])).genes.additive)
-    assert torch.equal(*effects)
-    assert bool(effects[0].any()) == (scheme != "none")
 
 
 PROFILES_THAT_ARE_NO_NUMBERS = """

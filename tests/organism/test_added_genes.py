@@ -180,7 +180,7 @@ def test_what_does_not_fit_is_refused(given: dict, error: type[Exception], messa
 @pytest.mark.parametrize(
     ("reaction", "message"),
     [
-        ("third", "none of the network's 5"),
+        ("third", "not one of the network's 5"),
         (("first", "g1"), "does not name it"),
         ("uptake", "has no gene rule"),
     ],

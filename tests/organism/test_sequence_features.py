@@ -115,11 +115,11 @@ def test_coding_sequence_and_protein_agree() -> None:
     ("sequence", "message"),
     [
         (" ", "is empty"),
-        ("ATGG", "4 bases, which is no whole number"),
+        ("ATGG", "4 bases, which is not a multiple of three"),
         ("ATGTAAGCT", "a stop at codon 2 of 3"),
         ("MAE1", "the letter '1'"),
-        ("XXX", "no amino acid that can be told"),
-        ("NNN", "no amino acid that can be told"),
+        ("XXX", "no unambiguous amino acid"),
+        ("NNN", "no unambiguous amino acid"),
     ],
 )
 def test_what_is_no_sequence_is_refused(sequence: str, message: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from wildtype.datasets import Dataset, Phenotype
-from wildtype.datasets.stages.report import StageReport
+from wildtype.datasets.reading import StageReport
 from wildtype.evaluation.bootstrap import Estimate
 from wildtype.evaluation.compare import Comparison, Difference, Score
 from wildtype.mutants import Kind, MutantTable

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from wildtype.datasets.dataset import Dataset
 from wildtype.datasets.query_pairs import query_pairs
-from wildtype.datasets.stages.report import StageReport
+from wildtype.datasets.reading import StageReport
 from wildtype.errors import DatasetError
 from wildtype.mutants import Kind, MutantTable
 from wildtype.seeds import generator
@@ -49,8 +49,8 @@ def grid(table: MutantTable) -> dict[int, Ints]:
 
     The query pairs are those of the triples (`query_pairs`); their third genes are the arrays. A pair is a
     gene of a query pair with an array, and so is the control of such a query. Arrays are those of the triples
-    and the genes that stand in a listed pair with a query gene. Sets ascend, and each stands once; sets with
-    one gene twice are none.
+    and the genes that are in a listed pair with a query gene. Sets ascend and are distinct; sets with a
+    repeated gene are left out.
 
     Raises
     ------
@@ -64,6 +64,7 @@ def grid(table: MutantTable) -> dict[int, Ints]:
     query = query_pairs(triples)
     queries = np.unique(query, axis=0)
     genes = np.unique(queries)
+    # The third gene of a triple is the sum of its genes less those of its query pair.
     arrays = [triples.sum(1) - query.sum(1)]
     pairs = table.take(np.flatnonzero(table.order == 2)).matrix(2)
     for mine, other in ((0, 1), (1, 0)):
@@ -84,7 +85,7 @@ def _crossed(strains: Ints, array: Ints) -> Ints:
 def add_background(dataset: Dataset, background: Background) -> Dataset:
     """Return a dataset of listed calls with background rows of value 0 added.
 
-    A drawn gene has the kind that it has in most listed rows (`Kind.ABSENT` where it stands in none). A set
+    A drawn gene has the kind that it has in most listed rows (`Kind.ABSENT` where it is in none). A set
     that is listed with any kinds or sign is never drawn. The draw depends on the listed sets and the seed,
     not on the order of rows.
 
@@ -114,10 +115,12 @@ def add_background(dataset: Dataset, background: Background) -> Dataset:
     added, held = 0, grid(table)
     for order, sets in held.items():
         listed = np.unique(table.take(np.flatnonzero(table.order == order)).matrix(order), axis=0)
+        # A listed set is a known positive, whatever its kinds: as a negative it would contradict a label.
         free = sets[~np.isin(_codes(sets, n), _codes(listed, n))]
-        wanted = min(background.per_call.get(order, 0) * len(listed), len(free))
+        count = min(background.per_call.get(order, 0) * len(listed), len(free))
         rng = generator(background.seed, f"background/{order}")
-        drawn = free[np.sort(rng.choice(len(free), wanted, replace=False))]
+        # Sorting makes the table independent of the order of the draw.
+        drawn = free[np.sort(rng.choice(len(free), count, replace=False))]
         if len(drawn):
             parts.append(
                 MutantTable.from_matrix(drawn, kind=kind[drawn].reshape(-1), value=np.zeros(len(drawn)))

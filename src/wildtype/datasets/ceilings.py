@@ -1,31 +1,192 @@
 """Noise ceilings: how well measurements of one genotype agree, and what that allows a perfect model to reach.
 
 Only true replicates count: the same genotype (genes, kinds, alleles, doses) measured again in the same
-environment. A number that stands twice with the same sd is a copy, not a replicate, and is left out.
+environment. A repeated number with the same sd is a copy, not a replicate, and is left out.
 
 With y = g + e, genotypes of variance σ²_g and independent errors of variance σ²_e, two measurements of one
 genotype correlate by r = σ²_g / (σ²_g + σ²_e), the reliability of one measurement (the intraclass
 correlation of Fisher 1925, section 38). A model that knows g correlates with one measurement by √r, and with
 the mean of n by √(n r / (1 + (n − 1) r)) (Spearman 1910, Brown 1910; Lord and Novick 1968, chapters 3, 4).
 
-Legend: s strata (trait and environment) · b bootstrap resamples.
+Legend: m values · a genotypes with replicates · s strata (trait and environment) · e entries, one per series
+of pairs and genotype · b bootstrap resamples.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.replicates import any_two, resampled, statistics, two_labels, values_of
 from wildtype.errors import DatasetError
-from wildtype.mutants.ragged import ranks
+from wildtype.mutants.ragged import first_of_each, ranks
 from wildtype.seeds import generator
 
+Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+
+_ENTRIES = 1 << 22  # numbers held at once while resampling
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """Different values in the order of stratum, genotype and label, whatever the order of the rows read.
+
+    Attributes
+    ----------
+    stratum, genotype, label : int64 [m]
+        Trait and environment; genotype; replicate or study (0 where any two measurements are replicates).
+    value : float64 [m]
+        Standardised within each stratum, after centring each label of it.
+    sd : float64 [s]
+        What the values of each stratum were divided by; 0 where they are all equal.
+    names : list of (str, str) [s]
+        Trait and environment, as text.
+    copies : int64 [s]
+        Copies that were left out.
+    """
+
+    stratum: Ints
+    genotype: Ints
+    label: Ints
+    value: Floats
+    sd: Floats
+    names: list[tuple[str, str]]
+    copies: Ints
+
+
+def _ranks_of_text(texts: Sequence[str], codes: Ints) -> Ints:
+    return ranks(np.array(texts, dtype=str))[codes]
+
+
+def _less_mean(value: Floats, group: Ints) -> Floats:
+    return np.asarray(value - (np.bincount(group, weights=value) / np.bincount(group))[group])
+
+
+def values_of(m: Measurements, between: str) -> Values:
+    """Return the different values of one phenotype; see `ceilings.BETWEEN` for what ``between`` may be."""
+    # By content, not by codes: the same measurements in another order give the same numbers.
+    environment = _ranks_of_text([f"{e}\t{e.id}" for e in m.environments], m.environment)
+    stratum = ranks(_ranks_of_text(m.traits, m.trait), environment)
+    genotype = m.genotypes[1]
+    study = _ranks_of_text([one.name for one in m.studies], m.study)
+    replicate = ranks(study, _ranks_of_text(m.replicates, m.replicate))
+    names = [
+        (m.traits[m.trait[row]], str(m.environments[m.environment[row]])) for row in first_of_each(stratum)
+    ]
+    # Equal numbers with equal sd are neighbours in this order: each but the first is a copy, no replicate.
+    order = np.lexsort((replicate, m.sd, m.value, genotype, stratum))
+    new = np.diff(ranks(stratum, genotype, m.value, m.sd)[order], prepend=-1) != 0
+    copies = np.bincount(stratum[order][~new], minlength=len(names))
+    kept = order[new]
+    stratum, genotype, value = stratum[kept], genotype[kept], m.value[kept]
+    label = {"replicates": replicate, "studies": study}.get(between, np.zeros_like(study))[kept]
+    largest = np.zeros(len(names))
+    np.maximum.at(largest, stratum, np.abs(value))
+    if between != "measurements":
+        group = ranks(stratum, genotype, label)
+        first = first_of_each(group)
+        value = np.bincount(group, weights=value) / np.bincount(group)
+        stratum, genotype, label = stratum[first], genotype[first], label[first]
+        # Shifts between series are not noise of a genotype, so each label is centred first.
+        value = _less_mean(value, ranks(stratum, label))
+    value = _less_mean(value, stratum)
+    sd = np.sqrt(np.bincount(stratum, weights=value**2) / np.bincount(stratum))
+    # Rounding alone leaves a tiny sd on equal values.
+    sd[sd <= 1e-12 * largest] = 0.0
+    return Values(stratum, genotype, label, value / np.where(sd > 0, sd, 1)[stratum], sd, names, copies)
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Mean products of paired measurements, one entry per series and genotype.
+
+    Attributes
+    ----------
+    series, stratum, genotype : int64 [e]
+        Which two labels of which stratum are paired; its trait and environment; the genotype.
+    moments : float64 [e, 5]
+        x, y, x², y² and xy of a pair, averaged over all ordered pairs of the genotype's measurements (for one
+        pair of labels there is one).
+    """
+
+    series: Ints
+    stratum: Ints
+    genotype: Ints
+    moments: Floats
+
+    def take(self, entries: NDArray[np.bool_]) -> Pairs:
+        """Return the given entries."""
+        return Pairs(*(getattr(self, f.name)[entries] for f in fields(self)))
+
+
+def any_two(values: Values) -> Pairs:
+    """Return all pairs of values of one genotype: one series per stratum, genotypes of equal weight."""
+    group = ranks(values.stratum, values.genotype)
+    first, n = np.unique(group, return_index=True, return_counts=True)[1:]
+    total, square = (np.bincount(group, weights=values.value**power) for power in (1, 2))
+    again = n > 1
+    first, n, total, square = first[again], n[again], total[again], square[again]
+    # Mean of x y over all ordered pairs i ≠ j: ((Σx)² − Σx²) / (n (n − 1)), without listing the pairs.
+    product = (total**2 - square) / (n * (n - 1))
+    moments = np.stack([total / n, total / n, square / n, square / n, product], axis=1)
+    return Pairs(values.stratum[first], values.stratum[first], values.genotype[first], moments)
+
+
+def two_labels(values: Values) -> Pairs:
+    """Return the pairs of values of one genotype with two labels: one series per two labels of a stratum."""
+    group = ranks(values.stratum, values.genotype)
+    lefts, rights, apart = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], 1
+    # Values of a genotype are neighbours: pairs at every distance, until none is in one genotype.
+    while apart < group.size and (same := group[apart:] == group[:-apart]).any():
+        lefts.append(np.flatnonzero(same))
+        rights.append(lefts[-1] + apart)
+        apart += 1
+    left, right = np.concatenate(lefts), np.concatenate(rights)
+    x, y = values.value[left], values.value[right]
+    series = ranks(values.stratum[left], values.label[left], values.label[right])
+    moments = np.stack([x, y, x**2, y**2, x * y], axis=1)
+    return Pairs(series, values.stratum[left], values.genotype[left], moments)
+
+
+def statistics(pairs: Pairs, genotype: Ints, weights: Floats, strata: int) -> Floats:
+    """Return [3, b, s] correlation, covariance and noise variance under weights [b, a] of the genotypes.
+
+    A stratum of several series gets their mean, weighted by their genotypes; NaN where none is defined.
+    """
+    sums = np.zeros((4, len(weights), strata))
+    entries = np.column_stack([np.ones(len(genotype)), pairs.moments])
+    order = np.argsort(pairs.series, kind="stable")
+    for at in np.split(order, np.flatnonzero(np.diff(pairs.series[order])) + 1):
+        n, *products = (weights[:, genotype[at]] @ entries[at]).T
+        with np.errstate(invalid="ignore", divide="ignore"):
+            x, y, xx, yy, xy = (product / n for product in products)
+            covariance, var_x, var_y = xy - x * y, xx - x**2, yy - y**2
+            r = covariance / np.sqrt(var_x * var_y)
+        use = (n > 0) & (np.minimum(var_x, var_y) > 1e-12)  # values are standardised
+        # With y = g + e, cov(x, y) = σ²_g and the mean variance is σ²_g + σ²_e: their difference is noise.
+        each = (np.ones_like(r), r, covariance, (var_x + var_y) / 2 - covariance)
+        for k, statistic in enumerate(each):
+            sums[k, :, pairs.stratum[at[0]]] += np.where(use, n * statistic, 0.0)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(sums[1:] / sums[0])
+
+
+def resampled(pairs: Pairs, genotype: Ints, strata: int, resamples: int, rng: np.random.Generator) -> Floats:
+    """Return [b, s] the correlation of every stratum in every resample of the genotypes."""
+    a = int(genotype.max()) + 1
+    step = max(_ENTRIES // max(a, len(genotype)), 1)
+    parts = []
+    for start in range(0, resamples, step):
+        # One resample after the other, so that the draws do not depend on how many are held at once.
+        drawn = [np.bincount(rng.integers(0, a, a), minlength=a) for _ in range(min(step, resamples - start))]
+        parts.append(statistics(pairs, genotype, np.array(drawn, np.float64), strata)[0])
+    return np.concatenate(parts)
+
 
 LEAST = 3
 """Fewest genotypes with replicates from which a correlation is given."""
@@ -38,15 +199,15 @@ BETWEEN = {
 LIMITS = (
     "assumes that errors are independent of each other and of the genotype; what all replicates of a "
     "genotype share (a strain, a plate, a batch) counts as signal; genotypes with replicates may differ from "
-    "the others in spread; independent values that happen to be equal, as in coarsely rounded tables, are "
-    "taken for copies, which lowers the guide; a guide and no bound"
+    "the others in spread; independent values that happen to be equal, as in coarsely rounded tables, count "
+    "as copies, which lowers the estimate; an estimate, not a bound"
 )
-"""When a ceiling means what it says."""
+"""Conditions under which a ceiling holds."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A value and its 95 % interval; NaN where it cannot be said."""
+    """A value and its 95 % interval; NaN where it is not known."""
 
     value: float = math.nan
     low: float = math.nan
@@ -73,7 +234,7 @@ class Ceiling:
     once : int
         Genotypes measured once.
     copies : int
-        Numbers that stand twice, left out.
+        Copies that were left out.
     pearson : Interval
         Correlation of two measurements of one genotype: the reliability of one.
     one : Interval
@@ -114,9 +275,9 @@ class Ceiling:
 
     @property
     def text(self) -> str:
-        """The ceiling and its limits, in words."""
+        """The ceiling and its limits, as one sentence."""
         what = ", ".join(part for part in (self.phenotype, self.trait, self.environment) if part)
-        copies = f" ({self.copies:,} numbers that stand twice left out)" if self.copies else ""
+        copies = f" ({self.copies:,} copies of a number left out)" if self.copies else ""
         if self.reason:
             return f"{what}: no noise ceiling: {self.reason}{copies}"
         known = sum(not part.reason for part in self.parts)
@@ -136,6 +297,7 @@ def _two(value: float) -> str:
 
 def _ceiling(reliability: Floats, share: Floats | float = 1.0) -> Floats:
     """Return √ of the reliability of a mean whose noise variance is ``share`` of that of one measurement."""
+    # Spearman–Brown: √(r / (r + (1 − r) s)) for noise variance s; s = 1/n is the mean of n measurements.
     r = np.clip(reliability, 0.0, 1.0)
     return np.asarray(np.sqrt(r / (r + (1.0 - r) * share)))
 
@@ -185,6 +347,7 @@ def _interval(value: float, replicates: Floats) -> Interval:
     defined = replicates[np.isfinite(replicates)]
     if math.isnan(value) or 2 * defined.size < replicates.size:
         return Interval(value)
+    # Percentile bootstrap over genotypes; measurements of one genotype stay together.
     low, high = np.quantile(defined, [0.025, 0.975])
     return Interval(value, float(low), float(high))
 
@@ -201,6 +364,7 @@ def _of_phenotype(name: str, m: Measurements, between: str, resamples: int, seed
         once = np.ones((1, int(genotype.max()) + 1))
         r, covariance, noise = statistics(pairs, genotype, once, strata)[:, 0]
         drawn = resampled(pairs, genotype, strata, resamples, generator(seed, f"ceilings/{name}"))
+    # One number per stratum and genotype.
     span = int(values.genotype.max()) + 1
     code, first, group, n = np.unique(
         values.stratum * span + values.genotype, return_index=True, return_inverse=True, return_counts=True
@@ -219,6 +383,7 @@ def _of_phenotype(name: str, m: Measurements, between: str, resamples: int, seed
 
     spread = over_genotypes(square) - over_genotypes(mean) ** 2
     share = over_genotypes(1.0 / n)
+    # Reliability at the spread of all genotypes, which may differ from those with replicates.
     of_all = np.sqrt(np.clip(1.0 - noise / np.where(spread > 0, spread, math.nan), 0.0, 1.0))
     one, one_drawn = _ceiling(r), _ceiling(drawn)
     means, means_drawn = _ceiling(r, share), _ceiling(drawn, share)

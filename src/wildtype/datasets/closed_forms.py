@@ -1,7 +1,7 @@
-"""Closed forms for triple mutants: what the fitness of their pairs and singles says without any fit.
+"""Closed forms for triple mutants: predictions from the fitness of their pairs and singles, without any fit.
 
-``tau_zero`` takes the three genes not to interact as three, ``min_pairs`` takes the triple mutant to grow as
-its slowest pair does. Under flux balance a triple deletion mutant never grows faster than that, so that
+``tau_zero`` assumes no trigenic interaction; ``min_pairs`` assumes that the triple mutant grows as fast as
+its slowest pair. Under flux balance a triple deletion mutant never grows faster than that, so that
 ``min_pairs`` is an upper bound there. Both are given in fitness and in tau (Kuzmin et al. 2018, Science
 360:eaao1729).
 
@@ -22,7 +22,7 @@ from wildtype.mutants import MutantTable
 from wildtype.mutants.identity import perturbation_id
 
 CLOSED_FORMS = {
-    "tau_zero": "no trigenic interaction: fitness as its pairs and singles say",
+    "tau_zero": "no trigenic interaction: fitness follows from pairs and singles",
     "min_pairs": "fitness of the slowest pair",
 }
 """Every closed form by name, with one line for tables."""
@@ -60,7 +60,7 @@ class Parts:
 
 
 def applies(phenotype: str, table: MutantTable) -> bool:
-    """Say whether closed forms can stand beside predictions: fitness or tau, and all rows triples."""
+    """Return whether closed forms apply: to fitness or tau, where all rows are triples."""
     return phenotype in PHENOTYPES and len(table) > 0 and bool((table.order == 3).all())
 
 
@@ -70,7 +70,7 @@ def parts_of(
     """Look the pairs and singles of triples up among measured mutants; O((M + T) log(M + T)).
 
     A part is the same genes with the same kinds and doses in the same condition; several rows of one are
-    averaged. What is measured for other orders is not looked at, nor are the triples' own labels.
+    averaged. Neither rows of other orders nor the labels of the triples are read.
 
     Parameters
     ----------
@@ -88,20 +88,21 @@ def parts_of(
     """
     genes = triples.matrix(3)
     state = _states(measured, triples)
-    wanted = state[measured.gene.size :].reshape(-1, 3)
-    alone = _look_up(measured, state, [triples.condition] * 3, [wanted[:, [i]] for i in range(3)])
+    states = state[measured.gene.size :].reshape(-1, 3)
+    alone = _look_up(measured, state, [triples.condition] * 3, [states[:, [i]] for i in range(3)])
     if single_fitness is not None:
         alone = np.where(np.isnan(alone), single_fitness.astype(np.float64)[genes.T], alone)
     missing_singles = int(np.isnan(alone).sum())
     alone = np.where(np.isnan(alone), 1.0, alone)
-    pairs = _look_up(measured, state, [triples.condition] * 3, [wanted[:, list(pair)] for pair in PAIRS])
+    pairs = _look_up(measured, state, [triples.condition] * 3, [states[:, list(pair)] for pair in PAIRS])
+    # Without a measured pair, ε = f_ab − f_a f_b is taken as 0 (Mani et al. 2008).
     products = np.stack([alone[i] * alone[j] for i, j in PAIRS])
     unmeasured = np.isnan(pairs)
     return Parts(np.where(unmeasured, products, pairs), alone, unmeasured, missing_singles)
 
 
 def closed_form(name: str, phenotype: str, parts: Parts) -> Floats:
-    """Return what a closed form says of T triples, float64 [T], as ``fitness`` or ``tau``.
+    """Return the prediction of a closed form for T triples, float64 [T], as ``fitness`` or ``tau``.
 
     Raises
     ------

@@ -1,7 +1,6 @@
 """`DatasetRecord`: a table of measured mutants of one organism and what its numbers mean.
 
-Splits, folds, leakage reports and everything else that reads a dataset work on this record; `Dataset` stands
-above them and offers them as methods.
+Splits, folds and leakage reports work on this record; `Dataset` is built on them and offers them as methods.
 
 Legend: m rows · n genes · r profiles.
 """
@@ -16,7 +15,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.datasets.stages.report import StageReport
+from wildtype.datasets.reading import StageReport
 from wildtype.errors import DatasetError
 from wildtype.files import content_hash
 from wildtype.mutants import MutantTable
@@ -47,10 +46,10 @@ class Phenotype:
         One line.
     form : str
         What a measurement is: a ``scalar``; a ``class``, 0 or 1, of which models give the probability; or one
-        number per ``gene``, which stands in the table's ``profiles``.
+        number per ``gene``, stored in the table's ``profiles``.
     group : str
-        Name of the vector that a scalar or class is a member of (morphology, metabolome, 16 drugs), which
-        models read off a head of its own; empty: it stands alone.
+        Name of the vector that a scalar or class belongs to (morphology, metabolome, 16 drugs), which models
+        predict with a separate head; empty: none.
 
     Raises
     ------
@@ -99,19 +98,18 @@ class DatasetRecord:
     conditions : tuple of str
         ``table.condition`` refers to this order; 0 is the reference.
     targets : tuple of str
-        Names of the phenotypes that models predict unless told otherwise.
+        Names of the phenotypes that models predict by default.
     excluded : dict of str to int
-        Rows of the source that are not in the table, by reason; with ``merged`` nothing is dropped in
-        silence.
+        Rows of the source that are not in the table, by reason: every dropped row is counted.
     policies : dict of str to str
         Named choices and what they mean (how alleles are merged, how duplicates are).
     single_fitness, single_fitness_sd : float32 [n] or None
         Fitness of the single mutants from a screen of single mutants (NaN: not known): an input of baselines
         and of ``predict --as fitness``. ``single_fitness_source`` names its phenotype source.
     noise : str
-        What may be said about the noise of the labels, and its limits.
+        Noise of the labels, as far as known, and its limits.
     notes : tuple of str
-        What a reader must know (simulated, thresholded, may leak …).
+        Remarks (simulated, thresholded, may leak …).
     citation : str
         Where the measurements come from.
     stages : tuple of StageReport
@@ -151,7 +149,7 @@ class DatasetRecord:
         if not labelled.all():
             at = int(np.flatnonzero(~labelled)[0])
             raise DatasetError(
-                f"dataset {self.name!r}: row {at} has a label that is not a number; drop or mend it"
+                f"dataset {self.name!r}: row {at} has a label that is not a number; drop or correct it"
             )
         self._check_forms()
         names = [p.name for p in self.phenotypes]
@@ -201,13 +199,14 @@ class DatasetRecord:
         A table without p-values, or of which none is known, has the hash that it had before tables held them.
         """
         t = self.table
+        # Absent p-values leave no trace, so that hashes from before tables held them stay valid.
         p = () if t.p is None or np.isnan(t.p).all() else (t.p,)
         if t.profile is not None and t.profiles is not None:
             # Number them by content, so that neither the order of profiles nor that of rows matters.
-            own = t.profile >= 0
-            kept, at = np.unique(t.profiles[t.profile[own]] + np.float32(0), axis=0, return_inverse=True)
+            has = t.profile >= 0
+            kept, at = np.unique(t.profiles[t.profile[has]] + np.float32(0), axis=0, return_inverse=True)
             profile = np.full(len(t), -1, np.int64)
-            profile[own] = at.reshape(-1)
+            profile[has] = at.reshape(-1)
             t = replace(t, profile=profile, profiles=kept)
         position = np.arange(t.gene.size) - t.offsets[t.row]
         kinds = np.zeros(len(t), np.int64)  # one number per row; where it overflows, value and sd decide
@@ -216,6 +215,7 @@ class DatasetRecord:
         if t.dose is not None:
             by_size = np.unique(t.dose, return_inverse=True)[1].reshape(-1)
             doses = ragged_ranks([by_size.astype(np.int64)], t.offsets)
+        # Rows are hashed in an order that follows from their content alone, the gene set first.
         sets = ragged_ranks([t.gene], t.offsets)
         numbered = () if t.profile is None else (t.profile,)
         order = np.lexsort((*numbered, *p, doses, t.sd, t.value, kinds, t.condition, t.phenotype, sets))

@@ -1,6 +1,6 @@
 """How each kind of split is drawn: from a dataset, a random stream and a plan to a side for every row.
 
-Legend: m rows · n genes · u units (gene sets, genes, query pairs, screens) that are held out as a whole.
+Legend: m rows · n genes · u units (gene sets, genes, query pairs, screens) that are held out completely.
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ def _sides(
     strata: NDArray[np.int64], rng: np.random.Generator, plan: Plan, *, least: int = 0
 ) -> NDArray[np.int8]:
     """Return the side [U] of units, drawn within each stratum [U] (and at least ``least`` on each side)."""
+    # Units arrive sorted by content, so the draw does not depend on the order of rows in the dataset.
     shuffled = rng.permutation(strata.size)
     ranked = shuffled[np.argsort(strata[shuffled], kind="stable")]
     side = np.zeros(strata.size, np.int8)
@@ -82,15 +83,18 @@ def _sides(
 
 def _sides_by_weight(weight: NDArray[np.int64], rng: np.random.Generator, plan: Plan) -> NDArray[np.int8]:
     """Return the side [U] of units with as many rows as ``weight`` [U] says, rounded up to whole units."""
+    # Whole units go to one side; cutting a screen or query pair in two would leak it.
     shuffled = rng.permutation(weight.size)
     side = np.zeros(weight.size, np.int8)
     tests = 0
     if plan.folds:
+        # A unit goes to the fold in which its middle row falls, so that folds have about equally many rows.
         middle = (np.cumsum(weight[shuffled]) - weight[shuffled] / 2) / weight.sum()
         turn = ((middle * plan.folds).astype(np.int64) - plan.fold) % plan.folds
         shuffled, tests = shuffled[np.argsort(turn, kind="stable")], int((turn == 0).sum())
     share = np.cumsum(weight[shuffled]) / weight.sum()
     if not plan.folds:
+        # The tolerance keeps a share that equals the fraction but for rounding from drawing one more unit.
         tests = int(np.searchsorted(share, plan.test - 1e-12)) + 1
     reached = share[min(tests, weight.size) - 1] if tests else 0.0
     stop = int(np.searchsorted(share, reached + plan.validation - 1e-12)) + 1
@@ -105,6 +109,7 @@ def _first_of_sets(table: MutantTable) -> NDArray[np.int64]:
 
 def _random(dataset: DatasetRecord, rng: np.random.Generator, plan: Plan) -> Draft:
     table = dataset.table
+    # Gene sets are drawn, not rows: the same set in another condition or with other kinds would leak.
     side = _sides(table.order[_first_of_sets(table)], rng, plan)
     return Draft(side[table.set_id])
 
@@ -129,6 +134,7 @@ def _hold_out_genes(
     names = dataset.organism.genes.names
     draft = Draft(np.zeros(len(dataset), np.int8))
     for side, part in ((1, "validation"), (2, "test")):
+        # Test comes last and overwrites validation: no row with a test gene may choose settings.
         draft.side[count_genes(dataset.table, group == side) > 0] = side
         draft.held_out_genes[part] = tuple(names[i] for i in np.flatnonzero(group == side))
     return draft, group
@@ -140,8 +146,10 @@ def _one_unseen(dataset: DatasetRecord, rng: np.random.Generator, plan: Plan) ->
         raise SplitError(f"dataset {dataset.name!r} has single mutants only: use split random or unseen")
     draft, group = _hold_out_genes(dataset, rng, plan)
     held = count_genes(table, group > 0)
+    # A single mutant of a held-out gene has no seen gene, so it is not a one-unseen row on any side.
     draft.drop((held == 1) & (table.order == 1), "single mutant of a held-out gene")
     draft.drop(held > 1, "two or more held-out genes")
+    # Dropped rows may have been the only training rows of a gene, which is then unseen too.
     seen = np.zeros(group.size, bool)
     seen[table.take(draft.side == 0).gene] = True
     draft.drop(count_genes(table, ~seen & (group == 0)) > 0, "another gene has no training row")
@@ -153,6 +161,7 @@ def _unseen(dataset: DatasetRecord, rng: np.random.Generator, plan: Plan) -> Dra
     draft, group = _hold_out_genes(dataset, rng, plan)
     for_validation, for_test = (count_genes(table, group == side) for side in (1, 2))
     held = for_validation + for_test
+    # Mixed rows would show held-out genes in training, or seen genes in test.
     draft.drop((held > 0) & (held < table.order), "held-out and other genes mixed")
     draft.drop((for_validation > 0) & (for_test > 0), "genes held out for validation and for test mixed")
     return draft
@@ -170,9 +179,10 @@ def _query_pair(dataset: DatasetRecord, rng: np.random.Generator, plan: Plan) ->
         raise SplitError(
             f"dataset {dataset.name!r} has no rows of three genes: use split random, one-unseen or unseen"
         )
-    pairs, own, counts = np.unique(query_pairs(triples), axis=0, return_inverse=True, return_counts=True)
+    pairs, query, counts = np.unique(query_pairs(triples), axis=0, return_inverse=True, return_counts=True)
     side = _sides_by_weight(counts, rng, plan)
     chosen = {"validation": np.flatnonzero(side == 1), "test": np.flatnonzero(side == 2)}
+    # Rows of every order are searched: a held-out pair must not be learnt from its double mutant either.
     in_validation, in_test = (contains_pair(table, pairs[at], n) for at in chosen.values())
     draft = Draft(np.where(in_test, 2, np.where(in_validation, 1, 0)).astype(np.int8))
     names = dataset.organism.genes.names
@@ -181,15 +191,15 @@ def _query_pair(dataset: DatasetRecord, rng: np.random.Generator, plan: Plan) ->
     }
     draft.drop((draft.side > 0) & (table.order == 2), "double mutant of a held-out query pair")
     draft.drop((draft.side > 0) & (table.order > 3), "held-out query pair within four or more genes")
-    if plan.folds:  # a triple of two query pairs is tested with its own one only
+    if plan.folds:  # a triple of two query pairs is tested only with the one that it is assigned to
         foreign = np.zeros(len(table), bool)
-        foreign[in_triples] = side[own.reshape(-1)[triple.reshape(-1)]] != 2
+        foreign[in_triples] = side[query.reshape(-1)[triple.reshape(-1)]] != 2
         draft.drop((draft.side == 2) & foreign, "held-out query pair within a triple of another fold")
     return draft
 
 
 def default_screen(dataset: DatasetRecord) -> str:
-    """Return what a screen is unless told otherwise: ``query`` or ``condition``.
+    """Return what a screen is by default: ``query`` or ``condition``.
 
     Query strains where most rows of two or more genes are doubles or triples, as crosses of a query with an
     array are; conditions otherwise.
@@ -236,6 +246,7 @@ def _screen(dataset: DatasetRecord, rng: np.random.Generator, plan: Plan) -> Dra
         names = dataset.organism.genes.names
         strains = tuple(tuple(names[g] for g in strain) for strain in query_strains(dataset.table))
     screen, of_row = screens(dataset, by, strains)
+    # Rows in no screen have code -1; they carry no weight and train.
     weight = np.bincount(of_row[of_row >= 0], minlength=len(screen))
     used = np.flatnonzero(weight)
     if used.size < 3:
@@ -267,6 +278,7 @@ def _order(dataset: DatasetRecord, rng: np.random.Generator, plan: Plan) -> Draf
     first = _first_of_sets(table)
     of_set = table.order[first]
     side = np.zeros(first.size, np.int8)
+    # The tested order never trains, in no fold: a row outside its fold is dropped, not moved to training.
     side[of_set >= tested] = DROPPED
     for order, drawn in (
         (tested, Plan(0.0, plan.test, plan.fold, plan.folds)),

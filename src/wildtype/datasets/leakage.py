@@ -1,7 +1,7 @@
 """What the sides of a split have in common, counted on the rows themselves.
 
-A split may keep its own rule and still share a good deal: the genes of its test rows, or whole mutants in
-other conditions. `leakage_report` says how much, whatever the rule allows.
+A split may keep its rule and still share information: the genes of its test rows, or mutants in other
+conditions. `leakage_report` counts it, whatever the rule allows.
 
 Legend: m rows · k perturbed genes of one mutant.
 """
@@ -52,7 +52,7 @@ class Shared:
     genes, genes_in_training : int
         Different genes, and those of them that have a training row.
     query_pairs, query_pairs_in_training : int
-        Query pairs of the side's triples (inferred), and those that stand together in a training row.
+        Query pairs of the side's triples (inferred), and those that occur together in a training row.
     """
 
     rows: int
@@ -154,7 +154,7 @@ def _sentence(shared: Shared) -> str:
 
 
 def leakage_report(split: Split, dataset: DatasetRecord) -> LeakageReport:
-    """Count what the sides of a split share; a split that breaks its own rule is reported, not refused.
+    """Count what the sides of a split share; a split that breaks its rule is reported, not refused.
 
     Raises
     ------
@@ -175,6 +175,7 @@ def leakage_report(split: Split, dataset: DatasetRecord) -> LeakageReport:
 
     def known(*columns: tuple[Ints, int]) -> NDArray[np.bool_]:
         """Return [M] whether a training row has the same codes."""
+        # Dense ranks make membership a table lookup instead of a search per row.
         code = np.unique(joint(columns), return_inverse=True)[1].reshape(-1)
         seen = np.zeros(int(code.max()) + 1, bool)
         seen[code[train]] = True
@@ -190,6 +191,7 @@ def leakage_report(split: Split, dataset: DatasetRecord) -> LeakageReport:
     }
     seen = np.zeros(len(dataset.organism.genes), bool)
     seen[table.take(split.train).gene] = True
+    # A wild type has no genes: it counts as all seen, since none of its genes is unseen.
     unseen = count_genes(table, ~seen)
     marks["no_gene"] = (unseen == table.order) & (unseen > 0)
     marks["all_genes"] = unseen == 0
@@ -240,14 +242,14 @@ def _measured_features(
     """Return the blocks that models of these phenotypes are not given, and those they are given that were
     made from the same studies; each with its sources in them.
     """
-    own = {source for phenotype in dataset.phenotypes for source in phenotype.sources}
-    studies = {study for source in own for study in studies_of(source)}
+    targets = {source for phenotype in dataset.phenotypes for source in phenotype.sources}
+    studies = {study for source in targets for study in studies_of(source)}
     features = dataset.organism.features
-    allowed = set(features.allowed_for(own))
+    allowed = set(features.allowed_for(targets))
     measured = {name: block.measured for name, block in features.items()}
     if dataset.single_fitness is not None and dataset.single_fitness_source:
         measured["single_fitness"] = tuple(dataset.single_fitness_source.split(" + "))
-        if not own & set(measured["single_fitness"]):
+        if not targets & set(measured["single_fitness"]):
             allowed.add("single_fitness")
     related = {
         name: tuple(source for source in sources if studies & set(studies_of(source)))

@@ -136,11 +136,12 @@ class Measurements(Ragged):
         endless = np.zeros(len(self), bool)
         endless[self.row[np.isinf(self.dose)]] = True
         self._refuse(endless, "an infinite dose")
-        whole = np.array([phenotype.level == "cell" for phenotype in self.phenotypes], bool)
+        # A trait is named exactly where the phenotype does not describe the cell as a whole.
+        of_cell = np.array([phenotype.level == "cell" for phenotype in self.phenotypes], bool)
         named = np.array([bool(trait) for trait in self.traits], bool)
         if len(self):
             self._refuse(
-                whole[self.phenotype] == named[self.trait],
+                of_cell[self.phenotype] == named[self.trait],
                 "a trait for a phenotype of the whole cell, or none where one is needed",
             )
         self._refuse_repeated_perturbations()
@@ -199,7 +200,7 @@ class Measurements(Ragged):
         replicate: Texts | str = "",
         reference: Texts | str = "",
     ) -> Measurements:
-        """Build from whatever a parser has; a single value of a column stands for all rows.
+        """Build from whatever a parser has; a single value of a column applies to all rows.
 
         Parameters
         ----------
@@ -328,6 +329,7 @@ class Measurements(Ragged):
 
     @property
     def _perturbation_code(self) -> Ints:
+        # By bits, not by value: NaN equals NaN, and 0 differs from -0, as in the records' ids.
         doses, dose = np.unique(bits(self.dose), return_inverse=True)
         sizes = self._sizes()
         return joint(

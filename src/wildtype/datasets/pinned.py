@@ -1,7 +1,7 @@
 """Pinned splits: the sides of a split by genotype, so that any other build of the dataset can take them.
 
-A stored `Split` holds row numbers, which mean something in one build only. A pinned file names what stands in
-each row instead: phenotype, condition, and the mutant as systematic gene names with their kinds, say
+A stored `Split` holds row numbers, which are valid for one build only. A pinned file names the content of
+each row instead: phenotype, condition, and the mutant as systematic gene names with their kinds, such as
 ``YAL001C YBR002W:reduced``. A gene without a kind is absent; a dose follows the kind (``YAL001C:added:2.5``);
 blanks, colons and per cent signs within a name are per-cent encoded.
 
@@ -75,7 +75,7 @@ class Reused:
 
 
 def write_pinned(split: Split, dataset: DatasetRecord, path: str | Path) -> None:
-    """Write a split by genotype, whole or not at all, with its leakage report.
+    """Write a split by genotype, completely or not at all, with its leakage report.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def _suffix(path: Path) -> str:
 
 def _damaged(path: Path, error: Exception) -> SplitError:
     return SplitError(
-        f"{path} is not a whole pinned split ({reason_of(error)}): restore it, or pin the split again"
+        f"{path} is not a complete pinned split ({reason_of(error)}): restore it, or pin the split again"
     )
 
 
@@ -167,10 +167,11 @@ def _list_sides(split: Split, dataset: DatasetRecord) -> Sides:
     )
     code = joint([(mutant, len(spelled)), (phenotype, len(phenotypes)), (condition, len(dataset.conditions))])
     first, of_row = np.unique(code, return_index=True, return_inverse=True)[1:]
+    # A genotype is the key of a pinned row, so rows of one genotype must not differ in their side.
     torn = np.flatnonzero(side != side[first][of_row.reshape(-1)])
     if torn.size:
         raise SplitError(
-            f"mutant {spelled[mutant[torn[0]]]} of dataset {dataset.name!r} stands in several rows on two "
+            f"mutant {spelled[mutant[torn[0]]]} of dataset {dataset.name!r} is in several rows on two "
             "sides of the split: a split by row cannot be pinned by genotype"
         )
     out: Sides = {name: {} for name in SIDES}
@@ -188,7 +189,7 @@ def _list_sides(split: Split, dataset: DatasetRecord) -> Sides:
 
 
 def _positions(names: Sequence[str]) -> Ints:
-    """Return where each name stands first, since the file knows conditions and phenotypes by name only."""
+    """Return the first position of each name, since the file knows conditions and phenotypes by name only."""
     return np.array([names.index(name) for name in names], dtype=np.int64)
 
 
@@ -197,12 +198,12 @@ def _spell(table: MutantTable, names: tuple[str, ...]) -> Iterator[str]:
     kinds = {number: name for name, number in _KINDS.items()}
     encoded = {int(g): quote(names[g], safe="()/_,.+'*~@") for g in np.unique(table.gene)}
     dose = np.full(len(table.gene), np.nan) if table.dose is None else table.dose
-    words = []
+    texts = []
     for g, k, d in zip(table.gene.tolist(), table.kind.tolist(), dose.tolist(), strict=True):
         dosed = f":{d!r}" if d == d else ""
-        words.append(encoded[g] + (f":{kinds[k]}" if k or dosed else "") + dosed)
+        texts.append(encoded[g] + (f":{kinds[k]}" if k or dosed else "") + dosed)
     for a, b in zip(table.offsets[:-1].tolist(), table.offsets[1:].tolist(), strict=True):
-        yield " ".join(sorted(words[a:b]))
+        yield " ".join(sorted(texts[a:b]))
 
 
 def _parse(text: str) -> list[tuple[str, int, float]]:
@@ -252,8 +253,9 @@ def _match(sides: Sides, dataset: DatasetRecord) -> tuple[Ints, dict[str, int]]:
         dose=np.array([dose for _, _, dose in flat], dtype=np.float32),
     )
     at = np.array(entries, dtype=np.int64).reshape(-1, 4)
-    whole = MutantTable.concatenate([listed, dataset.table])
-    mutant = mutant_id(whole)
+    # Numbered together, so that equal mutants of file and dataset get equal numbers.
+    both = MutantTable.concatenate([listed, dataset.table])
+    mutant = mutant_id(both)
     code = joint(
         [
             (np.append(mutant[: len(genes)][at[:, 0]], mutant[len(genes) :]), int(mutant.max(initial=0)) + 1),
@@ -283,6 +285,7 @@ def _reuse(
     if name == "one-unseen":
         seen = np.zeros(len(known), bool)
         seen[dataset.table.take(side == 0).gene] = True
+        # Exactly one gene may be unseen: this build may lack the training rows of the others.
         untaught = ((side == 1) | (side == 2)) & (count_genes(dataset.table, ~seen) > 1)
         dropped[UNTAUGHT] = int(untaught.sum())
         side = np.where(untaught, DROPPED, side)

@@ -1,4 +1,4 @@
-"""What is asked of a split: its name, fractions and options, checked before anything is drawn."""
+"""Plan of a split: its name, fractions and options, checked before anything is drawn."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def canonical_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is asked of a draw.
+    """Fractions and options of a draw.
 
     Attributes
     ----------
@@ -93,14 +93,14 @@ def make_plan(
             raise SplitError(f"option {option}={value} is for split {known}, not {name!r}: leave it out")
     if up_to is not None and (folds is not None or validation is not None):
         raise SplitError(
-            f"up_to={up_to} says by their order which rows are tested and which validate: leave folds and "
+            f"up_to={up_to} decides by order which rows are tested and which validate: leave folds and "
             "validation out"
         )
     if folds is not None and genes is not None:
-        raise SplitError(f"genes={genes} and folds={folds} both say how much is tested: leave one out")
+        raise SplitError(f"genes={genes} and folds={folds} both decide how much is tested: leave one out")
     if test is not None and (folds is not None or genes is not None or name == "order"):
-        why = "a whole order is tested" if name == "order" else "the number of genes says how much is tested"
-        why = why if folds is None else "the folds say how much is tested"
+        why = "all of an order is tested" if name == "order" else "the number of genes decides the test rows"
+        why = why if folds is None else "the folds decide the test rows"
         raise SplitError(f"test={test:g} does not go with this split: {why}; leave it out")
     if (fold is None) != (folds is None):
         raise SplitError(f"fold={fold} and folds={folds} go together: give both or neither")
@@ -110,7 +110,7 @@ def make_plan(
     options: dict[str, float | str] = {"validation": validation, "test": test}
     if genes is not None:
         if genes < 1 or genes != int(genes):
-            raise SplitError(f"{genes:g} genes cannot be held out: expected a whole number of at least 1")
+            raise SplitError(f"{genes:g} genes cannot be held out: expected an integer of at least 1")
         test, genes = 0.0, int(genes)
         options = {"validation": validation, "genes": genes}
     if fold is not None and folds is not None:
@@ -120,8 +120,8 @@ def make_plan(
             )
         test = 1.0 / folds
         options |= {"test": test, "fold": int(fold), "folds": int(folds)}
-    whole = 2.0 if name == "order" else 1.0  # where the two are fractions of different things
-    if not (0 < validation < 1 and (test > 0 or genes) and validation + test < whole):
+    limit = 2.0 if name == "order" else 1.0  # where the two are fractions of different things
+    if not (0 < validation < 1 and (test > 0 or genes) and validation + test < limit):
         raise SplitError(
             f"fractions validation {validation:g} and test {test:g} must be positive and sum to less than 1"
         )

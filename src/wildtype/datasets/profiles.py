@@ -50,7 +50,7 @@ def profile_dataset(measurements: Measurements, organism: Organism, *, name: str
     used = [i for i in per_gene if (m.phenotype == i).any()]
     if len(used) != 1:
         known = ", ".join(m.phenotypes[i].name for i in used) or "none"
-        raise DatasetError(f"dataset {name!r}: one phenotype with a number per gene is wanted, found {known}")
+        raise DatasetError(f"dataset {name!r}: expected one phenotype with a number per gene, found {known}")
     place = {gene: i for i, gene in enumerate(organism.genes.names)}
     position = np.array([place.get(gene, -1) for gene in m.genes], np.int64)
     target = np.array([place.get(trait, -1) for trait in m.traits], np.int64)[m.trait]
@@ -77,7 +77,7 @@ def profile_dataset(measurements: Measurements, organism: Organism, *, name: str
     inside = left[row]
     effect = np.array([EFFECT[kind] for kind in PerturbationKind], np.uint8)
     environments, condition = np.unique(m.environment[kept], return_inverse=True)
-    # `grouping` looks at tables of several phenotypes only: let the measured genes stand for them.
+    # `grouping` looks at tables of several phenotypes only: the measured genes take their place.
     each = MutantTable.build(
         position[m.gene][inside],
         np.concatenate([[0], np.cumsum(order[kept])]),
@@ -91,6 +91,7 @@ def profile_dataset(measurements: Measurements, organism: Organism, *, name: str
     n = len(organism.genes)
     cell = mutant * n + target[kept]
     strains = np.bincount(cell, minlength=len(first) * n)
+    # Float64 sums in the order of rows; the profile is rounded to float32 once, at the end.
     total = np.bincount(cell, weights=m.value[kept], minlength=len(first) * n)
     mean = np.where(strains > 0, total / np.maximum(strains, 1), np.nan)
     mutants = each.take(first)

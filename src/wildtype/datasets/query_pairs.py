@@ -1,7 +1,7 @@
 """Query strains of crossed screens, found from unordered gene sets.
 
 A screen crosses one query strain with many arrays: a single mutant in digenic screens, a double mutant in
-trigenic ones. Tables of unordered sets do not say which genes were the query's.
+trigenic ones. Tables of unordered sets do not record which genes were the query's.
 
 Legend: r sets · t triples · m rows · p pairs · n genes.
 """
@@ -22,8 +22,8 @@ Ints = NDArray[np.int64]
 def _cover(codes: Ints) -> Ints:
     """Return [R] which of its candidates [R, c] every set goes to, by greedy cover.
 
-    The candidate that stands in most sets takes all of them, then the one that stands in most of the
-    remaining ones, and so on; ties go to the lower code. A set whose candidates stand nowhere else goes to
+    The candidate that occurs in most sets takes all of them, then the one that occurs in most of the
+    remaining ones, and so on; ties go to the lower code. A set whose candidates occur nowhere else goes to
     its first.
     """
     candidates, inverse = np.unique(codes, return_inverse=True)
@@ -42,6 +42,7 @@ def _cover(codes: Ints) -> Ints:
             if left[candidate] > 1:
                 heapq.heappush(heap, (-left[candidate], candidate))
             continue
+        # Sets already taken count no longer, and lower the counts of their other candidates below.
         at = members[bounds[candidate] : bounds[candidate + 1]]
         at = at[taken[at] < 0]
         taken[at] = candidate
@@ -56,8 +57,8 @@ def query_pairs(triples: Ints) -> Ints:
     """Return [T, 2] the query pair of every triple, by greedy cover.
 
     A trigenic screen crosses one double-mutant query with many arrays (Kuzmin et al. 2018), so its pair
-    stands in many triples while a query gene and an array gene share few. The pair that stands in most
-    triples takes all of them, then the pair that stands in most of the remaining ones, and so on; ties go to
+    occurs in many triples while a query gene and an array gene share few. The pair that occurs in most
+    triples takes all of them, then the pair that occurs in most of the remaining ones, and so on; ties go to
     the lower positions. An array gene crossed with more queries of one query gene than these have arrays is
     taken for a query gene.
 
@@ -75,7 +76,7 @@ def query_pairs(triples: Ints) -> Ints:
 def query_genes(pairs: Ints) -> Ints:
     """Return [P] the query gene of every pair, by the same cover over genes.
 
-    This is a guess: an array gene that stands in many pairs is taken for a query (of the pairs of Costanzo
+    This is a guess: an array gene that occurs in many pairs is taken for a query (of the pairs of Costanzo
     et al. 2010 that were listed in one direction only, 70 % go to their query gene), and where every gene was
     crossed with every other one, each pair goes to one of its two screens.
 
@@ -128,6 +129,7 @@ def strain_of_rows(table: MutantTable, strains: Sequence[Sequence[int]], n: int)
         for column in columns:
             at = np.minimum(np.searchsorted(codes[by_code], column), mine.size - 1)
             hit = codes[by_code][at] == column
+            # Strains are listed in the order in which they took sets: the lowest position comes first.
             best[hit] = np.minimum(best[hit], mine[by_code][at[hit]])
         out[rows] = np.where(best < len(strains), best, -1)
     return out
@@ -137,6 +139,7 @@ def _pair_codes(table: MutantTable, pairs: Ints, n: int) -> Iterator[tuple[Ints,
     """Yield rows and the code of one pair of their genes, until all pairs that could matter are met."""
     touched = np.zeros(n, bool)
     touched[pairs] = True
+    # A row with fewer than two touched genes holds no pair; most rows end here.
     candidates = np.bincount(table.row, weights=touched[table.gene], minlength=len(table)) >= 2
     for order in np.unique(table.order[candidates]):
         rows = np.flatnonzero(candidates & (table.order == order))

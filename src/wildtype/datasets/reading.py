@@ -1,14 +1,20 @@
-"""What became of the rows of a publisher's file: kept, or dropped for a stated reason, never in silence."""
+"""Row accounting: which rows of a publisher's file, and of every step to a dataset, were kept or dropped.
+
+No row is dropped without a count and a reason.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from wildtype.errors import DatasetError
 
 
 @dataclass(frozen=True)
 class ReadReport:
-    """What became of the rows of one file: ``rows == kept + sum(dropped)``.
+    """Rows of one file, kept and dropped: ``rows == kept + sum(dropped)``.
 
     Attributes
     ----------
@@ -37,3 +43,65 @@ class ReadReport:
         if self.renamed:
             parts.append(f"{self.renamed:,} of the kept name a gene by an older name")
         return f"{self.file}: " + ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class StageReport:
+    """One step: ``rows_in == rows_out + sum(dropped) + sum(merged) - sum(added)``.
+
+    Attributes
+    ----------
+    stage : str
+        Files, raw, convert, deduplicate or aggregate.
+    step : str
+        What was decided here.
+    policy : str
+        How, by name.
+    rows_in, rows_out : int
+        Rows before and after.
+    dropped, merged, added : dict of str to int
+        Rows left out, rows merged into another one, and rows added without a measurement, by reason.
+    noted : dict of str to int
+        Rows that stayed but were changed, by what was done to them.
+
+    Raises
+    ------
+    DatasetError
+        If the rows do not add up.
+    """
+
+    stage: str
+    step: str
+    policy: str
+    rows_in: int
+    rows_out: int
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    merged: Mapping[str, int] = field(default_factory=dict)
+    added: Mapping[str, int] = field(default_factory=dict)
+    noted: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("dropped", "merged", "added", "noted"):
+            kept = {reason: int(count) for reason, count in getattr(self, name).items() if count}
+            object.__setattr__(self, name, kept)
+        lost = sum(self.dropped.values()) + sum(self.merged.values()) - sum(self.added.values())
+        if self.rows_in != self.rows_out + lost:
+            raise DatasetError(
+                f"{self.stage}, {self.step}: {self.rows_in:,} rows came in and {self.rows_out:,} went out, "
+                f"but {lost:,} are accounted for: this is a fault of wildtype, please report it"
+            )
+
+    @property
+    def excluded(self) -> dict[str, int]:
+        """Rows that are not separate rows of the result, by reason."""
+        return dict(self.dropped) | {f"merged: {reason}": count for reason, count in self.merged.items()}
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Everything that was counted, by name."""
+        added = {f"added: {reason}": count for reason, count in self.added.items()}
+        return self.excluded | added | dict(self.noted)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report in plain values."""
+        return asdict(self)

@@ -3,7 +3,7 @@
 Records are the checked, human-sized form, one object per fact. Millions of measurements travel as columns
 instead (`wildtype.datasets.measurements`), which are built from these records and turn back into them.
 
-Identities are contents, not row numbers: two records that say the same have the same id, on every machine,
+Identities are contents, not row numbers: two records of equal content have the same id, on every machine,
 whatever the order in which perturbations or compounds are listed.
 """
 
@@ -75,7 +75,7 @@ class Publication(Record):
 class Study(Record):
     """One body of measurements as its publisher gives it out.
 
-    `name` is the key under which it stands in a store (``kuzmin2018``, ``my-screen``); `files` maps the names
+    `name` is its key in a store (``kuzmin2018``, ``my-screen``); `files` maps the names
     of the files that were read to their SHA-256.
     """
 
@@ -132,7 +132,7 @@ class Perturbation(Record):
 
 
 class Genotype(Record):
-    """A mutant: a set of perturbations. One gene may stand in several of them (two alleles, a suppressor)."""
+    """A mutant: a set of perturbations. One gene may occur in several of them (two alleles, a suppressor)."""
 
     perturbations: tuple[Perturbation, ...]
 
@@ -151,6 +151,7 @@ class Genotype(Record):
         A sum does not depend on the order, and is computed for millions of genotypes at once
         (`Measurements.genotype_key`).
         """
+        # Adding ids commutes, so a genotype's id needs no sorting and sums over columns of millions.
         halves = [0, 0]
         for perturbation in self.perturbations:
             digest = perturbation.id
@@ -162,7 +163,7 @@ class Genotype(Record):
 class PhenotypeDefinition(Record):
     """What a number means.
 
-    `level` says whether it describes the whole cell, one gene of it (expression, protein), or one of several
+    `level`: whether it describes the whole cell, one gene of it (expression, protein), or one of several
     named traits (morphology, metabolites); for the latter two every measurement names its gene or trait.
     """
 

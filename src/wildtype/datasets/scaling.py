@@ -51,6 +51,7 @@ class LabelScaler:
         Classes stay 0 and 1. A phenotype with a number per gene has one mean and sd over all genes, so that
         genes that vary little are not blown up; its count is that of numbers.
         """
+        # Rows of profiles have no scalar value (NaN); they are fitted on their numbers below.
         single = ~np.isin(table.phenotype, [i for i, p in enumerate(phenotypes) if p.form == "gene"])
         scaler = cls.fit(table.value[single], table.phenotype[single], len(phenotypes), flip=flip)
         mean, sd, count = scaler.mean.copy(), scaler.sd.copy(), scaler.count.copy()
@@ -65,7 +66,7 @@ class LabelScaler:
         return cls(mean, sd, count)
 
     def scaled(self, table: MutantTable) -> MutantTable:
-        """Return a table with scaled labels, and scaled copies of its own profiles."""
+        """Return a table with scaled labels, and scaled copies of its profiles."""
         table = table.with_own_profiles()
         value = self.transform(table.value, table.phenotype).astype(np.float32)
         if table.profile is None or table.profiles is None:
@@ -95,13 +96,14 @@ class LabelScaler:
             raise ShapeError(f"phenotype {int(p.max())} is outside 0 … {count - 1}")
         if not np.isfinite(v).all():
             at = int(np.flatnonzero(~np.isfinite(v))[0])
-            raise DatasetError(f"training label {at} is {v[at]}: labels must be finite; drop or mend the row")
+            raise DatasetError(f"training label {at} is {v[at]}: labels must be finite; drop the row")
         rows = np.bincount(p, minlength=count)
         mean = np.bincount(p, weights=v, minlength=count) / np.maximum(rows, 1)
         squares = np.bincount(p, weights=(v - mean[p]) ** 2, minlength=count)
         sd = np.sqrt(squares / np.maximum(rows, 1))
         # Rounding alone leaves an sd of some 1e-17 on equal labels; dividing by it would blow that up.
         flat = sd <= 1e-12 * np.maximum(np.abs(mean), 1.0)
+        # sd 1 keeps the inverse defined: a prediction is then the constant label plus the output.
         sd = np.where(flat, 1.0, sd)
         return cls(mean, -sd if flip else sd, rows.astype(np.int64))
 

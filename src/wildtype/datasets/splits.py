@@ -10,7 +10,7 @@ random         R     a gene set that is in no training row; drawn at random with
 one-unseen     Q     exactly one of its genes is in no training row; all others are
 unseen         G     none of its genes is in any training row
 any-unseen           at least one of its genes is in no training row
-query-pair           three genes whose query pair stands together in no training row
+query-pair           three genes whose query pair is together in no training row
 screen               a row of a screen (query strain, condition or study) with no training row
 order                a mutant of more genes than any training row has
 =============  ====  ===================================================================
@@ -38,7 +38,7 @@ MARKS = "tve."  # one character per row in a stored split: train, validation, te
 
 
 def rows_sha256(dataset: DatasetRecord) -> str:
-    """Return a hash of what each row is, in row order, which the dataset's own hash leaves out."""
+    """Return a hash of what each row is, in row order, which the dataset's hash leaves out."""
     t = dataset.table
     return content_hash(t.gene, t.offsets, t.kind, t.condition, t.phenotype)
 
@@ -70,7 +70,7 @@ class Split:
     strains : tuple of tuple of str
         Genes of all query strains; a row is in the screen of the first that it contains (screen by query).
     options : dict of str to float or str
-        The fractions asked for, and the other options that were used.
+        The requested fractions, and the other options that were used.
     """
 
     name: str
@@ -100,6 +100,7 @@ class Split:
 
     def _side(self) -> NDArray[np.int8]:
         side = np.full(self.total, DROPPED, np.int8)
+        # A row listed on two sides is overwritten in `side`, so counts reveal the overlap.
         placed = 0
         for s, part in enumerate(PARTS):
             side[getattr(self, part)] = s
@@ -147,6 +148,7 @@ class Split:
         if shared and not self.cuts_gene_sets:
             raise SplitError(f"split {self.name!r} leaks: {shared} gene sets are on two sides; make it again")
         n = len(dataset.organism.genes)
+        # Recomputed from the rows, not taken from the draw: the check must not trust what it checks.
         seen = np.zeros(n, bool)
         seen[table.take(self.train).gene] = True
         unseen = count_genes(table, ~seen)
@@ -186,11 +188,13 @@ class Split:
             bad += 1
         if self.name == "query-pair":
             pairs = [np.sort(genes.find_all(pair)) for pair in self.held_out_pairs[part]]
+            # Pairs are stored by name; sorted positions match the ascending genes of rows.
             hit = contains_pair(table, np.array(pairs, dtype=np.int64).reshape(-1, 2), len(genes))
             elsewhere = hit[self.train].sum() + (hit[self.validation].sum() if part == "test" else 0)
             bad += int(elsewhere + (~hit[rows]).sum() + (table.order[rows] != 3).sum())
         elif self.name == "screen":
             names, screen = screens(dataset, str(self.options["by"]), self.strains)
+            # The last entry is that of screen -1, rows in no screen, which are never held out.
             held_out = np.array([*(name in self.held_out_screens.get(part, ()) for name in names), False])
             elsewhere = held_out[screen[np.append(self.train, getattr(self, other))]]
             bad = int(elsewhere.sum() + (~held_out[screen[rows]]).sum())
@@ -268,8 +272,8 @@ def held_out_units(dataset: DatasetRecord, split: Split, part: str) -> NDArray[n
     """Return [m] the held-out query pair or screen of each row of ``validation`` or ``test``.
 
     Positions in ``split.held_out_pairs[part]`` or among the screens; -1 in all rows of splits that hold out
-    genes, gene sets or orders, which a row tells by itself. A triple with two held-out query pairs counts
-    for the first.
+    genes, gene sets or orders, where rows are independent units. A triple with two held-out query pairs
+    counts for the first.
     """
     rows = getattr(split, part)
     unit = np.full(rows.size, -1, np.int64)
@@ -308,13 +312,13 @@ def make_split(
     * ``any-unseen``: rows with at least one gene held out for test are tested, those with none of these but
       one held out for validation validate, and all others train; none is dropped. Fractions are of genes.
     * ``query-pair``: for screens that cross double-mutant queries with many arrays. Tables of unordered sets
-      do not say which pair was the query: see ``query_pairs.query_pairs``. All triples that contain a query
-      pair held out for test are tested, so that none can stay in training. Rows of another order that contain
+      do not record which pair was the query: see ``query_pairs.query_pairs``. All triples with a query pair
+      held out for test are tested, so that none can stay in training. Rows of another order that contain
       a held-out pair, its double mutant included, are dropped and counted. Fractions are of triples, rounded
       up to whole query pairs.
-    * ``screen``: a test row is one of a screen that is held out as a whole. By ``query``, a screen is
+    * ``screen``: a test row is one of a screen that is held out completely. By ``query``, a screen is
       everything measured on the doubles or triples of one query strain, in all conditions; strains are found
-      as for ``query-pair``, and those of doubles are a guess (``query_pairs.query_genes``). The strain's own
+      as for ``query-pair``, and those of doubles are a guess (``query_pairs.query_genes``). The strain's
       genes and mutants may be in training, as arrays or in other strains' screens. By ``condition`` or
       ``study`` (that of the phenotype's source), a screen is all rows of one of them, and the same gene sets
       are in training, measured in other conditions or studies. Rows in no screen are training rows. Fractions
@@ -357,6 +361,7 @@ def make_split(
     """
     name = canonical_name(name)
     plan, options = make_plan(name, validation, test, fold, folds, order, by, genes, up_to)
+    # The stream depends on seed and kind alone, so one kind's draw never shifts another's.
     draft = MAKERS[name](dataset, generator(seed, f"split/{name}"), plan)
     rows = {part: np.flatnonzero(draft.side == s) for s, part in enumerate(PARTS)}
     for part in PARTS:

@@ -7,12 +7,16 @@
 
 The organism is stored once, beside its datasets; a dataset pins the gene index that it was built on and is
 re-mapped by name when the organism has since been rebuilt with another one.
+
+`materialise` builds a dataset once: the same query on the same store reads the stored one.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import zipfile
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -21,9 +25,10 @@ import numpy as np
 
 from wildtype.datasets.dataset import Dataset
 from wildtype.datasets.dataset_record import Phenotype
-from wildtype.datasets.stages.report import StageReport
-from wildtype.errors import DatasetError, reason_of
-from wildtype.files import content_hash, sha256_of_file, write_json, writing, writing_folder
+from wildtype.datasets.reading import StageReport
+from wildtype.datasets.stages.policies import Policies
+from wildtype.errors import ConfigError, DatasetError, OutputError, reason_of
+from wildtype.files import cache_dir, content_hash, sha256_of_file, write_json, writing, writing_folder
 from wildtype.mutants.table import read_table, save_table
 from wildtype.organism import GeneIndex, Organism
 
@@ -37,7 +42,7 @@ FILES = {"table": "table.npz", "singles": "singles.npz", "readable": "table.parq
 
 
 def save_dataset(dataset: Dataset, folder: str | Path) -> None:
-    """Write a dataset (without its organism's graphs and features) to ``folder``, whole or not at all.
+    """Write a dataset (without its organism's graphs and features) to ``folder``, completely or not at all.
 
     Raises ``OutputError`` where it cannot be written.
     """
@@ -98,6 +103,7 @@ def read_dataset(folder: str | Path, organism: Organism) -> Dataset:
         with np.load(folder / "singles.npz", allow_pickle=False) as stored:
             singles = {key: stored[key] for key in stored.files}
         genes = GeneIndex.from_json(record["genes"])
+        # The organism may have been rebuilt since: genes move by name, never by position.
         if genes != organism.genes:
             mapping = genes.mapping_to(organism.genes)
             table = table.remap(mapping, len(organism.genes))
@@ -149,3 +155,71 @@ def _verify(folder: Path, record: dict[str, Any], remedy: str) -> None:
             continue
         if sha256_of_file(folder / file) != record[f"{name}_sha256"]:
             raise DatasetError(f"{folder / file} does not match its recorded sha256: {remedy}")
+
+
+VERSION = 2
+"""Raised whenever the stages turn equal measurements into another dataset than before."""
+
+
+def dataset_key(query: str, store_sha256: str, policies: Policies, organism: Organism, **further: Any) -> str:
+    """Return the key under which a dataset is kept: a hash of everything that it is made from.
+
+    Parameters
+    ----------
+    query : str
+        The text of the query.
+    store_sha256 : str
+        Content hash of the store.
+    policies : Policies
+        How rows are converted and merged.
+    organism : Organism
+        Its genes, and which of them are essential.
+    **further
+        Whatever enters the dataset besides, as JSON-like values: its name, targets, notes, the content hash
+        of its single-mutant fitness.
+    """
+    essential = None if organism.essential is None else organism.essential
+    # The key holds everything that can change the dataset: a miss costs a build, a false hit is wrong.
+    return content_hash(
+        VERSION, FORMAT, query, store_sha256, policies.to_json(), organism.genes.sha256, essential, further
+    )
+
+
+def materialised_folder(key: str) -> Path:
+    """Return where the dataset of a key is kept; raises ``ConfigError`` if it is not a key."""
+    if not re.fullmatch(r"[0-9a-f]{16,64}", key):
+        raise ConfigError(f"{key!r} is not the key of a dataset: make it with dataset_key")
+    return cache_dir() / "datasets" / "queries" / key
+
+
+def materialise(key: str, build: Callable[[], Dataset], organism: Organism) -> tuple[Dataset, bool]:
+    """Return the dataset of a key, and whether it was there already; else it is built and kept.
+
+    A damaged or half-removed entry is built again.
+
+    Raises
+    ------
+    OutputError
+        If the cache cannot be written.
+    ConfigError
+        If `key` is not a key.
+    """
+    folder = materialised_folder(key)
+    stored = _stored(folder, organism)
+    if stored is not None:
+        return stored, True
+    dataset = build()
+    try:
+        save_dataset(dataset, folder)
+    except OutputError:
+        # Another process may have put the same content there at the same moment: then all is well.
+        if _stored(folder, organism) is None:
+            raise
+    return dataset, False
+
+
+def _stored(folder: Path, organism: Organism) -> Dataset | None:
+    try:
+        return read_dataset(folder, organism)
+    except DatasetError:
+        return None

@@ -26,7 +26,7 @@ def subset(
     """Return exactly so many of some rows, ascending, drawn at random with every stratum in proportion.
 
     A stratum is all rows of one order and one phenotype. For one seed the smaller subset is contained in the
-    larger one: all rows stand in one order of preference, in which row i (from 0) of a shuffled stratum of m
+    larger one: all rows have one order of preference, in which row i (from 0) of a shuffled stratum of m
     rows has the key (i + 1/2) / m, and a subset is its head. The shares of the strata are so those of
     Webster's method, within about one row of proportion; a stratum of few rows enters late.
 
@@ -39,7 +39,7 @@ def subset(
     rows : int [M]
         Row numbers to draw from, such as ``split.train``.
     size : int, optional
-        Number of rows wanted.
+        Number of rows to draw.
     fraction : float, optional
         The same as a fraction of ``rows``, rounded; give one of the two.
     seed : int
@@ -56,11 +56,11 @@ def subset(
         raise SplitError(f"rows to draw from must be different row numbers within 0 … {len(dataset) - 1}")
     if (size is None) == (fraction is None):
         raise SplitError(f"size={size} and fraction={fraction}: give one of the two")
-    asked = f"size {size}" if fraction is None else f"fraction {fraction:g}"
+    request = f"size {size}" if fraction is None else f"fraction {fraction:g}"
     share = 0.0 if fraction is None or not 0 < fraction <= 1 else fraction
-    wanted = round(share * at.size) if size is None else size
-    if not 1 <= wanted <= at.size:
-        raise SplitError(f"{asked} of {at.size:,} rows: expected between 1 row and all of them")
+    count = round(share * at.size) if size is None else size
+    if not 1 <= count <= at.size:
+        raise SplitError(f"{request} of {at.size:,} rows: expected between 1 row and all of them")
     table = dataset.table.take(at)
     stratum = np.unique(
         joint([(table.order, int(table.order.max()) + 1), (table.phenotype, len(dataset.phenotypes))]),
@@ -72,5 +72,6 @@ def subset(
     ranked = shuffled[np.argsort(stratum[shuffled], kind="stable")]
     counts = np.bincount(stratum)
     place = np.arange(at.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    # Webster: row i of a stratum of m enters at (i + 1/2) / m, so every stratum keeps its proportion.
     key = (place + 0.5) / np.repeat(counts, counts)
-    return np.sort(at[ranked[np.argsort(key, kind="stable")[:wanted]]])
+    return np.sort(at[ranked[np.argsort(key, kind="stable")[:count]]])

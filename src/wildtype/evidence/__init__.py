@@ -1,1 +1,6 @@
-"""What was measured of mutants like the one asked about: an index of measured sets and lookups by edits."""
+"""Evidence: measurements of mutants similar to the one predicted, and of its genes.
+
+`lookup` finds them for networks, as tokens, and `tree_features` turns tokens into columns for trees. The
+boosting baselines read `label_features` and `pair_features`. `holdout` and `out_of_fold` decide which
+measurements a training mutant may see.
+"""

@@ -1,14 +1,16 @@
-"""`KnockoutEffects`: which mutants lose the same reactions, and so cannot differ in a metabolic network.
+"""Mutants that lose the same reactions, and so cannot differ in a metabolic network; their measurements.
 
-Genes of one enzyme complex, and of reactions whose fluxes are tied to each other, are the same gene to the
-network. A mutant has two keys. One says which reactions it loses, and which its genes lose alone and in
-pairs: mutants of equal keys have equal interactions under flux balance. The other says which reactions it
-loses in all: these mutants, of whatever order, have equal fitness. What is done to a gene other than its
-removal, and the removal of a gene that no rule names, counts as itself.
+Genes of one enzyme complex, and of reactions whose fluxes are tied to each other, are equivalent in the
+network. A mutant has two keys. The first covers the reactions it loses and those that its genes lose singly
+and in pairs: mutants with equal first keys have equal interactions under flux balance. The second covers the
+reactions it loses in all: mutants with equal second keys, of any order, have equal fitness. Perturbations
+other than deletions, and deletions of genes that no rule names, are equivalent to themselves only.
 
-A mutant that loses all that another one loses grows no faster: what was measured of the other is a bound.
+A mutant that loses all reactions that another one loses grows no faster: the measurement of the other is an
+upper bound.
 
-Legend: q mutants · Σk their genes · n genes · c complexes · r reactions · m metabolites.
+Legend: q mutants · Σk their genes · n genes · c complexes · r reactions · m metabolites · p phenotypes · u
+distinct keys of measured mutants.
 """
 
 from __future__ import annotations
@@ -31,12 +33,12 @@ Words = NDArray[np.uint64]
 WHOLE, ALONE, PAIRED, OTHER = (np.uint64(i) for i in range(1, 5))
 INTERACTIONS, WHOLE_KEY = 0, 1  # the columns of `Effect.keys`
 LARGEST = 4
-"""Up to so many genes, what the pairs of a mutant lose is part of its key."""
+"""Largest mutants whose key covers what pairs lose: k genes have k (k - 1) / 2 pairs."""
 
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """What q mutants lose.
+    """Reactions that q mutants lose.
 
     Attributes
     ----------
@@ -58,7 +60,7 @@ class Effect:
 
 
 class KnockoutEffects:
-    """Keys of mutants by what they lose.
+    """Keys of mutants by the reactions they lose.
 
     Parameters
     ----------
@@ -72,7 +74,7 @@ class KnockoutEffects:
     Attributes
     ----------
     alone : uint64 [n]
-        What each gene loses alone, as a word; genes without rules have words of their own.
+        Word of the reactions that each gene loses alone; of a gene without rules, its own word.
     """
 
     def __init__(
@@ -97,7 +99,7 @@ class KnockoutEffects:
         condition: NDArray[np.int64],
         dose: NDArray[Any] | None = None,
     ) -> Effect:
-        """Return what mutants lose; their keys tell conditions apart."""
+        """Return what mutants lose; mutants of different conditions have different keys."""
         q = len(offsets) - 1
         row = np.repeat(np.arange(q), np.diff(offsets))
         gone = (kind == Kind.ABSENT) & self.ruled[gene]
@@ -105,6 +107,9 @@ class KnockoutEffects:
         code, r = self._codes(gene[gone], ends), max(len(self._set), 1)
         lost = sparse.csr_array((np.ones(len(code), np.float32), (code // r, code % r)), shape=(q, r))
         with np.errstate(over="ignore"):
+            # Sums of words modulo 2⁶⁴ do not depend on the order of genes. Words are mixed per purpose, so
+            # that a reaction lost by a gene alone does not cancel against one lost by a pair or by the whole
+            # mutant.
             done = _mix(gene_words(self.n)[gene] + kind.astype(np.uint64), OTHER)
             if dose is not None:
                 done = done + _mix(np.nan_to_num(dose, nan=-1.0).astype(np.float32).view(np.uint32), OTHER)
@@ -118,6 +123,7 @@ class KnockoutEffects:
     def _in_pairs(self, gene: NDArray[np.int64], offsets: NDArray[np.int64]) -> Words:
         """Return a word [q] for what pairs of genes lose; 0 for mutants of fewer than three, or too many."""
         sizes = np.diff(offsets)
+        # The only pair of a double mutant is the mutant itself, which its key covers already.
         some = (sizes > 2) & (sizes <= LARGEST)
         if not some.any():
             return np.zeros(len(sizes), np.uint64)
@@ -137,9 +143,12 @@ class KnockoutEffects:
         q = len(offsets) - 1
         without = sparse.csr_array((np.ones(len(gene)), gene, offsets), shape=(q, self.n))
         broken = sparse.csr_array(without @ self._gene_complex)
+        # A complex breaks once, however many of its genes are missing: counts become 1 before they are
+        # summed.
         broken.data[:] = 1
         dead = sparse.coo_array(broken @ self._complex_reaction)
         row, reaction = (x.astype(np.int64) for x in dead.coords)
+        # A reaction is lost when all its complexes are; reactions without flux (-1) change nothing.
         lost = (dead.data == self._needed[reaction]) & (self._set[reaction] >= 0)
         return np.unique(row[lost] * max(len(self._set), 1) + self._set[reaction[lost]])
 
@@ -147,6 +156,7 @@ class KnockoutEffects:
 def _total(words: Words, row: NDArray[np.int64], rows: int) -> Words:
     """Return sums modulo 2⁶⁴ by row, which ascends."""
     with np.errstate(over="ignore"):
+        # Differences of running sums: exact modulo 2⁶⁴, overflow included.
         total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words, dtype=np.uint64)])
         ends = np.searchsorted(row, np.arange(rows + 1))
         return np.asarray(total[ends[1:]] - total[ends[:-1]])
@@ -159,7 +169,7 @@ def _mix(words: NDArray[np.unsignedinteger], purpose: np.uint64) -> Words:
 
 
 class MeasuredEffects:
-    """Lookup of measurements by what mutants lose.
+    """Lookup of measurements by the reactions that mutants lose.
 
     Parameters
     ----------
@@ -168,7 +178,7 @@ class MeasuredEffects:
     measured : MeasuredSets
         Their values.
     interactions : bool [p]
-        Phenotypes that also depend on what the genes of a mutant do apart.
+        Phenotypes that also depend on what the genes of a mutant do singly: compared by the first key.
     """
 
     def __init__(self, effect: Effect, measured: MeasuredSets, interactions: NDArray[np.bool_]) -> None:
@@ -176,7 +186,7 @@ class MeasuredEffects:
         self._tables = {
             column: _means(effect.keys[:, column], measured.value) for column in (INTERACTIONS, WHOLE_KEY)
         }
-        # One of every effect, among the mutants that only lose genes with rules.
+        # One mutant per effect is enough for bounds, of those that lose genes with rules and nothing else.
         _, first = np.unique(effect.keys[:, WHOLE_KEY], return_index=True)
         first = first[effect.plain[first]]
         keys, value, known = self._tables[WHOLE_KEY]
@@ -205,6 +215,7 @@ class MeasuredEffects:
         out = np.full((queries, len(self.interactions)), np.inf, np.float32)
         if self.interactions.all():
             return out
+        # |A ∩ B| for all pairs of a query A and a measured B; B ⊆ A where that is |B|.
         shared = sparse.csr_array(effect.lost @ self._lost)
         row = np.repeat(np.arange(queries), np.diff(shared.indptr))
         other = shared.indices
@@ -212,6 +223,7 @@ class MeasuredEffects:
         within &= condition[row] == self._condition[other]
         for p in np.flatnonzero(~self.interactions):
             np.minimum.at(out[:, p], row[within], self._value[other[within], p])
+        # A hypomorph or an added gene may outgrow what loses fewer reactions.
         out[~effect.plain] = np.inf
         return out
 

@@ -1,4 +1,4 @@
-"""The loops of evidence, compiled by numba and kept on disk: hashed sets, one-edit lookup, similarities.
+"""Compiled loops of evidence lookup: hashed gene sets, mutants one and two edits away, similarities.
 
 Legend: n genes · q queries · Σk their genes · m measured mutants · e entries (a measured mutant and one of
 its genes) · c channels of similarity · d width of the embedding · t tokens per query.
@@ -91,12 +91,13 @@ def _mark(keys: Any, marks: Any) -> None:
     """Set the bit of every key in ``marks`` uint64 [power of two], zero on entry."""
     mask = np.uint64(64 * len(marks) - 1)
     for key in keys:
+        # Other bits of the key than those that choose its slot.
         bit = (key >> np.uint64(24)) & mask
         marks[bit >> np.uint64(6)] |= np.uint64(1) << (bit & np.uint64(63))
 
 
 def _may_hold(key: Any, marks: Any) -> Any:
-    """Whether a key may be there; most that are not are told by one bit, and marks fit where slots do not."""
+    """Whether a key may be there: one bit excludes most others, and marks fit into the cache."""
     bit = (key >> np.uint64(24)) & np.uint64(64 * len(marks) - 1)
     return (marks[bit >> np.uint64(6)] >> (bit & np.uint64(63))) & np.uint64(1)
 
@@ -139,7 +140,10 @@ def _weight(i: int, j: int, indptr: Any, indices: Any, data: Any) -> Any:
 
 
 def _keep(score: Any, best: Any, used: Any) -> Any:
-    """Return the place of a token of that score among the best, or -1; ``used`` places are taken."""
+    """Return the place of a token of that score among the best, or -1; ``used`` places are taken.
+
+    A linear search for the worst: few candidates compete, and a heap would cost every one of them.
+    """
     if used < len(best):
         return used
     worst = 0
@@ -196,6 +200,7 @@ def _one_edit(
             bucket = _find(rest, whole)
             if bucket >= 0:
                 candidates += whole.start[bucket + 1] - whole.start[bucket]
+        # Candidates include what cannot be a token: at worst genes are compared in vain.
         crowded = candidates > min(t, ranked)
         for at in range(offsets[query], offsets[query + 1]):
             g = gene[at]
@@ -204,11 +209,12 @@ def _one_edit(
             if bucket >= 0:
                 start, end = less.start[bucket], less.start[bucket + 1]
                 if crowded and not len(product):
+                    # The profile of g dense, once for all its replacements; set to 0 again below.
                     for e in range(profiles.indptr[g], profiles.indptr[g + 1]):
                         spread[profiles.indices[e]] = profiles.data[e]
                 for e in range(start, end):
                     x = entry_gene[e]
-                    if x == g:
+                    if x == g:  # the query itself, in another condition: no edit
                         continue
                     score = np.float32(row_condition[entry_row[e]] == condition[query]) * np.float32(16)
                     if crowded:
@@ -250,6 +256,7 @@ def _one_edit(
                     old[query, place], new[query, place] = -1, entry_gene[e]
                     used = min(used + 1, t)
         if used > ranked:
+            # Stable: ties keep the order in which they were found.
             order = np.argsort(-best[:used], kind="mergesort")
             for column in (row, edit, old, new):
                 column[query, :used] = column[query, :used][order]
@@ -308,6 +315,7 @@ def _two_edits(
                     if c == b:
                         continue
                     key = rest + words[c]
+                    # Neighbours are never the gene itself: a set reached here differs in two genes.
                     for y in range(r):
                         d = neighbour[b, y]
                         if d < 0:
@@ -413,6 +421,7 @@ def _neighbours(
                     touched[count] = x
                     count += 1
                 score[x] += value * transpose.data[f]
+                # 0 marks genes not touched yet: a sum that cancels is moved off it.
                 if score[x] == 0:
                     score[x] = np.float32(1e-12)
         for c in range(count):

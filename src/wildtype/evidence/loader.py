@@ -1,4 +1,4 @@
-"""`EvidenceLoader`: batches of a loader, with evidence looked up as they are served."""
+"""`EvidenceLoader`: batches of another loader, with their evidence."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from wildtype.mutants.loader import Batches
 from wildtype.phases import phase
 
 KEPT = 20_000
-"""Mutants up to which the evidence of a loader that never changes is kept (of several phenotypes, fewer)."""
+"""Mutants whose evidence is kept, of a loader that never changes (fewer with several phenotypes)."""
 
 
 class Evidence(Protocol):
-    """Answers what is known of the mutants of a batch."""
+    """Looks up the evidence of a batch of mutants."""
 
     def tokens_of(self, asked: MutantBatch) -> EvidenceTokens:
         """Return their evidence."""
@@ -29,7 +29,7 @@ class EvidenceLoader:
     loader : Batches
         Serves the mutants.
     evidence : Evidence
-        Is asked about each batch; told which epoch begins if it has ``set_epoch``.
+        Looked up for each batch; its ``set_epoch``, if it has one, is called as epochs begin.
     keep : bool
         Whether every epoch is the same, so that evidence of few mutants need be looked up but once.
     """
@@ -52,6 +52,7 @@ class EvidenceLoader:
             yield from self._kept
             return
         served: list[MutantBatch] = []
+        # Batches are kept only if all of them fit: part of an epoch would be of no use for the next.
         room = KEPT if self.keep else 0
         for batch in self.loader:
             with phase("representation"):

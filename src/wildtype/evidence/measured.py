@@ -20,10 +20,9 @@ from wildtype.mutants.identity import gene_words, keys_of
 from wildtype.mutants.table import MutantTable
 
 CONTEXT_PRIOR = 10.0
-"""Contexts with many labels say less of a gene: they count by the inverse root of their number plus this."""
-
-
+"""The more labels c a context has, the less each tells of a gene: values are divided by √(c + this)."""
 SHRINKAGE = 5.0
+"""Measurements without effect that each gene's additive effect is shrunken by."""
 
 
 class Buckets:
@@ -33,13 +32,14 @@ class Buckets:
         self.order = np.argsort(keys, kind="stable")
         self.keys, first = np.unique(keys[self.order], return_index=True)
         self.start = np.append(first, len(keys)).astype(np.int64)
+        # At most half full, a power of two: few collisions, and the place of a key is a bit mask.
         self.slots = np.full(1 << max(int(2 * len(self.keys)).bit_length(), 4), -1, np.int64)
         kernels.make_table(self.keys, self.slots)
         self.table = Table(self.keys, self.slots, self.start)
 
     @cached_property
     def marks(self) -> NDArray[np.uint64]:
-        """One bit of many for every key: what has none is not there."""
+        """One bit per key: a key without it is not there, which spares most searches of ``slots``."""
         out = np.zeros(len(self.slots) // 8, np.uint64)
         kernels.mark(self.keys, out)
         return out
@@ -85,11 +85,12 @@ class MeasuredSets:
         mutant[order] = np.cumsum(new) - 1
         self.mutants = table.take(first)
         self.condition = self.mutants.condition
+        # Kinds are not told apart: the effect of a gene set is the mean over its alleles.
         cell = mutant * phenotypes + table.phenotype
         size = len(first) * phenotypes
         count = np.bincount(cell, minlength=size)
         total = np.bincount(cell, table.value.astype(np.float64), minlength=size)
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore"):  # 0 / 0 is NaN, which stands for not measured
             self.value = (total / count).reshape(-1, phenotypes).astype(np.float32)
         self.keys = keys[first]
         self.orders = np.bincount(self.mutants.order, minlength=1) > 0
@@ -107,6 +108,7 @@ class MeasuredSets:
         """Mutants by their gene sets less each gene; its entries have these rows and genes [Σk]."""
         entries = self.mutants
         with np.errstate(over="ignore"):
+            # Zobrist: the key of a set less a gene is one subtraction.
             return Buckets(self.keys[entries.row] - self.words[entries.gene])
 
     @cached_property
@@ -155,9 +157,8 @@ class MeasuredSets:
 def additive_effects(measured: MeasuredSets) -> NDArray[np.float32]:
     """Return what each gene adds to each phenotype [n, p], by ridge regression on the measured sets.
 
-    A measured value is taken as an intercept per phenotype and order plus the sum of its genes' effects;
-    effects are shrunken as if each gene had ``SHRINKAGE`` further measurements without effect. Genes
-    without measurements have 0.
+    y = intercept of the order + Σ effects of the genes, and effects minimise ‖y − Xb‖² + ``SHRINKAGE`` ‖b‖²:
+    as if each gene had so many further measurements without effect. Genes without measurements have 0.
     """
     from scipy.sparse.linalg import cg
 
@@ -172,7 +173,10 @@ def additive_effects(measured: MeasuredSets) -> NDArray[np.float32]:
         design = sparse.csr_array((np.ones(len(part.gene)), part.gene, part.offsets), shape=(len(part), n))
         y = measured.value[rows, phenotype].astype(np.float64)
         _, of = np.unique(part.order, return_inverse=True)
+        # Intercepts are the means per order: nearly the joint solution, and one pass.
         y = y - (np.bincount(of, y) / np.bincount(of))[of]
+        # Conjugate gradients: the normal matrix [n, n] is sparse, and a relative residual of 1e-4 is far
+        # below the noise of measurements.
         normal: Any = design.T @ design + SHRINKAGE * sparse.eye_array(n)
         out[:, phenotype], _ = cg(normal, design.T @ y, rtol=1e-4, maxiter=50)
     return out

@@ -1,4 +1,4 @@
-"""`ReferenceMeasurements`: what was measured when a model was trained; and the part of it that is evidence.
+"""`ReferenceMeasurements`: what was measured when a model was trained, and the part of it that is evidence.
 
 Legend: M rows · n genes · p outputs.
 """
@@ -16,12 +16,12 @@ from wildtype.mutants import MutantTable
 from wildtype.organism import Coordinates
 
 PARTS = ("train", "validation", "test", "unused", "given", "hidden")
-"""Part of the split that a row was in; not used; given by a user later; not used, with held-out genes."""
+"""Part of the split of a row; or not used; added by a user after training; not used, with held-out genes."""
 TRAIN, UNUSED, GIVEN = (PARTS.index(name) for name in ("train", "unused", "given"))
 
 
 def check_also(also: Sequence[str], phenotypes: Sequence[str]) -> None:
-    """Refuse evidence of phenotypes that there are not: raises ``ConfigError``."""
+    """Refuse evidence of unknown phenotypes: raises ``ConfigError``."""
     for name in also:
         if name not in phenotypes:
             raise ConfigError(
@@ -66,16 +66,14 @@ class ReferenceMeasurements:
     ) -> MutantTable:
         """Return what may be looked up: training rows of the outputs, and rows of further phenotypes.
 
-        Rows of ``also`` whose gene set stands among the validation or test rows are left out: no
-        measurement of a held-out mutant is evidence. Phenotypes are renumbered, outputs first, and values
-        scaled:
-        interactions and others that scatter around 0 by the sd alone, so that 0 keeps its meaning; the rest
-        to mean 0 as well.
+        Rows of ``also`` with the gene set of a validation or test row are left out: no measurement of a
+        held-out mutant is evidence. Phenotypes are renumbered, outputs first. Values become
+        (y - `zero_of_evidence`) / sd.
 
         Raises
         ------
         ConfigError
-            If there is no phenotype of a name.
+            If a phenotype is unknown.
         """
         check_also(also, self.phenotypes)
         names = [*outputs, *(name for name in also if name not in outputs)]
@@ -83,6 +81,7 @@ class ReferenceMeasurements:
         number[[self.phenotypes.index(name) for name in names]] = np.arange(len(names))
         phenotype = number[self.table.phenotype]
         seen = (self.part == TRAIN) | (self.part == GIVEN)
+        # Fitness of a held-out pair would tell its interaction: its gene set is held out in every phenotype.
         held = np.unique(self.table.set_id[~seen & (self.part != UNUSED)])
         free = (self.part == UNUSED) & (phenotype >= len(outputs)) & ~np.isin(self.table.set_id, held)
         rows = np.flatnonzero((phenotype >= 0) & (seen | free) & np.isfinite(self.table.value))
@@ -90,7 +89,7 @@ class ReferenceMeasurements:
         phenotype, value = phenotype[rows], table.value.astype(np.float64)
         for p in range(len(names)):
             own = phenotype == p
-            # A user's own measurements are put on the scale of those that were there in training.
+            # A user's measurements do not enter the scale: the network was trained on that of training.
             trained = value[own & (self.part[rows] != GIVEN)]
             centre, scale = (mean[p], sd[p]) if p < len(outputs) else _mean_and_sd(trained)
             value[own] = (value[own] - zero_of_evidence(centre, scale)) / scale
@@ -98,7 +97,11 @@ class ReferenceMeasurements:
 
 
 def zero_of_evidence(mean: float, sd: float) -> float:
-    """Return the measured value that is 0 as evidence, of a phenotype with labels of this mean and sd."""
+    """Return the value that counts as no effect, of a phenotype with labels of this mean and sd.
+
+    Interactions scatter around 0, which means "as expected", and keep it; other labels are taken from their
+    mean.
+    """
     return float(mean) if abs(mean) > 2 * abs(sd) else 0.0
 
 

@@ -1,4 +1,4 @@
-"""`GeneSimilarity`: how alike any two genes are, channel by channel, without an n × n matrix.
+"""How similar any two genes are: channel by channel without an n × n matrix, and as graphs of nearest genes.
 
 Legend: n genes · d width of the embedding · r relations · e edges.
 """
@@ -14,20 +14,27 @@ from scipy import sparse
 
 from wildtype.organism import GeneFeatures, Organism, Relation
 from wildtype.organism.graph_features import DEGREES
-from wildtype.organism.similarity import embedding_parts, nearest
+from wildtype.organism.similarity import embedding_parts, joint_embedding, nearest
 
 SPECTRAL = 24
 SMALL = 3
 """Blocks of up to so many columns are traits."""
 GRAPH_BLOCKS = ("spectral.", "degrees")
 NEAREST = 40
+"""Neighbours of a gene by what is known before labels are."""
+NEAREST_FLOOR = 0.05
+"""Cosines of embeddings below this are chance."""
 PROFILE_SCALE = 5.0
-"""Genes that are looked at as replacements of a gene, before labels have their say."""
+"""Of the channel of label profiles, whose cosines are known only once labels are."""
+PROFILE_NEIGHBOURS = 80
+PROFILE_FLOOR = 0.03
+"""Cosines of label profiles below this are chance."""
+PROFILE_PRIOR = 10
 
 
 @dataclass(frozen=True, eq=False)
 class GeneSimilarity:
-    """What is known of the likeness of genes before a label is seen.
+    """Similarity of genes as far as it is known before a label is seen.
 
     Attributes
     ----------
@@ -62,13 +69,13 @@ class GeneSimilarity:
 
     @classmethod
     def of(cls, organism: Organism, seed: int = 0, like: GeneSimilarity | None = None) -> GeneSimilarity:
-        """Return the likeness of an organism's genes by its relations and feature blocks.
+        """Return the similarity of an organism's genes by its relations and feature blocks.
 
         With ``like``, that of another organism, channels are those of the other by name: what this organism
         lacks is 0, and what the other lacks is left out.
         """
         n = len(organism.genes)
-        # Spectral features of genes say again what the relations' own parts say.
+        # Spectral features of genes repeat what the parts of the relations hold.
         blocks = [block for name, block in organism.features.items() if not name.startswith(GRAPH_BLOCKS)]
         parts = embedding_parts(replace(organism, features=GeneFeatures(blocks)), seed, SPECTRAL)
         names = [name for name, relation in organism.graphs.items() if relation.nnz]
@@ -79,6 +86,7 @@ class GeneSimilarity:
         length = np.linalg.norm(joined, axis=1, keepdims=True)
         both = [_symmetric(organism.graphs[name]) if name in organism.graphs else _none(n) for name in names]
         starts = np.cumsum([0, *(matrix.nnz for matrix in both)])
+        # Dividing the joined parts by their common length makes inner products means over the parts known.
         made = cls(
             relations=tuple(names),
             parts=tuple(parts),
@@ -109,6 +117,7 @@ class GeneSimilarity:
         unscaled, no_products = np.ones(len(self.channels), np.float32), np.zeros((0, 0), np.float32)
         genes = (0, len(left), left, right)
         similar(*genes, self.unit, self.cuts, graphs, no_profiles, no_products, unscaled, out)
+        # Root mean square over similar pairs; at least 0.01, so that an empty channel is not blown up.
         size = np.sqrt(np.mean(out**2, axis=0)) if len(left) else np.ones(len(self.channels))
         factor = 1 / np.maximum(size, 0.01)
         factor[-1] = PROFILE_SCALE
@@ -127,9 +136,52 @@ class GeneSimilarity:
     @cached_property
     def near(self) -> sparse.csr_array:
         """[n, n]: for every gene the most similar ones, weight = cosine³."""
-        found = nearest(self.unit, np.arange(self.genes), NEAREST, 0.05)
-        found.data = (found.data**3).astype(np.float32)
-        return found
+        return _nearest_cubed(self.unit, np.arange(self.genes))
+
+
+def profile_graph(labels: sparse.csr_array) -> sparse.csr_array:
+    """Return [n, n]: for every gene those with the most similar label profile, weight = cosine².
+
+    Genes of one pathway interact with the same partners (Costanzo et al., Science 353:aaf1420, 2016). A
+    partner with c labels is less informative the more there are: it is divided by √(c + 10).
+
+    Parameters
+    ----------
+    labels : csr [n, n]
+        The seen label of every gene pair, symmetric; pairs without one count as 0.
+    """
+    partners = np.diff(labels.indptr) + PROFILE_PRIOR
+    unit = labels.astype(np.float32)
+    unit.data = unit.data / np.sqrt(partners[unit.indices]).astype(np.float32)
+    norm = np.sqrt(np.asarray(unit.multiply(unit).sum(axis=1)).reshape(-1))
+    unit.data = unit.data / np.repeat(np.maximum(norm, 1e-9), np.diff(unit.indptr)).astype(np.float32)
+    out = nearest(unit, np.flatnonzero(norm > 0), PROFILE_NEIGHBOURS, PROFILE_FLOOR)
+    out.data = out.data**2
+    return out
+
+
+def similarity_graphs(
+    organism: Organism, measured: NDArray[np.int64], seed: int
+) -> dict[str, sparse.csr_array]:
+    """Return gene graphs by name, each csr [n, n] with positive weights and no self-loops.
+
+    One graph per relation (both directions of a directed one), and ``joint``: the nearest ``measured`` genes
+    over all feature blocks and relations, with cosine³ for a weight.
+    """
+    graphs: dict[str, sparse.csr_array] = {}
+    for relation in organism.graphs.values():
+        adjacency = _both_directions(relation)
+        if adjacency.nnz:
+            graphs[relation.name] = adjacency
+    graphs["joint"] = _nearest_cubed(joint_embedding(organism, seed), measured)
+    return graphs
+
+
+def _nearest_cubed(unit: NDArray[np.float32], among: NDArray[np.int64]) -> sparse.csr_array:
+    """Return [n, n]: for every gene the nearest of ``among``, weight = cosine³, which few have above 0.1."""
+    found = nearest(unit, among, NEAREST, NEAREST_FLOOR)
+    found.data = (found.data**3).astype(np.float32)
+    return found
 
 
 def _traits(organism: Organism, like: GeneSimilarity | None) -> tuple[NDArray[np.float32], tuple[str, ...]]:
@@ -153,13 +205,18 @@ def _traits(organism: Organism, like: GeneSimilarity | None) -> tuple[NDArray[np
 
 def _symmetric(relation: Relation) -> sparse.csr_array:
     """Return a relation with both directions of every edge, its largest weight 1."""
-    both = relation.adjacency.copy()
-    if relation.directed:
-        both = sparse.csr_array(both + relation.transpose)
+    both = _both_directions(relation).copy()
     both.sort_indices()
     if both.nnz:
         both.data = both.data / both.data.max()
     return both
+
+
+def _both_directions(relation: Relation) -> sparse.csr_array:
+    """Return adjacency, plus transpose of a directed relation; the array is shared: do not change it."""
+    if not relation.directed:
+        return relation.adjacency
+    return sparse.csr_array(relation.adjacency + relation.transpose)
 
 
 def _none(n: int) -> sparse.csr_array:

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 LEAVES = (15, 31)
 MAX_ITERATIONS = 400
 DEFAULT_ITERATIONS = 150
-FEW_ROWS = 20_000  # below, half as many trees of twice the weight
+FEW_ROWS = 20_000
 
 
 class BoostedTrees:
-    """Histogram gradient boosting, averaged over a few seeds, on the columns that say something in training.
+    """Histogram gradient boosting, averaged over a few seeds, on distinct columns with values in training.
 
     Leaves per tree are those with the least error on the held-out rows; so is the number of trees (early
     stopping on the rows given: a random internal split would share its genes with training).
@@ -39,7 +39,7 @@ class BoostedTrees:
     held_x, held : float32 [h, f], [h]
         Held-out features and labels; without rows, default settings are used.
     fixed : mapping
-        Values of ``leaves`` and ``iterations`` that are given in advance.
+        Values of ``leaves`` and ``iterations`` that are not chosen on held-out rows.
     leaves : sequence of int
         Leaves per tree to choose from.
     bags : int
@@ -64,10 +64,11 @@ class BoostedTrees:
         seed: int,
         leaves: Sequence[int] = LEAVES,
     ) -> None:
-        self._columns = _telling(x)
+        self._columns = _distinct(x)
         x, held_x = x[:, self._columns], held_x[:, self._columns]
         choices = [int(fixed["leaves"])] if "leaves" in fixed else list(leaves if len(held) else leaves[:1])
         stop = len(held) > 0 and "iterations" not in fixed
+        # Few rows are fitted by half as many trees of twice the weight.
         rate = 0.05 if len(y) >= FEW_ROWS else 0.1
         best, first = math.inf, None
         for number in choices:
@@ -79,6 +80,8 @@ class BoostedTrees:
                 best, first = error, model
                 self.chosen: dict[str, float] = {"leaves": number, "iterations": int(model.n_iter_)}
         assert first is not None
+        # Further bags take the number of trees of the first: early stopping of each would choose it anew, on
+        # the same held-out rows.
         self._models = [first]
         for bag in range(1, bags):
             model = self._model(
@@ -111,7 +114,7 @@ class BoostedTrees:
         return np.asarray(np.mean([model.predict(x) for model in self._models], axis=0))
 
     def forest(self) -> Forest:
-        """Return the trees as arrays: they can be stored, and say what ``predict`` says."""
+        """Return the trees as arrays, which can be stored and predict the same."""
         import torch
 
         from wildtype.nn.forest import Forest, Tree
@@ -120,6 +123,8 @@ class BoostedTrees:
         for model in self._models:
             for (tree,) in model._predictors:
                 nodes = tree.nodes
+                # Values are divided by the number of models here, so that the sum over all trees is the mean
+                # of models; features are numbered as before columns were left out.
                 leaf = nodes["is_leaf"].astype(bool)
                 feature = np.where(leaf, -1, self._columns[nodes["feature_idx"].astype(np.int64)])
                 child = np.stack([nodes["left"], nodes["right"]], axis=1).astype(np.int64)
@@ -131,7 +136,7 @@ class BoostedTrees:
         return Forest.of(trees, start)
 
 
-def _telling(x: NDArray[np.float32]) -> NDArray[np.int64]:
+def _distinct(x: NDArray[np.float32]) -> NDArray[np.int64]:
     """Return the columns of x [m, f] that have a value and are not the same as an earlier one."""
     first: dict[bytes, int] = {}
     for i, column in enumerate(x.T):

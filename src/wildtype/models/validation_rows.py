@@ -1,5 +1,4 @@
-"""What a trained model says of its own validation rows, kept beside its weights so that intervals of any
-level can be made later.
+"""`ValidationRows`: predictions for the validation rows, from which intervals of any level are calibrated.
 
 Legend: v validation rows, in the order in which ``ReferenceMeasurements.table`` holds them.
 """
@@ -29,8 +28,8 @@ class ValidationRows:
     sd : float64 [v]
         Standard deviation over an ensemble's members; NaN for a single model.
     unit : int64 [v]
-        Which query pair or screen was held out as a whole for this row; -1 where the split holds out genes
-        or gene sets, which the row itself tells.
+        Query pair or screen that was held out with this row; -1 where the split holds out genes or gene sets,
+        which follow from the row itself.
 
     Raises
     ------
@@ -51,7 +50,7 @@ class ValidationRows:
         return len(self.predicted)
 
     def save(self, folder: Path) -> None:
-        """Write the rows into a checkpoint's folder that is itself written whole or not at all."""
+        """Write the rows into the folder of a checkpoint, which is renamed into place when it is complete."""
         with open(folder / FILE, "wb") as handle:
             np.savez(handle, **{name: getattr(self, name) for name in COLUMNS})
 

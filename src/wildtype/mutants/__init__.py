@@ -1,4 +1,4 @@
-"""What was done to the cell: tables of mutants, and batches of them cut from arrays."""
+"""Perturbations of the cell: tables of mutants, and batches cut from them."""
 
 from wildtype.mutants.table import Kind, MutantTable
 

@@ -28,14 +28,14 @@ TARGETS = ("phenotype", "value", "sd", "p", "profile")
 
 @dataclass(slots=True)
 class MutantBatch:
-    """B mutants and what was measured of them; of the genome's size are measured profiles alone.
+    """B mutants and their measurements; only measured profiles are of the size of the genome.
 
     Attributes
     ----------
     gene : int64 [Σk]
         Positions in the gene index.
     offsets : int64 [B+1]
-        Mutant i owns ``gene[offsets[i]:offsets[i+1]]``.
+        Mutant i has ``gene[offsets[i]:offsets[i+1]]``.
     kind : uint8 [Σk]
         ``Kind`` of each perturbation.
     condition : int64 [B]
@@ -55,7 +55,7 @@ class MutantBatch:
     profiles : float32 [r, n] or None
         One number per gene (NaN: not measured).
     evidence : EvidenceTokens or None
-        What was measured of similar mutants, where it has been looked up.
+        Measurements of similar mutants, where they were looked up.
     step_targets : int64 scalar or None
         Known targets of the optimiser step that this is a micro-batch of; None: the batch is the step.
     """
@@ -136,6 +136,7 @@ class MutantBatch:
         a, b = int(self.offsets[start]), int(self.offsets[min(stop, len(self))])
         i, j, mutant = start, stop, None
         if self.mutant is not None:
+            # Targets ascend by mutant, so those of a slice of mutants are a slice too.
             i, j = torch.searchsorted(self.mutant, torch.tensor([start, stop])).tolist()
             mutant = self.mutant[i:j] - start
         return MutantBatch(
@@ -149,14 +150,15 @@ class MutantBatch:
         )
 
     def with_own_profiles(self) -> MutantBatch:
-        """Return the batch with a copy of those profiles only that are its targets, numbered as they come."""
+        """Return the batch with a copy of only the profiles that are its targets, numbered as they come."""
         if self.profile is None or self.profiles is None:
             return self
-        own = self.profile >= 0
+        has = self.profile >= 0
         return replace(
             self,
-            profile=torch.where(own, own.cumsum(0) - 1, -1),
-            profiles=self.profiles.index_select(0, self.profile[own]),
+            # The k-th target with a profile gets row k of the copied profiles.
+            profile=torch.where(has, has.cumsum(0) - 1, -1),
+            profiles=self.profiles.index_select(0, self.profile[has]),
         )
 
     def _first_targets(self, mutant: Tensor) -> Tensor:

@@ -2,8 +2,8 @@
 
 Legend: n genes · r reactions · m metabolites · e edges of a relation · B mutants.
 
-A mutant is never a graph of its own: it is this graph and the nodes that it keeps. Genes are those of the
-gene index; a gene that only the metabolism knows stands for no node and is always there.
+A mutant is never a separate graph: it is this graph and the nodes that it keeps. Genes are those of the gene
+index; a gene that only the metabolism lists has no node and is always present.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ RULES = ("gpr", "all")
 
 @dataclass(frozen=True, eq=False)
 class CellGraph:
-    """Gene relations and, if wanted, metabolism as one graph with three kinds of nodes.
+    """Gene relations and, optionally, metabolism as one graph with three kinds of nodes.
 
     Attributes
     ----------
@@ -129,13 +129,14 @@ class CellGraph:
         Parameters
         ----------
         gene, row : int64 [e]
-            Mutant ``row[i]`` lacks gene ``gene[i]`` of the gene index; no pair stands twice. A gene in no
+            Mutant ``row[i]`` lacks gene ``gene[i]`` of the gene index; each pair once. A gene in no
             rule takes no reaction away.
         rows : int
             B.
         """
         if self.metabolism is None:
             return _csr((rows, 0), bool)
+        # A gene outside every rule can remove no reaction.
         column = self._rule_column[gene]
         known = column >= 0
         return self.metabolism.dead_without(row[known], column[known], rows, rule=self.rule)

@@ -5,7 +5,7 @@ Legend: b mutants · n nodes · e stored edges of a relation · r removed nodes 
 An edge is kept iff both its ends are; the `Wiring` says which nodes a mutant loses. One polarity:
 True = kept.
 
-Cost of a batch, with Σ the degrees of all removed nodes of all its mutants, and what is kept between batches:
+Cost of a batch, with Σ the degrees of all removed nodes of all its mutants, and memory between batches:
 
     generator        time                memory                     kept
     LoopMasks        O(b (n + e))        the masks, b · e           the ends, 16 e bytes
@@ -14,8 +14,8 @@ Cost of a batch, with Σ the degrees of all removed nodes of all its mutants, an
     ResetMasks       O(Σ)                O(Σ)                       one set of masks, and what CsrMasks keeps
     FilteredEdges    O(b r e)            the kept edges             the ends
 
-The b · e of CsrMasks is writing True: the output itself, best into the memory of an earlier batch. With
-metabolism, evaluating the gene rules comes on top, in SciPy on the CPU; all else runs where the wiring is.
+The b · e of CsrMasks is the cost of writing True into the output; reuse the memory of an earlier batch. With
+metabolism, evaluating the gene rules comes on top, in SciPy on the CPU.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ __all__ = [
 
 
 class MaskError(WildtypeError, RuntimeError):
-    """Masks on loan that were asked for twice at once, or written to."""
+    """Lent masks that were requested twice at once, or written to."""
 
 
 class EdgeMasks(ABC):
@@ -147,7 +147,7 @@ class LoopMasks(EdgeMasks):
 
 
 class PaddedMasks(EdgeMasks):
-    """The whole batch at once over an incidence matrix [n, D] padded to the largest degree with -1."""
+    """The batch at once over an incidence matrix [n, D] padded to the largest degree with -1."""
 
     @cached_property
     def padded(self) -> dict[str, Tensor]:
@@ -166,6 +166,7 @@ class PaddedMasks(EdgeMasks):
         removed = self.wiring.removed(batch)
         for name, edges in self.wiring.edges.items():
             position = self.padded[name][removed.node]
+            # Row and position become one flat index, so that one scatter writes all mutants of the batch.
             flat = position + removed.row[:, None] * edges
             out[name].view(-1)[flat[position >= 0]] = False
         return out
@@ -177,7 +178,7 @@ class PaddedMasks(EdgeMasks):
 
 
 class CsrMasks(EdgeMasks):
-    """The whole batch at once over an incidence in CSR: nothing is padded, only removed edges are written."""
+    """The batch at once over an incidence in CSR, without padding: only removed edges are written."""
 
     def _write(self, batch: MutantBatch, out: dict[str, Tensor]) -> dict[str, Tensor]:
         removed = self.wiring.removed(batch)
@@ -228,6 +229,7 @@ class ResetMasks(EdgeMasks):
                 self._base[name] = self._all(len(batch), edges)
             incidence[name].write(self._base[name], removed, False)
             masks[name] = self._base[name].detach()[: len(batch)]
+        # PyTorch counts in-place writes per tensor, which shows at the end whether a borrower changed a mask.
         versions = {name: mask._version for name, mask in masks.items()}
         lent = dict(masks)
         self._on_loan = True

@@ -1,6 +1,6 @@
 """Identity of mutants: which rows are one mutant, one gene set, or one gene set in one condition.
 
-Numbers tell rows of one table from each other; keys (64-bit hashes) are the same in every table of one gene
+Numbers identify mutants within one table; keys (64-bit hashes) are the same in every table of one gene
 index, so that rows of several tables can be compared.
 
 Legend: m rows · b mutants · k perturbed genes of one row · q items, Σk.

@@ -32,7 +32,7 @@ class Batches(Protocol):
         """Serve an epoch."""
 
     def set_epoch(self, epoch: int) -> None:
-        """Choose which."""
+        """Choose the epoch to serve."""
 
 
 class MutantLoader:
@@ -65,6 +65,7 @@ class MutantLoader:
         self.shuffle = shuffle
         self.seed = seed
         self.epoch = 0
+        # Blocks hold a fixed number of targets, since one mutant may have thousands.
         mutants = BLOCK * len(self.rows) // len(table)
         self.block = max(mutants // batch_size, 1) * batch_size
 
@@ -79,6 +80,7 @@ class MutantLoader:
         total = len(self.rows)
         permutation = None
         if self.shuffle:
+            # A separate generator leaves the global stream, from which layers draw, untouched.
             stream = torch.Generator().manual_seed(derive(self.seed, "shuffle", self.epoch))
             permutation = torch.randperm(total, generator=stream)
         for start in range(0, total, self.block):

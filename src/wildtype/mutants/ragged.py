@@ -173,7 +173,7 @@ def ranks(*columns: NDArray[Any]) -> Ints:
 
     Equal rows have equal ranks (every NaN is equal), and ranks are 0 … distinct rows - 1.
     """
-    # Codes that count from 0 need no ranks of their own, which saves a sort per column.
+    # Codes that count from 0 are used as they are, which saves a sort per column.
     sized = [
         (column, int(column.max()) + 1)
         if column.dtype == np.int64 and column.size and column.min() >= 0

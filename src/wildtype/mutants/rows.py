@@ -62,6 +62,7 @@ def pairs_in(
         empty = np.zeros(0, np.int64)
         return empty, empty, empty
     row = np.concatenate(rows)
+    # Rows were visited order by order; a stable sort restores theirs and keeps pairs within a row ascending.
     order = np.argsort(row, kind="stable")
     return row[order], np.concatenate(lefts)[order], np.concatenate(rights)[order]
 
@@ -77,6 +78,7 @@ def segment(
     out = np.full((m, len(how) * f), np.nan, np.float32)
     if not p or not f:
         return out
+    # `reduceat` gives a wrong value for empty segments, so only rows that have values are reduced.
     starts = np.flatnonzero(np.concatenate([[True], row[1:] != row[:-1]]))
     seen, missing = row[starts], np.isnan(values)
     count = np.add.reduceat((~missing).astype(np.float32), starts, axis=0)

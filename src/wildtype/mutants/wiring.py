@@ -1,10 +1,13 @@
 """The wiring that all mutants share: the ends of every stored edge, and which edges lie at which node.
 
+Nodes are numbered genes first, then reactions, then metabolites. A removed gene also removes a reaction whose
+gene rule then fails; metabolites stay. Gene rules are evaluated in SciPy on the CPU; everything else runs on
+the device of the wiring.
+
 Legend: b mutants · n nodes · e stored edges of a relation · r removed nodes of a mutant.
 
-Nodes are numbered genes first, then reactions, then metabolites. A removed gene takes a reaction along where
-the gene rule fails; metabolites stay. Gene rules are evaluated in SciPy on the CPU; all else runs where the
-wiring is.
+In the compiled loops, mutant i lost ``node[offsets[i]:offsets[i+1]]``, and node v has the edges
+``position[starts[v]:starts[v+1]]``; every edge is listed at both its ends.
 """
 
 from __future__ import annotations
@@ -12,10 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import torch
+from numba import njit
 from torch import Tensor
 
 from wildtype.errors import ConfigError
@@ -24,6 +28,65 @@ from wildtype.mutants.cell_graph import CellGraph
 from wildtype.mutants.representations.removal import REMOVES, Removal
 
 GPR, STOICHIOMETRY = "gpr", "stoichiometry"
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def write_edges(out: Any, node: Any, offsets: Any, starts: Any, position: Any, value: bool) -> None:
+    """Write ``value`` into out [b, e] at every edge of every removed node."""
+    for mutant in range(len(offsets) - 1):
+        for at in range(offsets[mutant], offsets[mutant + 1]):
+            for edge in range(starts[node[at]], starts[node[at] + 1]):
+                out[mutant, position[edge]] = value
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def count_edges(
+    node: Any, offsets: Any, starts: Any, position: Any, source: Any, target: Any, gone: Any, out: Any
+) -> None:
+    """Write to out [b] how many edges every mutant lost: all at its nodes, those between two of them once.
+
+    ``gone`` [n] is all False, before and after.
+    """
+    for mutant in range(len(offsets) - 1):
+        mine = node[offsets[mutant] : offsets[mutant + 1]]
+        gone[mine] = True
+        lost = 0
+        for v in mine:
+            lost += starts[v + 1] - starts[v]
+            # An edge between two removed nodes is met at both ends; it counts at its source only.
+            for edge in range(starts[v], starts[v + 1]):
+                at = position[edge]
+                if gone[source[at]] and target[at] == v:
+                    lost -= 1
+        gone[mine] = False
+        out[mutant] = lost
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def list_edges(
+    node: Any,
+    offsets: Any,
+    starts: Any,
+    position: Any,
+    source: Any,
+    target: Any,
+    gone: Any,
+    ends: Any,
+    out: Any,
+) -> None:
+    """Write the edges that mutant i lost, ascending, to ``out[ends[i]:ends[i+1]]``; ``gone`` as above."""
+    for mutant in range(len(offsets) - 1):
+        mine = node[offsets[mutant] : offsets[mutant + 1]]
+        gone[mine] = True
+        to = ends[mutant]
+        for v in mine:
+            for edge in range(starts[v], starts[v + 1]):
+                at = position[edge]
+                if not (gone[source[at]] and target[at] == v):
+                    out[to] = at
+                    to += 1
+        gone[mine] = False
+        out[ends[mutant] : ends[mutant + 1]].sort()
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +142,7 @@ class Incidence:
     starts : int64 [n+1]
         Over the nodes that can be removed.
     position : int32 (int64 from 2³¹ edges on) [at most 2 e]
-        An edge stands at both its ends.
+        An edge is listed at both its ends.
     """
 
     starts: Tensor
@@ -89,9 +152,11 @@ class Incidence:
     def of(cls, ends: Ends, nodes: int) -> Self:
         """Return the incidence of the nodes below ``nodes``."""
         node = torch.cat([ends.source, ends.target])
+        # A stable sort keeps every node's edges ascending, so that writes go through memory in order.
         order = torch.argsort(node, stable=True)
         counts = torch.bincount(node, minlength=nodes)[:nodes]
         starts = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+        # Sources and targets were concatenated: entry e + i is the target end of edge i.
         position = order[: int(starts[-1])] % max(len(ends), 1)
         return cls(starts, position.int() if len(ends) < 2**31 else position)
 
@@ -108,7 +173,7 @@ class Incidence:
     def edges_of(self, removed: Removed) -> tuple[Tensor, Tensor]:
         """Return mutant and position, int64 [Σ] each, of every edge at a removed node.
 
-        An edge that lost both ends stands twice. Mutants ascend.
+        An edge that lost both ends is listed twice. Mutants ascend.
         """
         first = self.starts[removed.node]
         counts = self.starts[removed.node + 1] - first
@@ -123,8 +188,6 @@ class Incidence:
             row, position = self.edges_of(removed)
             out.view(-1).index_fill_(0, row * out.shape[1] + position, value)
             return
-        from wildtype.mutants.edge_mask_kernels import write_edges
-
         arrays = (out, removed.node, removed.offsets, self.starts, self.position)
         write_edges(*(array.numpy() for array in arrays), value)
 
@@ -205,6 +268,7 @@ class Wiring:
             dead = self.graph.dead_reactions(gene, row, len(batch)).tocoo()
             gene = np.concatenate([gene, dead.col.astype(np.int64) + self.graph.n])
             row = np.concatenate([row, dead.row.astype(np.int64)])
+            # Genes and reactions of one mutant must be neighbours before offsets can delimit them.
             order = np.argsort(row, kind="stable")
             gene, row = gene[order], row[order]
         offsets = np.searchsorted(row, np.arange(len(batch) + 1))

@@ -1,8 +1,8 @@
-"""A gene that the organism does not have: appended at the end, with what is known of it.
+"""A gene that the organism does not have, appended at the end with its features, reactions and edges.
 
-Positions and values of the organism's own genes stay as they are. Of the new gene, features follow from what
-is given (its sequence, its reactions, its edges) and are missing otherwise; pairs of it count as known where
-they were given, or follow from its reactions.
+Positions and values of the existing genes do not change. Features of the new gene follow from its sequence,
+reactions and edges where these are given, and are missing otherwise. Its pairs in a relation count as known
+where they are given or follow from its reactions.
 
 Legend: n genes before · the new gene is number n.
 """
@@ -32,7 +32,8 @@ Record = TypeVar("Record", bound=OrganismRecord)
 INCOMING = ".in"
 """End of the name of a directed relation whose edges lead to the new gene."""
 Edges = Mapping[str, Sequence[str | tuple[str, float]]]
-Said = Mapping[str, Mapping[str, float]]
+Values = Mapping[str, Mapping[str, float]]
+"""Values by feature block and column."""
 
 
 @dataclass
@@ -53,19 +54,19 @@ def add_gene(
     reactions: Sequence[str | tuple[str, str]] = (),
     edges: Edges | None = None,
 ) -> Record:
-    """Return the organism with one gene more, at the end.
+    """Return the organism with one more gene, at the end.
 
     Parameters
     ----------
     organism : OrganismRecord
         With n genes.
     name : str
-        Of the new gene; no other gene may have it.
+        Name of the new gene; no other gene may have it.
     sequence : str, optional
         Its coding sequence or its protein (`describe_sequence`), for the blocks made of sequences.
     features : mapping, optional
-        Block to its values: a sequence in the order of the block's columns, or a mapping of columns. They go
-        before what follows from the rest.
+        Block to its values: a sequence in the order of the block's columns, or a mapping of columns. They
+        take precedence over derived values.
     reactions : sequence, optional
         Reactions that the gene's product can carry out: the id of a reaction whose rule it joins as one more
         alternative, or the id and what the alternative needs, as in ``("PFK", "newA and b3916")``. The gene's
@@ -83,14 +84,14 @@ def add_gene(
     DatasetError
         If a block, column, relation, weight or reaction does not fit.
     SourceError
-        If the sequence is none, or a rule is not well formed.
+        If the text is not a sequence, or a rule is not well formed.
     """
     if not name.strip() or name in organism.genes:
         why = (
             f"is a name of {organism.genes.label(organism.genes.find(name))}" if name.strip() else "is empty"
         )
         raise GeneSetError(
-            f"{name!r} cannot be added to organism {organism.name!r}, since it {why}: choose another name"
+            f"{name!r} cannot be added to organism {organism.name!r} because it {why}: choose another name"
         )
     before = organism.genes
     genes = before.extended([name])
@@ -109,22 +110,23 @@ def add_gene(
     graphs = GeneGraphs(
         _wider(relation, known.get(relation.name), len(genes)) for relation in organism.graphs.values()
     )
-    said: dict[str, Mapping[str, float]] = {}
+    derived: dict[str, Mapping[str, float]] = {}
     if sequence is not None:
-        said |= describe_sequence(sequence, what=f"the sequence of {name!r}")
-        if not said.keys() & organism.features.keys():
+        derived |= describe_sequence(sequence, what=f"the sequence of {name!r}")
+        if not derived.keys() & organism.features.keys():
             raise DatasetError(
                 f"{name!r} is given a sequence, and organism {organism.name!r} has no feature block made of "
-                f"sequences ({', '.join(said)}): leave it out, or see Organism.with_sequences"
+                f"sequences ({', '.join(derived)}): leave it out, or see Organism.with_sequences"
             )
     if reactions and metabolism is not None:
-        said |= {
+        derived |= {
             block.name: dict(zip(block.columns, block.values[-1].tolist(), strict=True))
             for block in metabolic_features(metabolism, genes)
             if block.comparable
         }
-    said["degrees"] = _degrees(graphs, known)
+    derived["degrees"] = _degrees(graphs, known)
     given = _given_features(organism, name, features or {})
+    # The wild type lives without the new gene, so its deletion is not lethal.
     essential = None if organism.essential is None else np.append(organism.essential, False)
     places = None if organism.coordinates is None else organism.coordinates.extended(1)
     valid = {
@@ -136,7 +138,7 @@ def add_gene(
         genes=genes,
         graphs=graphs,
         features=GeneFeatures(
-            replace(block, values=np.vstack([block.values, _row(block, said, given)[None]]))
+            replace(block, values=np.vstack([block.values, _row(block, derived, given)[None]]))
             for block in organism.features.values()
         ),
         metabolism=metabolism,
@@ -164,7 +166,7 @@ def _with_reactions(
         reaction, needs = (entry, name) if isinstance(entry, str) else entry
         if reaction not in place:
             raise DatasetError(
-                f"{name!r} is given the reaction {reaction!r}, which is none of the network's "
+                f"{name!r} is given the reaction {reaction!r}, which is not one of the network's "
                 f"{len(place):,}: use its ids, as in {metabolism.reactions[0]!r}"
             )
         if name not in rule_genes(needs):
@@ -187,11 +189,12 @@ def _metabolic_pairs(organism: OrganismRecord, metabolism: Metabolism, genes: Ge
     """Return all pairs of the new gene in the relations that were read off the network, edges and none."""
     assert organism.metabolism is not None
     n = len(genes) - 1
-    own, wider = metabolic_graphs(organism.metabolism, organism.genes), metabolic_graphs(metabolism, genes)
+    # Read off twice: a relation that no longer equals the network's own was edited and is left alone.
+    before, wider = metabolic_graphs(organism.metabolism, organism.genes), metabolic_graphs(metabolism, genes)
     first = int(organism.appended.genes.min(initial=n))  # of genes appended before, not all is known
     out = {}
     for name, relation in wider.items():
-        if name not in organism.graphs or not _same_pattern(organism.graphs[name], own[name], first):
+        if name not in organism.graphs or not _same_pattern(organism.graphs[name], before[name], first):
             continue
         others = np.arange(n)
         rows = np.concatenate([np.full(n, n), others])
@@ -204,7 +207,7 @@ def _metabolic_pairs(organism: OrganismRecord, metabolism: Metabolism, genes: Ge
 
 
 def _same_pattern(a: Relation, b: Relation, first: int) -> bool:
-    """Whether two relations link the same of the first genes: one is then what the network says."""
+    """Return whether two relations have the same edges among the first genes."""
     x, y = (sparse.csr_array(r.adjacency[:first][:, :first]) for r in (a, b))
     return x.nnz == y.nnz and bool((x.indptr == y.indptr).all() and (x.indices == y.indices).all())
 
@@ -245,7 +248,7 @@ def _given_edges(organism: OrganismRecord, name: str, edges: Edges) -> dict[str,
 
 
 def _merged(derived: _Pairs, given: _Pairs | None, n: int) -> _Pairs:
-    """Return pairs of two origins, those that were given replacing the others."""
+    """Return derived pairs, with given ones in place of derived ones where both exist."""
     if given is None:
         return derived
     rest = ~np.isin(derived.rows * n + derived.cols, given.rows * n + given.cols)
@@ -283,7 +286,7 @@ def _degrees(graphs: GeneGraphs, known: Mapping[str, _Pairs]) -> dict[str, float
     return out
 
 
-def _given_features(organism: OrganismRecord, name: str, features: Mapping[str, Any]) -> Said:
+def _given_features(organism: OrganismRecord, name: str, features: Mapping[str, Any]) -> Values:
     """Return values by block and column, after checking them."""
     out: dict[str, Mapping[str, float]] = {}
     for block_name, values in features.items():
@@ -306,9 +309,9 @@ def _given_features(organism: OrganismRecord, name: str, features: Mapping[str, 
     return out
 
 
-def _row(block: FeatureBlock, said: Said, given: Said) -> NDArray[np.float32]:
+def _row(block: FeatureBlock, derived: Values, given: Values) -> NDArray[np.float32]:
     """Return the new gene's row of a block [f]; NaN where nothing is known."""
-    known = dict(said.get(block.name, {}))
+    known = dict(derived.get(block.name, {}))
     if known and block.basis is not None:
         known = dict(zip(block.columns, block.basis.project(known).tolist(), strict=True))
     known |= given.get(block.name, {})

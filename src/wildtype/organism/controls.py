@@ -97,7 +97,7 @@ def rewire_relations(organism: Organism, seed: int) -> Organism:
 
 
 def _without(block: FeatureBlock, gone: set[str]) -> FeatureBlock | None:
-    """Return a block without what it says of relations that are gone; None if nothing is left."""
+    """Return a block without its columns of removed relations; None if no column is left."""
     if block.name.startswith(SPECTRAL):
         return None if block.name.removeprefix(SPECTRAL) in gone else block
     if block.name != DEGREES:
@@ -181,6 +181,7 @@ def _swap(rows: Ints, cols: Ints, n: int, directed: bool, rng: np.random.Generat
     # Looked up in ascending order, which is several times faster than at random.
     rank = np.argsort(proposed)
     ascending = proposed[rank]
+    # Against the edges before the round: the result does not depend on the order of swaps within it.
     taken = _held(np.sort(_keys(rows, cols, n, directed)), ascending)
     twice = ascending[1:] == ascending[:-1]
     taken[1:] |= twice

@@ -28,12 +28,12 @@ SUFFIXES = (".csv", ".parquet", ".npz")
 
 @dataclass(frozen=True, eq=False)
 class Embeddings:
-    """What a file gave, and what became of its names.
+    """The block read from a file, and the names that were not used.
 
     Attributes
     ----------
     block : FeatureBlock
-        Over the n genes, called after the file; NaN for genes that it lacks. Its note says all of the below.
+        Over the n genes, named after the file; NaN for genes without values. Its note repeats the counts.
     unknown, ambiguous, repeated : tuple of str
         Names of no gene, of more than one, and those of a gene that an earlier row named already; their rows
         are left out.
@@ -133,6 +133,7 @@ def _read(path: Path) -> tuple[list[str], NDArray[np.float64], tuple[str, ...]]:
             frame = frame.reset_index()
     else:
         raise SourceError(f"{str(path)!r} ends in none of {', '.join(SUFFIXES)}: give one of these")
+    # An unnamed gene would become the text 'nan' and be counted as unknown; it is an error instead.
     names = frame.iloc[:, 0]
     if names.isna().any():
         at = int(np.flatnonzero(names.isna())[0]) + 1

@@ -46,6 +46,7 @@ class Basis:
 
     def project(self, values: Mapping[str, float]) -> NDArray[np.float64]:
         """Return the columns [f] of one gene; raises ``KeyError`` if a measured column is not given."""
+        # Centred as the loadings were, or a new gene would lie off their plane.
         x = np.array([values[name] for name in self.inputs], dtype=np.float64)
         return np.asarray((x - self.mean) @ self.loadings)
 
@@ -247,6 +248,7 @@ class BlockScaling:
         values = block.values.astype(np.float64)
         present: NDArray[np.bool_] = np.asarray(np.isfinite(values))
         count = np.maximum(present.sum(0), 1)
+        # Missing values count neither in mean nor in sd; after scaling they are 0, the mean.
         mean = np.where(present, values, 0.0).sum(0) / count
         sd = np.sqrt((np.where(present, values - mean, 0.0) ** 2).sum(0) / count)
         keep: NDArray[np.bool_] = np.asarray(sd > LEAST_SD)
@@ -263,6 +265,7 @@ class BlockScaling:
         """Return the columns of n genes; what is missing is 0, and marked where that was learned."""
         out = np.zeros((n, len(self.inputs)), np.float32)
         if block is None:
+            # A block that the organism lacks is missing for every gene.
             out[:, len(self.columns) :] = 1.0
             return out
         place = {column: i for i, column in enumerate(block.columns)}

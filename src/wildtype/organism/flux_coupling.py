@@ -46,6 +46,7 @@ def coupled_reactions(stoichiometry: sparse.csr_array) -> NDArray[np.int64]:
     waiting = deque(i for i in range(m) if len(rows[i]) in (1, 2))
     while waiting:
         i = waiting.popleft()
+        # At steady state S v = 0, a metabolite of one reaction forces its flux to 0.
         if len(rows[i]) == 1:
             (a,) = rows[i]
             blocked[a] = True
@@ -54,6 +55,7 @@ def coupled_reactions(stoichiometry: sparse.csr_array) -> NDArray[np.int64]:
                 del rows[other][a]
             places[a] = set()
         elif len(rows[i]) == 2:
+            # x v_a + y v_b = 0, so v_b = −(x / y) v_a: b is merged into a in every other row.
             (a, x), (b, y) = rows[i].items()
             parent[b] = a
             touched = places[b]
@@ -93,6 +95,7 @@ def _tie(
     matrix = np.zeros((len(short), len(left)))
     for i, row in enumerate(short):
         matrix[i, [column[j] for j in row]] = list(row.values())
+    # Rows are scaled to 1, so that one large coefficient does not hide small ones from the rank.
     space = null_space(matrix / np.abs(matrix).max(axis=1, keepdims=True))
     norm = np.linalg.norm(space, axis=1)
     unit = space / np.maximum(norm, ALMOST)[:, None]

@@ -1,4 +1,4 @@
-"""Boolean gene rules (GPRs): parsed by a small grammar of their own, expanded to minimal complexes.
+"""Boolean gene rules (GPRs): parsed by a small grammar and expanded to minimal complexes.
 
 rule := all ("or" all)*      all := atom ("and" atom)*      atom := gene | "(" rule ")"
 """
@@ -41,7 +41,7 @@ def parse_rule(text: str, where: str = "a rule") -> Rule | None:
     def fail(problem: str) -> SourceError:
         shown = text if len(text) <= 120 else text[:117] + "..."
         return SourceError(
-            f"the gene rule of {where} is not well formed, {problem}: {shown!r}; mend it in the model"
+            f"the gene rule of {where} is not well formed, {problem}: {shown!r}; correct it in the model"
         )
 
     def peek() -> str:
@@ -75,12 +75,13 @@ def parse_rule(text: str, where: str = "a rule") -> Rule | None:
         return None
     rule = chain("or", 0)
     if position < len(tokens):
-        raise fail(f"{peek()!r} stands where an operator or the end should")
+        raise fail(f"{peek()!r} is where an operator or the end is expected")
     return rule
 
 
 def _absorb(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
     """Keep the minimal sets only: a complex that contains another one decides nothing."""
+    # Smallest first: a set can only contain sets that were kept before it.
     unique = sorted(set(sets), key=lambda s: (len(s), sorted(s)))
     if not unique or len(unique[0]) == len(unique[-1]):
         return unique
@@ -89,6 +90,7 @@ def _absorb(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
     for candidate in unique:
         if not any(small <= candidate for gene in candidate for small in by_gene.get(gene, ())):
             kept.append(candidate)
+            # One gene per kept set is enough: a set that contains it holds that gene too.
             by_gene.setdefault(min(candidate), []).append(candidate)
     return kept
 

@@ -60,7 +60,7 @@ class GeneSets:
         )
 
     def distinct(self) -> GeneSets:
-        """Return sets of equal genes once; the name of the first tells how many more there are."""
+        """Return sets of equal genes once; the name of the first gives the number of others."""
         columns = sparse.csc_array(self.table)
         columns.sort_indices()
         found: dict[bytes, list[int]] = {}
@@ -88,9 +88,9 @@ def sets_of_metabolism(metabolism: Metabolism, genes: GeneIndex) -> list[GeneSet
     place = sparse.csr_array((ones, (column[known], known)), shape=(len(metabolism.genes), len(genes)))
     complexes = sparse.csr_array(metabolism.complex_gene @ place)
     members = np.split(complexes.indices, complexes.indptr[1:-1])
-    distinct = {tuple(sorted(own.tolist())): c for c, own in enumerate(members) if own.size}
+    distinct = {tuple(sorted(genes_of.tolist())): c for c, genes_of in enumerate(members) if genes_of.size}
     names = tuple(
-        "+".join(genes.standard.get(genes.names[g], genes.names[g]) for g in own) for own in distinct
+        "+".join(genes.standard.get(genes.names[g], genes.names[g]) for g in needed) for needed in distinct
     )
     rules = metabolism.gpr(genes)
     return [
@@ -136,8 +136,8 @@ def sets_of_pairs(
         )
     table = sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape=(len(genes), len(number))).tocsr()
     table.data[:] = 1
-    said = f"{source}; {lost:,} of {len(of):,} rows name no one gene" if lost else source
-    return GeneSets(kind, tuple(number), sparse.csr_array(table), said)
+    described = f"{source}; {lost:,} of {len(of):,} rows name no one gene" if lost else source
+    return GeneSets(kind, tuple(number), sparse.csr_array(table), described)
 
 
 def read_gene_sets(path: str | Path, genes: GeneIndex) -> GeneSets:

@@ -42,7 +42,7 @@ class GeneIndex:
     Raises
     ------
     GeneSetError
-        If a systematic name is empty or stands twice.
+        If a systematic name is empty or repeated.
     """
 
     def __init__(
@@ -129,6 +129,7 @@ class GeneIndex:
         AmbiguousGeneError
             With the systematic names of every gene the name could mean.
         """
+        # Systematic names, nearly all lookups, need no search through the levels.
         if (position := self._position.get(name)) is not None:
             return position
         found = self._candidates(name)
@@ -161,7 +162,7 @@ class GeneIndex:
         Raises
         ------
         GeneSetError, UnknownGeneError, AmbiguousGeneError
-            Each with ``what`` (say, the row) in its message.
+            Each with ``what`` (such as the row) in its message.
         """
         names = list(names)
         if not names:

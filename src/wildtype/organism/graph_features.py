@@ -39,7 +39,7 @@ def graph_features(
         Spectral columns per relation (fewer where the graph is smaller).
     minimum_edges : int
         Relations with fewer edges within their largest connected part get no spectral block: positions within
-        a small part say nothing of most genes.
+        a small part carry no information about most genes.
     """
     blocks = []
     if graphs:
@@ -95,6 +95,7 @@ def spectral_components(relation: Relation, components: int) -> NDArray[np.float
     if count < 1:
         return np.zeros((relation.n, 0), np.float32)
     adjacency = sparse.csr_array(adjacency[nodes][:, nodes])
+    # D^-1/2 A D^-1/2 is symmetric, so its eigenvectors are real and orthogonal.
     root = 1.0 / np.sqrt(np.asarray(adjacency.sum(axis=1)).reshape(-1))
     scale = sparse.diags_array(root)
     normal: Any = sparse.csr_array(scale @ adjacency @ scale)

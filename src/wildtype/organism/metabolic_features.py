@@ -1,4 +1,4 @@
-"""Features of genes that are read off a metabolic network: what their rules, reactions and places say.
+"""Features of genes read off a metabolic network: gene rules, reactions and positions in the network.
 
 Nothing here comes from a mutant, simulated or measured, and nothing from a flux.
 
@@ -101,15 +101,16 @@ def _rules(m: Metabolism, genes: GeneIndex, source: str) -> FeatureBlock:
 
 
 def _network(m: Metabolism, genes: GeneIndex, source: str) -> FeatureBlock:
-    """Where each gene's reactions stand: steps from what the cell takes up, and to what it grows on.
+    """Position of each gene's reactions: steps from uptake reactions, and to the growth reaction.
 
-    One step leads from a reaction that can make a metabolite to one that can consume it, currency metabolites
-    apart.
+    One step leads from a reaction that can make a metabolite to one that can consume it; currency metabolites
+    are left out.
     """
     makes, consumes = metabolite_use(m)
     step = sparse.csr_array(makes @ consumes.T)
     step.setdiag(0.0)
     step.eliminate_zeros()
+    # An exchange reaction has one metabolite; it takes it up if a bound allows a flux into the cell.
     one_sided = np.diff(sparse.csr_array(m.stoichiometry.T).indptr) == 1
     signs = np.asarray(m.stoichiometry.sum(axis=0)).reshape(-1)
     takes_up = one_sided & np.where(signs < 0, m.lower < 0, m.upper > 0)
@@ -165,6 +166,7 @@ def _subsystems(
     condensed = len(names) > MAX_ONE_HOT
     if condensed:
         u, s, vt = np.linalg.svd(shares, full_matrices=False)
+        # The sign of a singular vector is arbitrary; its largest loading is made positive.
         sign = np.sign(vt[np.arange(len(vt)), np.abs(vt).argmax(axis=1)])
         shares, names = (u * s * sign)[:, :MAX_ONE_HOT], [f"c{i + 1}" for i in range(MAX_ONE_HOT)]
     columns = dict(zip(names, shares.T, strict=True))

@@ -18,7 +18,7 @@ from wildtype.organism.metabolism import Metabolism
 from wildtype.organism.relations import GeneGraphs, Relation
 
 # Compounds that carry energy, charge, phosphate, electrons or acyl groups everywhere, by BiGG identifier
-# without the compartment: sharing one says nothing about two enzymes (after Ma & Zeng 2003,
+# without the compartment: sharing one does not relate two enzymes (after Ma & Zeng 2003,
 # Bioinformatics 19:270).
 _CURRENCY = (
     "h h2o h2o2 o2 co2 hco3 nh4 pi ppi so4 na1 k cl mg2 fe2 fe3 atp adp amp gtp gdp gmp ctp cdp cmp utp "
@@ -115,6 +115,7 @@ def metabolic_graphs(
     def relation(name: str, counts: Any, directed: bool, note: str) -> Relation:
         coo = sparse.coo_array(counts)
         rows, columns = (place[axis] for axis in coo.coords)
+        # The symmetric counts hold every undirected pair twice.
         once = (rows != columns if directed else rows < columns) & (rows >= 0) & (columns >= 0)
         return Relation.from_edges(
             name,
@@ -139,6 +140,7 @@ def metabolic_graphs(
     choices = [alternatives(one) for one in complexes_of(m)]
     makes, consumes = metabolite_use(m)
     touches = makes + consumes
+    # A reversible reaction makes and consumes a metabolite, which still is one link.
     touches.data[:] = 1.0
     shared = touches @ touches.T
     next_to = makes @ consumes.T

@@ -1,4 +1,4 @@
-"""`Metabolism`: reactions, metabolites and the gene rules (GPRs) that say which reactions a mutant keeps.
+"""`Metabolism`: reactions, metabolites and the gene rules (GPRs) that decide which reactions a mutant keeps.
 
 A rule is expanded once to a disjunction of minimal complexes: the reaction lives while one of them has all
 its genes. Which reactions die in M mutants is then two sparse products, mutant × complex and mutant ×
@@ -63,7 +63,7 @@ class Metabolism:
     Attributes
     ----------
     reactions, metabolites, genes : tuple of str
-        Identifiers; ``genes`` are the systematic names that stand in rules, sorted.
+        Identifiers; ``genes`` are the systematic names used in rules, sorted.
     stoichiometry : csr [metabolites, R] of float64
         Negative: consumed in the forward direction.
     lower, upper, objective : float64 [R]
@@ -146,15 +146,16 @@ class Metabolism:
         from cobra.util.array import create_stoichiometric_matrix
         from cobra.util.solver import linear_reaction_coefficients
 
+        # A minimum of f is a maximum of −f; the network keeps maxima only.
         sign = 1.0 if model.objective_direction == "max" else -1.0
-        wanted = {r.id: sign * float(c) for r, c in linear_reaction_coefficients(model).items()}
+        objective = {r.id: sign * float(c) for r, c in linear_reaction_coefficients(model).items()}
         return cls.build(
             [r.id for r in model.reactions],
             [m.id for m in model.metabolites],
             sparse.csr_array(create_stoichiometric_matrix(model, array_type="dok").tocsr()),
             np.array([r.lower_bound for r in model.reactions], np.float64),
             np.array([r.upper_bound for r in model.reactions], np.float64),
-            np.array([wanted.get(r.id, 0.0) for r in model.reactions], np.float64),
+            np.array([objective.get(r.id, 0.0) for r in model.reactions], np.float64),
             [r.gene_reaction_rule for r in model.reactions],
         )
 
@@ -240,7 +241,7 @@ class Metabolism:
         Parameters
         ----------
         row, column : int64 [e]
-            Mutant ``row[i]`` lacks gene ``column[i]`` of ``self.genes``; no pair stands twice.
+            Mutant ``row[i]`` lacks gene ``column[i]`` of ``self.genes``; each pair once.
         rows : int
             M.
         rule : {"gpr", "all"}
@@ -251,6 +252,7 @@ class Metabolism:
             dead = sparse.csr_array(lost @ self._gene_reaction)
         else:
             broken = sparse.csr_array(lost @ self._gene_complex)
+            # A complex that lost several genes is broken once.
             broken.data[:] = 1.0
             dead = sparse.csr_array(broken @ self._complex_reaction)
             # a reaction dies when as many of its complexes are broken as it has
@@ -337,7 +339,7 @@ def _read_model(path: Path) -> Any:
 
 
 def _read_text(path: Path) -> str:
-    """Return a plain or gzip-compressed file, told by content, as text of at most `LARGEST_MODEL` bytes."""
+    """Return the text of a plain or gzip-compressed file of at most `LARGEST_MODEL` bytes."""
     with open(path, "rb") as handle:
         packed = handle.read(2) == b"\x1f\x8b"
     with gzip.open(path) if packed else open(path, "rb") as stream:
@@ -360,7 +362,7 @@ def read_metabolism(path: str | Path, cache: bool = True) -> Metabolism:
     """
     path = Path(path)
     if not path.is_file():
-        raise SourceError(f"there is no metabolic model at {str(path)!r}: fetch it first or mend the path")
+        raise SourceError(f"there is no metabolic model at {str(path)!r}: fetch it first or correct the path")
     kept = cache_dir() / "metabolism" / f"{sha256_of_file(path)}.npz"
     if cache and kept.is_file():
         try:

@@ -1,6 +1,6 @@
 """`OrganismRecord`: the data of a wild type, on which everything that changes or exports an organism works.
 
-`Organism` stands above it and offers those functions as methods.
+`Organism` is built on it and offers those functions as methods.
 """
 
 from __future__ import annotations

@@ -22,10 +22,11 @@ BASES = "TCAG"
 CODONS = tuple(a + b + c for a in BASES for b in BASES for c in BASES)
 STANDARD_CODE = "FFLLSSSSYY**CC*WLLLLPPPPHHQQRRRRIIIMTTTTNNKKSSRRVVVVAAAADDEEGGGG"
 SENSE = np.array([aa != "*" for aa in STANDARD_CODE])
+SENSE_CODONS = tuple(codon for codon, aa in zip(CODONS, STANDARD_CODE, strict=True) if aa != "*")
 AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
 STOP = "*"
 UNSURE = "UOBZJX"
-"""Two rare amino acids and four marks of doubt, which count nowhere."""
+"""Two rare amino acids and four ambiguity codes, which are not counted."""
 
 # Kyte & Doolittle 1982, J Mol Biol 157:105
 HYDROPATHY = {
@@ -57,8 +58,8 @@ Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 
-def count_codons(sequence: str, *, what: str = "the coding sequence", remedy: str = "mend it") -> Counts:
-    """Return the codons in reading frame, int64 [64]; one with an ambiguous letter counts nowhere.
+def count_codons(sequence: str, *, what: str = "the coding sequence", remedy: str = "correct it") -> Counts:
+    """Return the codons in reading frame, int64 [64]; codons with an ambiguous letter are not counted.
 
     Raises
     ------
@@ -157,6 +158,7 @@ def net_charge(residues: Counts, ph: Floats) -> Floats:
 def isoelectric_point(residues: Counts) -> Floats:
     """Return the pH [s] at which proteins have no net charge, to 1e-6; charge falls with pH."""
     low, high = np.zeros(len(residues)), np.full(len(residues), 14.0)
+    # Bisection: 14 / 2²⁴ is below 1e-6.
     for _ in range(24):
         middle = (low + high) / 2
         positive = net_charge(residues, middle) > 0
@@ -176,6 +178,7 @@ def codon_bias(codons: Counts) -> Floats:
     length = np.maximum(sense.sum(1), 1)
     strong = np.array([[base in "GC" for base in codon] for codon in CODONS], dtype=np.float64)
     gc, third = sense @ strong.mean(1) / length, sense @ strong[:, 2] / length
+    # F = (n Σp² − 1) / (n − 1) per amino acid; Nc = 2 + 9/F₂ + 1/F₃ + 5/F₄ + 3/F₆ (Wright 1990).
     homozygosity: dict[int, list[Floats]] = {}
     for aa in AMINO_ACIDS:
         used = codons[:, letters == aa].astype(np.float64)
@@ -232,34 +235,34 @@ def coding_blocks(
     scores = (frequency - mean) @ loadings
     residues = residues_of_codons(codons)
     note = "translated by the standard genetic code"
-    components = tuple(f"component{i + 1}" for i in range(scores.shape[1]))
+    usage = FeatureBlock(
+        "codon_usage",
+        spread(scores, genes, n),
+        tuple(f"component{i + 1}" for i in range(scores.shape[1])),
+        source,
+        note="61 sense codons, standard genetic code",
+        comparable=False,
+        basis=Basis(SENSE_CODONS, mean, loadings),
+    )
+    bias_note = "standard genetic code; highly expressed genes are biased"
     return [
+        usage,
         FeatureBlock(
-            "codon_usage",
-            spread(scores, genes, n),
-            components,
-            source,
-            note="61 sense codons, standard genetic code",
-            comparable=False,
-            basis=Basis(tuple(c for c, s in zip(CODONS, SENSE, strict=True) if s), mean, loadings),
+            "codon_bias", spread(codon_bias(codons), genes, n), BIAS_COLUMNS, source, note=bias_note
         ),
-        FeatureBlock(
-            "codon_bias",
-            spread(codon_bias(codons), genes, n),
-            BIAS_COLUMNS,
-            source,
-            note="standard genetic code; highly expressed genes are biased",
-        ),
-        FeatureBlock(
-            "protein",
-            spread(composition(residues, residues.sum(1)), genes, n),
-            PROTEIN_COLUMNS,
-            source,
-            note=note,
-        ),
-        FeatureBlock(
-            "protein_properties", spread(properties(residues), genes, n), PROPERTY_COLUMNS, source, note=note
-        ),
+        *_protein_blocks(residues, residues.sum(1), genes, n, source, note),
+    ]
+
+
+def _protein_blocks(
+    residues: Counts, length: Counts, genes: Counts, n: int, source: str, note: str = ""
+) -> list[FeatureBlock]:
+    return [
+        FeatureBlock(name, spread(values, genes, n), columns, source, note=note)
+        for name, columns, values in (
+            ("protein", PROTEIN_COLUMNS, composition(residues, length)),
+            ("protein_properties", PROPERTY_COLUMNS, properties(residues)),
+        )
     ]
 
 
@@ -274,15 +277,7 @@ def protein_blocks(sequences: Sequence[str], *, source: str = "") -> list[Featur
     residues = count_residues(sequences)
     there = np.flatnonzero(residues.sum(1))
     length = np.array([len(sequences[i]) for i in there.tolist()], dtype=np.int64)
-    n = len(sequences)
-    return [
-        FeatureBlock(
-            "protein", spread(composition(residues[there], length), there, n), PROTEIN_COLUMNS, source
-        ),
-        FeatureBlock(
-            "protein_properties", spread(properties(residues[there]), there, n), PROPERTY_COLUMNS, source
-        ),
-    ]
+    return _protein_blocks(residues[there], length, there, len(sequences), source)
 
 
 def blocks_of_sequences(
@@ -293,41 +288,41 @@ def blocks_of_sequences(
     Raises
     ------
     SourceError
-        If a sequence is none, they are coding sequences and proteins both, or all use codons alike.
+        If a text is not a sequence, coding sequences and proteins are mixed, or all use codons alike.
     UnknownGeneError, AmbiguousGeneError, GeneSetError
-        If a name is not that of one gene, or a gene is named twice.
+        If a name is unknown or ambiguous, or a gene is named twice.
     """
     positions = genes.find_all(sequences)
     genes.find_set(sequences, what="the table of sequences")
-    said = {
+    described = {
         name: describe_sequence(text, what=f"the sequence of {name!r}") for name, text in sequences.items()
     }
-    coding = [name for name, blocks in said.items() if "codon_usage" in blocks]
+    coding = [name for name, blocks in described.items() if "codon_usage" in blocks]
     texts = {name: "".join(text.split()).upper() for name, text in sequences.items()}
     if not coding:
         laid_out = [""] * len(genes)
         for position, text in zip(positions.tolist(), texts.values(), strict=True):
             laid_out[position] = text.removesuffix(STOP)
         return protein_blocks(laid_out, source=source)
-    if len(coding) < len(said):
-        other = next(name for name in said if name not in coding)
+    if len(coding) < len(described):
+        other = next(name for name in described if name not in coding)
         raise SourceError(
-            f"{coding[0]!r} has a coding sequence and {other!r} a protein: give one sort for all genes"
+            f"{coding[0]!r} has a coding sequence and {other!r} a protein: give one type for all genes"
         )
     codons = np.stack([count_codons(text) for text in texts.values()])
     return coding_blocks(codons, positions, len(genes), source=source)
 
 
 def describe_sequence(sequence: str, *, what: str = "the sequence") -> dict[str, Mapping[str, float]]:
-    """Return what one gene's sequence says, by block and column; codon usage by codon.
+    """Return the features of one gene's sequence, by block and column; codon usage by codon.
 
-    A sequence of nothing but A, C, G, T, U and N is a coding sequence, read in frame and translated; any
+    A sequence of only A, C, G, T, U and N is a coding sequence, read in frame and translated; any
     other is a protein in one-letter code, which leaves out what needs codons.
 
     Raises
     ------
     SourceError
-        If it is empty, has an unknown letter or a stop before its end, or is no whole number of codons.
+        If it is empty, has an unknown letter or an early stop, or its length is not a multiple of three.
     """
     text = "".join(sequence.split()).upper()
     if not text:
@@ -335,29 +330,28 @@ def describe_sequence(sequence: str, *, what: str = "the sequence") -> dict[str,
     out: dict[str, Mapping[str, float]] = {}
     if set(text) <= set("ACGTUN"):
         if len(text) % 3:
-            raise SourceError(f"{what} has {len(text)} bases, which is no whole number of codons: mend it")
+            raise SourceError(f"{what} has {len(text)} bases, which is not a multiple of three: correct it")
         body = text.replace("U", "T")
         letters = dict(zip(CODONS, STANDARD_CODE, strict=True))
         amino = [letters.get(body[i : i + 3], "X") for i in range(0, len(body), 3)]
         if STOP in amino[:-1]:
             at = amino.index(STOP) + 1
-            raise SourceError(f"{what} has a stop at codon {at} of {len(amino)}: mend it, or its frame")
+            raise SourceError(f"{what} has a stop at codon {at} of {len(amino)}: correct it, or its frame")
         codons = count_codons(text, what=what)[None]
         residues = residues_of_codons(codons)
         length = residues.sum(1)
         if residues.any():
             frequencies = codon_frequencies(codons)[0]
-            names = [c for c, s in zip(CODONS, SENSE, strict=True) if s]
-            out["codon_usage"] = dict(zip(names, frequencies.tolist(), strict=True))
+            out["codon_usage"] = dict(zip(SENSE_CODONS, frequencies.tolist(), strict=True))
             out["codon_bias"] = dict(zip(BIAS_COLUMNS, codon_bias(codons)[0].tolist(), strict=True))
     else:
         text = text.removesuffix(STOP)
         unknown = set(text) - set(AMINO_ACIDS + UNSURE)
         if unknown:
-            raise SourceError(f"{what} has the letter {min(unknown)!r}, which is no amino acid: mend it")
+            raise SourceError(f"{what} has the letter {min(unknown)!r}, not an amino acid: correct it")
         residues, length = count_residues([text]), np.array([len(text)])
     if not residues.any():
-        raise SourceError(f"{what} has no amino acid that can be told: give the whole of it")
+        raise SourceError(f"{what} has no unambiguous amino acid: give the complete sequence")
     protein = composition(residues, length)[0].tolist()
     out["protein"] = dict(zip(PROTEIN_COLUMNS, protein, strict=True))
     out["protein_properties"] = dict(zip(PROPERTY_COLUMNS, properties(residues)[0].tolist(), strict=True))

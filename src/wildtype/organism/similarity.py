@@ -32,6 +32,7 @@ def _spectral(adjacency: sparse.csr_array, width: int, seed: int) -> NDArray[np.
     width = min(width, n - 1)
     if width < 1 or not adjacency.nnz:
         return np.zeros((n, 0), np.float32)
+    # Dividing by √in-degree keeps hubs, which neighbour everyone, from dominating cosines.
     into = np.maximum(np.asarray(adjacency.sum(axis=0)).reshape(-1), 1e-9)
     scaled = sparse.csr_array(adjacency @ sparse.diags_array(1 / np.sqrt(into)))
     u, s, _ = randomized_svd(scaled, width, n_oversamples=10, n_iter=3, random_state=seed % 2**32)
@@ -89,6 +90,7 @@ def nearest(
         block = np.arange(start, min(start + BLOCK, n))
         product = unit[block] @ others
         cosine = product if isinstance(product, np.ndarray) else product.toarray()
+        # A gene is not its own neighbour.
         cosine[among[None, :] == block[:, None]] = -1
         top = np.argpartition(-cosine, count - 1, axis=1)[:, :count]
         found = np.take_along_axis(cosine, top, axis=1)

@@ -209,15 +209,15 @@ def _references(graph: CellGraph) -> dict[str, Reference]:
     from wildtype.organism.pyg import require_pyg
 
     require_pyg()
-    from wildtype.mutants.representations.pyg import Reference, Wiring
+    from wildtype.mutants.representations.pyg import GraphTensors, Reference
 
-    wiring = Wiring.of(graph)
+    wiring = GraphTensors.of(graph)
     wiring.union  # noqa: B018  (made once, like the union of the fast path, and not timed)
     return {name: Reference(kind, wiring, hops=hops) for name, kind, hops in PIPELINES}
 
 
 def _through_samples(kind: Reference) -> Make:
-    from wildtype.mutants.representations.collate import lazy_batch, pyg_batch
+    from wildtype.mutants.representations.pyg import lazy_batch, pyg_batch
 
     collate = lazy_batch if kind.name == "lazy_subgraph" else pyg_batch
 

@@ -7,9 +7,8 @@ from pathlib import Path
 from wildtype.datasets import Dataset
 from wildtype.datasets.ceilings import noise_ceilings
 from wildtype.datasets.stages.build import build_dataset
-from wildtype.datasets.stages.cache import dataset_key, materialise
 from wildtype.datasets.stages.policies import Policies
-from wildtype.datasets.storage import save_dataset
+from wildtype.datasets.storage import dataset_key, materialise, save_dataset
 from wildtype.datasets.store import Query, Store
 from wildtype.errors import DatasetError
 from wildtype.organism import Organism

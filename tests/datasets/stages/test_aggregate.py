@@ -87,11 +87,11 @@ def test_a_number_that_stands_twice_is_one_row() -> None:
         (pytest.approx(0.3), pytest.approx(0.2)),
     ]
     assert len(dataset) == 3
-    assert counts(dataset, "listed again") == {"merged: a number that stands twice": 3}
+    assert counts(dataset, "listed again") == {"merged: duplicate entry (same value and sd)": 3}
     for first, second in ((0.0, -0.0), (-0.0, 0.0)):
         rows = (one("G1", value=first, sd=second), one("G1", value=second, sd=first))
         zeros = built(*rows, replicates="apart", alleles="apart")
-        assert counts(zeros, "listed again") == {"merged: a number that stands twice": 1}
+        assert counts(zeros, "listed again") == {"merged: duplicate entry (same value and sd)": 1}
         assert not np.signbit([zeros.table.value, zeros.table.sd]).any()
 
 
@@ -100,7 +100,7 @@ def test_another_environment_allele_or_dose_is_no_repeat_unless_pooled() -> None
     dataset = built(*rows, alleles="apart")
     assert (len(dataset), dataset.excluded) == (4, {})
     pooled = built(*rows, alleles="apart", environments="pooled")
-    assert pooled.excluded == {"merged: a number that stands twice": 1}
+    assert pooled.excluded == {"merged: duplicate entry (same value and sd)": 1}
     assert pooled.conditions == ("pooled",)
 
 
@@ -138,10 +138,13 @@ def test_p_values_of_a_number_that_stands_twice() -> None:
 
     assert p_values(again(0.01, 0.01)) == [0.01, 0.5]
     assert p_values(again(0.01, nan, 0.01)) == [0.01, 0.5]  # the same number: what one row says holds
-    assert counts(again(0.01, nan), "listed again") == {"merged: a number that stands twice": 1}
+    assert counts(again(0.01, nan), "listed again") == {"merged: duplicate entry (same value and sd)": 1}
     different = again(0.01, 0.02, nan)
     np.testing.assert_array_equal(different.table.p, np.float32([nan, 0.5]))  # type: ignore[arg-type]
-    assert counts(different, "listed again") == {"merged: a number that stands twice": 2, SEVERAL_P: 1}
+    assert counts(different, "listed again") == {
+        "merged: duplicate entry (same value and sd)": 2,
+        SEVERAL_P: 1,
+    }
 
 
 @pytest.mark.parametrize("policy", ["mean", "inverse variance"])
@@ -226,5 +229,5 @@ def test_lethal_deletions_of_each_study() -> None:
 def test_an_organism_that_does_not_know_its_essential_genes() -> None:
     bare = Organism("bare", ORGANISM.genes)
     assert len(built(one("G1", "G2", phenotype=EPSILON), organism=bare, essential="fitness 0")) == 1
-    with pytest.raises(ConfigError, match="'bare' does not say which genes are essential"):
+    with pytest.raises(ConfigError, match="'bare' does not list essential genes"):
         built(one("G1"), organism=bare, essential="fitness 0")

@@ -29,11 +29,11 @@ from tests.datasets.stages.made import (
 )
 from wildtype.datasets import Dataset
 from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import StageReport
 from wildtype.datasets.records import Measurement, PerturbationKind
 from wildtype.datasets.stages.build import build_dataset
 from wildtype.datasets.stages.convert import EFFECT
 from wildtype.datasets.stages.policies import Policies
-from wildtype.datasets.stages.report import StageReport
 from wildtype.errors import ConfigError, DatasetError
 
 some = st.lists(measurements(), min_size=1, max_size=14)
@@ -259,7 +259,7 @@ def test_a_dataset_and_its_card() -> None:
     assert dataset.notes == ("made up", "in 1 rows a perturbation of a neutral locus (HO) is not represented")
     assert dataset.excluded == {
         "gene that the organism does not have": 1,
-        "merged: a number that stands twice": 1,
+        "merged: duplicate entry (same value and sd)": 1,
     }
     assert dataset.to_pandas()["genes"].tolist() == ["G1", "G2", "G1,G2"]
     assert dataset.policies["neutral loci"] == "HO"

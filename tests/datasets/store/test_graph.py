@@ -11,9 +11,8 @@ import pytest
 
 from tests.datasets.store.examples import READINGS, assert_same_columns, drawn
 from wildtype.datasets.store import Store
-from wildtype.datasets.store.graph_export import export_graph
+from wildtype.datasets.store.graph_export import MANIFEST, NODES, RELATIONS, export_graph
 from wildtype.datasets.store.graph_import import import_graph
-from wildtype.datasets.store.graph_layout import MANIFEST, NODES, RELATIONS
 from wildtype.errors import DatasetError, OutputError, SourceError
 from wildtype.files import sha256_of_file
 
@@ -148,9 +147,9 @@ def later_version(folder: Path) -> None:
             "gene.csv is damaged",
         ),
         (without_line("gene.csv", 3), r"perturbation_gene.csv, line \d+: 'YAL001W' is not in gene.csv"),
-        (doubled_line("genotype.csv", 2), "genotype.csv has a key that stands twice"),
-        (without_line("measurement_genotype.csv", 2), "measurement_genotype.csv: measurement '.*' does not"),
-        (doubled_line("measurement_study.csv", 2), "measurement_study.csv: measurement '.*' does not"),
+        (doubled_line("genotype.csv", 2), "genotype.csv has a repeated key"),
+        (without_line("measurement_genotype.csv", 2), "measurement_genotype.csv: measurement '.*' is not"),
+        (doubled_line("measurement_study.csv", 2), "measurement_study.csv: measurement '.*' is not"),
         (replaced("perturbation.csv", '"deletion"', '"undoing"'), "perturbation.csv, line .*'UNDOING'"),
         (replaced("phenotype.csv", '"cell"', '"organ"'), r"phenotype.csv, line \d: not a phenotype .*level"),
         (replaced("study.csv", '"yeast"', '""'), "study.csv, line 2: not a study .*organism"),

@@ -143,7 +143,7 @@ def test_text_stays_text(filled: tuple[Store, dict[int, Measurement]]) -> None:
         (lambda q: q.study(), "no study"),
         (lambda q: q.genes(), "expected genes as any="),
         (lambda q: q.genes(any=[]), "no genes"),
-        (lambda q: q.kind("deletoin"), "'deletoin': choose among deletion"),
+        (lambda q: q.kind("deletoin"), "'deletoin'; known: deletion"),
         (lambda q: q.environment(), "expected medium="),
         (lambda q: q.environment(temperature=[]), "no temperature"),
         (lambda q: q.value(), "expected min= or max="),

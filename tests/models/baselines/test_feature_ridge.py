@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wildtype.evidence.pair_features import PairFeatures
 from wildtype.models.baselines import BASELINES, make_baseline
 from wildtype.models.baselines.feature_ridge import ALPHAS, Spectrum
 from wildtype.models.baselines.groundwork import BaselineFeatures
-from wildtype.models.baselines.pair_features import PairFeatures
 from wildtype.mutants import Kind, MutantTable
 from wildtype.mutants.identity import mutant_keys
 from wildtype.organism import GeneFeatures, Organism

@@ -222,7 +222,7 @@ def test_damaged_values_are_found(stored) -> None:  # type: ignore[no-untyped-de
 def test_a_folder_in_use_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("x")
-    with pytest.raises(OutputError, match="mine.*something stands there"):
+    with pytest.raises(OutputError, match="mine.*the folder is not empty"):
         write_masks(small_graph(), small_table(3), tmp_path / "mine", "bits")
     assert os.listdir(tmp_path / "mine") == ["thesis.txt"]
     (tmp_path / "empty").mkdir()

@@ -15,13 +15,20 @@ from wildtype.errors import ConfigError, GeneSetError, ShapeError
 from wildtype.mutants import Kind
 from wildtype.mutants.cell_graph import CellGraph
 from wildtype.mutants.representations import NAMES, representation
-from wildtype.mutants.representations.collate import lazy_batch, pyg_batch
-from wildtype.mutants.representations.pyg import GPR, STOICHIOMETRY, MutantData, Reference, Wiring
+from wildtype.mutants.representations.pyg import (
+    GPR,
+    STOICHIOMETRY,
+    GraphTensors,
+    MutantData,
+    Reference,
+    lazy_batch,
+    pyg_batch,
+)
 
 N = 12
 X = torch.randn(N, 3, generator=torch.Generator().manual_seed(0))
 WIRINGS = [
-    Wiring.of(cell(N, seed, density=density, rule=rule), X)
+    GraphTensors.of(cell(N, seed, density=density, rule=rule), X)
     for seed, density, rule in ((0, 1.0, "gpr"), (1, 0.4, "all"), (2, 2.5, "gpr"))
 ]
 GRAPH_NAMES = NAMES[1:]
@@ -36,7 +43,9 @@ SOME = batch_of(
 )
 
 
-def kept(sample: MutantData, wiring: Wiring) -> tuple[dict[str, set[int]], dict[Any, set[tuple[float, ...]]]]:
+def kept(
+    sample: MutantData, wiring: GraphTensors
+) -> tuple[dict[str, set[int]], dict[Any, set[tuple[float, ...]]]]:
     """Nodes and edges (with weights) of a sample, in the numbers of the wild type."""
     graph = wiring.graph
     sizes = {"gene": graph.n, "reaction": graph.stoichiometry.shape[1],
@@ -64,7 +73,9 @@ def kept(sample: MutantData, wiring: Wiring) -> tuple[dict[str, set[int]], dict[
     return nodes, edges
 
 
-def kept_by_masks(masks: Any, b: int, wiring: Wiring) -> tuple[dict[str, set[int]], dict[Any, set[Any]]]:
+def kept_by_masks(
+    masks: Any, b: int, wiring: GraphTensors
+) -> tuple[dict[str, set[int]], dict[Any, set[Any]]]:
     """The same, from node masks: an edge is kept iff both its ends are."""
     graph = wiring.graph
     metabolites = graph.stoichiometry.shape[0]
@@ -92,7 +103,7 @@ def kept_by_masks(masks: Any, b: int, wiring: Wiring) -> tuple[dict[str, set[int
     st.sampled_from([("absent", "reduced"), ("absent",), ("overexpressed", "added"), ()]),
 )
 def test_masks_keep_what_the_reference_keeps(
-    wiring: Wiring, name: str, some: list, hops: int, removes: tuple[str, ...]
+    wiring: GraphTensors, name: str, some: list, hops: int, removes: tuple[str, ...]
 ) -> None:
     batch = batch_of(some)
     masks = representation(name, wiring.graph, hops=hops, removes=removes).masks(batch)
@@ -105,7 +116,7 @@ def test_masks_and_reference_agree_on_an_organism_with_relations_named_like_node
 
     graph = CellGraph.of(build_organism("ecoli-core"), metabolism=True)
     assert {"reaction", "metabolite"} < set(graph.relations)
-    wiring, draw = Wiring.of(graph), np.random.default_rng(0)
+    wiring, draw = GraphTensors.of(graph), np.random.default_rng(0)
     some = [
         dict.fromkeys(draw.choice(graph.n, k, replace=False).tolist(), Kind.ABSENT) for k in (1, 2, 3, 30)
     ]
@@ -119,7 +130,7 @@ def test_masks_and_reference_agree_on_an_organism_with_relations_named_like_node
 
 @given(st.sampled_from(WIRINGS), st.sampled_from(GRAPH_NAMES), mutants(N, count=2))
 @settings(max_examples=60)
-def test_indices_are_valid_beside_their_features(wiring: Wiring, name: str, some: list) -> None:
+def test_indices_are_valid_beside_their_features(wiring: GraphTensors, name: str, some: list) -> None:
     batch = batch_of(some)
     for mutant, sample in zip(some, Reference(name, wiring).samples(batch), strict=True):
         sample.validate(raise_on_error=True)
@@ -227,7 +238,7 @@ def test_lazy_batch_is_one_graph_and_all_masks() -> None:
 
 def test_without_features_and_metabolism() -> None:
     whole = cell(N)
-    wiring = Wiring.of(CellGraph(whole.genes, whole.relations))
+    wiring = GraphTensors.of(CellGraph(whole.genes, whole.relations))
     for name in GRAPH_NAMES:
         sample = Reference(name, wiring).sample(SOME, 0)
         assert sample.node_types == ["gene"]
@@ -242,7 +253,7 @@ def test_bad_requests_are_one_sentence() -> None:
     with pytest.raises(ConfigError, match="'graph' is not a representation"):
         Reference("graph", wiring)
     with pytest.raises(ShapeError, match=r"x: received 3 rows, expected one per gene, 12"):
-        Wiring.of(wiring.graph, X[:3])
+        GraphTensors.of(wiring.graph, X[:3])
     with pytest.raises(GeneSetError, match="perturbs gene 12"):
         Reference("subgraph", wiring).sample(batch_of([{12: Kind.ABSENT}]), 0)
     for collate in (pyg_batch, lazy_batch):
@@ -250,6 +261,6 @@ def test_bad_requests_are_one_sentence() -> None:
             collate([])
     with pytest.raises(ShapeError, match="no mask of gene"):
         lazy_batch(Reference("unperturbed", wiring).samples(SOME))
-    other = Reference("lazy_subgraph", Wiring.of(wiring.graph, X)).samples(SOME)
+    other = Reference("lazy_subgraph", GraphTensors.of(wiring.graph, X)).samples(SOME)
     with pytest.raises(ShapeError, match="do not share the edges"):
         lazy_batch([*Reference("lazy_subgraph", wiring).samples(SOME), *other])

@@ -70,7 +70,7 @@ def test_replicates_are_apart_in_the_store_and_merged_in_the_dataset(tmp_path: P
     }
     assert dataset.excluded == {
         "foreign gene added": 1,
-        "merged: a number that stands twice": 1,
+        "merged: duplicate entry (same value and sd)": 1,
         "merged: replicates of one mutant": 1,
     }
     assert dataset.notes[0] == NOTE

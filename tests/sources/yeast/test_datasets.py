@@ -100,7 +100,7 @@ def test_digenic_2016_reduces_essential_genes_without_a_deletion_strain(small, o
     dataset = build(DIGENIC_2016, small.path, organism)
     assert rows(dataset)["YAL001C,YDL227C", "absent,absent", SGA] == pytest.approx(0.01)
     assert any("reduced if it is essential" in note for note in dataset.notes)
-    assert dataset.excluded["merged: a number that stands twice"] == 1
+    assert dataset.excluded["merged: duplicate entry (same value and sd)"] == 1
 
 
 def test_fitness_keeps_no_measurement_twice(small, organism: Organism) -> None:

@@ -52,22 +52,22 @@ def test_a_damaged_file_is_an_error_and_leaves_its_study_as_it_was(small, genes:
 
 def test_every_row_of_every_file_is_accounted_for(small) -> None:
     found = list(survey(small.path))
-    read = [one for one in found if one.reading is not None]
+    read = [one for one in found if one.report is not None]
     assert {one.name for one in found if one.group == MEASURED} == set(READERS)
     assert len(read) > 20
     for one in read:
-        assert one.reading is not None
-        assert one.reading.rows == one.reading.kept + sum(one.reading.dropped.values())
+        assert one.report is not None
+        assert one.report.rows == one.report.kept + sum(one.report.dropped.values())
     shown = sources_markdown([one.to_json() for one in found])
     for one in read:
-        assert f"`{one.reading.file}`" in shown  # type: ignore[union-attr]
+        assert f"`{one.report.file}`" in shown  # type: ignore[union-attr]
     assert "Not in the folder, and so not read: " in shown
 
 
 @pytest.mark.real
 @pytest.mark.slow
 def test_every_real_file_is_read_by_some_reader(mirror: Path) -> None:
-    read = {one.reading.file for one in survey(mirror) if one.reading is not None}
+    read = {one.report.file for one in survey(mirror) if one.report is not None}
     unread = {path.name for path in mirror.iterdir()} - read
     # the node list of STRING 9.1 numbers the nodes of its four channels and is read with them
     assert unread <= {"string_v9.1_yeast_genes.txt.gz"}

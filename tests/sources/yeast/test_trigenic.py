@@ -159,7 +159,9 @@ def test_repeated_gene_triples_are_merged_and_counted(tmp_path: Path) -> None:
     tau = dataset.select(["tau"])
     assert len(tau) == 2  # the deletion and the hypomorph are different mutants
     assert dataset.excluded["merged: replicates of one mutant"] == 1
-    assert dataset.excluded["merged: a number that stands twice"] == 3  # raw score, fitness, array fitness
+    assert (
+        dataset.excluded["merged: duplicate entry (same value and sd)"] == 3
+    )  # raw score, fitness, array fitness
     assert sorted(tau.table.value.tolist())[0] == pytest.approx((float(one[6]) - 0.5) / 2)
     second = (*one[:2], "YAL048C_tsa8", "gem1-3", *one[4:6], "-0.700000", *one[7:])
     files.write_2018(tmp_path, [allele, second])

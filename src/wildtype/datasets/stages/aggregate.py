@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.datasets.dataset_record import Phenotype
+from wildtype.datasets.reading import StageReport
 from wildtype.datasets.records import PerturbationKind
 from wildtype.datasets.stages.policies import Policies
-from wildtype.datasets.stages.report import StageReport
 from wildtype.datasets.stages.rows import StagedRows
 from wildtype.errors import ConfigError
 from wildtype.mutants import Kind
@@ -26,8 +26,8 @@ from wildtype.organism import Organism
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 FLOOR = 0.1
-"""An sd below this part of its phenotype's median is not believed (it rests on too few replicates)."""
-AGAIN = "a number that stands twice"
+"""An sd below this part of its phenotype's median is replaced (it rests on too few replicates)."""
+AGAIN = "duplicate entry (same value and sd)"
 REPLICATES = "replicates of one mutant"
 NO_SD = "replicate without sd beside one that has it"
 ALLELES = "alleles averaged"
@@ -44,6 +44,7 @@ def average(group: Ints, value: Floats, sd: Floats) -> tuple[Floats, Floats]:
     """
     size = np.bincount(group)
     mean = np.bincount(group, value) / size
+    # Two passes: subtracting the mean first avoids cancellation of large squares.
     between = np.bincount(group, (value - mean[group]) ** 2) / size
     known = np.isfinite(sd)
     count = np.bincount(group, known)
@@ -69,6 +70,7 @@ def weighted(group: Ints, value: Floats, sd: Floats, floor: Floats) -> tuple[Flo
     trusted = np.maximum(sd, floor)
     exact = known & (trusted == 0)  # a phenotype without noise: all its known sd are 0
     weight = np.where(exact, 1.0, 1.0 / np.where(known & ~exact, trusted, 1.0) ** 2)
+    # Without a known sd a replicate has no weight, unless none of its group has one: then all count alike.
     weight = np.where(known, weight, np.where(any_known[group], 0.0, 1.0))
     total = np.bincount(group, weight)
     mean = np.bincount(group, weight * value) / total
@@ -78,6 +80,7 @@ def weighted(group: Ints, value: Floats, sd: Floats, floor: Floats) -> tuple[Flo
 
 
 def _single(group: Ints, size: Ints, given: Floats, computed: Floats) -> Floats:
+    # A weighted mean of one rounds (w x / w); measurements without replicates keep every bit.
     alone = size[group] == 1
     out = computed.copy()
     out[group[alone]] = given[alone]
@@ -104,6 +107,7 @@ def agreed(group: Ints, p: Floats, member: NDArray[np.bool_]) -> tuple[Floats, i
         Groups without a p-value although a member has one.
     """
     start = _first(group)
+    # NaN spreads through minimum and maximum, so a group with an unknown p never agrees.
     least = np.minimum.reduceat(np.where(member, p, np.inf), start)
     most = np.maximum.reduceat(np.where(member, p, -np.inf), start)
     one = np.where(least == most, least, np.nan)
@@ -123,6 +127,7 @@ def sd_floor(phenotype: Ints, sd: Floats) -> Floats:
     count = np.bincount(phenotype[rows], minlength=len(floor))
     start = np.cumsum(count) - count
     there = count > 0
+    # The lower median is a measured number, the same whatever the number of rows is even or odd.
     floor[there] = FLOOR * sd[rows[start[there] + (count[there] - 1) // 2]]
     return floor[phenotype]
 
@@ -130,9 +135,10 @@ def sd_floor(phenotype: Ints, sd: Floats) -> Floats:
 def deduplicate(rows: StagedRows, policies: Policies) -> tuple[StagedRows, StageReport]:
     """Return the rows in canonical order, every number once, and the report.
 
-    A p-value that stands beside a number in some of its rows only is that of the number.
+    A p-value given in only some of the rows of a number belongs to that number.
     """
     before, lost = len(rows), 0
+    # Equal numbers of one genotype are neighbours in this order, so a copy is found by one comparison.
     rows = rows.sorted()
     same = np.zeros(before, bool)
     same[1:] = (
@@ -217,18 +223,19 @@ def add_essential(
     Raises
     ------
     ConfigError
-        If rows are to be added and the organism does not say which genes are essential.
+        If rows are to be added and the organism does not list essential genes.
     """
     before, added = len(rows), 0
     measured = [p for p in np.unique(rows.phenotype) if _is_fitness(phenotypes[p])]
     if policies.essential == "fitness 0" and measured:
         if organism.essential is None:
             raise ConfigError(
-                f"organism {organism.name!r} does not say which genes are essential: take essential='keep'"
+                f"organism {organism.name!r} does not list essential genes: take essential='keep'"
             )
         single = np.repeat(rows.order == 1, rows.order) & (rows.kind == Kind.ABSENT)
         for phenotype in measured:
             seen = np.zeros(len(organism.genes), bool)
+            # Only a measured deletion counts: a hypomorph of an essential gene may live.
             seen[rows.gene[single & (rows.phenotype[rows.row] == phenotype)]] = True
             genes = np.flatnonzero(organism.essential & ~seen)
             added += len(genes)
@@ -270,5 +277,5 @@ def _append(rows: StagedRows, genes: Ints, phenotype: int, undosed: int) -> Stag
 
 
 def _first(group: Ints) -> Ints:
-    """Return the first row of every group of rows that stand side by side."""
+    """Return the first row of every group of neighbouring rows."""
     return np.flatnonzero(np.concatenate([[True], np.diff(group) != 0])[: len(group)])

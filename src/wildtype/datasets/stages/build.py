@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from wildtype.datasets.dataset import Dataset
 from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.reading import StageReport
 from wildtype.datasets.stages.aggregate import (
     ASSUMED,
     add_essential,
@@ -18,7 +19,6 @@ from wildtype.datasets.stages.aggregate import (
 )
 from wildtype.datasets.stages.convert import IGNORED, NEUTRAL, POOLED, Conversion
 from wildtype.datasets.stages.policies import Policies
-from wildtype.datasets.stages.report import StageReport
 from wildtype.errors import DatasetError
 from wildtype.mutants import MutantTable
 from wildtype.organism import Organism
@@ -28,10 +28,10 @@ DEFAULT = Policies()
 _REMARKS = {
     IGNORED: "{count:,} rows are of strains with a suppressor mutation that is not represented",
     NEUTRAL: "in {count:,} rows a perturbation of a neutral locus ({neutral}) is not represented",
-    POOLED: "environments are not told apart, although measurements were made in several",
+    POOLED: "environments are pooled, although measurements were made in several",
     ASSUMED: "{count:,} rows give essential genes fitness 0: assumed, not measured",
 }
-"""What a reader of the dataset must know of a step that did something."""
+"""Remark on the dataset's card for every step that changed rows."""
 
 
 def build_dataset(
@@ -70,11 +70,11 @@ def build_dataset(
     single_fitness, single_fitness_sd : float32 [n], optional
         See ``Dataset``; ``single_fitness_source`` names the phenotype they are from.
     notes : sequence of str
-        What a reader must know, besides what the stages have to say.
+        Remarks, besides those of the stages.
     noise, citation : str
         See ``Dataset``; the citation is that of the studies unless given.
     before : sequence of StageReport
-        What became of rows before they came here, from a publisher's file on; the last ends with M rows.
+        Reports of earlier steps, from a publisher's file on; the last ends with M rows.
 
     Raises
     ------
@@ -94,6 +94,7 @@ def build_dataset(
     reports = [*before, StageReport("raw", "selected", "as stored", len(measurements), len(measurements))]
     reports += conversion.reports
     rows = conversion.rows
+    # Copies first, or a number listed twice would weigh twice; replicates before the means over alleles.
     for merge in (deduplicate, merge_replicates, merge_alleles):
         rows, report = merge(rows, policies)
         reports.append(report)

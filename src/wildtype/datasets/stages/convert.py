@@ -1,7 +1,14 @@
-"""Convert: what a publisher recorded becomes mutants of an organism, row by row; no two rows meet here."""
+"""Convert: what a publisher recorded becomes mutants of an organism, row by row; no two rows are merged here.
+
+Phenotypes and conditions of the dataset are named from the studies, traits and environments of its rows.
+
+Legend: m measurements.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,22 +16,112 @@ from numpy.typing import NDArray
 
 from wildtype.datasets.dataset_record import Phenotype
 from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.records import PerturbationKind
-from wildtype.datasets.stages.names import chosen_condition, name_conditions, name_phenotypes
+from wildtype.datasets.reading import StageReport
+from wildtype.datasets.records import Environment, PerturbationKind, PhenotypeDefinition
 from wildtype.datasets.stages.policies import Policies
-from wildtype.datasets.stages.report import StageReport
 from wildtype.datasets.stages.rows import StagedRows
-from wildtype.errors import ConfigError
+from wildtype.errors import ConfigError, DatasetError
 from wildtype.mutants import Kind
-from wildtype.mutants.ragged import ranks
+from wildtype.mutants.ragged import first_of_each, ranks
 from wildtype.organism import GeneIndex, Organism
+
+Ints = NDArray[np.int64]
+Definition = tuple[str, PhenotypeDefinition]
+_SHARED = ("unit", "direction", "level", "min_order")
+"""What studies must agree on before their numbers are one phenotype."""
+
+
+def name_phenotypes(measurements: Measurements, studies: str) -> tuple[tuple[Phenotype, ...], Ints]:
+    """Return the phenotypes, those of fewest genes first, then by name, and the position [m] of every row's.
+
+    A trait is a separate phenotype, ``phenotype:trait``, in the group ``phenotype``; with
+    ``studies="apart"`` a study is too, ``study:phenotype``. The source of a phenotype is that of all its
+    traits, since features made from one trait of a screen leak the others.
+
+    Raises
+    ------
+    DatasetError
+        If studies mean different things by one name, or two phenotypes come out with one name.
+    """
+    m = measurements
+    rank = ranks(m.study, m.phenotype, m.trait)
+    found: dict[tuple[str, ...], list[Definition]] = {}
+    keys = []
+    for row in first_of_each(rank):
+        study, definition = m.studies[m.study[row]].name, m.phenotypes[m.phenotype[row]]
+        key = (study if studies == "apart" else "", definition.name, m.traits[m.trait[row]])
+        found.setdefault(key, []).append((study, definition))
+        keys.append(key)
+    built = {key: _phenotype(key, definitions) for key, definitions in found.items()}
+    ordered = sorted(built, key=lambda key: (built[key].min_order, key))
+    names = [built[key].name for key in ordered]
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
+    if twice:
+        raise DatasetError(f"two phenotypes are both called {twice[0]!r}: rename one, or select one of them")
+    position = {key: place for place, key in enumerate(ordered)}
+    places = np.array([position[key] for key in keys], dtype=np.int64)
+    return tuple(built[key] for key in ordered), places[rank]
+
+
+def _phenotype(key: tuple[str, ...], definitions: Sequence[Definition]) -> Phenotype:
+    definitions = sorted(definitions, key=lambda pair: (pair[0], pair[1].id))
+    (study, first), *others = definitions
+    for other_study, other in others:
+        for name in _SHARED:
+            if getattr(first, name) != getattr(other, name):
+                raise DatasetError(
+                    f"{first.name!r} has {name} {getattr(first, name)!r} in {study} and "
+                    f"{getattr(other, name)!r} in {other_study}: keep the studies apart, or select one"
+                )
+    descriptions = dict.fromkeys(d.description for _, d in definitions if d.description)
+    return Phenotype(
+        name=":".join(part for part in key if part),
+        unit=first.unit,
+        source=" + ".join(dict.fromkeys(f"{study}:{d.name}" for study, d in definitions)),
+        min_order=first.min_order,
+        strong=max(d.strong for _, d in definitions),
+        description="; ".join(descriptions),
+        group=":".join(part for part in key[:2] if part) if key[2] else "",
+    )
+
+
+def name_conditions(environments: Sequence[Environment], environment: Ints) -> tuple[tuple[str, ...], Ints]:
+    """Return the conditions, the reference first, and the position [m] of every row's.
+
+    The reference is the environment with the fewest compounds, then the one with most rows, then the first by
+    name. Environments without rows are left out.
+    """
+    first: dict[str, int] = {}
+    same = np.array([first.setdefault(e.id, place) for place, e in enumerate(environments)], np.int64)
+    environment = same[environment]
+    rows = np.bincount(environment, minlength=len(environments))
+    used = [e for e in range(len(environments)) if rows[e]]
+    spelled = [str(environments[e]) for e in used]
+    names = {
+        e: name if spelled.count(name) == 1 else f"{name} [{environments[e].id[:8]}]"
+        for e, name in zip(used, spelled, strict=True)
+    }
+    # Ties are broken by number of rows and name, never by the order in which environments were read.
+    order = sorted(used, key=lambda e: (len(environments[e].compounds), -rows[e], names[e]))
+    place = np.full(max(len(environments), 1), -1, np.int64)
+    place[order] = np.arange(len(order))
+    return tuple(names[e] for e in order), place[environment]
+
+
+def chosen_condition(conditions: Sequence[str], name: str) -> int:
+    """Return the position of a condition; raises ``ConfigError`` naming those there are."""
+    if name not in conditions:
+        known = "; ".join(conditions) or "none"
+        raise ConfigError(f"no measurement was made in environment {name!r}; there are: {known}")
+    return list(conditions).index(name)
+
 
 EFFECT = {
     PerturbationKind.DELETION: Kind.ABSENT,
     PerturbationKind.REDUCED_EXPRESSION: Kind.REDUCED,
     PerturbationKind.TEMPERATURE_SENSITIVE: Kind.REDUCED,
     PerturbationKind.OTHER_ALLELE: Kind.REDUCED,
-    PerturbationKind.SUPPRESSOR: Kind.REDUCED,  # stands in no row that is left: see _suppressors
+    PerturbationKind.SUPPRESSOR: Kind.REDUCED,  # no remaining row has one: see _suppressors
     PerturbationKind.OVEREXPRESSION: Kind.OVEREXPRESSED,
     PerturbationKind.ADDITION: Kind.ADDED,
 }
@@ -38,7 +135,7 @@ TWICE = "one gene perturbed twice"
 TOO_FEW = "fewer genes perturbed than the phenotype is defined for"
 ELSEWHERE = "measured in another environment"
 DERIVED = "sd derived from standard error and number of replicates"
-POOLED = "environments not told apart"
+POOLED = "environments pooled"
 
 
 class Conversion:
@@ -113,6 +210,7 @@ class Conversion:
     def _sd(self, measurements: Measurements, policies: Policies) -> None:
         noted = {}
         if policies.sd == "derived":
+            # se = sd / √n, so sd = se √n.
             derived = measurements.se * np.sqrt(measurements.n)
             usable = np.isnan(measurements.sd) & np.isfinite(derived) & (measurements.n > 0)
             self.rows = replace(self.rows, sd=np.where(usable, derived, self.rows.sd))
@@ -183,13 +281,15 @@ def _rows(
     condition: NDArray[np.int64],
     dose: NDArray[np.int64],
 ) -> StagedRows:
-    """Return all measurements as rows, every code replaced by a position or a rank of what it stands for."""
+    """Return all measurements as rows, every code replaced by a position or a rank of its content."""
     places = {name: place for place, name in enumerate(genes.names)}
     gene = np.array([places.get(name, -1) for name in m.genes], np.int64)[m.gene]
     effect = np.array([EFFECT[kind] for kind in PerturbationKind], np.int64)
     recorded = m.kind.astype(np.int64)
     by_name = np.unique(np.array(m.alleles, dtype=str), return_inverse=True)[1].reshape(-1)
+    # Ranks by content: codes depend on the order in which names were met, ranks do not.
     allele = ranks(recorded, by_name[m.allele])
+    # Genes ascend within a row by position; a gene the organism lacks (-1) comes first.
     key = m.row * (len(genes) + 1) + gene + 1
     within = np.argsort(key, kind="stable") if (np.diff(key) < 0).any() else slice(None)
     return StagedRows(

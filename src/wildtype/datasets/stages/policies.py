@@ -1,4 +1,4 @@
-"""The choices that turn measurements into a dataset, each by a name that stands on the dataset's card."""
+"""The choices that turn measurements into a dataset, each by a name that the dataset's card lists."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ POLICIES: Mapping[str, Mapping[str, str]] = {
         "derived": "as published, else the standard error times the root of the number of replicates",
     },
     "environments": {
-        "apart": "every environment is a condition of its own",
-        "pooled": "environments are not told apart: measurements in several count as replicates",
+        "apart": "every environment is a separate condition",
+        "pooled": "environments are pooled: measurements in several count as replicates",
         "one": "the rows of one environment only",
     },
     "suppressors": {
@@ -39,7 +39,7 @@ POLICIES: Mapping[str, Mapping[str, str]] = {
         "drop": "rows of fewer perturbed genes than their phenotype is defined for are left out"
     },
     "listed again": {
-        "once": "a number that stands twice for one mutant in one condition (value and sd alike) is one row, "
+        "once": "repeated entries of one mutant in one condition with equal value and sd are one row, "
         "whatever its replicate label"
     },
     "replicates": {
@@ -48,12 +48,12 @@ POLICIES: Mapping[str, Mapping[str, str]] = {
         "inverse variance": "they become their mean weighted by 1/sd², sd is 1/√Σ(1/sd²); an sd below a "
         "tenth of the phenotype's median counts as that tenth; rows without sd are left out of a mean in "
         "which another row has one, and count alike (sd unknown) where none has",
-        "apart": "every number is a row of its own",
+        "apart": "every number is a separate row",
     },
     "alleles": {
         "averaged": "one row per gene set, kinds and doses: the mean over alleles; sd is the root of the "
         "mean known sd² plus the variance between alleles",
-        "apart": "one row per set of alleles: a gene set can stand several times",
+        "apart": "one row per set of alleles: a gene set can occur several times",
     },
     "essential": {
         "keep": "nothing is added for genes whose deletion is lethal",

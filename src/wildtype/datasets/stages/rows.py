@@ -29,7 +29,7 @@ class StagedRows(Ragged):
     recorded, kind : int64 [Σk]
         ``PerturbationKind`` as the publisher has it, and the ``Kind`` that a model sees.
     allele, dose : int64 [Σk]
-        Ranks, by content, of kind and name of the allele, and of the dose; a rank stands in for its content
+        Ranks, by content, of kind and name of the allele, and of the dose; a rank replaces its content
         wherever rows are compared or sorted.
     offsets : int64 [m+1]
         Where each mutant's perturbations begin.
@@ -38,7 +38,7 @@ class StagedRows(Ragged):
     value, sd : float64 [m]
         The number and its standard deviation (NaN: not known).
     p : float64 [m]
-        Two-sided p-value of the number (NaN: not known); it tells no rows apart.
+        Two-sided p-value of the number (NaN: not known); it does not distinguish rows.
     """
 
     ENTRIES: ClassVar[tuple[str, ...]] = ("gene", "recorded", "kind", "allele", "dose")
@@ -69,9 +69,10 @@ class StagedRows(Ragged):
         return ranks(self.mutant, ragged_ranks([self.allele], self.offsets))
 
     def sorted(self) -> Self:
-        """Return the rows in the one order that does not depend on how they came: by identity, value, sd.
+        """Return the rows in an order that does not depend on how they were read: by identity, value, sd.
 
-        Rows that stand side by side then are alike or differ in content, so that a sum over them is the same
+        Neighbouring rows are then equal or differ in content, so that a sum over them is the same
         to the last bit.
         """
+        # Floating-point sums depend on their order; identity, value and sd fix it.
         return self.take(np.lexsort((self.sd, self.value, self.identity)))

@@ -20,9 +20,9 @@ FLOATS = ("value", "sd", "se", "p")
 
 
 def canonical(measurements: Measurements) -> Measurements:
-    """Return the same rows in the order that depends on nothing but what they say.
+    """Return the same rows in an order that depends on their content alone.
 
-    Names are ascending and only those in use, records without a name of their own are ordered by id, the
+    Names are ascending and only those in use, records without a name are ordered by id, the
     perturbations of a mutant as in `Genotype`, and rows by study, genotype, environment, phenotype, trait,
     replicate, reference and numbers.
     """
@@ -38,6 +38,7 @@ def canonical(measurements: Measurements) -> Measurements:
         ]
     )
     order = np.argsort(key, kind="stable")
+    # Sorting by numbers is the costly part; few rows are equal in everything else.
     tied = np.flatnonzero(key[order][1:] == key[order][:-1])
     again = np.union1d(tied, tied + 1)  # numbers matter only where all else is equal
     rows = order[again]
@@ -79,6 +80,7 @@ def with_ordered_perturbations(measurements: Measurements) -> Measurements:
     m = measurements
     spelled, dose = np.unique(bits(m.dose), return_inverse=True)
     texts = [str(number) for number in spelled.view(np.float64).tolist()]
+    # `Genotype` sorts doses by their text; the same order here gives the same ids.
     rank = np.argsort(np.argsort(texts))
     code = joint(
         [(m.gene, len(m.genes)), (m.kind, 256), (m.allele, len(m.alleles)), (rank[dose], len(texts))]
@@ -91,7 +93,7 @@ def with_ordered_perturbations(measurements: Measurements) -> Measurements:
 
 
 def sha256(measurements: Measurements) -> str:
-    """Return the hash of what the rows say, whatever their order."""
+    """Return the hash of the content of rows, whatever their order."""
     return sha256_of_studies(by_study(canonical(measurements)))
 
 

@@ -33,7 +33,7 @@ _STAGED = "staged"  # name under which columns are handed to the database
 def insert_study(
     connection: DuckDBPyConnection, measurements: Measurements, readings: Sequence[ReadReport]
 ) -> None:
-    """Insert the rows of one study, and what became of the rows of its files.
+    """Insert the rows of one study, and the reports on the rows of its files.
 
     Raises
     ------
@@ -143,6 +143,7 @@ def _numbers(connection: DuckDBPyConnection, table: str, ids: pa.Array, columns:
     if not new.size:
         return numbers
     numbers[new] = _last(connection, table) + 1 + np.arange(len(new))
+    # Numbers go on from the last one; they join tables of one store and never leave it.
     inserted = pa.table({"number": pa.array(numbers, pa.int32()), "id": ids, **columns})
     _insert_staged(connection, table, inserted.take(new))
     return numbers
@@ -244,7 +245,7 @@ def _genotypes(connection: DuckDBPyConnection, rows: Measurements) -> Ints:
 
 
 def _genes_per_row(rows: Measurements) -> Ints:
-    """Return how many different genes [M] every row perturbs; perturbations of one stand side by side."""
+    """Return how many different genes [M] every row perturbs; perturbations of one gene are neighbours."""
     new = np.ones(len(rows.gene), bool)
     new[1:] = (np.diff(rows.row) > 0) | (np.diff(rows.gene) != 0)
     return np.bincount(rows.row[new], minlength=len(rows))
@@ -259,6 +260,7 @@ def _insert_measurements(
         return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(names, pa.string()))
 
     columns = {
+        # The id depends on the study's name and the canonical position, so equal studies have equal ids.
         "id": (study << 32) + np.arange(len(rows)), "study": np.full(len(rows), study),
         **{name: pa.array(codes, pa.int32()) for name, codes in numbers.items()},
         "trait": texts(rows.trait, rows.traits),

@@ -1,4 +1,4 @@
-"""`Query`: which measurements, put together condition by condition; its SQL says the same."""
+"""`Query`: a selection of measurements, built condition by condition, and its SQL."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wildtype.errors import DatasetError
 class Query:
     """Conditions on measurements, all of which must hold; every method returns a new query.
 
-    A method that takes several values is content with any of them, and a method called twice narrows twice::
+    A method that takes several values keeps rows with any of them; a second call narrows the selection::
 
         Query().study("kuzmin2018").phenotype("tau").order(3).genes(none=["YDL227C"]).p_below(0.05)
 
@@ -91,7 +91,7 @@ class Query:
         names = [kind.name.lower() if isinstance(kind, PerturbationKind) else kind for kind in kinds]
         wrong = next((name for name in names if name not in known), None)
         if wrong is not None:
-            raise DatasetError(f"there is no kind of perturbation {wrong!r}: choose among {', '.join(known)}")
+            raise DatasetError(f"there is no kind of perturbation {wrong!r}; known: {', '.join(known)}")
         return self._and(f"list_has_all({_list('kind', names)}, kinds)")
 
     def environment(

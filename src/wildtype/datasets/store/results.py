@@ -1,4 +1,4 @@
-"""Results of people's SQL for eyes and files: the first rows as plain values, or all of them written."""
+"""Results of SQL for display and files: the first rows as plain values, or all of them written."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def _plain(value: Any) -> Any:
 
 
 def check_output(output: Path) -> None:
-    """Raise ``OutputError`` unless the name of a file to write says its format."""
+    """Raise ``OutputError`` unless the name of an output file ends in a known format."""
     if output.suffix not in SUFFIXES:
         raise OutputError(f"cannot tell the format of {str(output)!r}: end it in {' or '.join(SUFFIXES)}")
 
 
 def write_result(batches: pa.RecordBatchReader, output: Path) -> int:
-    """Write all rows to a ``.csv`` or ``.parquet`` file, whole or not at all, and return how many there are.
+    """Write all rows to a ``.csv`` or ``.parquet`` file, completely or not at all, and return their number.
 
     Lists become one CSV field, their entries separated by semicolons. A text that a spreadsheet would take
     for a formula gets an apostrophe before it; numbers and lone signs stay.
@@ -98,6 +98,7 @@ def _joined(column: pa.Array) -> pa.Array:
         column = pc.binary_join(lists, SEPARATOR)
     if not pa.types.is_string(column.type):
         return column
+    # Spreadsheets run texts that begin with = + - @; numbers such as -1.5 must stay numbers.
     formula = pc.and_not(
         pc.match_substring_regex(column, f"^{FORMULA.pattern}"),
         pc.match_substring_regex(column, r"^[+-]?[0-9.]*([eE][+-]?[0-9]+)?$"),

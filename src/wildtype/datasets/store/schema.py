@@ -1,7 +1,7 @@
-"""The tables of a store, and the flat view that people's SQL is written against.
+"""The tables of a store, and the flat view that users' SQL reads.
 
-Every fact stands once. Entities have an `id`, the content id of their record, equal on every machine, and a
-`number`, which only joins the tables of one store. Unknown numbers are NULL, absent texts are empty.
+Every fact is stored once. Entities have an `id`, the content id of their record, equal on every machine, and
+a `number`, which only joins the tables of one store. Unknown numbers are NULL, absent texts are empty.
 """
 
 from __future__ import annotations
@@ -109,4 +109,5 @@ def study_number(name: str) -> int:
     It heads the ids of the study's measurements: ``id = number · 2³² + position`` in the canonical order, so
     that equal studies have equal ids in every store.
     """
+    # 31 bits, so that the id of a measurement stays a positive 64-bit integer.
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest(), "big") >> 1

@@ -132,6 +132,7 @@ def _measurements(connection: DuckDBPyConnection, found: pa.Table) -> Measuremen
 
 def _perturbations(connection: DuckDBPyConnection, genotype: NDArray[np.int32]) -> tuple[Ints, Ints]:
     """Return the numbers [Σk] of all rows' perturbations and where each row's begin [m+1]."""
+    # Each genotype is fetched once, however many of its measurements are selected.
     distinct, code = np.unique(genotype, return_inverse=True)
     with _registered(connection, {"number": distinct}):
         found = connection.sql(
@@ -183,7 +184,7 @@ def read_studies(connection: DuckDBPyConnection) -> dict[int, Study]:
 
 
 def read_readings(connection: DuckDBPyConnection) -> dict[int, tuple[ReadReport, ...]]:
-    """Return what became of the rows of every study's files, by the number of the study."""
+    """Return the reports on the rows of every study's files, by the number of the study."""
     dropped: dict[tuple[int, int], dict[str, int]] = {}
     for study, reading, reason, rows in query_rows(
         connection, "SELECT study, reading, reason, rows FROM dropped ORDER BY study, reading, position"

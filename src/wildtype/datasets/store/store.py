@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from wildtype.datasets.measurements import Measurements
 from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Study
-from wildtype.datasets.store import canonical, ingest, sandbox, schema, selection
-from wildtype.datasets.store.connection import connect, plainly, query_rows
+from wildtype.datasets.store import canonical, ingest, schema, selection
+from wildtype.datasets.store.connection import connect, measurement_ids, plainly, query_rows, read_batches
 from wildtype.datasets.store.query import Query
 from wildtype.errors import DatasetError
 from wildtype.files import cache_dir, writing
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def store_path() -> Path:
-    """Return where the store stands unless another file is named."""
+    """Return the default path of the store."""
     return cache_dir() / "store.duckdb"
 
 
@@ -41,7 +41,7 @@ class StoredStudy:
     rows : int
         Measurements.
     readings : tuple of Reading
-        What became of the rows of its files.
+        Reports on the rows of its files.
     """
 
     study: Study
@@ -69,7 +69,7 @@ class Store:
 
     A store is written by one process at a time, and read by any number while none writes; it is not to be
     shared between threads. While it is open for writing, or if that process was killed, a log of changes
-    stands beside the file (``.wal``) and is part of it.
+    is kept beside the file (``.wal``) and is part of it.
     """
 
     def __init__(self, path: Path, connection: DuckDBPyConnection, read_only: bool) -> None:
@@ -84,7 +84,7 @@ class Store:
         Raises
         ------
         DatasetError
-            If something stands there already.
+            If the file exists.
         OutputError
             If the place cannot be written.
         """
@@ -155,7 +155,7 @@ class Store:
         measurements : Measurements
             All rows of each of its studies.
         readings : sequence of Reading
-            What became of the rows of the files of its one study.
+            Reports on the rows of the files of its one study.
         replace : bool
             Whether a study of the same name is deleted first; otherwise it is an error.
 
@@ -183,6 +183,7 @@ class Store:
             )
         for code, name in zip(codes, names, strict=True):
             one = measurements if len(codes) == 1 else measurements.take(measurements.study == code)
+            # Delete and insert in one transaction: an interrupted replacement leaves the old study.
             with self._transaction() as connection:
                 if name in present:
                     ingest.delete_study(connection, name)
@@ -220,7 +221,7 @@ class Store:
         DatasetError
             If the SQL is not one statement that reads, is wrong, or reaches out of the store.
         """
-        return sandbox.read(self._connection, sql, self.path)
+        return read_batches(self._connection, sql, self.path)
 
     def select(self, query: Query | str | None = None) -> Measurements:
         """Return measurements in the canonical order, whatever the order in which they came in.
@@ -262,4 +263,4 @@ class Store:
         if query is None:
             return None
         sql = query.sql if isinstance(query, Query) else query
-        return sandbox.measurement_ids(self._connection, sql, self.path)
+        return measurement_ids(self._connection, sql, self.path)

@@ -3,7 +3,7 @@
 A graph prior pulls rows of attention towards a relation. Whether it got there is asked of every such head:
 average precision and recall at degree, means over genes with edges. A head that only learned which genes
 have many neighbours does as well on a random graph with the same degrees, so the same is asked of several of
-these (`organism.rewiring`).
+these (`organism.controls.rewire`).
 """
 
 from __future__ import annotations

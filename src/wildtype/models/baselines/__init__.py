@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from wildtype.models.baselines.base import BASELINES, Baseline, register_baseline
-from wildtype.models.baselines.boosting import Boosting
+from wildtype.models.baselines.boosting import Boosting, BoostingPropagation
 from wildtype.models.baselines.feature_ridge import FeatureRidge
 from wildtype.models.baselines.linear import AdditiveRidge, MeanBaseline, PairRidge
 from wildtype.models.baselines.networks import EmbeddingMLP, LowRankBilinear
-from wildtype.models.baselines.propagation import BoostingPropagation
 
 for _baseline in (
     MeanBaseline,

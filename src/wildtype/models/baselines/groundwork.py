@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from wildtype.models.baselines.pair_features import PairFeatures
-from wildtype.models.baselines.similarity import similarity_graphs
+from wildtype.evidence.pair_features import PairFeatures
+from wildtype.evidence.similarity import similarity_graphs
 from wildtype.mutants import MutantTable
 from wildtype.mutants.identity import mutant_keys
 from wildtype.organism import FeatureBlock, GeneFeatures, Organism

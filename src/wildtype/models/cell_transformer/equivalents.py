@@ -1,4 +1,4 @@
-"""`Equivalents`: takes a mutant for what was measured of those that lose the same reactions.
+"""`Equivalents`: moves predictions towards measurements of mutants that lose the same reactions.
 
 Legend: b mutants · p phenotypes.
 """
@@ -16,21 +16,21 @@ from wildtype.mutants.evidence_tokens import EvidenceTokens
 
 
 class Equivalents(nn.Module):
-    """Moves outputs towards what is known of mutants that lose the same reactions, or fewer.
+    """Moves outputs towards the measurements of mutants that lose the same reactions, or fewer.
 
     Parameters
     ----------
     outputs : sequence of Output
         The p outputs; scalars alone are moved.
     smallest : bool
-        Whether outputs start from the smallest value measured of a mutant that loses less: see ``trust``.
+        Whether outputs start from the smallest value of a mutant that loses fewer reactions: see ``trust``.
 
     Attributes
     ----------
     share : float32 [p]
-        How far outputs are moved to equivalent mutants, from 0 to 1; 0 until found on validation rows.
+        Mixing weight of equivalent mutants, from 0 to 1; 0 until fitted to validation rows.
     trust : float32 [p]
-        How much of what network and trees say beyond that smallest value is kept.
+        Mixing weight of network and trees beside that smallest value; 1 until fitted to validation rows.
     shift : float32 [p]
         From the scale of evidence, whose 0 may be no effect, to that of the outputs.
     """
@@ -54,7 +54,7 @@ class Equivalents(nn.Module):
         return torch.where(known, tokens.equivalents.value[:, :p] + self.shift, torch.nan)
 
     def start(self, tokens: EvidenceTokens) -> Tensor:
-        """Return what outputs start from [b, p], which nothing is known to exceed."""
+        """Return what outputs start from [b, p]: the smallest known upper bound, 0 without one."""
         start = smallest_part(tokens, len(self.share))
         out = torch.zeros_like(start)
         if self.smallest:
@@ -62,7 +62,7 @@ class Equivalents(nn.Module):
         return out
 
     def forward(self, mean: Tensor, tokens: EvidenceTokens) -> Tensor:
-        """Return outputs [b, p] moved towards what equivalent mutants say."""
+        """Return outputs [b, p] moved towards the mean of equivalent mutants."""
         if self.smallest:
             start = self.start(tokens).to(mean)
             mean = torch.lerp(start, mean, self.trust.to(mean))

@@ -1,4 +1,4 @@
-"""What was measured of mutants like the ones asked about, as vectors for the output of the head.
+"""`EvidenceReadout`: measurements of similar mutants as a vector per mutant, for the output of the head.
 
 Legend: b mutants · Σk their genes · n genes · t tokens · c channels of similarity · d width · p phenotypes.
 """
@@ -67,6 +67,7 @@ class EvidenceReadout(nn.Module):
             self._dropped(tokens.neighbours.mask),
         )
         gene = self.gene(torch.cat([tokens.genes.statistics, near], dim=-1))
+        # The mean over pairs of elementwise products, Σ_{i<j} g_i g_j = ((Σ g)² - Σ g²) / 2 (Rendle 2010).
         total = segment_sum(gene, mutants.offsets)
         count = (mutants.offsets[1:] - mutants.offsets[:-1]).to(h.dtype)[:, None]
         pairs = (total**2 - segment_sum(gene**2, mutants.offsets)) / (count * (count - 1)).clamp(min=1)
@@ -83,7 +84,7 @@ class EvidenceReadout(nn.Module):
         )
 
     def weights(self, h: Tensor, tokens: EvidenceTokens) -> tuple[Tensor, Tensor]:
-        """Return how much every token one edit away [b, t, heads] and two edits away [b, u, heads] weighs."""
+        """Return the weights of tokens one edit away [b, t, heads] and two edits away [b, u, heads]."""
         features, content = self._one(h, tokens)
         return (
             self.one.weights(features, tokens.one.mask, content),
@@ -92,6 +93,7 @@ class EvidenceReadout(nn.Module):
 
     def _one(self, h: Tensor, tokens: EvidenceTokens) -> tuple[Tensor, Tensor]:
         """Return features and content of the tokens one edit away."""
+        # The product of the states of both genes, for replacements only: others have no second gene.
         c = self.content(h)
         new, old = tokens.one.new.clamp(min=0), tokens.one.old.clamp(min=0)
         content = nn.functional.embedding(new, c) * nn.functional.embedding(old, c)
@@ -114,6 +116,7 @@ class EvidenceReadout(nn.Module):
     @staticmethod
     def _two(h: Tensor, tokens: EvidenceTokens) -> Tensor:
         """Return features of the tokens two edits away."""
+        # Symmetric in both replacements: they have no order.
         left, right = tokens.two.similarity.unbind(-2)
         return torch.cat(
             [

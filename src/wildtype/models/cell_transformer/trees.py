@@ -1,8 +1,8 @@
-"""`EvidenceTrees`: boosted trees over the same evidence as the network, averaged with what it says.
+"""`EvidenceTrees`: boosted trees over the same evidence as the network, averaged with its predictions.
 
 Trees and networks err differently on the same evidence: trees cut it into steps, networks weigh it. Their
-mean is better than either (docs/evidence.md has the figures). Trees are fitted after the network, to training
-mutants that are asked about as in its training; how much they count follows from validation rows.
+mean is better than either (docs/evidence.md has the figures). Trees are fitted after the network, to the
+out-of-fold evidence of training mutants; their mixing weight follows from validation rows.
 
 Legend: b mutants · p phenotypes · f features · n genes · i traits per gene.
 """
@@ -14,14 +14,14 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from wildtype.models.cell_transformer.evidence_features import EvidenceFeatures
+from wildtype.evidence.tree_features import EvidenceFeatures
 from wildtype.models.cell_transformer.head import smallest_part
 from wildtype.models.interface import Output, WildType
 from wildtype.mutants.batch import MutantBatch
 from wildtype.nn.forest import Forest
 
 FEW = 4
-"""Up to so many phenotypes, the trees of one read what was measured of all."""
+"""Up to so many phenotypes, the trees of one read the measurements of all."""
 CERTAIN = 1e-3
 """Probabilities of a call are kept from 0 and 1 by this."""
 
@@ -45,7 +45,7 @@ class EvidenceTrees(nn.Module):
     asked : tuple of int
         Outputs that have trees.
     share : float32 [p]
-        How much the trees of each output count; 0 where there are none.
+        Mixing weight of the trees of each output: (1 - share) network + share trees; 0 without trees.
     """
 
     share: Tensor
@@ -88,6 +88,8 @@ class EvidenceTrees(nn.Module):
         for i, x in zip(wanted, self.features(wild_type, mutants, wanted), strict=True):
             said = self.forests[str(i)](x).to(mean) + self.base(mutants, i).to(mean)
             if i in self.calls:
+                # Probabilities are averaged, not logits: trees were fitted to labels 0 and 1 by squared
+                # error, so they predict probabilities, which may leave [0, 1].
                 both = torch.lerp(
                     mean[:, i].sigmoid(), said.clamp(CERTAIN, 1 - CERTAIN), self.share[i].to(mean)
                 )
@@ -98,27 +100,33 @@ class EvidenceTrees(nn.Module):
 
 
 ALIKE = 10.0
-"""Rows of one gene go together: so many say what one would by itself."""
+"""Rows of one gene are not independent: so many count as one."""
 SPREAD = 0.15
-"""Standard deviation of shares about one half, before any row is seen."""
+"""Standard deviation of mixing weights about one half, before any row is seen."""
 
 
 def nearest_share(network: Tensor, other: Tensor, label: Tensor) -> float:
-    """Return how much the other counts in the mean of two that is nearest to the labels [m], from 0 to 1."""
+    """Return the mixing weight of the other, from 0 to 1, whose mean is nearest to the labels [m].
+
+    Least squares: w = Σ d (y - a) / Σ d² with d = b - a, for a network's a and the other's b.
+    """
     apart = (other - network).double()
     below = apart.square().sum()
     return float(((apart * (label - network)).sum() / below).clamp(0, 1)) if below > 0 else 0.0
 
 
 def best_share(network: Tensor, trees: Tensor, label: Tensor) -> float:
-    """Return how much trees count in the mean that is nearest to the labels [m], from 0 to 1.
+    """Return the mixing weight of trees, from 0 to 1, given labels [m].
 
-    The posterior mean under a normal prior about one half: the network was chosen by the same rows, and rows
-    are not independent.
+    The posterior mean of w in y = a + w d + e, d = b - a, with e ~ N(0, σ²) and the prior w ~ N(1/2,
+    ``SPREAD``²): w = (Σ d (y - a) / k + σ² / 2 s²) / (Σ d² / k + σ² / s²), k = ``ALIKE``, s = ``SPREAD``.
+    The prior is needed since the network was chosen by the same rows, which favours it, and k since rows are
+    not independent.
     """
     if not len(label):
         return 0.5
     apart, left = (trees - network).double(), (label - network).double()
+    # σ² / s², with the residual variance at the prior's mean.
     noise = (left - apart / 2).square().mean() / SPREAD**2
     top = (apart * left).sum() / ALIKE + noise / 2
     below = apart.square().sum() / ALIKE + noise

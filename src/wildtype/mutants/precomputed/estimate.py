@@ -1,4 +1,4 @@
-"""What storing all masks of a table would take: bytes exactly, time from a short sample on this machine."""
+"""Cost of storing all masks of a table: bytes exactly, time from a short sample on this machine."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ import numpy as np
 
 from wildtype.mutants.cell_graph import CellGraph
 from wildtype.mutants.edge_masks import Wiring
-from wildtype.mutants.precomputed.layouts import LAYOUTS, check_layout, stored_arrays
-from wildtype.mutants.precomputed.write import write_arrays
+from wildtype.mutants.precomputed.write import LAYOUTS, check_layout, stored_arrays, write_arrays
 from wildtype.mutants.representations.removal import REMOVES
 from wildtype.mutants.table import MutantTable
 
@@ -23,8 +22,8 @@ LARGEST_SAMPLE = 256 << 20
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """What one layout takes.
+class MaskStorageEstimate:
+    """Disk space and time that one layout takes.
 
     Attributes
     ----------
@@ -35,13 +34,13 @@ class Estimate:
     bytes : int
         Of all arrays, headers included: exact. The manifest adds a few kilobytes.
     bytes_by_relation : dict of str to int
-        The same apart; node masks are ``gene`` and ``reaction``.
+        Bytes of every relation; node masks are ``gene`` and ``reaction``.
     build_seconds : float
         ``sample_seconds`` scaled to all mutants. A disk that slows down once its cache is full takes longer.
     sample_mutants, sample_seconds : int, float
         Mutants that were written (and synced to disk) for that, and how long it took.
     sample_folder : str
-        On which disk.
+        Where the sample was written.
     free_bytes : int
         Free space where the masks would go.
     """
@@ -71,7 +70,7 @@ def estimate(
     layouts: Sequence[str] = LAYOUTS,
     removes: Iterable[str] = REMOVES,
     seconds: float = 1.0,
-) -> list[Estimate]:
+) -> list[MaskStorageEstimate]:
     """Return what each layout would take at ``folder``, which need not exist; nothing stays there.
 
     Parameters
@@ -82,9 +81,9 @@ def estimate(
         Where the masks would go; the sample is written on the same disk, or, where that cannot be written,
         in the folder of temporary files.
     layouts : sequence of str
-        Which ones.
+        Layouts to estimate.
     seconds : float
-        The sample of a layout grows until it takes this long, 256 MiB, or the whole table.
+        The sample of a layout grows until it takes this long, 256 MiB, or all of the table.
 
     Raises
     ------
@@ -111,7 +110,7 @@ def estimate(
             temporary = Path(tempfile.gettempdir())
             sample, elapsed, where = _timed(wiring, table, layout, temporary, seconds, limit)
         out.append(
-            Estimate(
+            MaskStorageEstimate(
                 layout=layout,
                 mutants=len(table),
                 edges=sum(wiring.edges.values()),
@@ -134,6 +133,7 @@ def _timed(
     count = 0
     for more in (2, *(16 << i for i in range(40))):  # the first, of two, compiles the loops
         count = min(more, limit, len(table))
+        # Rows are spread over the table, since neighbouring mutants resemble each other in size.
         part = table.take(np.linspace(0, len(table) - 1, count).astype(np.int64))
         with tempfile.TemporaryDirectory(dir=place, prefix=".wildtype-estimate-") as name:
             start = time.perf_counter()

@@ -17,11 +17,12 @@ from wildtype.errors import ConfigError, DatasetError, reason_of
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.cell_graph import CellGraph
 from wildtype.mutants.edge_masks import CsrMasks, Wiring
-from wildtype.mutants.precomputed.layouts import (
+from wildtype.mutants.precomputed.write import (
     FORMAT,
     LAYOUTS,
     MANIFEST,
     StoredArray,
+    arrays_of,
     graph_sha256,
     table_sha256,
     unpacked,
@@ -80,7 +81,7 @@ class PrecomputedMasks:
             mapped = {}
             for i, array in enumerate(arrays):
                 if array.file != f"{i}.npy":
-                    raise ValueError(f"array {i} is said to be in {array.file!r}")
+                    raise ValueError(f"array {i} is listed as {array.file!r}")
                 mapped[array.holds, array.part] = _map(folder, array)
         except FileNotFoundError as error:
             raise DatasetError(f"there are no masks at {folder} ({error.filename} is missing)") from error
@@ -97,8 +98,9 @@ class PrecomputedMasks:
                     f"{here[:12]}): give the {what} that they were written for, or write them again"
                 )
         wiring = Wiring(graph, removes=removes)
-        expected = _expected(wiring, len(table), layout)
-        if {key: array.shape for key, array in mapped.items() if key[1] != "removed"} != expected:
+        # Numbers of removed edges are taken as stored: counting them would visit every edge; see `check`.
+        removed = {array.holds: math.prod(array.shape) for array in arrays if array.part == "removed"}
+        if layout not in LAYOUTS or arrays != arrays_of(wiring, len(table), layout, removed):
             raise DatasetError(f"the masks at {folder} do not fit their graph and table: {REMEDY}")
         return cls(folder, layout, wiring, table, mapped)
 
@@ -209,25 +211,8 @@ class PrecomputedMasks:
         return torch.from_numpy(out)
 
 
-def _expected(wiring: Wiring, mutants: int, layout: str) -> dict[tuple[str, str], tuple[int, ...]]:
-    """Return the shapes that follow from graph and table: all but the number of removed edges."""
-    if layout not in LAYOUTS:
-        return {}
-    if layout == "nodes":
-        sizes = {"gene": wiring.graph.n, "reaction": wiring.removable - wiring.graph.n}
-        if wiring.graph.metabolism is None:
-            del sizes["reaction"]
-        return {(name, "kept"): (mutants, -(-size // 8)) for name, size in sizes.items()}
-    if layout == "indices":
-        return {(name, "offsets"): (mutants + 1,) for name in wiring.edges}
-    return {
-        (name, "kept"): (mutants, edges if layout == "uint8" else -(-edges // 8))
-        for name, edges in wiring.edges.items()
-    }
-
-
 def _map(folder: Path, array: StoredArray) -> NDArray[Any]:
-    """Map one file; raises ``ValueError`` if it is not as the manifest says, ``OSError`` if unreadable."""
+    """Map one file; raises ``ValueError`` if it does not match the manifest, ``OSError`` if unreadable."""
     path = folder / array.file
     size = path.stat().st_size
     if size != array.bytes:

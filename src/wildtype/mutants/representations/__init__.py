@@ -6,13 +6,13 @@ from wildtype.mutants.representations.fast import (
     NAMES,
     LazySubgraph,
     NeighborSubgraph,
+    NodeMasks,
     Perturbation,
     Representation,
     Subgraph,
     Unperturbed,
     representation,
 )
-from wildtype.mutants.representations.masks import NodeMasks
 
 __all__ = [
     "NAMES",

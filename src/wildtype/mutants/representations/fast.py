@@ -4,25 +4,60 @@ Legend: n genes · r reactions · B mutants · S perturbed genes of a mutant.
 
 Deleting genes, cutting out an induced subgraph and taking a k-hop neighbourhood differ only in which nodes
 stay: A_b = D_b A D_b with D_b = diag(keep_b). So a mutant costs n bits, no edge list and no edge mask. The
-reference formulation with torch_geometric stands in `pyg`; both keep the same nodes and edges.
+reference formulation with torch_geometric is in `pyg`; both keep the same nodes and edges. One polarity
+everywhere: True = present.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from wildtype.errors import ConfigError
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.cell_graph import CellGraph
-from wildtype.mutants.representations.masks import NodeMasks
 from wildtype.mutants.representations.reach import reach, unpack
 from wildtype.mutants.representations.removal import REMOVES, Removal
+
+
+@dataclass(frozen=True, slots=True)
+class NodeMasks:
+    """The nodes that B mutants keep; metabolites always stay. An edge is kept iff both its ends are.
+
+    Attributes
+    ----------
+    gene : bool [n, B]
+        True = present.
+    reaction : bool [r, B] or None
+        True = alive; None without metabolism.
+    """
+
+    gene: Tensor
+    reaction: Tensor | None = None
+
+    def __len__(self) -> int:
+        return int(self.gene.shape[1])
+
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> NodeMasks:
+        """Return the masks on another device."""
+        reaction = self.reaction
+        return NodeMasks(
+            self.gene.to(device, non_blocking=non_blocking),
+            None if reaction is None else reaction.to(device, non_blocking=non_blocking),
+        )
+
+    def pin_memory(self) -> NodeMasks:
+        """Return the masks in page-locked memory, for asynchronous copies to a GPU."""
+        return NodeMasks(
+            self.gene.pin_memory(), None if self.reaction is None else self.reaction.pin_memory()
+        )
 
 
 class Representation(ABC):
@@ -76,7 +111,7 @@ class Perturbation(Representation):
     name = "perturbation"
 
     def masks(self, batch: MutantBatch) -> None:
-        """Return None: the batch itself says everything."""
+        """Return None: the batch holds all there is."""
         return None
 
 
@@ -134,12 +169,13 @@ class NeighborSubgraph(Representation):
 
 
 class Unperturbed(Representation):
-    """The wild type, whole, and the indices of what was perturbed."""
+    """The complete wild type, and the indices of the perturbed genes."""
 
     name = "unperturbed"
 
     def masks(self, batch: MutantBatch) -> NodeMasks:
         """Return masks that keep everything; they share one byte, whatever their size."""
+        # An expanded tensor repeats one byte by stride 0.
         everything = torch.ones(1, dtype=torch.bool, device=batch.gene.device)
         metabolism = self.graph.metabolism
         return NodeMasks(

@@ -1,17 +1,17 @@
-"""The reference: each mutant a graph of its own in torch_geometric, as users of such pipelines have it.
+"""The reference implementation in torch_geometric: each mutant is a separate graph; batches of such samples.
 
-Legend: n genes · S perturbed genes of a mutant · e edges of a relation.
+It is slow and plain on purpose: it defines the node masks of `fast`, which are measured against it. A
+sample's ``perturbation_indices`` are rows of its gene features. Removed genes are listed in ``removed_ids``,
+their positions in the gene index, with their wild-type features in ``removed_x``; together the two are S. A
+sample of `Perturbation` has no features: its indices are positions in the gene index. Needs the extra
+``pyg``.
 
-Slow and plain on purpose: it says what the node masks of `fast` mean, and what they are measured against.
-A sample's ``perturbation_indices`` are always rows of the gene features beside them. Genes that are not there
-any more are named by ``removed_ids``, their positions in the gene index, with their wild-type features in
-``removed_x``; together the two are S. In `Perturbation` there are no features: the indices are positions in
-the gene index. Needs the extra ``pyg``.
+Legend: n genes · S perturbed genes of a mutant · e edges of a relation · B mutants.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -30,12 +30,14 @@ from wildtype.organism.gene_rules import Rule, parse_rule, rule_genes
 from wildtype.organism.pyg import require_pyg
 
 require_pyg()
-from torch_geometric.data import HeteroData  # noqa: E402
+from torch_geometric.data import Batch, HeteroData  # noqa: E402
 from torch_geometric.utils import bipartite_subgraph, k_hop_subgraph, subgraph  # noqa: E402
 
 EdgeType = tuple[str, str, str]
 GPR: EdgeType = ("gene", "gpr", "reaction")
 STOICHIOMETRY: EdgeType = ("reaction", "stoichiometry", "metabolite")
+FOLLOWED = ("perturbation_indices", "removed_ids")
+_RAGGED = ("perturbation_indices", "perturbation_kind")
 
 
 class MutantData(HeteroData):  # type: ignore[misc]
@@ -43,12 +45,13 @@ class MutantData(HeteroData):  # type: ignore[misc]
 
     def __inc__(self, key: str, value: Any, store: Any = None, *args: Any, **kwargs: Any) -> Any:
         if key == "perturbation_indices":
+            # In a disjoint batch, indices shift by the nodes before them; without nodes they are global.
             return store.num_nodes if store.can_infer_num_nodes else 0
         return super().__inc__(key, value, store, *args, **kwargs)
 
 
 @dataclass(frozen=True, eq=False)
-class Wiring:
+class GraphTensors:
     """A `CellGraph` as tensors that samples share or cut from.
 
     Attributes
@@ -70,7 +73,7 @@ class Wiring:
     edge_attr: dict[EdgeType, tuple[str, Tensor]]
 
     @classmethod
-    def of(cls, graph: CellGraph, x: Tensor | None = None) -> Wiring:
+    def of(cls, graph: CellGraph, x: Tensor | None = None) -> GraphTensors:
         """Return the tensors of a graph; raises ``ShapeError`` unless ``x`` has a row per gene."""
         if x is not None and len(x) != graph.n:
             raise ShapeError(f"x: received {len(x)} rows, expected one per gene, {graph.n}")
@@ -129,7 +132,7 @@ class Reference:
     ----------
     name : str
         One of the names of representations.
-    wiring : Wiring
+    wiring : GraphTensors
         The wild type's tensors.
     hops : int
         k of ``neighbor_subgraph``.
@@ -142,7 +145,9 @@ class Reference:
         If the name or a kind is unknown.
     """
 
-    def __init__(self, name: str, wiring: Wiring, *, hops: int = 1, removes: Iterable[str] = REMOVES) -> None:
+    def __init__(
+        self, name: str, wiring: GraphTensors, *, hops: int = 1, removes: Iterable[str] = REMOVES
+    ) -> None:
         if name not in NAMES:
             raise ConfigError(f"{name!r} is not a representation of mutants; known: {', '.join(NAMES)}")
         self.name = name
@@ -266,3 +271,61 @@ def _holds(rule: Rule, absent: set[str]) -> bool:
     operator, operands = rule
     values = (_holds(operand, absent) for operand in operands)
     return all(values) if operator == "and" else any(values)
+
+
+def pyg_batch(samples: Sequence[MutantData]) -> Any:
+    """Return samples as one disjoint graph, a torch_geometric ``Batch``; ``to_data_list`` is its inverse.
+
+    ``perturbation_indices_batch`` and ``removed_ids_batch`` give the mutant of each perturbed gene;
+    ``perturbation_indices`` are rows of the batch's gene features.
+
+    Raises
+    ------
+    ShapeError
+        If there are no samples.
+    """
+    _refuse_none(samples)
+    return Batch.from_data_list(list(samples), follow_batch=list(FOLLOWED))
+
+
+def lazy_batch(samples: Sequence[MutantData]) -> Any:
+    """Return samples of ``lazy_subgraph`` as one shared graph and the masks of all mutants, a ``HeteroData``.
+
+    Features and edges are those of the first sample, by reference. Masks are concatenated mutant by mutant:
+    ``mask`` [B·n] of nodes, [B·e] of edges. ``perturbation_indices`` are rows of the shared features, and
+    ``perturbation_indices_batch`` gives their mutants; ``num_graphs`` is B.
+
+    Raises
+    ------
+    ShapeError
+        If there are no samples, they have no masks, or they do not share their edges.
+    """
+    _refuse_none(samples)
+    out, first = HeteroData(), samples[0]
+    for store in first.stores:
+        key = store._key
+        into = out if key is None else out[key]
+        for name, value in store.items():
+            if name in _RAGGED or name == "mask" or key is None:
+                into[name] = torch.cat([_stored(sample, key)[name] for sample in samples])
+            else:
+                into[name] = value
+            if name == "edge_index" and any(
+                sample[key].edge_index.data_ptr() != value.data_ptr() for sample in samples
+            ):
+                raise ShapeError(f"the samples do not share the edges {key}: make them from one wiring")
+        if key is not None and "mask" not in store:
+            raise ShapeError(f"the samples have no mask of {key}: make them as lazy_subgraph")
+    counts = torch.tensor([len(sample["gene"].perturbation_indices) for sample in samples])
+    out["gene"].perturbation_indices_batch = torch.repeat_interleave(torch.arange(len(samples)), counts)
+    out.num_graphs = len(samples)
+    return out
+
+
+def _stored(sample: MutantData, key: Any) -> Any:
+    return sample if key is None else sample[key]
+
+
+def _refuse_none(samples: Sequence[MutantData]) -> None:
+    if not samples:
+        raise ShapeError("samples: received none, expected at least one mutant")

@@ -1,21 +1,66 @@
-"""Which genes lie within k hops of the perturbed ones, for a whole batch of mutants at once.
+"""Which genes lie within k hops of the perturbed ones, for a batch of mutants at once.
 
 Legend: n genes · B mutants · W words of 64 mutants · S perturbed genes of a mutant.
 
-Bit b of word w at gene v says whether v is within reach of mutant 64 w + b: one pass over the graph serves 64
+Bit b of word w at gene v is set if v is within reach of mutant 64 w + b: one pass over the graph serves 64
 mutants. The first hop is read off the rows of S.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
 
 from wildtype.errors import ConfigError, GeneSetError
-from wildtype.mutants.representations.reach_kernels import start, widen
 
 Ints = NDArray[np.int64]
+COMPILED = {"cache": True, "nogil": True}
+
+
+def _start(indptr: Any, indices: Any, gene: Any, offsets: Any, neighbours: bool, words: Any) -> None:
+    """Set the bit of every mutant at its perturbed genes and, if `neighbours`, at their neighbours.
+
+    ``words`` is uint64 [W, n] and zero on entry. Costs the degrees of the perturbed genes.
+    """
+    for mutant in range(len(offsets) - 1):
+        row = words[mutant >> 6]
+        bit = np.uint64(1) << np.uint64(mutant & 63)
+        for k in range(offsets[mutant], offsets[mutant + 1]):
+            row[gene[k]] |= bit
+            if neighbours:
+                for e in range(indptr[gene[k]], indptr[gene[k] + 1]):
+                    row[indices[e]] |= bit
+
+
+def _widen(indptr: Any, indices: Any, now: Any, after: Any) -> bool:
+    """Write to ``after`` [n] what is one hop further than ``now`` [n]; return whether anything was added.
+
+    A gene that every mutant of the word already reaches cannot change: its remaining neighbours are skipped,
+    so that a dense neighbourhood costs a few words per gene instead of its degree.
+    """
+    # Bits of mutants that still search: no gene can gain any other bit.
+    everyone = np.uint64(0)
+    for v in range(len(now)):
+        everyone |= now[v]
+    grown = False
+    for v in range(len(now)):
+        seen = now[v]
+        if seen != everyone:
+            for e in range(indptr[v], indptr[v + 1]):
+                seen |= now[indices[e]]
+                if seen == everyone:
+                    break
+        after[v] = seen
+        grown |= seen != now[v]
+    return grown
+
+
+start = njit(**COMPILED)(_start)
+widen = njit(**COMPILED)(_widen)
 
 
 def reach(union: sparse.csr_array, gene: Ints, offsets: Ints, hops: int) -> NDArray[np.uint64]:
@@ -67,6 +112,7 @@ def reach(union: sparse.csr_array, gene: Ints, offsets: Ints, hops: int) -> NDAr
 
 def unpack(words: NDArray[np.uint64], mutants: int) -> NDArray[np.bool_]:
     """Return packed bits [W, n] of B ``mutants`` as a mask, bool [n, B]."""
+    # Little-endian words put bit b of word w at bit 64 w + b of the byte stream, on every machine.
     by_gene = np.ascontiguousarray(words.T.astype("<u8")).view(np.uint8)
     return np.unpackbits(by_gene, axis=1, count=mutants, bitorder="little").view(np.bool_)
 

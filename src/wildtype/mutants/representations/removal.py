@@ -48,6 +48,7 @@ class Removal:
         """
         gene = batch.gene.numpy(force=True)
         check_genes(gene, n)
+        # Compiled loops and scatter writes do not check bounds: positions were checked above.
         out = np.flatnonzero(self.marks(batch.kind.numpy(force=True)))
         # offsets rise, so the owner of a perturbation is found by its place
         row = np.searchsorted(batch.offsets.numpy(force=True), out, side="right") - 1

@@ -20,9 +20,9 @@ import numpy as np
 from wildtype.datasets import Dataset
 from wildtype.datasets.background import Background
 from wildtype.datasets.measurements import Measurements, coded
+from wildtype.datasets.reading import StageReport
 from wildtype.datasets.records import Compound, PerturbationKind, PhenotypeDefinition
 from wildtype.datasets.stages.policies import Policies
-from wildtype.datasets.stages.report import StageReport
 from wildtype.datasets.store import Query, Store
 from wildtype.errors import DatasetError, MissingFileError
 from wildtype.mutants.ragged import ranks
@@ -134,6 +134,7 @@ def once_per_strain(measurements: Measurements) -> tuple[Measurements, StageRepo
     suppressed[m.row[m.kind == PerturbationKind.SUPPRESSOR]] = True
     number = ranks(m.replicate, m.value, m.sd)  # equal where strain (the replicate), value and sd are
     again = (temperature == 26) & ~suppressed & np.isin(number, number[temperature == 30])
+    # Only at 26 °C, and only beside the equal number at 30 °C of the same strain: nothing unique is lost.
     left = m.take(~again)
     merged = {REPEATED: int(again.sum())}
     return left, StageReport("raw", "temperatures", "once per strain", len(m), len(left), merged=merged)
@@ -142,8 +143,8 @@ def once_per_strain(measurements: Measurements) -> tuple[Measurements, StageRepo
 def by_environment(measurements: Measurements) -> tuple[Measurements, StageReport]:
     """Return measurements with every environment turned into a trait of its phenotype.
 
-    A trait is named by its compounds (with doses, where they are stated), which must tell the environments
-    apart; what is left of the environments is common to all.
+    A trait is named by its compounds (with doses, where they are stated). No two environments may have the
+    same compounds; the rest of the environment must be common to all.
 
     Raises
     ------
@@ -159,6 +160,7 @@ def by_environment(measurements: Measurements) -> tuple[Measurements, StageRepor
             f"environments of {m.studies[0].name} cannot be phenotypes: expected all to differ in compounds "
             f"and in nothing else, received {'; '.join(map(str, used))}"
         )
+    # Codes of traits follow their names, so that the order of phenotypes does not depend on the file.
     traits, code = coded([names.get(e.id, "") for e in m.environments])
     turned = replace(
         m,

@@ -127,6 +127,7 @@ def between_rows(dataset: Dataset) -> tuple[float, int]:
         left.append(value[apart:][same])
         right.append(value[:-apart][same])
     first, second = (np.concatenate([*side, np.zeros(0)]) for side in (left, right))
+    # Each pair in both orders: the correlation must not depend on which row of the table came first.
     r = _pearson(np.concatenate([first, second]), np.concatenate([second, first]), len(first))
     return r, len(first)
 
@@ -148,6 +149,7 @@ def between_datasets(first: Dataset, second: Dataset) -> tuple[float, int]:
     """
     tables = [dataset.table for dataset in (first, second)]
     offsets = np.concatenate([tables[0].offsets, tables[0].offsets[-1] + tables[1].offsets[1:]])
+    # Both tables are ranked together: equal gene sets have equal ranks in both.
     sets = ragged_ranks([np.concatenate([table.gene for table in tables])], offsets)
     m = len(first)
     here, there = (

@@ -77,12 +77,13 @@ def read_model_file(
     used = RowFilter(len(names))
     used.drop(UNKNOWN, position == -1)
     used.drop(AMBIGUOUS, position == -2)
-    reading = used.report(path.name, "metabolism", np.array([name in spelled for name in names], bool))
-    return (_spelled(metabolism, spelled) if spelled else metabolism), reading
+    report = used.report(path.name, "metabolism", np.array([name in spelled for name in names], bool))
+    return (_spelled(metabolism, spelled) if spelled else metabolism), report
 
 
 def _spelled(metabolism: Metabolism, names: dict[str, str]) -> Metabolism:
     """Return the model with other gene names in its rules."""
+    # Rules are rebuilt as text: the parser of rules then sees systematic names only.
     return Metabolism.build(
         metabolism.reactions,
         metabolism.metabolites,

@@ -58,21 +58,22 @@ def build_organism(
     ConfigError
         If the version of STRING or a relation is unknown.
     """
-    genes, reading, about = sgd.read_genes(folder)
-    collect(reading)
-    essential, reading = sgd.read_essential(folder, genes)
-    collect(reading)
-    coordinates, reading = read_feature_coordinates(folder, genes)
-    collect(reading)
+    genes, report, about = sgd.read_genes(folder)
+    collect(report)
+    essential, report = sgd.read_essential(folder, genes)
+    collect(report)
+    coordinates, report = read_feature_coordinates(folder, genes)
+    collect(report)
     graphs, absent = read_graphs(folder, genes, string=string, further=relations, collect=collect)
     blocks, missing = _feature_blocks(Path(folder), genes, essential, collect)
     absent += missing
+    # Features of graphs include relations that a user added: those of genetic interactions leak here too.
     blocks += graph_features(graphs, components=16)
     model = None
     if metabolism and find_model(folder) is not None:
-        model, reading = read_model(folder, genes)
-        collect(reading)
-        blocks += metabolic_features(model, genes, source=f"metabolic model {reading.file}")
+        model, report = read_model(folder, genes)
+        collect(report)
+        blocks += metabolic_features(model, genes, source=f"metabolic model {report.file}")
     elif metabolism:
         absent.append(f"metabolism ({METABOLISM})")
     description = f"Saccharomyces cerevisiae S288C, {about}"
@@ -106,16 +107,17 @@ def _feature_blocks(
         absent.append(f"{block} ({file})")
         return False
 
-    def add(new: Sequence[FeatureBlock], reading: ReadReport) -> None:
+    def add(new: Sequence[FeatureBlock], report: ReadReport) -> None:
         blocks.extend(new)
-        collect(reading)
+        collect(report)
 
+    # The table of 2014 goes first: organisms built from it stay the same when newer files are added.
     if gene_ontology.TABLE.find(folder) is None and gene_ontology.present(folder):
-        found, reading = gene_ontology.read_annotations(folder, genes)
-        add([gene_ontology.annotation_block(found, len(genes), "go_process")], reading)
+        found, report = gene_ontology.read_annotations(folder, genes)
+        add([gene_ontology.annotation_block(found, len(genes), "go_process")], report)
     elif there("go_process", gene_ontology.TABLE.find(folder), gene_ontology.GO):
-        block, reading = gene_ontology.read_go_process(folder, genes)
-        add([block], reading)
+        block, report = gene_ontology.read_go_process(folder, genes)
+        add([block], report)
     studies = [
         study
         for study in single_deletions.STUDIES
@@ -124,19 +126,20 @@ def _feature_blocks(
     if studies:
         tables = [single_deletions.read_study(folder, study, genes) for study in studies]
         for table in tables:
-            collect(table.reading)
+            collect(table.report)
         blocks.append(single_deletions.phenotype_block(tables))
     if sgd.CODING_SEQUENCES.find(folder) is None and sequences.has_proteins(folder):
         absent.append(f"codon_usage ({sequences.CODING})")
-        translated, reading = sequences.read_proteins(folder, genes)
-        add(translated.blocks(), reading)
+        translated, report = sequences.read_proteins(folder, genes)
+        add(translated.blocks(), report)
     elif there("codon_usage and protein", sgd.CODING_SEQUENCES.find(folder), sequences.CODING):
         add(*sequences.read_sequence_blocks(folder, genes))
     if there("abundance", abundance.FILE.find(folder), abundance.PAXDB):
-        block, reading = abundance.read_abundance(folder, genes)
-        add([block], reading)
+        block, report = abundance.read_abundance(folder, genes)
+        add([block], report)
     if there("fitness", single_fitness.STRAIN_TABLE.find(folder), single_fitness.FITNESS):
-        block, reading = single_fitness.fitness_block(single_fitness.read_strains(folder, genes), len(genes))
-        add([block], reading)
+        block, report = single_fitness.fitness_block(single_fitness.read_strains(folder, genes), len(genes))
+        add([block], report)
+    # Essentiality is an input of models, not a label: the block says that it is an extreme of growth.
     blocks.append(_essential_block(essential))
     return blocks, absent

@@ -110,11 +110,14 @@ def ingest(
         readings: list[ReadReport] = []
         try:
             measurements = READERS[name](folder, genes, collect=readings.append)
+        # A folder seldom has every publisher's files: what is missing is reported, what is damaged is an
+        # error.
         except MissingFileError as error:
             if names:
                 raise
             yield Ingested(name, left_out=str(error))
             continue
+        # One transaction per study: an error in a later one leaves the earlier ones stored.
         store.ingest(measurements, readings, replace=True)
         yield Ingested(name, len(measurements), tuple(readings))
 
@@ -129,7 +132,7 @@ class Surveyed:
         Genes, gene graphs, features, metabolism or measured mutants.
     name : str
         Name of the reader.
-    reading : ReadReport or None
+    report : ReadReport or None
         The counts of the rows.
     left_out : str
         Why there is none.
@@ -139,13 +142,13 @@ class Surveyed:
 
     group: str
     name: str
-    reading: ReadReport | None = None
+    report: ReadReport | None = None
     left_out: str = ""
     publishers: tuple[Publisher, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return it in plain values, with the counts that the publishers state."""
-        reading = self.reading
+        report = self.report
         return {
             "group": self.group,
             "reader": self.name,
@@ -153,12 +156,12 @@ class Surveyed:
             "published": {
                 what: n for publisher in self.publishers for what, n in publisher.published.items()
             },
-            "file": "" if reading is None else reading.file,
-            "becomes": "" if reading is None else reading.use,
-            "rows": 0 if reading is None else reading.rows,
-            "kept": 0 if reading is None else reading.kept,
-            "dropped": {} if reading is None else dict(reading.dropped),
-            "renamed": 0 if reading is None else reading.renamed,
+            "file": "" if report is None else report.file,
+            "becomes": "" if report is None else report.use,
+            "rows": 0 if report is None else report.rows,
+            "kept": 0 if report is None else report.kept,
+            "dropped": {} if report is None else dict(report.dropped),
+            "renamed": 0 if report is None else report.renamed,
             "left_out": self.left_out,
         }
 
@@ -172,8 +175,8 @@ def survey(folder: str | Path) -> Iterator[Surveyed]:
         If the list of genes is not there, or any file is damaged or not in the published layout.
     """
     folder = Path(folder)
-    genes, reading, _ = sgd.read_genes(folder)
-    yield _surveyed(GENES, "genes", reading)
+    genes, report, _ = sgd.read_genes(folder)
+    yield _surveyed(GENES, "genes", report)
     for group, name, read in all_readers():
         readings: list[ReadReport] = []
         try:
@@ -181,13 +184,13 @@ def survey(folder: str | Path) -> Iterator[Surveyed]:
         except MissingFileError as error:
             yield Surveyed(group, name, left_out=str(error))
             continue
-        for reading in readings:
-            yield _surveyed(group, name, reading)
+        for report in readings:
+            yield _surveyed(group, name, report)
 
 
-def _surveyed(group: str, name: str, reading: ReadReport) -> Surveyed:
-    whose = {publisher.name: publisher for publisher, _ in owners(reading.file)}
-    return Surveyed(group, name, reading, publishers=tuple(whose.values()))
+def _surveyed(group: str, name: str, report: ReadReport) -> Surveyed:
+    whose = {publisher.name: publisher for publisher, _ in owners(report.file)}
+    return Surveyed(group, name, report, publishers=tuple(whose.values()))
 
 
 def all_readers() -> Iterator[tuple[str, str, Read]]:
@@ -237,7 +240,7 @@ def _further(folder: Path, genes: GeneIndex, *, name: str) -> list[tuple[Any, Re
 
 
 def _phenotypes(folder: Path, genes: GeneIndex, collect: Collector, *, study: phenome.Study) -> None:
-    collect(single_deletions.read_study(folder, study, genes).reading)
+    collect(single_deletions.read_study(folder, study, genes).report)
 
 
 def _measured(

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from wildtype.datasets import Dataset
 from wildtype.datasets.background import Background, add_background
 from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.reading import ReadReport, StageReport
 from wildtype.datasets.stages.build import DEFAULT, build_dataset
-from wildtype.datasets.stages.cache import dataset_key, materialise
 from wildtype.datasets.stages.policies import Policies
-from wildtype.datasets.stages.report import StageReport
+from wildtype.datasets.storage import dataset_key, materialise
 from wildtype.datasets.store import Query, Store
 from wildtype.errors import DatasetError
 from wildtype.mutants import Kind
@@ -81,7 +80,7 @@ class Recipe:
     notes : tuple of str or callable
         What a reader must know; a callable gets the dataset.
     noise : str or callable
-        What may be said about the noise of the labels; a callable gets the dataset with nothing
+        What is known about the noise of the labels; a callable gets the dataset with nothing
         averaged in it, and the one it is compared with, if the store has that.
     compared : Query, optional
         Measurements to compare with.
@@ -132,6 +131,7 @@ class Recipe:
             for reading in held[study].readings
             if not self.uses or reading.use in self.uses
         ]
+        # Without the study to compare with, the dataset is the same and the card only lacks one sentence.
         compared = self.compared if self.compared and _has(store, self.compared) else None
         further = [query for query in (self.singles and self.singles.query, compared) if query]
         key = dataset_key(
@@ -165,6 +165,7 @@ class Recipe:
         readings: Sequence[ReadReport],
         compared: Query | None,
     ) -> Dataset:
+        # The step comes before the stages, whose reports then count what it left.
         chosen = store.select(self.query)
         before = _from_files(readings, self.query, len(chosen))
         if self.step is not None:
@@ -251,7 +252,7 @@ def single_fitness(
 ) -> tuple[Floats, Floats, str]:
     """Return fitness and sd [n] of single mutants (NaN: not known), and the source of the numbers.
 
-    A number that stands twice for one allele counts once, alleles count alike, strains with a suppressor are
+    A number listed twice for one allele counts once, alleles count alike, strains with a suppressor are
     left out, and a deletion goes before reduced alleles. In the reference condition only.
 
     Parameters
@@ -278,8 +279,8 @@ def single_fitness(
     value, sd = np.full(n, np.nan, np.float32), np.full(n, np.nan, np.float32)
     singles = np.flatnonzero((table.order == 1) & (table.condition == 0))
     kind, gene = (column[table.offsets[:-1][singles]] for column in (table.kind, table.gene))
-    for wanted in (Kind.REDUCED, Kind.ABSENT):  # deletions last: they replace the reduced alleles
-        of_kind = kind == wanted
+    for one in (Kind.REDUCED, Kind.ABSENT):  # deletions last: they replace the reduced alleles
+        of_kind = kind == one
         value[gene[of_kind]] = table.value[singles[of_kind]]
         sd[gene[of_kind]] = table.sd[singles[of_kind]]
     return value, sd, dataset.phenotypes[0].source

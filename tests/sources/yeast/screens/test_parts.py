@@ -14,7 +14,7 @@ from wildtype.datasets.records import PerturbationKind, Publication, Study
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
 from wildtype.sources.yeast.rows import RowFilter
-from wildtype.sources.yeast.screens.parts import Screen, Seen, together
+from wildtype.sources.yeast.screens.parts import Screen, Seen, drop_genes, together
 from wildtype.sources.yeast.screens.sga_strains import Side, Strains, parse_strain
 
 GENES = GeneIndex(["YAL001C", "YAL002W"], aliases={"YAL001C": ["both", "old"], "YAL002W": ["both"]})
@@ -32,7 +32,7 @@ def test_every_row_is_left_or_counted_under_one_reason(rows: list[tuple[int, int
     sides = [Side(STRAINS, query), Side(STRAINS, array)]
     readings: list[ReadReport] = []
     left = Screen(STUDY, GENES, readings.append).select(
-        "file", "use", sides, RowFilter(begin), {"never": ~begin}
+        "file", "use", sides, drop_genes(RowFilter(begin), sides), {"never": ~begin}
     )
     (reading,) = readings
     assert reading.rows == begin.sum() == reading.kept + sum(reading.dropped.values())

@@ -21,7 +21,7 @@ def test_missing_values_stay_missing_and_quoted_names_are_read(small, genes: Gen
     assert np.isnan(table.values[1, 3])  # an empty cell
     table = read_study(small.path, BY_SOURCE["mulleder2016:amino_acids"], genes)
     assert table.values[genes.find("VPS8")].tolist() == [3.4, 2.4]
-    assert table.reading.dropped == {"unknown gene": 1}
+    assert table.report.dropped == {"unknown gene": 1}
 
 
 def test_a_cell_that_is_no_number_names_line_and_column(small, genes: GeneIndex) -> None:
@@ -70,9 +70,6 @@ def test_real_phenotypes(mirror: Path, real_genes: GeneIndex) -> None:
             "costanzo2021:growth": (3222, 14), "mulleder2016:amino_acids": (4173, 19)}  # fmt: skip
     for source, (strains, columns) in rows.items():
         table = read_study(mirror, BY_SOURCE[source], real_genes)
-        assert (table.reading.rows, table.reading.kept) == (
-            strains,
-            strains,
-        )  # all row names are current ORFs
+        assert (table.report.rows, table.report.kept) == (strains, strains)  # all row names are current ORFs
         assert table.values.shape == (6604, columns)
     assert table.values[real_genes.find("GDH1"), 2] == pytest.approx(4.7, abs=0.1)  # glutamate

@@ -47,7 +47,7 @@ def read_abundance(folder: str | Path, genes: GeneIndex) -> tuple[FeatureBlock, 
     )
     used = RowFilter(len(rows))
     used.drop_names(matched)
-    # Mass spectrometry misses rare proteins, so that 0 says "not seen" and no logarithm is taken of it.
+    # Mass spectrometry misses rare proteins, so that 0 means "not seen" and has no logarithm.
     used.drop("abundance 0", ppm == 0)
     positions, first = used.first_of_each(matched, rows.path)
     block = FeatureBlock(

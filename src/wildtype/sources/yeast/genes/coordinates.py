@@ -209,8 +209,8 @@ class _Coding(NamedTuple):
 def coding_spans(path: str | Path) -> CodingSpans:
     """Return the span of the coding rows of every ORF.
 
-    A coding row belongs to the uppermost feature above it (its transcript's gene); without one, its own name
-    says whose it is (``YAL001C_CDS``).
+    A coding row belongs to the uppermost feature above it (its transcript's gene); without one, its name
+    contains that of the ORF (``YAL001C_CDS``).
 
     Raises
     ------
@@ -226,6 +226,7 @@ def coding_spans(path: str | Path) -> CodingSpans:
         name = _owner(row, above, path)
         product = row.attributes.get("protein_id", "")
         product = product.removeprefix(UNIPROT) if product.startswith(UNIPROT) else ""
+        # Exons of one ORF: the span from its first to its last coding base, introns included.
         sequence, start, end, strand, earlier = spans.get(
             name, (row.sequence, row.start, row.end, row.strand, "")
         )
@@ -275,7 +276,7 @@ def _read(path: Path) -> tuple[list[_Coding], dict[str, tuple[str, str]]]:
 
 
 def _attributes(text: str) -> dict[str, str]:
-    """Take ``key=value;key=value`` apart; values are percent-encoded."""
+    """Return the pairs of ``key=value;key=value``; values are percent-encoded."""
     pairs = (part.partition("=") for part in text.strip().split(";"))
     return {unquote(key.strip()): value for key, equals, value in pairs if equals}
 
@@ -286,14 +287,15 @@ def _first(parents: str) -> str:
 
 def _owner(row: _Coding, above: dict[str, tuple[str, str]], path: Path) -> str:
     name, parent = "", _first(row.attributes.get("Parent", ""))
+    # Up from the coding row over its transcript to the gene, whose name is the ORF.
     for _ in range(MAX_DEPTH):
         if parent not in above:
             break
         name, parent = above[parent]
     else:
         raise _wrong(path, row.line, "a coding row whose parents go in a circle", "a gene above it")
-    own = row.attributes.get("Name", "")
-    name = unquote(name) or unquote(own).removesuffix(f"_{CODING}")
+    listed = row.attributes.get("Name", "")
+    name = unquote(name) or unquote(listed).removesuffix(f"_{CODING}")
     if not name:
         raise _wrong(path, row.line, "a coding row without parent or name", "either")
     return name

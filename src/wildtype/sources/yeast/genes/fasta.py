@@ -18,7 +18,7 @@ class FastaRecord(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The first word of the header."""
+        """The header up to the first blank."""
         return self.header.split()[0]
 
 
@@ -43,6 +43,7 @@ def read_fasta(path: str | Path) -> list[FastaRecord]:
             raise SourceError(
                 f"{path}, line {at}: received an empty header, expected a name after >; {REMEDY}"
             )
+        # Lower case marks masked sequence and means the same letters.
         records.append(FastaRecord(at, header.strip(), body.replace("\n", "").upper()))
         at += record.count("\n") + 1
     return records

@@ -133,8 +133,9 @@ def read_proteins(folder: str | Path, genes: GeneIndex) -> tuple[Proteins, ReadR
     out = [""] * len(genes)
     kept = np.zeros(len(records), bool)
     dropped: Counter[str] = Counter()
-    for i in np.argsort(older, kind="stable"):  # a gene's own row before one that bears an older name
+    for i in np.argsort(older, kind="stable"):  # present names before older ones of the same gene
         reason, sequence = _sequence(records[i], path)
+        # Identical proteins share an accession: one sequence may be of two genes (histones).
         free = [gene for gene in meant[i] if not out[gene]]
         kept[i] = bool(free) and not reason
         if not kept[i]:
@@ -163,4 +164,5 @@ def _sequence(record: FastaRecord, path: Path) -> tuple[str, str]:
             f"expected amino acids; {REMEDY}"
         )
     sequence = record.sequence.removesuffix(STOP)
+    # A stop at the end is part of every translation; one inside is a pseudogene or a shifted frame.
     return (INNER_STOP if STOP in sequence else "" if sequence else EMPTY), sequence

@@ -110,7 +110,7 @@ def read_sgd_ids(folder: str | Path, genes: GeneIndex) -> tuple[dict[str, int], 
     Raises
     ------
     SourceError
-        If the file is missing, damaged, or has an identifier that is none of SGD or stands twice.
+        If the file is missing, damaged, or has an identifier that is none of SGD or is listed twice.
     """
     path = SYSTEMATIC_NAMES.require(folder)
     # Two blanks separate the columns, in one copy of the list a tab.

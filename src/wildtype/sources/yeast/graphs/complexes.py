@@ -39,7 +39,7 @@ NO_GENE = {
     "EBI-": "other molecule",
     "CPX-": "complex that is not in the file",
 }
-"""What other identifiers than accessions stand for, by their beginning."""
+"""Molecules that are no proteins, by the beginning of their identifiers."""
 
 
 def read_complexes(folder: str | Path, genes: GeneIndex, uniprot: Accessions) -> Graph:
@@ -47,7 +47,7 @@ def read_complexes(folder: str | Path, genes: GeneIndex, uniprot: Accessions) ->
 
     Two genes are joined if they take different places of one complex, members of nested complexes included;
     alternatives for one place are not joined. The weight is 1 / (k - 1), k the places that a gene takes: a
-    large complex says little of any one of its pairs. Of several complexes the smallest counts.
+    large complex is weak evidence for any one of its pairs. Of several complexes the smallest counts.
 
     Parameters
     ----------
@@ -64,6 +64,7 @@ def read_complexes(folder: str | Path, genes: GeneIndex, uniprot: Accessions) ->
         If the file is missing, damaged, not in the published layout, or a complex contains itself.
     """
     path = FILE.require(folder)
+    # Releases differ in whether the header line begins with a hash.
     mark = "#" if read_text(path).startswith("#") else ""
     rows = read_rows(path, header=(mark + HEADER[0], *HEADER[1:]))
     used = RowFilter(len(rows))
@@ -78,7 +79,7 @@ def read_complexes(folder: str | Path, genes: GeneIndex, uniprot: Accessions) ->
         for names in complexes.places(row):
             members.update(filter(None, (_reason(name, uniprot) for name in names)))
             place = {gene for name in names for gene in uniprot.get(base_accession(name), ())}
-            # Several copies of one protein are places of their own in the file, but no edges between genes.
+            # Several copies of one protein are several places in the file, but no edges between genes.
             if place and place not in places:
                 places.append(place)
         small[row] = len(places) < 2
@@ -117,6 +118,7 @@ class _Complexes:
         if row in inside:
             raise self.rows.error(row, self.rows.cells[row][NAME], "a complex that does not contain itself")
         listed = self.rows.cells[row][EXPANDED].strip()
+        # The expanded list goes first; the direct one can name further complexes, resolved below.
         listed = self.rows.cells[row][DIRECT].strip() if listed == MISSING else listed
         out: list[list[str]] = []
         for text in listed.split("|"):

@@ -51,7 +51,7 @@ class Annotations:
     terms, names : tuple of t str
         Ids and names of all terms that any of them carries, in the order of the ontology.
     table : csr [m, t] of float64
-        1 where a gene carries a term, its own or one above its own.
+        1 where a gene is annotated with the term or with one below it.
     version : str
         Release of the ontology.
     without : tuple of str
@@ -115,6 +115,7 @@ def read_annotations(
     term = np.array([resolved[text][0] for text in rows.text(TERM_ID)])
     how = np.array([resolved[text][1] for text in rows.text(TERM_ID)])
     evidence = np.array(rows.text(EVIDENCE))
+    # NOT annotations say that a gene was shown to lack the function.
     negated = np.array(["NOT" in text.split("|") for text in rows.text(QUALIFIER)])
     used = RowFilter(len(rows))
     used.drop("negated (NOT)", negated)
@@ -132,6 +133,7 @@ def read_annotations(
 
 
 def _genes(symbols: list[str], synonyms: list[str], genes: GeneIndex) -> GeneNames:
+    # The ORF name does not change; a symbol may have moved to another gene since the annotation.
     by_locus = match_genes([text.partition("|")[0].strip() for text in synonyms], genes)
     by_symbol = match_genes(symbols, genes)
     return GeneNames(
@@ -149,9 +151,11 @@ def _propagated(
         (np.ones(len(term)), (row.reshape(-1), term)), shape=(len(found), len(ontology.ids))
     )
     table = sparse.csr_array(direct @ ontology.ancestors)
+    # Terms that no gene carries would be empty columns.
     carried = np.unique(table.indices)
     table = sparse.csr_array(table[:, carried])
     table.sort_indices()
+    # A product counts the paths between two terms; an annotation holds or does not.
     table.data[:] = 1.0
     return Annotations(
         path,
@@ -170,7 +174,7 @@ def annotation_block(annotations: Annotations, n: int, name: str, count: int = 6
     Raises
     ------
     SourceError
-        If no term tells genes apart.
+        If no term distinguishes genes.
     """
     note = f"evidence codes left out: {', '.join(annotations.without) or 'none'}"
     if GENETIC_INTERACTION not in annotations.without:
@@ -194,7 +198,7 @@ class GoTable:
     Attributes
     ----------
     table : csr [m, t] of float64
-        1 where a gene carries a term, its own or one above its own.
+        1 where a gene is annotated with the term or with one below it.
     genes : int64 [m]
         Positions of the rows.
     terms : tuple of t str
@@ -268,7 +272,7 @@ def read_go_table(folder: str | Path, genes: GeneIndex) -> GoTable:
 
 
 def read_go_terms(folder: str | Path, genes: GeneIndex) -> GeneSets:
-    """Return the terms that genes carry, their own and those above, from the file that features come from.
+    """Return propagated terms as sets of genes, from the same file as the features.
 
     Raises
     ------

@@ -61,6 +61,7 @@ SGD_BAIT, SGD_HIT, SGD_TYPE, SGD_FIELDS = 0, 2, 5, 12
 
 def find_biogrid(folder: str | Path) -> tuple[Path, str] | None:
     """Return the file of yeast, or the one of all organisms, and its release; None if there is neither."""
+    # Both hold the rows of yeast; the file of yeast alone is read faster.
     return find_release(folder, STEM, SUFFIX) or find_release(folder, STEM_ALL, SUFFIX)
 
 
@@ -92,6 +93,7 @@ def read_biogrid(folder: str | Path, genes: GeneIndex) -> list[Graph]:
 
 def _names(table: Columns, side: int, genes: GeneIndex) -> GeneNames:
     systematic, symbol = table.text(SYSTEMATIC[side]), table.text(SYMBOL[side])
+    # "-" marks a missing systematic name.
     nameless = systematic.map(lambda name: name == "-", bool)
     by_name, by_symbol = systematic.match(genes), symbol.match(genes)
     return GeneNames(
@@ -135,12 +137,13 @@ def _by_kind(
 ) -> list[Graph]:
     """Return ``<prefix>_physical`` and ``<prefix>_genetic``; a pair is one edge however often reported."""
     out = []
-    for own, other in ((PHYSICAL, GENETIC), (GENETIC, PHYSICAL)):
+    for chosen, other in ((PHYSICAL, GENETIC), (GENETIC, PHYSICAL)):
         used = RowFilter(len(kind))
+        # The other kind is dropped before names are matched: its unknown genes are not counted twice.
         used.drop_all(unused | {f"{other} interaction": kind == other})
         out.append(
             edges(
-                f"{prefix}_{own}",
+                f"{prefix}_{chosen}",
                 ends[0],
                 ends[1],
                 genes,
@@ -148,7 +151,7 @@ def _by_kind(
                 used=used,
                 source=source,
                 version=version,
-                note=LEAKS if own == GENETIC else REPORTED,
+                note=LEAKS if chosen == GENETIC else REPORTED,
             )
         )
     return out

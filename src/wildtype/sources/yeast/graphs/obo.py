@@ -31,7 +31,7 @@ MAX_STEPS = 10
 
 @dataclass
 class _Stanza:
-    """What one stanza says, with the line it begins in."""
+    """The tags of one stanza that are read, and the line it begins in."""
 
     line: int
     id: str = ""
@@ -78,7 +78,7 @@ class Ontology:
         """Return the position of a term and how it was found.
 
         The second value is empty for a current term, else ``alternative id`` or ``replaced term``. Without a
-        term the position is -1 and it says ``obsolete term`` or ``unknown term``.
+        term the position is -1 and the second value is ``obsolete term`` or ``unknown term``.
         """
         how = ""
         for _ in range(MAX_STEPS):
@@ -99,6 +99,7 @@ class Ontology:
         """1 where the column is the row itself or above it, csr [t, t]; made parents first."""
         t = len(self.ids)
         above: list[NDArray[np.int64]] = [np.zeros(0, np.int64)] * t
+        # Parents first: the ancestors of a term are those of its parents and the term itself.
         for i in _parents_first(self.parents):
             mine = self.parents.indices[self.parents.indptr[i] : self.parents.indptr[i + 1]]
             above[i] = np.unique(np.concatenate([[i], *(above[p] for p in mine)]))
@@ -146,11 +147,13 @@ def read_obo(path: str | Path) -> Ontology:
         for line, parent in stanza.parents:
             if parent not in position:
                 raise _wrong(path, line, f"the parent {parent!r}", "a current term that the file defines")
+            # part_of can lead from a process to a component; blocks are of one namespace.
             if namespaces[position[parent]] == namespaces[i]:
                 edges.append((i, position[parent]))
     pairs = np.array(sorted(set(edges)), dtype=np.int64).reshape(-1, 2)
     t = len(terms)
     matrix = sparse.csr_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(t, t))
+    # Kahn's algorithm leaves out exactly the terms in a cycle and below it.
     ordered = set(_parents_first(matrix))
     if len(ordered) < t:
         inside = next(i for i in range(t) if i not in ordered)
@@ -170,7 +173,7 @@ def read_obo(path: str | Path) -> Ontology:
 
 
 def _stanzas(path: Path) -> tuple[list[_Stanza], str, str]:
-    """Return the terms as they stand in the file, its version, and the namespace of terms that name none."""
+    """Return the terms as the file lists them, its version, and the namespace of terms that name none."""
     header = {"data-version": "", "default-namespace": ""}
     out: list[_Stanza] = []
     stanza: _Stanza | None = None
@@ -204,6 +207,7 @@ def _stanzas(path: Path) -> tuple[list[_Stanza], str, str]:
 def _tag(stanza: _Stanza, line: int, tag: str, value: str) -> None:
     value = value.strip()
     if tag != "name":
+        # "GO:1 ! name {modifiers}": the comment repeats the name, and modifiers change no relation.
         value = value.partition(" ! ")[0].partition(" {")[0].strip()
     if tag == "relationship":
         tag, _, value = value.partition(" ")

@@ -1,7 +1,7 @@
 """Which gene graphs an organism gets: the ones it always has, from whatever files are there, and others.
 
-Where the files that the relations were first built from are there, they are read; else the publishers' own
-take their place under the same name of the relation, and the relation's source says so.
+A relation is read from the first of its sources whose file is there, under one name of the relation; the
+relation's source names the publisher.
 """
 
 from __future__ import annotations
@@ -96,6 +96,7 @@ def read_graphs(
         read.append(regulation.read_documented(folder, genes))
     else:
         absent.append(f"regulatory_documented ({regulation.DOCUMENTED})")
+    # TFLink is part of every organism whose folder holds it, and can take the place of YEASTRACT.
     usual = ["tflink"] if regulation.TFLINK_FILE.find(folder) is not None else []
     if len(read) == 1 and not usual:
         raise SourceError(
@@ -104,8 +105,8 @@ def read_graphs(
         )
     read += read_string(folder, genes, string or (versions_in(folder) or VERSIONS)[0])
     read += _by_name(folder, genes, list(dict.fromkeys([*usual, *further])), collect)
-    for _, reading in read:
-        collect(reading)
+    for _, report in read:
+        collect(report)
     return GeneGraphs(relation for relation, _ in read), absent
 
 
@@ -113,26 +114,28 @@ def _physical(folder: str | Path, genes: GeneIndex) -> Graph:
     if pair_lists.IREFINDEX_FILE.find(folder) is not None:
         return pair_lists.read_physical(folder, genes)
     if interactions.find_biogrid(folder) is not None:
-        relation, reading = interactions.read_biogrid(folder, genes)[0]
+        relation, report = interactions.read_biogrid(folder, genes)[0]
     elif interactions.SGD_FILE.find(folder) is not None:
-        relation, reading = interactions.read_sgd_interactions(folder, genes)[0]
+        relation, report = interactions.read_sgd_interactions(folder, genes)[0]
     else:
         raise SourceError(
             f"no physical interactions are in {str(folder)!r}: put {pair_lists.IREFINDEX}, "
             f"{interactions.BIOGRID_FILE.name} or {interactions.SGD_FILE.name} there"
         )
-    return replace(relation, name=PHYSICAL), replace(reading, use=PHYSICAL)
+    # Models and presets name the relation "physical", whichever publisher it is from.
+    return replace(relation, name=PHYSICAL), replace(report, use=PHYSICAL)
 
 
 def _by_name(folder: str | Path, genes: GeneIndex, names: Sequence[str], collect: Collector) -> list[Graph]:
     """Return relations of ``FURTHER``; a file that gives several of them is read once."""
     accessions: Accessions = {}
     if "same_complex" in names or ("tflink" in names and has_accessions(folder)):
-        accessions, reading = read_accessions(folder, genes)
-        collect(reading)
+        accessions, report = read_accessions(folder, genes)
+        collect(report)
     done: dict[str, Graph] = {}
     for name in names:
         if name not in done:
             found = FURTHER[name](folder, genes, accessions)
-            done |= {relation.name: (relation, reading) for relation, reading in found}
+            # BioGRID and SGD give two relations from one reading of a large file.
+            done |= {relation.name: (relation, report) for relation, report in found}
     return [done[name] for name in names]

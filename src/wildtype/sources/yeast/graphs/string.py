@@ -49,7 +49,7 @@ def read_string(
 ) -> list[Graph]:
     """Return the undirected, weighted relations ``string_<channel>`` of one version (Szklarczyk et al. 2021).
 
-    Weights are scores / 1000, in (0, 1). Of a pair that stands in both orders the larger score counts.
+    Weights are scores / 1000, in (0, 1). Of a pair in both orders the larger score counts.
 
     Parameters
     ----------
@@ -109,6 +109,7 @@ def _channel(
     file: str,
 ) -> Graph:
     """Return one channel; rows without evidence in it are counted before names are looked at."""
+    # Before the comparison: a score that rounds to 0 as a weight would be refused as an edge.
     weights = weights.astype(np.float32)
     used = RowFilter(len(weights))
     used.drop(NO_EVIDENCE, weights <= 0)
@@ -135,6 +136,7 @@ def _read_detailed(
     kinds = [float if name in channels else None for name in DETAILED_HEADER[2:]]
     table = read_columns(path, types=(str, str, *kinds), separator=" ", header=DETAILED_HEADER)
     for position in (0, 1):
+        # A file of another species has the same layout, and its names would merely be unknown.
         foreign = table.text(position).map(lambda name: not name.startswith(TAXON), bool)
         table.refuse(position, foreign, f"a protein of taxon 4932 ({TAXON}YAL001C)")
     aliases = ALIASES[version].find(folder) if version in ALIASES else None

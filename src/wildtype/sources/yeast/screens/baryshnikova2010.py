@@ -18,7 +18,7 @@ from wildtype.sources.text import Collector, Rows, ignore, read_rows
 from wildtype.sources.yeast.files import publisher, study_of
 from wildtype.sources.yeast.rows import RowFilter
 from wildtype.sources.yeast.screens.costanzo2010 import EXPECTED, parse_strain
-from wildtype.sources.yeast.screens.parts import FITNESS, NO_FITNESS, Screen, together
+from wildtype.sources.yeast.screens.parts import FITNESS, NO_FITNESS, Screen, drop_genes, together
 from wildtype.sources.yeast.screens.sga_strains import Side, Strains
 from wildtype.sources.yeast.screens.single_fitness import sga_environment
 
@@ -47,6 +47,7 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
         path = (COMPILED if COMPILED.find(folder) else WORKBOOK).require(folder)
         rows = read_rows(path, header=("orf", _HEADING))
     value = rows.numbers(1, missing=_MISSING)
+    # The compiled text has no errors: unknown, not 0.
     se = np.full(len(rows), np.nan) if rows.header else rows.numbers(2, missing=_MISSING)
     rows.refuse(2, se < 0, "a standard error of at least 0")
     names = rows.text(0)
@@ -56,7 +57,9 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
     ids, mutations = [strain for strain, _ in found], [[mutation] for _, mutation in found]
     strains = Strains.build(ids, mutations, genes, 1)
     screen, sides = Screen(study_of(PUBLISHER, [path]), genes, collect), [Side(strains, np.arange(len(rows)))]
-    used = screen.select(path.name, FITNESS.name, sides, RowFilter(len(rows)), {NO_FITNESS: np.isnan(value)})
+    used = screen.select(
+        path.name, FITNESS.name, sides, drop_genes(RowFilter(len(rows)), sides), {NO_FITNESS: np.isnan(value)}
+    )
     at = np.flatnonzero(used)
     kind = strains.kind[at]
     measurements = Measurements.build(

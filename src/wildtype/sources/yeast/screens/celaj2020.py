@@ -81,8 +81,8 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
         If a file is missing, damaged, or not in the published layout.
     """
     found = [remote.require(folder) for remote in PUBLISHER.files]
-    strains, reading = read_genotypes(found[0], genes)
-    collect(reading)
+    strains, report = read_genotypes(found[0], genes)
+    collect(report)
     study = study_of(PUBLISHER, found)
     tables = (
         (found[1], "both", RESISTANCE_TO_DRUG, Strain("solvent control of the strain")),
@@ -94,13 +94,16 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
         names, drugs, value = _read_table(path, suffix)
         columns = [Column(phenotype, environment=_environment(drug), strain=reference) for drug in drugs]
         row = np.array([strains.row.get(name, -1) for name in names], np.int64)
+        # Row -1, a strain without a genotype, takes the last genotype: the mask clears it.
         deleted = strains.deleted[row] & (row >= 0)[:, None]
+        # A strain that also lacks an unknown gene is another mutant than the one of its known genes: dropped.
         lost: Flags = np.asarray((deleted & ~strains.genes.found).any(1))
-        value, reading = sift(
+        value, report = sift(
             path, f"measurements of {phenotype.name}", value, rows={NO_STRAIN: row < 0, UNKNOWN_GENE: lost}
         )
-        collect(reading)
+        collect(report)
         deleted &= strains.genes.found
+        # Row by row, as `Mutants` lists perturbations: the mask of a C-ordered array is read along the genes.
         gene = np.broadcast_to(strains.genes.position, deleted.shape)[deleted]
         offsets = np.concatenate([[0], np.cumsum(deleted.sum(1))]).astype(np.int64)
         labels = tuple(
@@ -127,11 +130,13 @@ def read_genotypes(path: Path, genes: GeneIndex) -> tuple[Strains, ReadReport]:
         wrong = np.array([state not in _STATES for state in given])
         rows.refuse(_FIRST_GENE + j, wrong, "0 (present), 1 (deleted) or nothing")
         states[:, j] = [_STATES[state] for state in given]
+    # A genotype with one unread gene is none: the gene could be deleted.
     known: Flags = np.asarray((states >= 0).all(1))
     row: dict[str, int] = {}
     mating = []
     strain, plate = rows.text(_STRAIN), rows.text(_PLATE)
     for position, i in enumerate(np.flatnonzero(known).tolist()):
+        # The mating type is only in the name of the plate, such as ..._alpha7.
         kind = plate[i].rpartition("_")[2].rstrip("0123456789")
         if kind not in _MATING:
             raise rows.error(i, plate[i], "a plate whose name ends in aN or alphaN")

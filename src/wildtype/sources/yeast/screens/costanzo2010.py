@@ -95,8 +95,9 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
     sd = {position: read_sd(columns, position + 1) for position in value_columns}
     query, array = _side(columns, QUERY, genes), _side(columns, ARRAY, genes)
     screen, where = Screen(study_of(PUBLISHER, [path]), genes, collect), sga_environment()
-    crosses, both = RowFilter(len(columns)), [query, array]
-    drop_genes(crosses, both)
+    both = [query, array]
+    # A pair in both orders is two rows: the name of the query, as replicate, distinguishes them.
+    crosses = drop_genes(RowFilter(len(columns)), both)
     value = columns.numbers(SCORE)
     used = screen.select(path.name, EPSILON.name, both, deepcopy(crosses), {NO_SCORE: np.isnan(value)})
     screen.add(EPSILON, where, both, value, used, label="query", sd=sd[SCORE], p=p)
@@ -106,8 +107,9 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
             ([query], QUERY_FITNESS, "query", "fitness of query strains"),
             ([array], ARRAY_FITNESS, "array", "fitness of array strains"),
         ):
-            value, rows = columns.numbers(position), RowFilter(len(columns))
-            drop_genes(rows, sides)
+            value = columns.numbers(position)
+            # The filter whose copy gave epsilon; a fitness of one side needs the genes of that side only.
+            rows = crosses if sides is both else drop_genes(RowFilter(len(columns)), sides)
             rows.drop(NO_FITNESS, np.isnan(value))
             if len(sides) == 1:
                 rows.drop(REPEATED, _listed_before(sides[0].code, value, sd[position], rows.left))

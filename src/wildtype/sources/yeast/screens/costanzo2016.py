@@ -37,13 +37,7 @@ from wildtype.sources.yeast.screens.parts import (
     read_sd,
     together,
 )
-from wildtype.sources.yeast.screens.sga_strains import (
-    Side,
-    Strains,
-    distinct_pairs,
-    parse_strain,
-    split_allele,
-)
+from wildtype.sources.yeast.screens.sga_strains import read_side
 from wildtype.sources.yeast.screens.single_fitness import (
     STRAIN_TABLE,
     deleted_genes,
@@ -113,17 +107,18 @@ def _files(
 
 def _measure_crosses(screen: Screen, path: Path) -> None:
     columns = read_columns(path, types=_TYPES, header=_HEADER)
-    sides = [_side(columns, position, screen.genes) for position in (QUERY, ARRAY)]
+    form = "a strain such as ORF_snN, ORF_dmaN, ORF_tsqN or ORF_SN"
+    sides = [read_side(columns, position, 1, screen.genes, form) for position in (QUERY, ARRAY)]
     temperature = _temperatures(columns)
     p, sd = read_p_values(columns, P_VALUE), read_sd(columns, DOUBLE_SD)
     # Matching genes is the costly step on 12.7 million rows: once, then a copy for each phenotype.
-    usable = RowFilter(len(columns))
-    drop_genes(usable, sides)
+    usable = drop_genes(RowFilter(len(columns)), sides)
     for phenotype, use, value, why, sds, ps in (
         (EPSILON, EPSILON.name, columns.numbers(SCORE), NO_SCORE, None, p),
         (FITNESS, "fitness of crosses", columns.numbers(DOUBLE), NO_FITNESS, sd, None),
     ):
         used = screen.select(path.name, use, sides, deepcopy(usable), {why: np.isnan(value)})
+        # Temperature is a condition: crosses of one pair at 26 and at 30 °C are no replicates.
         for degrees in np.unique(temperature).tolist():
             mine, where = used & (temperature == degrees), sga_environment(float(degrees))
             screen.add(phenotype, where, sides, value, mine, label="query", sd=sds, p=ps)
@@ -136,16 +131,6 @@ def _temperatures(columns: Columns) -> Ints:
     wrong = np.array([match is None for match in found])
     columns.refuse(CONDITION, wrong[names.code], "DMA or TSA and a temperature, such as DMA30")
     return np.array([int(match[1]) if match else 0 for match in found], np.int64)[names.code]
-
-
-def _side(columns: Columns, position: int, genes: GeneIndex) -> Side:
-    strain, allele = columns.text(position), columns.text(position + 1)
-    ids = {name: found for name in strain.names if (found := parse_strain(name)) and len(found.orfs) == 1}
-    wrong = strain.map(lambda name: name not in ids, bool)
-    columns.refuse(position, wrong, "a strain such as ORF_snN, ORF_dmaN, ORF_tsqN or ORF_SN")
-    pairs, code = distinct_pairs(strain, allele)
-    mutations = [[split_allele(text, ids[name].type)] for name, text in pairs]
-    return Side(Strains.build([ids[name] for name, _ in pairs], mutations, genes, 1), code)
 
 
 def read_dcell(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -> Measurements:
@@ -162,6 +147,8 @@ def read_dcell(folder: str | Path, genes: GeneIndex, *, collect: Collector = ign
     """
     strains = read_strains(folder, genes)
     n = len(genes)
+    # Ma et al. kept gene names only: an essential gene that was screened without a deletion strain is taken
+    # for a hypomorph.
     reduced = read_essential(folder, genes)[0] & ~deleted_genes(strains, n)
     kinds = np.full(n, PerturbationKind.DELETION, np.uint8)
     kinds[reduced] = PerturbationKind.TEMPERATURE_SENSITIVE

@@ -62,14 +62,14 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
     same = sides[0].position == sides[1].position
     missing = [without_gene(side) for side in sides]
     reasons = {reason: mask | missing[1][reason] for reason, mask in missing[0].items()}
-    value, reading = sift(
+    value, report = sift(
         path,
         "measurements",
         value,
         rows=reasons | {SAME_GENE: same, LINKED: removed},
         renamed=sides[0].renamed | sides[1].renamed,
     )
-    collect(reading)
+    collect(report)
     pair = np.stack([side.position for side in sides], axis=1)
     pair[(pair < 0).any(1)] = 0  # dropped: no value is left in these rows
     mutants = Mutants(pair.reshape(-1), np.arange(len(rows) + 1) * 2, ("",) * len(rows))
@@ -81,11 +81,13 @@ def _numbers(rows: Rows) -> tuple[list[Column], Floats, Floats]:
     strain = Strain("pairs of neutral genes")
     columns, value, se = [], [], []
     for condition in CONDITIONS:
+        # DMSO is the solvent of some drugs and has its column; NoDrug has no compound at all.
         compounds = () if condition == "NoDrug" else (Compound(name=condition),)
         environment = Environment(compounds=compounds)
         for phenotype, name, error in _QUANTITIES:
             position = column_of(rows, f"{error}.{condition}")
             errors = rows.numbers(position, missing=("NA", ""))
+            # The errors are standard errors of the means: recorded as such, never as standard deviations.
             rows.refuse(position, errors < 0, "a standard error of at least 0")
             columns.append(Column(phenotype, environment=environment, strain=strain))
             value.append(rows.numbers(column_of(rows, f"{name}.{condition}"), missing=("NA", "")))

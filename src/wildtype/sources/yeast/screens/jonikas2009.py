@@ -45,8 +45,8 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
         shape, or the matrix is not symmetric.
     """
     path = MATRIX.require(folder)
-    essential, reading = read_essential(folder, genes)
-    collect(reading)
+    essential, report = read_essential(folder, genes)
+    collect(report)
     names, value, counts = read_matrix(path)
     first, second = np.triu_indices(len(names))
     matched, kind, allele = _perturbations(names, genes, essential)
@@ -91,6 +91,7 @@ def _perturbations(
         alleles.append(name.lower() if found else "")
     matched = match_genes(as_gene, genes)
     other = np.array([bool(allele) for allele in alleles])
+    # An essential gene cannot be deleted; how its strain was changed is not in the file (publisher's notes).
     other |= matched.found & essential[matched.position]
     kind = np.where(other, PerturbationKind.OTHER_ALLELE, PerturbationKind.DELETION).astype(np.uint8)
     return matched, kind, np.array(alleles, dtype=object)
@@ -128,6 +129,7 @@ def _square(path: Path, name: str, matrix: Variable, size: int) -> Floats:
     if isinstance(matrix, list) or matrix.shape != (size, size):
         shape = "text" if isinstance(matrix, list) else f"shape {matrix.shape}"
         raise SourceError(f"{path}: {name} has {shape}, expected numbers of shape ({size}, {size}): {REMEDY}")
+    # A pair has one number in both orders: anything else is damage or another matrix.
     if not np.array_equal(matrix, matrix.T, equal_nan=True) or (np.abs(matrix) > LARGEST).any():
         raise SourceError(f"{path}: {name} is not symmetric and finite, expected both: {REMEDY}")
     return matrix

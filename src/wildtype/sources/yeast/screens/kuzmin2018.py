@@ -17,7 +17,7 @@ from wildtype.sources.columns import read_columns
 from wildtype.sources.text import Collector, ignore, match_genes, read_bytes, read_rows
 from wildtype.sources.yeast.files import find_copy, publisher, require_copy, study_of
 from wildtype.sources.yeast.rows import Ints, RowFilter, repeated
-from wildtype.sources.yeast.screens.parts import NO_SCORE, Screen, read_p_values, together
+from wildtype.sources.yeast.screens.parts import NO_SCORE, Screen, drop_genes, read_p_values, together
 from wildtype.sources.yeast.screens.sga_strains import Side, StrainId, Strains, split_allele
 from wildtype.sources.yeast.screens.trigenic_table import (
     ENVIRONMENT,
@@ -101,6 +101,7 @@ def _study_of_calls(path: Path) -> Study:
 
 def _read_significant(path: Path, genes: GeneIndex, collect: Collector) -> Measurements:
     """Return the scores of S2; the replicate is the publisher's type of interaction and the query."""
+    # The laboratory's copy is UTF-16 with a byte order mark, Dryad's is UTF-8.
     encoding = "utf-16" if read_bytes(path).startswith(_UTF16_MARKS) else "utf-8"
     columns = read_columns(path, types=_SIGNIFICANT_TYPES, header=_SIGNIFICANT_HEADER, encoding=encoding)
     sides = read_sides(columns, genes)
@@ -109,7 +110,9 @@ def _read_significant(path: Path, genes: GeneIndex, collect: Collector) -> Measu
     screen = Screen(_study_of_calls(path), genes, collect)
     for mutant, rows in (("digenic", ~trigenic), ("trigenic", trigenic)):
         phenotype = SCORE_OF_CALL[mutant]
-        used = screen.select(path.name, phenotype.name, sides, RowFilter(rows), {NO_SCORE: np.isnan(score)})
+        used = screen.select(
+            path.name, phenotype.name, sides, drop_genes(RowFilter(rows), sides), {NO_SCORE: np.isnan(score)}
+        )
         for code, name in enumerate(kind.names):
             mine, label = used & (kind.code == code), f"{name} query".lstrip()
             screen.add(phenotype, ENVIRONMENT, sides, score, mine, label=label, p=p)
@@ -121,7 +124,7 @@ def _read_signs(path: Path, genes: GeneIndex, collect: Collector) -> Measurement
     mutants = np.array(rows.text(0), dtype=object)
     rows.refuse(0, ~np.isin(mutants, MUTANT_TYPES), "digenic or trigenic")
     alleles, orfs = (list(zip(*map(rows.text, at), strict=True)) for at in ((1, 2, 3), (4, 5, 6)))
-    # The list names no strains, so that allele names alone say what was done; a pair has HO as its third
+    # The list names no strains: allele names alone give the kind of mutation; a pair has HO as its third
     # gene.
     strains = Strains.build(
         [StrainId("", triple, "") for triple in orfs],
@@ -136,7 +139,9 @@ def _read_signs(path: Path, genes: GeneIndex, collect: Collector) -> Measurement
     for mutant in MUTANT_TYPES:
         phenotype = SIGN_OF_CALL[mutant]
         uncounted = {NO_SCORE: counts[0] + counts[1] == 0}
-        used = screen.select(path.name, phenotype.name, sides, RowFilter(mutants == mutant), uncounted)
+        mine = drop_genes(RowFilter(mutants == mutant), sides)
+        used = screen.select(path.name, phenotype.name, sides, mine, uncounted)
+        # A call counted with both signs gives two measurements; the counts are not kept.
         for count, sign in zip(counts, (1.0, -1.0), strict=True):
             value = np.full(len(rows), sign)
             screen.add(phenotype, ENVIRONMENT, sides, value, used & (count > 0), label="")

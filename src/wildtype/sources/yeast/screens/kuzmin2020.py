@@ -18,7 +18,7 @@ from wildtype.sources.sheets import read_sheet
 from wildtype.sources.text import Collector, ignore
 from wildtype.sources.yeast.files import find_copy, publisher, require_copy, study_of
 from wildtype.sources.yeast.rows import RowFilter
-from wildtype.sources.yeast.screens.parts import FITNESS, NO_FITNESS, Screen, Seen, together
+from wildtype.sources.yeast.screens.parts import FITNESS, NO_FITNESS, Screen, Seen, drop_genes, together
 from wildtype.sources.yeast.screens.sga_strains import HO, Side, StrainId, Strains, split_allele
 from wildtype.sources.yeast.screens.trigenic_table import (
     ENVIRONMENT,
@@ -66,6 +66,7 @@ def _columns(path: Path) -> Columns:
     if not path.name.removesuffix(".gz").endswith(".xlsx"):
         return read_columns(path, types=TYPES, header=HEADER, skip_lines=1)
     rows = read_sheet(path, header=HEADER, skip_rows=1)
+    # A workbook is read into the same columns as the text, so that one parser checks both copies.
     columns: list[TextColumn | NDArray[np.float64]] = []
     for position, kind in enumerate(TYPES):
         if kind is str:
@@ -78,6 +79,7 @@ def _columns(path: Path) -> Columns:
 
 def _query(name: str, orfs: tuple[str, ...]) -> StrainId:
     """Return the identifier as Tables S1 and S3 have it, from the one of Table S5, which lacks the ORFs."""
+    # The same identifier in both tables lets `standards` and `Seen` recognise a strain.
     return StrainId(f"{'+'.join(orfs)}_{name.rpartition('_')[2]}", orfs, "tm")
 
 
@@ -91,6 +93,7 @@ def _add_queries(screen: Screen, path: Path) -> set[str]:
     names = rows.text(0)
     mutations = [
         [(orf, allele) for orf, allele in (row[1:6:4], row[2:7:4]) if orf not in MISSING]
+        # row[1:6:4] is ORF1 and Allele1, row[2:7:4] is ORF2 and Allele2.
         for row in ([cell.strip() for cell in cells] for cells in rows.cells)
     ]
     # A single mutant may or may not list the deletion of the neutral locus that it carries besides.
@@ -111,7 +114,7 @@ def _add_queries(screen: Screen, path: Path) -> set[str]:
         )
         sides, use = [Side(strains, np.arange(len(mine)))], f"fitness of query strains listed with {k} ORF(s)"
         no_value = {NO_FITNESS: np.isnan(value[mine])}
-        used = screen.select(path.name, use, sides, RowFilter(len(mine)), no_value)
+        used = screen.select(path.name, use, sides, drop_genes(RowFilter(len(mine)), sides), no_value)
         screen.add(FITNESS, ENVIRONMENT, sides, value[mine], used, label="query", sd=sd[mine])
         given |= {strains.ids[i].short for i in np.flatnonzero(used).tolist()}
     return given

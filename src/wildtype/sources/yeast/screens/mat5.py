@@ -1,11 +1,11 @@
 """MATLAB files of version 5, as far as published matrices need them: numbers, and cells of text.
 
-Written out here because SciPy's reader takes sizes in the file at their word: a few changed bytes make it
-crash the interpreter. Nothing in this reader is believed before it is compared with the bytes that are there.
+A reader of our own, because SciPy's trusts the sizes in the file: a few changed bytes crash the interpreter.
+This one compares every size with the bytes that are there.
 
 Layout ("MAT-File Format", level 5): a header of 128 bytes, then elements (type, size, content, padding to 8
 bytes). A variable is an element of type MATRIX that holds its class, dimensions, name and content as
-elements; it may be compressed as a whole. Numbers stand in column-major order, in the smallest type that
+elements; it may be compressed. Numbers are in column-major order, in the smallest type that
 fits them.
 
 Legend: r rows · s columns.
@@ -77,7 +77,7 @@ def read_mat5(path: str | Path, names: Collection[str]) -> dict[str, Variable]:
                 raise _Damage(f"the variable {name!r} twice")
             found[name] = _value(kind, shape, parts, order)
     except _Damage as damage:
-        raise SourceError(f"{path} holds {damage}, expected a whole MATLAB 5 file: {REMEDY}") from None
+        raise SourceError(f"{path} holds {damage}, expected a complete MATLAB 5 file: {REMEDY}") from None
     absent = next((name for name in names if name not in found), None)
     if absent is not None:
         raise SourceError(f"{path} has no variable {absent!r}, expected {', '.join(names)}: {REMEDY}")
@@ -91,7 +91,7 @@ def _elements(data: memoryview, order: str) -> Iterator[_Element]:
             raise _Damage("a variable that is cut short")
         kind, size = struct.unpack_from(f"{order}II", data, at)
         start = at + 8
-        if kind >> 16:  # up to four bytes stand in the tag itself
+        if kind >> 16:  # up to four bytes are in the tag itself
             kind, size, start = kind & 0xFFFF, kind >> 16, at + 4
             if size > 4:
                 raise _Damage("an element that is larger than its place")
@@ -111,6 +111,7 @@ def _unpacked(data: memoryview, order: str) -> Iterator[_Element]:
             continue
         stream = zlib.decompressobj()
         try:
+            # One byte more than is allowed shows that there is more, without unpacking it.
             content = stream.decompress(element.content, left + 1)
         except zlib.error as error:
             raise _Damage(f"a damaged variable ({error})") from None
@@ -129,6 +130,7 @@ def _open(variable: _Element, order: str) -> tuple[str, int, tuple[int, ...], li
         raise _Damage("a variable without class, dimensions and name")
     (flags,) = struct.unpack_from(f"{order}I", parts[0].content)
     shape = struct.unpack(f"{order}{len(parts[1].content) // 4}i", parts[1].content)
+    # Dimensions are signed in the file, and the product of two negative ones is positive.
     if any(size < 0 for size in shape):
         raise _Damage("a variable with a negative dimension")
     return (
@@ -143,6 +145,7 @@ def _value(kind: int, shape: tuple[int, ...], parts: list[_Element], order: str)
     if kind in NUMERIC and len(shape) == 2 and len(parts) == 1:
         return _numbers(parts[0], shape, order)
     if kind == CELL:
+        # As floats: a product of damaged dimensions may not fit 64 bits.
         if len(parts) != int(np.prod([float(size) for size in shape])):
             raise _Damage("a cell array that is cut short")
         return [_text(part, order) for part in parts]

@@ -51,14 +51,16 @@ def read_sd(columns: Columns, position: int) -> Floats:
     return sd
 
 
-def drop_genes(rows: RowFilter, sides: Sequence[Side]) -> None:
-    """Drop the rows whose strains (one per side) are not of different known genes."""
+def drop_genes(rows: RowFilter, sides: Sequence[Side]) -> RowFilter:
+    """Drop the rows whose strains (one per side) are not of different known genes; return the filter."""
     for reason, missing in ((UNKNOWN, -1), (AMBIGUOUS, -2)):
         # Per strain first and then by code: a table has millions of rows and a few thousand strains.
         lost = [(strains.gene == missing).any(1)[code] for strains, code in sides]
         rows.drop(reason, np.logical_or.reduce(lost))
+    # In a sorted row, equal neighbours are one gene on both sides of the cross.
     genes = np.sort(np.concatenate([strains.gene[code] for strains, code in sides], axis=1), axis=1)
     rows.drop(ONE_GENE_TWICE, (np.diff(genes, axis=1) == 0).any(1))
+    return rows
 
 
 class Seen:
@@ -120,15 +122,14 @@ class Screen:
         file, use : str
             Name of the file, and what its rows become.
         sides : sequence of Side
-            The strains of every row, which must be of different known genes.
+            The strains of every row.
         rows : RowFilter
-            The rows to begin with, some of them dropped for other reasons.
+            The rows with known genes (`drop_genes`).
         reasons : mapping of str to bool [m]
             Further rows to drop.
         new : (Seen, float64 [m]), optional
             Numbers of the first side's strains: those met before are dropped.
         """
-        drop_genes(rows, sides)
         rows.drop_all(reasons)
         if new is not None:
             seen, value = new
@@ -176,6 +177,7 @@ class Screen:
                     gene.append(strains.suppressed_gene[code[at], None])
                     kind.append(np.full((len(at), 1), PerturbationKind.SUPPRESSOR, np.uint8))
                     allele.append(strains.suppressor[code[at], None])
+            # The query names the replicate: crosses of one pair by several query strains are replicates.
             first, code = sides[0]
             replicates = np.array([f"{label} {strain.name}".strip() for strain in first.ids], dtype=object)
             self.parts.append(

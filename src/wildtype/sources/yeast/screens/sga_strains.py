@@ -1,4 +1,4 @@
-"""Strains of synthetic genetic array (SGA) screens: what identifiers and allele names say was perturbed.
+"""Strains of synthetic genetic array (SGA) screens: the perturbations behind identifiers and allele names.
 
 A strain of the deletion or temperature-sensitive collections is ``ORF_typeN``. A query strain of the trigenic
 screens is ``ORF1+ORF2_tmN``, with a suffix at its second half only. The control query of one gene deletes the
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from wildtype.datasets.records import PerturbationKind
 from wildtype.organism import GeneIndex
-from wildtype.sources.columns import TextColumn
+from wildtype.sources.columns import Columns, TextColumn
 from wildtype.sources.text import match_genes
 from wildtype.sources.yeast.rows import Flags, Ints
 
@@ -42,7 +42,7 @@ STRAIN_TYPES: Mapping[str, PerturbationKind] = {
     "damp": PerturbationKind.REDUCED_EXPRESSION,
     "S": PerturbationKind.SUPPRESSOR,
     "A_S": PerturbationKind.SUPPRESSOR,
-    "y": PerturbationKind.OTHER_ALLELE,  # a strain of the laboratory's own collection
+    "y": PerturbationKind.OTHER_ALLELE,  # a strain of the laboratory's collection
 }
 """The kind of a strain's mutation by the strain's type, where its allele is not named."""
 DELETION_MARKS = ("Δ", "∆", "_")
@@ -105,10 +105,11 @@ def parse_allele(name: str, strain_type: str = "") -> tuple[PerturbationKind, st
         ``gem1Δ``, ``nth2-5001``, ``vti1-11-supp1`` (with a suppressor), ``mak16_damp``; empty where it is
         not stated, and then the strain's type decides.
     strain_type : str
-        A key of ``STRAIN_TYPES``; ``tm`` and none say nothing.
+        A key of ``STRAIN_TYPES``; ``tm`` and none leave the kind open.
     """
     low = name.lower()
     kind = STRAIN_TYPES.get(strain_type)
+    # Order matters: a suppressed DAmP strain is a suppressor first, and "damp" goes before the endings.
     if "supp" in low or kind is PerturbationKind.SUPPRESSOR:
         return PerturbationKind.SUPPRESSOR, name
     if "damp" in low:
@@ -121,15 +122,16 @@ def parse_allele(name: str, strain_type: str = "") -> tuple[PerturbationKind, st
 
 
 def split_allele(name: str, strain_type: str) -> Mutation:
-    """Return the mutation of a gene that an allele name and the strain's type say.
+    """Return the mutation of a gene that an allele name and the strain's type name.
 
-    The type ``S`` does not say what the first mutation is: it is an allele where its name is more than a
+    The type ``S`` leaves the first mutation open: it is an allele where its name is more than a
     gene's (``cdc9-1-supp2``), and a deletion otherwise (``tps1-supp2``, ``ygr146c-a-supp1``).
     """
     found = _SUPPRESSED.fullmatch(name)
     first = found["first"] if found else name
     suppressed = found is not None or strain_type in SUPPRESSOR_TYPES
     if strain_type in SUPPRESSOR_TYPES:
+        # ORF names with a hyphen (ygr146c-a) are no alleles.
         strain_type = "tsq" if "-" in first and not _ORF.fullmatch(first) else "sn"
     return *parse_allele(first, strain_type), name if suppressed else ""
 
@@ -215,3 +217,34 @@ def distinct_pairs(strain: TextColumn, allele: TextColumn) -> tuple[list[tuple[s
     first, second = np.divmod(distinct, len(allele.names))
     pairs = zip(first.tolist(), second.tolist(), strict=True)
     return [(strain.names[i], allele.names[j]) for i, j in pairs], code.reshape(-1).astype(np.int64)
+
+
+def read_side(
+    columns: Columns, position: int, k: int, genes: GeneIndex, strain_form: str, allele_form: str = ""
+) -> Side:
+    """Return one side of a cross from a column of identifiers and the column of allele names behind it.
+
+    Parameters
+    ----------
+    k : int
+        Genes of a strain.
+    strain_form : str
+        What identifiers look like, for messages.
+    allele_form : str, optional
+        What allele names look like: k of them, joined by +. Without it a strain has one, which may be any.
+
+    Raises
+    ------
+    SourceError
+        Naming the first line with another identifier or allele name.
+    """
+    strain, allele = columns.text(position), columns.text(position + 1)
+    ids = {name: found for name in strain.names if (found := parse_strain(name)) and len(found.orfs) == k}
+    columns.refuse(position, strain.map(lambda name: name not in ids, bool), strain_form)
+    named = {name: name.split("+") if allele_form else [name] for name in allele.names}
+    wrong = allele.map(lambda name: len(named[name]) != k or not all(named[name]), bool)
+    columns.refuse(position + 1, wrong & bool(allele_form), allele_form)
+    pairs, code = distinct_pairs(strain, allele)
+    # ORFs and allele names have one order, so that each allele goes to its gene.
+    mutations = [[split_allele(part, ids[name].type) for part in named[text]] for name, text in pairs]
+    return Side(Strains.build([ids[name] for name, _ in pairs], mutations, genes, k), code)

@@ -23,7 +23,7 @@ from wildtype.sources.text import REMEDY, GeneNames, read_rows
 from wildtype.sources.yeast.files import publisher
 from wildtype.sources.yeast.rows import Flags, Floats, Ints, RowFilter
 from wildtype.sources.yeast.screens.parts import FITNESS as FITNESS_PHENOTYPE
-from wildtype.sources.yeast.screens.parts import NO_FITNESS, Screen
+from wildtype.sources.yeast.screens.parts import NO_FITNESS, Screen, drop_genes
 from wildtype.sources.yeast.screens.sga_strains import Side, StrainId, Strains, parse_strain, split_allele
 
 FITNESS = "costanzo2016_single_mutant_fitness.tsv.gz"
@@ -88,6 +88,7 @@ class StrainTable:
     @property
     def kind(self) -> NDArray[np.uint8]:
         """``Kind`` of the first mutation [m]."""
+        # DAmP and temperature-sensitive alleles leave some activity: reduced, never absent.
         deletion = self.strains.kind[:, 0] == PerturbationKind.DELETION
         return np.where(deletion, Kind.ABSENT, Kind.REDUCED).astype(np.uint8)
 
@@ -157,7 +158,7 @@ def measure_strains(screen: Screen, path: Path) -> None:
         temperature = float(name.removesuffix("C"))
         value = table.value[:, column]
         use, missing = f"fitness at {temperature:g} °C", {NO_FITNESS: np.isnan(value)}
-        used = screen.select(path.name, use, sides, RowFilter(len(table)), missing)
+        used = screen.select(path.name, use, sides, drop_genes(RowFilter(len(table)), sides), missing)
         where = sga_environment(temperature)
         screen.add(FITNESS_PHENOTYPE, where, sides, value, used, label="strain", sd=table.sd[:, column])
 
@@ -173,6 +174,7 @@ def deleted_genes(strains: StrainTable, n: int) -> Flags:
 def expression_only(strains: StrainTable, n: int) -> Flags:
     """Return which genes [n] the study has DAmP strains of and no other, leaving suppressors aside."""
     expression, other = np.zeros(n, bool), np.zeros(n, bool)
+    # By the name of the allele: `kind` does not separate DAmP from temperature-sensitive alleles.
     damp = np.array([name.lower().endswith("_damp") for name in strains.allele], bool)
     plain = strains.gene.found & ~strains.suppressor
     expression[strains.gene.position[plain & damp]] = True
@@ -196,6 +198,7 @@ def by_gene(strains: StrainTable, n: int) -> tuple[NDArray[np.float32], NDArray[
         for kind in (Kind.REDUCED, Kind.ABSENT):  # deletions last: they replace the hypomorphs
             rows = np.flatnonzero(usable & (strains.kind == kind))
             keys = np.column_stack([strains.gene.position[rows], strains.allele_number[rows]])
+            # Query and array strain of one allele repeat one number: counted twice, it would weigh double.
             rows = rows[_distinct(keys, strains.value[rows, t], strains.sd[rows, t])]
             gene, group = np.unique(strains.gene.position[rows], return_inverse=True)
             if gene.size:

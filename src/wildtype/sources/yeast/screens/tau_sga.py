@@ -30,6 +30,7 @@ from wildtype.sources.yeast.screens.parts import (
     NO_FITNESS,
     Screen,
     Seen,
+    drop_genes,
     read_p_values,
     read_sd,
     together,
@@ -78,6 +79,7 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
     reader = _Reader(Screen(study_of(PUBLISHER, paths.values()), genes, collect), alleles)
     for file, environment in SINGLE_STANDARDS:
         reader.standard(paths[file], environment, Seen())
+    # One `Seen` for the standards and crosses of one medium and temperature, which repeat one another.
     seen = Seen()
     for file in (MINI_ARRAY, QUERY_STANDARD):
         reader.standard(paths[file], ENVIRONMENT, seen)
@@ -126,6 +128,7 @@ def read_alleles(folder: str | Path, genes: GeneIndex, *, collect: Collector = i
     collect(ReadReport(rows.path.name, "alleles of strains", len(rows), len(rows)))
     strains, orfs = rows.text(0), rows.text(1)
     parsed = [parse_strain(name) for name in strains]
+    # The table is the only source of alleles here: a strain under a wrong ORF would move an allele.
     wrong = np.array([found is None or found.orfs != (orf,) for found, orf in zip(parsed, orfs, strict=True)])
     rows.refuse(0, wrong, "a strain of the ORF beside it, ORF_typeN")
     deletion = [found is not None and found.type in DELETION_TYPES for found in parsed]
@@ -191,7 +194,12 @@ class _Reader:
     ) -> None:
         """Measure the fitness of strains, every distinct number of a strain once."""
         used = self.screen.select(
-            file, use, [side], RowFilter(rows), {NO_FITNESS: np.isnan(value)}, new=(seen, value)
+            file,
+            use,
+            [side],
+            drop_genes(RowFilter(rows), [side]),
+            {NO_FITNESS: np.isnan(value)},
+            new=(seen, value),
         )
         self.screen.add(FITNESS, where, [side], value, used, label="strain", sd=sd)
 
@@ -215,7 +223,9 @@ class _Reader:
             (FITNESS, "fitness of crosses", control | True, given.fitness, given.sd, None),
         ):
             reasons = {LISTED: listed, NO_FITNESS: np.isnan(value)}
-            used = self.screen.select(given.file, use, given.sides, RowFilter(rows), reasons)
+            used = self.screen.select(
+                given.file, use, given.sides, drop_genes(RowFilter(rows), given.sides), reasons
+            )
             self.screen.add(phenotype, ENVIRONMENT, given.sides, value, used, label="query", sd=sd, p=p)
 
     def sides(self, columns: Columns) -> list[Side]:

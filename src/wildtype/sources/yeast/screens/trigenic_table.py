@@ -3,7 +3,7 @@
 A double-mutant query gives triple mutants, whose adjusted score is tau; the control query of each of its
 genes (``gene + ho``) gives double mutants, whose score is epsilon. One column is "epsilon or tau" and holds
 both. The raw score of a triple mutant is its fitness minus the product of the query's and the array's:
-digenic interactions are still in it, so it has a name of its own, ``trigenic epsilon``, and is never tau.
+digenic interactions are still in it, so it has another name, ``trigenic epsilon``, and is never tau.
 
 Legend: m rows of the table · d distinct strains · k genes of a strain.
 """
@@ -27,16 +27,11 @@ from wildtype.sources.yeast.screens.parts import (
     NO_SCORE,
     Screen,
     Seen,
+    drop_genes,
     read_p_values,
     read_sd,
 )
-from wildtype.sources.yeast.screens.sga_strains import (
-    Side,
-    Strains,
-    distinct_pairs,
-    parse_strain,
-    split_allele,
-)
+from wildtype.sources.yeast.screens.sga_strains import Side, read_side
 
 HEADER = (
     "Query strain ID", "Query allele name", "Array strain ID", "Array allele name", "Combined mutant type",
@@ -111,6 +106,7 @@ def read_crosses(columns: Columns, genes: GeneIndex) -> Crosses:
         Naming the line of a header, strain identifier, allele name, mutant type, p-value or standard
         deviation that cannot be.
     """
+    # Copies of the laboratory, the journal and Dryad spell the last two names in two ways.
     if columns.header[10:] not in CROSS_FITNESS:
         raise columns.error(
             -1, ", ".join(columns.header[10:]), f"{' or '.join(repr(', '.join(n)) for n in CROSS_FITNESS)}"
@@ -144,23 +140,8 @@ def read_sides(columns: Columns, genes: GeneIndex) -> tuple[Side, Side]:
     Identifier and allele name of the query are the columns 1 and 2, of the array 3 and 4. Raises
     ``SourceError``.
     """
-    query = _side(columns, 0, 2, "a query strain ORF1+ORF2_tmN", "two allele names joined by +", genes)
-    return query, _side(columns, 2, 1, "an array strain ORF_dmaN or ORF_tsaN", "an allele name", genes)
-
-
-def _side(
-    columns: Columns, position: int, k: int, strain_form: str, allele_form: str, genes: GeneIndex
-) -> Side:
-    strain, allele = columns.text(position), columns.text(position + 1)
-    ids = {name: found for name in strain.names if (found := parse_strain(name)) and len(found.orfs) == k}
-    columns.refuse(position, strain.map(lambda name: name not in ids, bool), strain_form)
-    named = {name: name.split("+") for name in allele.names}
-    wrong = allele.map(lambda name: len(named[name]) != k or not all(named[name]), bool)
-    columns.refuse(position + 1, wrong, allele_form)
-    pairs, code = distinct_pairs(strain, allele)
-    # The order of ORFs and of allele names is the same, so that each allele goes to its gene.
-    mutations = [[split_allele(part, ids[name].type) for part in named[text]] for name, text in pairs]
-    return Side(Strains.build([ids[name] for name, _ in pairs], mutations, genes, k), code)
+    query = read_side(columns, 0, 2, genes, "a query strain ORF1+ORF2_tmN", "two allele names joined by +")
+    return query, read_side(columns, 2, 1, genes, "an array strain ORF_dmaN or ORF_tsaN", "an allele name")
 
 
 def add_crosses(
@@ -185,6 +166,7 @@ def add_crosses(
     # A control query deletes one gene and HO: with an array strain it makes a double mutant, never a triple.
     contradicts = crosses.trigenic == query.controls
     every = np.ones(len(crosses), bool)
+    # The p-value is of the adjusted score, so that the raw score of a triple mutant has none.
     for phenotype, use, of_type, value, why, sd, p in (
         (TAU, TAU.name, crosses.trigenic, crosses.adjusted, NO_SCORE, None, crosses.p),
         (TRIGENIC_EPSILON, TRIGENIC_EPSILON.name, crosses.trigenic, crosses.raw, NO_SCORE, None, None),
@@ -193,7 +175,7 @@ def add_crosses(
     ):
         rows = RowFilter(of_type)
         rows.drop(CONTRADICTION, contradicts)
-        used = screen.select(file, use, sides, rows, {why: np.isnan(value)})
+        used = screen.select(file, use, sides, drop_genes(rows, sides), {why: np.isnan(value)})
         screen.add(phenotype, ENVIRONMENT, sides, value, used, label="query", sd=sd, p=p)
     seen = Seen() if seen is None else seen
     given = np.array([strain.short in standards for strain in query.strains.ids], bool)[query.code]
@@ -203,5 +185,6 @@ def add_crosses(
     ):
         reasons = {NO_FITNESS: np.isnan(value)} | reasons
         use = f"fitness of {label} strains"
-        used = screen.select(file, use, [side], RowFilter(every), reasons, new=(seen, value))
+        rows = drop_genes(RowFilter(every), [side])
+        used = screen.select(file, use, [side], rows, reasons, new=(seen, value))
         screen.add(FITNESS, ENVIRONMENT, [side], value, used, label=label)

@@ -52,6 +52,7 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
     path = DELETEOME.require(folder)
     experiments = _experiments(path)
     first = len(KEYS)
+    # A, the mean log intensity of both channels, is no effect of the deletion and is passed over.
     triple: list[ColumnType] = [float, None, float]
     types: list[ColumnType] = [str, str, None, *triple * len(experiments)]
     header = [*[None] * first, *TRIPLE * len(experiments)]
@@ -67,6 +68,7 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
     parsed = [_EXPERIMENT.fullmatch(name) for name in experiments]
     deleted = ["" if found is None else found["gene"].upper() for found in parsed]
     none = np.array([not name for name in deleted])
+    # Experiments are "gene-del vs. wt"; control experiments begin with wt and name no deletion.
     wild_type = none & np.array([name.lower().startswith("wt") for name in experiments])
     names = [reporters[row] for row in range(len(reporters))]
     return measure_singles(
@@ -79,6 +81,7 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
         value,
         collect,
         wild_type=wild_type,
+        # CMS1 and LUG1 meant other genes in 2014: the present names would assign the profiles wrongly.
         rows={NO_DELETION: none & ~wild_type, CHANGED: np.isin(deleted, CHANGED_NAMES)},
         unused={REPORTER: ~gene.found},
         p=p,

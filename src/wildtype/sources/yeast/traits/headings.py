@@ -2,7 +2,7 @@
 
 A heading reads ``hom | growth (colony size) | benomyl [30 ug/ml] | YPD | Someone A~Other B, 2002``: strain,
 phenotype, condition, sometimes the medium, and the study; anything behind the study is a remark. A condition
-whose words cannot be told apart without guessing is kept as text in place of the medium.
+that cannot be divided without guessing is kept as text in place of the medium.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CIRCUMSTANCES = ("time", "pH")
 
 @dataclass(frozen=True)
 class Strain:
-    """What a strain word of a heading says of the perturbation.
+    """The perturbation and the background that a heading's first part names.
 
     A heterozygous deletion leaves one of two copies, and is viable for essential genes too: it is recorded
     as reduced expression at half the dose, never as a deletion.
@@ -56,7 +56,7 @@ class Heading:
 
 
 def parse_heading(text: str, place: str) -> Heading:
-    """Take a heading apart.
+    """Return the parts of a heading.
 
     Parameters
     ----------
@@ -113,14 +113,17 @@ def parse_environment(condition: str, medium: str = "") -> Environment:
         elif dose == STANDARD:
             media.append(name)
         elif _MEDIUM.fullmatch(name):
+            # A medium with a dose is another medium, no compound in one.
             media.append(f"{name} [{dose}]" if dose else name)
         elif amount:
             compounds.append(Compound(name=name, dose=float(amount["number"]), unit=amount["unit"]))
         else:
             return as_written
+    # "YPD + drug (drug [3 uM])": the medium is named before the brackets.
     if not media and label:
         media = [label.split("+")[0].strip()]
     if (
+        # Contradictory or repeated parts: the text is kept as written and nothing is guessed.
         len(media) > 1
         or (media and medium and media != [medium])
         or len({c.name for c in compounds}) < len(compounds)

@@ -81,8 +81,9 @@ class Mutants:
 
 
 def told_apart(position: Ints, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the name [m] of every row whose gene stands in several rows, "" for the others."""
+    """Return the name [m] of every row whose gene has several rows, "" for the others."""
     _, code, count = np.unique(position, return_inverse=True, return_counts=True)
+    # Wild types (-1) are named by the caller, since all of them are replicates of one mutant.
     again = (count[code.reshape(-1)] > 1) & (position >= 0)
     return tuple(name if several else "" for name, several in zip(names, again.tolist(), strict=True))
 
@@ -124,6 +125,7 @@ def measure(
     references, reference = coded([c.strain.reference for c in columns])
     row_names, row_name = coded(mutants.replicate)
     column_names, column_name = coded([c.replicate for c in columns])
+    # Kind and dose are of the column: heterozygous and homozygous deletions are columns of one table.
     kinds = np.array([c.strain.kind for c in columns], np.uint8)
     doses = np.array([c.strain.dose for c in columns], np.float64)
     unknown = np.full(len(row), np.nan)
@@ -135,6 +137,7 @@ def measure(
         phenotypes=phenotypes,
         traits=traits,
         references=references,
+        # All combinations of row and column names once, addressed by one code: no text is built per number.
         replicates=tuple(" / ".join(filter(None, (a, b))) for a in row_names for b in column_names),
         gene=mutants.gene[perturbed],
         kind=kinds[of_column],
@@ -187,7 +190,7 @@ def sift(
     columns: Mapping[str, Flags] | None = None,
     renamed: Flags | None = None,
 ) -> tuple[Floats, ReadReport]:
-    """Return ``value`` [m, c] with NaN in place of what is dropped, and what became of its entries.
+    """Return ``value`` [m, c] with NaN in place of what is dropped, and the counts of its entries.
 
     Parameters
     ----------
@@ -301,7 +304,7 @@ def read_wide(path: Path, key: str, *, separator: str = "\t") -> tuple[Columns, 
     Raises
     ------
     SourceError
-        If the file cannot be read, the first column has another name, a column stands twice or has no name,
+        If the file cannot be read, the first column has another name, a column is there twice or has no name,
         or an entry is neither a number nor missing.
     """
     (header,) = first_lines(path, 1, separator=separator)
@@ -326,7 +329,7 @@ def column_of(rows: Rows, name: str) -> int:
 
 
 def refuse_repeated(path: Path, names: Sequence[str]) -> None:
-    """Raise ``SourceError`` if a column name is empty or stands twice."""
+    """Raise ``SourceError`` if a column name is empty or there twice."""
     seen: set[str] = set()
     for name in names:
         if not name or name in seen:

@@ -50,8 +50,8 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
         published layout.
     """
     paths = [MATRIX.require(folder), METADATA.require(folder)]
-    accessions, reading = read_accessions(folder, genes)
-    collect(reading)
+    accessions, report = read_accessions(folder, genes)
+    collect(report)
     listed = _samples(paths[1])
     table, samples = read_wide(paths[0], "Protein.Group", separator=",")
     value = stack(table, range(1, len(samples) + 1))
@@ -88,7 +88,7 @@ def _genes_of(group: str, accessions: Accessions) -> set[int]:
 def _samples(path: Path) -> dict[str, tuple[str, str]]:
     """Return sample type (lower case) and ORF of every sample, by file name."""
     rows = read_rows(path, separator=",", header=(...,), quoted=True)
-    name, kind, orf = (column_of(rows, wanted) for wanted in ("Filename", "sampletype", "ORF"))
+    name, kind, orf = (column_of(rows, column) for column in ("Filename", "sampletype", "ORF"))
     out: dict[str, tuple[str, str]] = {}
     for row, (sample, what, gene) in enumerate(
         zip(rows.text(name), rows.text(kind), rows.text(orf), strict=True)

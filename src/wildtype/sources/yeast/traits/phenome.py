@@ -41,7 +41,7 @@ class Study:
     name : str
         Name of the study and of its publisher, which gives out a single file.
     use : str
-        What the table measures, in one word.
+        What the table measures, as the name of a phenotype source.
     phenotype : PhenotypeDefinition
         What its numbers are.
     separator : str
@@ -173,6 +173,7 @@ def read_table(folder: str | Path, study: Study) -> tuple[Rows, Floats]:
     """
     path = study.remote.require(folder)
     rows = read_rows(path, separator=study.separator, header=study.key, quoted=study.separator == ",")
+    # The key ends in an ellipsis: its length less one is the first column of numbers.
     start = len(study.key) - 1
     columns = [rows.numbers(i, missing=MISSING) for i in range(start, len(rows.header))]
     return rows, np.stack(columns, axis=1)
@@ -201,6 +202,7 @@ def _column(study: Study, heading: str, place: str) -> Column:
             raise SourceError(f"{place}: received a column without a name, expected an amino acid; {REMEDY}")
         return Column(study.phenotype, heading)
     parsed = parse_heading(heading, place)
+    # Giaever et al. 2002 scored cell shape beside growth; no other of these screens has a second phenotype.
     if study.use == GROWTH_SCREEN and not parsed.phenotype.startswith("growth"):
         if study is not GIAEVER:
             raise SourceError(

@@ -1,4 +1,4 @@
-"""Production phenotypes that have no parser, and how to bring them in as a table of one's own.
+"""Production phenotypes without a parser, and how a user imports them as a table.
 
 The layout of these publishers' files is not confirmed, so that a parser would be a guess. Each recipe names
 what to download by hand and which of its columns `wildtype data import` is told about; the import checks
@@ -50,10 +50,10 @@ class Recipe:
         KeyError
             If the heading of one of `columns` is not given.
         """
-        words = ["wildtype", "data", "import", file, "--organism", "yeast"]
+        arguments = ["wildtype", "data", "import", file, "--organism", "yeast"]
         for column in self.columns:
-            words += [f"--{column}-column", headings[column]]
-        return shlex.join(words)
+            arguments += [f"--{column}-column", headings[column]]
+        return shlex.join(arguments)
 
 
 _WHY = "no copy of the file was seen: its names, columns and address are not confirmed"

@@ -32,7 +32,7 @@ class PhenotypeTable:
 
     study: Study
     values: Floats
-    reading: ReadReport
+    report: ReadReport
 
 
 def read_study(folder: str | Path, study: Study, genes: GeneIndex) -> PhenotypeTable:
@@ -64,11 +64,14 @@ def standardise(values: Floats) -> Floats:
     kept = values[:, enough]
     if not kept.shape[1]:
         return kept
+    # Clipped before the sd is taken: one outlier of hundreds of sd would flatten all other strains.
     low, high = np.nanpercentile(kept, TAILS, axis=0)
     clipped = np.clip(kept, low, high)
+    # A constant column has no direction, and dividing by its sd would blow up rounding errors.
     sd = np.nanstd(clipped, axis=0)
     varies = sd > 1e-9
     scaled = (clipped[:, varies] - np.nanmean(clipped[:, varies], axis=0)) / sd[varies]
+    # The mean, 0 after scaling, is the neutral value of a missing entry in a component analysis.
     return np.where(np.isfinite(scaled), scaled, 0.0)
 
 
@@ -97,6 +100,7 @@ def phenotype_block(tables: list[PhenotypeTable], count: int = 32) -> FeatureBlo
         part = standardise(table.values)
         columns += table.values.shape[1]
         if part.shape[1]:
+            # Order 2 of a matrix is its largest singular value, the weight of multiple factor analysis.
             parts.append(part / np.linalg.norm(part, 2))
     joined = np.concatenate(parts, axis=1) if parts else np.zeros((len(measured), 0))
     scores = components(joined[measured], count, "the phenotype tables")

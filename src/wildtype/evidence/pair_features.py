@@ -1,4 +1,4 @@
-"""What the organism says about a set of genes before any label is seen: features of genes and of gene pairs.
+"""`PairFeatures`: columns for trees from genes and gene pairs of the organism, without any label.
 
 Legend: n genes · m rows · p distinct pairs · f features.
 """
@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from wildtype.models.baselines.products import entries, row_products
+from wildtype.evidence.products import entries, row_products
 from wildtype.mutants import Kind, MutantTable
 from wildtype.mutants.rows import Codes, pairs_of, segment
 from wildtype.organism import GeneFeatures, Organism, Relation
 
-COMPACT = 3  # feature blocks of up to so many columns also enter column by column
-INDICATORS = 150  # up to so many measured genes, every gene gets an indicator column
+COMPACT = 3
+"""Feature blocks of up to so many columns enter column by column, wider ones as cosines."""
+INDICATORS = 150
+"""Up to so many measured genes, every gene gets an indicator column."""
 
 
 def _pattern(adjacency: sparse.csr_array) -> sparse.csr_array:
@@ -29,6 +31,7 @@ def _overlap(
 ) -> list[NDArray[np.float32]]:
     """Return common neighbours, Jaccard index, and with weights the cosine of the rows; [p] each."""
     degree = np.diff(adjacency.indptr)
+    # Cost is the degree of the right gene: the smaller one goes there. Sums are symmetric.
     swap = degree[left] < degree[right]
     i, j = np.where(swap, right, left), np.where(swap, left, right)
     ones = _pattern(adjacency)
@@ -153,7 +156,7 @@ class PairFeatures:
             found += _relation(relation, left, right)
         for name, matrix in self._blocks:
             cosine = np.zeros(len(codes), np.float32)
-            for start in range(0, len(codes), 1 << 15):
+            for start in range(0, len(codes), 1 << 15):  # [p, f] at once would not fit for all pairs
                 part = slice(start, start + (1 << 15))
                 cosine[part] = np.einsum("pf,pf->p", matrix[left[part]], matrix[right[part]])
             found.append((f"{name} cosine", cosine))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from wildtype.models.baselines.evidence import SHRINK, Evidence
-from wildtype.models.baselines.similarity import profile_graph, similarity_graphs
+from wildtype.evidence.label_features import SHRINK, LabelFeatures
+from wildtype.evidence.similarity import profile_graph, similarity_graphs
 from wildtype.mutants import MutantTable
 from wildtype.organism.similarity import nearest
 
@@ -19,7 +19,7 @@ def graph(edges, n=8):
 
 def column_values(evidence, sets, **columns):
     """All features of the rows, without NaN, as a set of rounded numbers per row."""
-    found = evidence.features(MutantTable.from_sets(sets, **columns))
+    found = evidence(MutantTable.from_sets(sets, **columns))
     return [set(np.round(row[~np.isnan(row)].astype(float), 4)) for row in found]
 
 
@@ -29,7 +29,7 @@ def test_one_sided_and_two_sided_means_of_a_pair_equal_their_definitions():
     seen = MutantTable.from_sets(
         [(1, 2), (1, 3), (2, 4), (3, 4), (5, 6)], value=[1.0, 5.0, 10.0, 20.0, -36.0]
     )
-    evidence = Evidence(seen, 8, {"joint": joint}, centre=0.0, several=False)
+    evidence = LabelFeatures(seen, 8, {"joint": joint}, centre=0.0, several=False)
     values = column_values(evidence, [(0, 1)])[0]
     assert (1 * 1 + 3 * 5) / 4 in values  # genes 2 and 3 in the place of 0
     assert (2 * 10 + 6 * 20) / 8 in values  # (2, 4) and (3, 4) in the place of (0, 1)
@@ -46,9 +46,9 @@ def test_an_own_label_or_any_label_of_unrelated_rows_never_enters():
     asked = MutantTable.from_sets([(0, 7)])
 
     def features(values):
-        return Evidence(
+        return LabelFeatures(
             MutantTable.from_sets(sets, value=values), 8, {"joint": joint}, centre=0.0, several=False
-        ).features(asked)
+        )(asked)
 
     # Nothing near (0, 7) has to do with rows (3, 4) and (5, 6).
     np.testing.assert_allclose(features(base), features([1.0, 2.0, -6.0, 30.0]))
@@ -59,7 +59,7 @@ def test_an_own_label_or_any_label_of_unrelated_rows_never_enters():
 def test_triples_see_rows_that_share_all_genes_but_one_and_the_row_less_one_gene():
     joint = graph([(2, 3, 1.0)])
     seen = MutantTable.from_sets([(0, 1, 3), (0, 1, 4), (0, 1), (5, 6, 7)], value=[8.0, 4.0, -3.0, -9.0])
-    evidence = Evidence(seen, 8, {"joint": joint}, centre=0.0, several=True)
+    evidence = LabelFeatures(seen, 8, {"joint": joint}, centre=0.0, several=True)
     values = column_values(evidence, [(0, 1, 2)])[0]
     assert 8.0 in values  # 3 in the place of 2
     assert round(12 / (2 + SHRINK), 4) in values  # all rows with 0, 1 and one other gene
@@ -71,7 +71,7 @@ def test_singles_and_conditions():
     seen = MutantTable.from_sets(
         [(1,), (2,), (1,), (2,)], value=[1.0, 4.0, -1.0, -4.0], condition=[0, 0, 1, 1]
     )
-    evidence = Evidence(seen, 8, {"joint": joint}, centre=0.0, several=False)
+    evidence = LabelFeatures(seen, 8, {"joint": joint}, centre=0.0, several=False)
     first, second, other = column_values(evidence, [(0,), (0,), (0,)], condition=[0, 1, 2])
     assert other == {0.0}
     assert 2.0 in first
@@ -82,8 +82,8 @@ def test_singles_and_conditions():
 @pytest.mark.parametrize("several", [False, True])
 def test_nothing_seen_gives_no_number_but_counts(several):
     seen = MutantTable.from_sets([(6, 7)], value=[1.0])
-    evidence = Evidence(seen, 8, {"joint": graph([(0, 1, 1.0)])}, centre=0.0, several=several)
-    found = evidence.features(MutantTable.from_sets([(0, 1), (2,), ()]))
+    evidence = LabelFeatures(seen, 8, {"joint": graph([(0, 1, 1.0)])}, centre=0.0, several=several)
+    found = evidence(MutantTable.from_sets([(0, 1), (2,), ()]))
     assert set(np.unique(found[~np.isnan(found)])) <= {0.0}
 
 
@@ -128,7 +128,7 @@ def test_profile_graph_joins_genes_whose_labels_agree():
 def test_genes_that_interact_alike_lend_their_labels_without_any_other_graph():
     sets = [(0, 2), (0, 3), (0, 4), (1, 2), (1, 3), (1, 4), (1, 5), (0, 6), (6, 7)]
     value = [1.0, -1.0, 2.0, 1.0, -1.0, 2.0, 7.0, 0.5, -11.5]
-    evidence = Evidence(
+    evidence = LabelFeatures(
         MutantTable.from_sets(sets, value=value), 8, {"joint": graph([])}, centre=0.0, several=False
     )
     assert 7.0 in column_values(evidence, [(0, 5)])[0]

@@ -1,4 +1,4 @@
-"""What measured rows say about other rows: label features, from a given set of rows and nothing else.
+"""`LabelFeatures`: columns for trees from the labels of a given set of rows, and of no other.
 
 Legend: n genes · m rows · q items (a row and one of its genes) · s subsets · c conditions · f features.
 """
@@ -9,16 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from wildtype.models.baselines.products import entries, row_products
-from wildtype.models.baselines.similarity import profile_graph
+from wildtype.evidence.products import entries, row_products
+from wildtype.evidence.similarity import profile_graph
 from wildtype.mutants import MutantTable
 from wildtype.mutants.identity import set_keys
 from wildtype.mutants.rows import Codes, pairs_of, segment
 
-SHRINK = 5.0  # a mean over c labels counts c / (c + SHRINK)
+SHRINK = 5.0
+"""A mean over c labels is shrunken to Σy / (c + this)."""
 
 
-class Evidence:
+class LabelFeatures:
     """Label features of rows of any order, made from the rows seen.
 
     * gene statistics: shrunken mean, number, spread and share of positive labels of the rows with a gene;
@@ -54,7 +55,7 @@ class Evidence:
         self._conditions = int(seen.condition.max(initial=0)) + 1
         # Per gene and condition: number, sum, sum of squares, positives.
         code = seen.condition[seen.row] * n + seen.gene
-        size = (self._conditions + 1) * n  # the last condition stands for those not seen
+        size = (self._conditions + 1) * n  # the last condition stands for all that were not seen
         y = value[seen.row]
         deviation = y - np.float32(centre)
         stack = (np.ones_like(y), deviation, deviation**2, (y > 0).astype(np.float32))
@@ -77,6 +78,7 @@ class Evidence:
         self._whole_mean = (np.bincount(found, value - centre, minlength=len(self._wholes)) / count).astype(
             np.float32
         )
+        # Both directions of every pair, so that a row of the matrix is the whole profile of a gene.
         row, left, right = pairs_of(seen)
         ends = (np.concatenate([left, right]), np.concatenate([right, left]))
         twice = np.concatenate([row, row])
@@ -87,7 +89,7 @@ class Evidence:
         self.graphs = {**graphs, "profile": profile_graph(profile)}
         self._both_ways = [graphs["joint"], self.graphs["profile"], graphs["joint"] + self.graphs["profile"]]
 
-    def features(self, table: MutantTable) -> NDArray[np.float32]:
+    def __call__(self, table: MutantTable) -> NDArray[np.float32]:
         """Return label features [m, f], NaN where no seen row tells anything."""
         m = len(table)
         condition = np.minimum(table.condition, self._conditions)

@@ -39,6 +39,7 @@ def row_products(
     size = np.where(j >= 0, np.diff(right.indptr)[j], 0).astype(np.int64)
     size[np.diff(left.indptr)[i] == 0] = 0
     asked = np.flatnonzero(size)
+    # Sorted by left row: every block of them is made dense once.
     asked = asked[np.argsort(i[asked], kind="stable")]
     if not asked.size:
         return out
@@ -58,6 +59,7 @@ def row_products(
         weight = dense.reshape(-1)[
             (place[part] - at_block * BLOCK)[repeat] * dense.shape[1] + right.indices[entry]
         ]
+        # Most entries meet a 0: they are dropped before the sums per channel.
         hit = np.flatnonzero(weight)
         where, weight, entry = repeat[hit], weight[hit], entry[hit]
         for c in range(channels.shape[1]):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wildtype.models.baselines.pair_features import PairFeatures
+from wildtype.evidence.pair_features import PairFeatures
 from wildtype.mutants import MutantTable
 
 

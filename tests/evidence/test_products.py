@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from wildtype.models.baselines import products
-from wildtype.models.baselines.products import entries, row_products
+from wildtype.evidence import products
+from wildtype.evidence.products import entries, row_products
 
 
 @given(st.integers(0, 10_000), st.integers(1, 9), st.integers(1, 9), st.integers(1, 9), st.integers(0, 30))

@@ -1,7 +1,7 @@
-"""`EvidenceFeatures`: evidence of a batch as columns of numbers, without anything to learn; what trees read.
+"""`EvidenceFeatures`: evidence of a batch as columns of numbers for trees, without parameters.
 
-Means over tokens are weighted by how alike the exchanged genes are, one column per channel of similarity; NaN
-stands where there is nothing to average.
+Means over tokens are weighted by the similarity of the exchanged genes, one column per channel; NaN stands
+where there is nothing to average, which trees take as a value of its own.
 
 Legend: b mutants · Σk their genes · t, u tokens one and two edits away · c channels of similarity · p
 phenotypes · i traits per gene · f features.
@@ -16,11 +16,10 @@ from wildtype.evidence.kernels import ADDED, REMOVED, REPLACED
 from wildtype.mutants import Kind
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.evidence_tokens import EvidenceTokens
-from wildtype.nn.ragged import pad_ragged, segment_ids
 
 
 class EvidenceFeatures:
-    """Features of a batch: what all phenotypes share, and what the labels of one say.
+    """Features of a batch: ``shared`` by all phenotypes, and from the ``labels`` of one.
 
     Parameters
     ----------
@@ -36,16 +35,24 @@ class EvidenceFeatures:
         assert mutants.evidence is not None
         self.tokens: EvidenceTokens = mutants.evidence
         self.b, self.offsets, self.conditions = len(mutants), mutants.offsets, conditions
-        self.row = segment_ids(mutants.offsets)
+        self.row = torch.repeat_interleave(mutants.offsets.diff())
         tokens = self.tokens
         self.one_weight = _weights(tokens.one.similarity, tokens.one.mask & (tokens.one.edit == REPLACED))
         self.two_weight = _weights_of_two(tokens.two.similarity, tokens.two.mask)
         self.near_weight = _weights(tokens.neighbours.similarity, tokens.neighbours.mask)
-        # The gene of the query that a token exchanges, as a position among all genes of the batch.
-        genes, there = pad_ragged(mutants.gene, mutants.offsets, fill=-1)
-        found = (tokens.one.old.unsqueeze(-1) == genes.unsqueeze(1)) & there.unsqueeze(1)
-        self.item = mutants.offsets[:-1, None] + found.int().argmax(-1) if genes.shape[1] else tokens.one.old
+        self.item = self._exchanged(mutants, tokens.one.old)
         self.shared = self._shared(mutants, traits)
+
+    @staticmethod
+    def _exchanged(mutants: MutantBatch, old: Tensor) -> Tensor:
+        """Return the gene of a query that each token exchanges [b, t] as a position among all genes."""
+        first, last = mutants.offsets[:-1, None], mutants.offsets[1:, None]
+        largest = int((last - first).max()) if len(mutants) else 0
+        if not largest:
+            return old
+        at = first + torch.arange(largest, device=old.device)
+        genes = mutants.gene[at.clamp(max=len(mutants.gene) - 1)].masked_fill(at >= last, -2)  # -1: none
+        return first + (old.unsqueeze(-1) == genes.unsqueeze(1)).int().argmax(-1)
 
     def _shared(self, mutants: MutantBatch, traits: Tensor) -> Tensor:
         order = mutants.offsets.diff().float()[:, None]
@@ -64,7 +71,7 @@ class EvidenceFeatures:
         return torch.cat(parts, dim=1)
 
     def labels(self, phenotype: int) -> Tensor:
-        """Return what the measurements of one phenotype say [b, ·]."""
+        """Return the columns [b, ·] from the measurements of one phenotype."""
         t, p = self.tokens, self.tokens.one.value.shape[-1]
         own = t.genes.statistics[:, phenotype::p]
         near, _ = _weighted(self.near_weight, t.neighbours.statistics[..., phenotype], t.neighbours.mask)
@@ -75,7 +82,7 @@ class EvidenceFeatures:
         parts += _weighted(self.one_weight, value, known)
         if self.conditions > 1:
             parts.append(_weighted(self.one_weight[..., -2:], value, known * t.one.same_condition)[0])
-        # What is known with each gene of the query exchanged, one after the other.
+        # Weighted means with each gene of the query exchanged in turn, then the smallest and the largest.
         item = self.item.clamp(min=0, max=max(len(t.genes.statistics) - 1, 0))
         weight = self.one_weight[..., -2] * known
         sums = torch.stack([weight * value, weight], dim=-1).flatten(0, 1)
@@ -116,9 +123,10 @@ class EvidenceFeatures:
 
 
 def _weights(alike: Tensor, there: Tensor) -> Tensor:
-    """Return weights [.., c + 2] of tokens that are there: likeness in every channel where it is above 0, its
-    sum over channels, and the cube of that, which only the nearest have.
+    """Return weights [.., c + 2] of tokens: similarity in every channel where it is above 0, its sum over
+    channels, and the cube of the sum, which only the nearest genes have; 0 without a token.
     """
+    # Written in place: with trees this is the largest tensor of a prediction, [b, t, c + 2].
     out = alike.new_empty(*alike.shape[:-1], alike.shape[-1] + 2)
     own, total = out[..., :-2], out[..., -2]
     torch.mul(alike, there.unsqueeze(-1), out=own).clamp_(min=0)
@@ -128,8 +136,8 @@ def _weights(alike: Tensor, there: Tensor) -> Tensor:
 
 
 def _weights_of_two(alike: Tensor, there: Tensor) -> Tensor:
-    """Return weights [.., c + 1] of tokens [.., 2, c] that are there: the product of both likenesses, and of
-    their sums over channels.
+    """Return weights [.., c + 1] of tokens [.., 2, c]: products of both similarities, and of their sums over
+    channels; 0 without a token.
     """
     left, right = alike.clamp(min=0).unbind(-2)
     out = alike.new_empty(*there.shape, alike.shape[-1] + 1)

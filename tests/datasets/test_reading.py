@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from wildtype.datasets.stages.report import StageReport
+from wildtype.datasets.reading import StageReport
 from wildtype.errors import DatasetError
 
 

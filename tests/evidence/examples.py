@@ -1,0 +1,40 @@
+"""Small tables of measured mutants, and comparisons of tokens, for the tests of evidence."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from tests.tiny import similar_genes
+from wildtype.evidence.lookup import EvidenceSizes
+from wildtype.mutants import MutantTable
+from wildtype.mutants.evidence_tokens import EvidenceTokens
+
+GENES = 14
+SIMILARITY = similar_genes(GENES)
+MANY = EvidenceSizes(tokens=500, two=60, neighbours=4, replacements=13)
+
+
+def measured(rng: np.random.Generator, rows: int, conditions: int = 1, phenotypes: int = 1) -> MutantTable:
+    sets = [rng.choice(GENES, rng.integers(1, 4), replace=False) for _ in range(rows)]
+    return MutantTable.from_sets(
+        sets,
+        condition=rng.integers(0, conditions, rows),
+        phenotype=rng.integers(0, phenotypes, rows),
+        value=rng.normal(size=rows),
+    )
+
+
+def sets_of(table: MutantTable) -> list[frozenset[int]]:
+    spans = zip(table.offsets[:-1], table.offsets[1:], strict=True)
+    return [frozenset(table.gene[a:b].tolist()) for a, b in spans]
+
+
+def tensors(tokens: EvidenceTokens) -> list[torch.Tensor]:
+    found: list[torch.Tensor] = []
+    tokens.map(lambda x: found.append(x) or x)  # type: ignore[func-returns-value]
+    return found
+
+
+def same(one: EvidenceTokens, other: EvidenceTokens) -> bool:
+    return all(map(torch.equal, tensors(one), tensors(other)))
