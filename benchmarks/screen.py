@@ -76,7 +76,7 @@ def bench_screen(
         predictor = random_predictor(organism, head, width, seed)
         predictor.predict([[organism.genes.names[0]]])  # the wild type is encoded now
         start = time.perf_counter()
-        worker = ScreenWorker(predictor, screen)
+        worker = ScreenWorker(predictor.core, screen)
         tables = time.perf_counter() - start
         seconds, first, scored = [], 0.0, 0
         # The first call of a piece also makes its tables: the difference to the second call is theirs.
@@ -107,9 +107,9 @@ def _seconds(work: Callable[[], object]) -> float:
 def _one_by_one(predictor: Predictor, screen: Screen, piece: int) -> dict[str, float]:
     numbers = np.arange(8192) + piece * screen.piece
     mutants = screen.mutants(numbers[numbers < screen.design.count])
-    combinations = predictor.combinations(screen.gene, screen.kind, screen.design.order)
+    combinations = predictor.core.combinations(screen.gene, screen.kind, screen.design.order)
     assert combinations is not None
-    plain = predictor.predict_values(mutants.table)
-    seconds = statistics.median(_seconds(partial(predictor.predict_values, mutants.table)) for _ in range(3))
+    plain = predictor.predict_with_sd(mutants.table)[0]
+    seconds = statistics.median(_seconds(partial(predictor.predict_with_sd, mutants.table)) for _ in range(3))
     gap = np.abs(combinations(mutants.members) - plain).max() / np.abs(plain).max()
     return {"one_by_one_per_second": len(plain) / seconds, "difference, of the largest": float(gap)}

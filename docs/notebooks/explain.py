@@ -9,7 +9,7 @@
 # %%
 import wildtype as wt
 from wildtype.experiments.explain import explain_runs
-from wildtype.inference.explaining.explain import Asked
+from wildtype.inference.explaining.explain import ExplanationRequest
 
 SMALL = {
     "data__rows": 2000, "training__epochs": 3, "model__layers": 2, "model__width": 16, "model__heads": 8,
@@ -28,7 +28,7 @@ runs = [
 # graphs in which every gene keeps its number of partners.
 
 # %%
-asked = Asked(sets=[["b0116", "b3731"]], mutants=120, graphs=3, exchanges=30)
+asked = ExplanationRequest(sets=[["b0116", "b3731"]], mutants=120, graphs=3, exchanges=30)
 found = explain_runs(runs, asked)
 for head in found.heads:
     precision = head.average_precision

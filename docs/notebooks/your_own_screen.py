@@ -28,7 +28,14 @@ model = wt.load(run.path)
 
 # %%
 candidates = list(model.genes.names[:40])
-DESIGN = {"top": 10, "direction": "low", "viable": True, "unmeasured": True, "at_most": 3, "interval": 0.9}
+DESIGN = {
+    "top": 10,
+    "direction": "low",
+    "exclude_essential": True,
+    "unmeasured": True,
+    "max_per_gene": 3,
+    "interval": 0.9,
+}
 first = model.screen(2, candidates, **DESIGN)
 print(first[["genes", "epsilon", "epsilon_low", "epsilon_high"]])
 

@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from wildtype.evaluation.ablation import Outcome, level_results, score
+from wildtype.evaluation.ablation import AblationOutcome, level_results, score
 
 GENES = [f"G{i}" for i in range(12)]
 PAIRS = [(a, b) for i, a in enumerate(GENES) for b in GENES[i + 1 :]]
 
 
-def outcome(seed: int, noise: float, *, validation: float = 0.5, seconds: float = 1.0) -> Outcome:
+def outcome(seed: int, noise: float, *, validation: float = 0.5, seconds: float = 1.0) -> AblationOutcome:
     draw = np.random.default_rng(seed)
     chosen = [PAIRS[i] for i in np.sort(draw.choice(len(PAIRS), 40, replace=False))]
     value = draw.normal(size=40).astype(np.float32)
@@ -25,10 +25,10 @@ def outcome(seed: int, noise: float, *, validation: float = 0.5, seconds: float 
             "predicted": value + noise * np.random.default_rng(seed + 99).normal(size=40),
         }
     )
-    return Outcome(validation, frame, seconds, 100.0)
+    return AblationOutcome(validation, frame, seconds, 100.0)
 
 
-def plain(base: dict[int, Outcome], level: dict[int, Outcome], replicates: int) -> np.ndarray:
+def plain(base: dict[int, AblationOutcome], level: dict[int, AblationOutcome], replicates: int) -> np.ndarray:
     """Draw genes of all seeds' rows with replacement; a row weighs the product of its genes' counts."""
     names = sorted({gene for run in base.values() for text in run.test["genes"] for gene in text.split(",")})
     from wildtype.seeds import generator

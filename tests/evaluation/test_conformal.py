@@ -163,7 +163,7 @@ def test_what_was_done_differently_gets_no_interval(checkpoint: Checkpoint) -> N
     rows = ask(conformal, [[0, 9], [0, 8]], kind=[Kind.ABSENT, Kind.ABSENT, Kind.ADDED, Kind.ABSENT])
     assert np.isfinite(rows[0][0])
     assert np.isnan(rows[1][0])
-    assert rows[1][1] == "no interval: no validation row did such a thing to a gene"
+    assert rows[1][1] == "no interval: no validation row has this kind of perturbation"
     elsewhere = ask(conformal, [[0, 9]], condition=[1])[0]
     assert np.isnan(elsewhere[0])
     assert "condition" in elsewhere[1]

@@ -10,7 +10,6 @@ import pytest
 from wildtype.errors import DatasetError
 from wildtype.evaluation.bootstrap import bootstrap, find_clusters, interval
 from wildtype.evaluation.compare import Comparison
-from wildtype.evaluation.learning import learning_curves
 from wildtype.evaluation.metrics import mse_statistic
 from wildtype.evaluation.predicted_rows import (
     LEAST_ROWS,
@@ -21,10 +20,7 @@ from wildtype.evaluation.predicted_rows import (
     error_by_order,
     error_by_query,
 )
-from wildtype.evaluation.sides import count_sides
-from wildtype.evidence.reference import PARTS
 from wildtype.experiments.stored import Run
-from wildtype.models.checkpoint import load_checkpoint
 
 
 def frame(rows: int = 400, seed: int = 0) -> pd.DataFrame:
@@ -163,27 +159,6 @@ def test_best_are_strong_and_worst_are_wrong() -> None:
     assert best.tolist() == strong[np.argsort(error[strong], kind="stable")[:5]].tolist()
 
 
-def test_learning_curves_are_means_over_steps() -> None:
-    log = pd.DataFrame(
-        {
-            "epoch": [0, 0, 0, 1, 1, 1],
-            "loss": [3.0, 1.0, None, 1.0, 1.0, None],
-            "loss/data": [2.0, 1.0, None, 0.5, 0.1, None],
-            "share/data": [0.5, 0.7, None, 0.2, 0.4, None],
-            "validation/pearson": [None, None, 0.8, None, None, 0.7],
-        }
-    )
-    found = learning_curves(log)
-    assert found is not None
-    assert found.epochs.tolist() == [1, 2]
-    assert found.total.tolist() == [2, 1]
-    assert found.terms["data"].tolist() == pytest.approx([1.5, 0.3])
-    assert found.shares["data"].tolist() == pytest.approx([0.6, 0.3])
-    assert found.best == 0
-    assert np.isnan(found.error).all()
-    assert learning_curves(log.iloc[:0]) is None
-
-
 def test_stored_run_tells_what_the_run_told(tiny_run: Path) -> None:
     run = Run(tiny_run)
     table: Comparison = run.comparisons["epsilon"]
@@ -200,16 +175,3 @@ def test_stored_run_tells_what_the_run_told(tiny_run: Path) -> None:
     assert run.learning.score.tolist() == pytest.approx(run.metrics["fit"]["scores"])
     assert sum(values[0] for values in run.learning.shares.values()) == pytest.approx(1)
     assert {one.group for one in run.coverage} == {"2 genes, all seen"}
-
-
-def test_sides_are_counted_on_the_rows(tiny_run: Path) -> None:
-    known = load_checkpoint(tiny_run).known
-    found = count_sides(known)
-    assert found.on_two_sides == 0
-    assert sum(found.rows.values()) == (known.part < 3).sum()
-    leaking = known.part.copy()
-    test = np.flatnonzero(known.part == PARTS.index("test"))
-    same = np.flatnonzero((known.table.set_id == known.table.set_id[test[0]]) & (known.part > 2))
-    leaking[same[0]] = PARTS.index("train")
-    known.part = leaking
-    assert count_sides(known).on_two_sides == 1

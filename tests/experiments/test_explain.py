@@ -17,7 +17,7 @@ from wildtype.experiments.run import train
 from wildtype.experiments.settings.compose import compose
 from wildtype.experiments.stored import Run
 from wildtype.files import finite
-from wildtype.inference.explaining.explain import ONE_MODEL, Asked, Explanation, explain
+from wildtype.inference.explaining.explain import ONE_MODEL, Explanation, ExplanationRequest, explain
 from wildtype.inference.explaining.members import members_of
 from wildtype.inference.predictor import Predictor
 from wildtype.models.cell_transformer.config import (
@@ -30,7 +30,7 @@ from wildtype.organism import Relation
 from wildtype.organism.controls import choose_relations
 from wildtype.organism.relations import GeneGraphs
 
-QUICK = Asked(sets=[["G003", "abc5"]], mutants=40, graphs=2, exchanges=20, top=3)
+QUICK = ExplanationRequest(sets=[["G003", "abc5"]], mutants=40, graphs=2, exchanges=20, top=3)
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +135,7 @@ def test_without_its_organism_a_run_is_explained_as_far_as_it_goes(tiny_run: Pat
     assert not found.free
     assert found.latents is not None
     assert "'tiny-growth' is not in the catalogue" in found.remarks["general"][0]
-    assert found.remarks["heads"] == found.remarks["free"] == ("the gene graphs are not at hand",)
+    assert found.remarks["heads"] == found.remarks["free"] == ("the gene graphs are not available",)
     assert "give the run directory" in open_run(_checkpoint_alone(tiny_run)).remarks[0]
 
 
@@ -190,7 +190,7 @@ def test_relations_that_were_left_out_of_the_run_are_left_out(tiny_run: Path, tm
     ],
 )
 def test_bad_requests_are_refused_before_any_work(
-    tiny_run: Path, asked: Asked, error: type[Exception], needle: str
+    tiny_run: Path, asked: ExplanationRequest, error: type[Exception], needle: str
 ) -> None:
     with pytest.raises(error, match=needle):
         explain([opened(tiny_run)], asked, report_progress=lambda text: pytest.fail(text))
@@ -198,9 +198,9 @@ def test_bad_requests_are_refused_before_any_work(
 
 def test_what_cannot_be_asked_is_refused() -> None:
     with pytest.raises(ConfigError, match="no section 'head'"):
-        Asked(sections=["head"])
+        ExplanationRequest(sections=["head"])
     with pytest.raises(ConfigError, match="exchanges=1"):
-        Asked(exchanges=1)
+        ExplanationRequest(exchanges=1)
 
 
 @pytest.mark.slow
@@ -211,7 +211,9 @@ def test_priors_that_were_trained_are_recovered(tmp_path: Path) -> None:
              "run.progress=false", "run.replicates=10", "model.trees.bags=0",
              f"run.folder={tmp_path / 'run'}"]  # fmt: skip
     train(compose(words))
-    found = explain_runs([tmp_path / "run"], Asked(sets=[["b0116", "b3731"]], mutants=100, top=3))
+    found = explain_runs(
+        [tmp_path / "run"], ExplanationRequest(sets=[["b0116", "b3731"]], mutants=100, top=3)
+    )
     assert [head.relation for head in found.heads] == [
         "reaction",
         "complex",

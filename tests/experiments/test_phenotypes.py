@@ -52,12 +52,12 @@ def test_predictions_by_name(mixed: Run) -> None:
     assert "mRNA" not in frame
     assert frame["call"].between(0, 1).all()
     assert frame["round"].between(60, 120).all()  # in the trait's own unit
-    genes = model.predict_genes([["G000", "G001"], ["G002"]])
+    genes = model.predict_profiles([["G000", "G001"], ["G002"]])
     assert genes.shape == (2, 25)
     assert genes["genes"].tolist() == ["G000,G001", "G002"]
     assert np.isfinite(genes.drop(columns="genes").to_numpy()).all()
     with pytest.raises(ConfigError, match="known: mRNA"):
-        model.predict_genes([["G000"]], "fitness")
+        model.predict_profiles([["G000"]], "fitness")
     with pytest.raises(ConfigError, match="no number per gene"):
         model.checkpoint.predict_profiles(model.table([["G000"]]), 0)
 

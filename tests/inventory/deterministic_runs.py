@@ -134,7 +134,7 @@ def many_phenotypes(fit: Fit) -> Arrays:
         training__weighting="sd",
         training__balance="heads",
     )
-    per_gene = wt.load(run.path).predict_genes(SETS)
+    per_gene = wt.load(run.path).predict_profiles(SETS)
     values = per_gene.drop(columns="genes").to_numpy(np.float64)
     return whole(run) | {"predicted per gene": values.ravel()}
 

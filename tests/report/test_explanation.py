@@ -12,8 +12,8 @@ from tests.inference.explaining.models import opened
 from tests.report.test_table import printed
 from wildtype.errors import ConfigError
 from wildtype.files import finite
-from wildtype.inference.explaining.explain import Asked, Explanation, explain
-from wildtype.inference.explaining.over_models import OverModels, rank_agreement
+from wildtype.inference.explaining.explain import Explanation, ExplanationRequest, explain
+from wildtype.inference.explaining.members import OverModels, rank_agreement
 from wildtype.report.explained_section import explained_blocks
 from wildtype.report.explanation import draw_latents, over_models, print_explanation
 from wildtype.report.page import show
@@ -22,7 +22,9 @@ from wildtype.report.page import show
 @pytest.fixture(scope="module")
 def explained(tiny_run: Path) -> Explanation:
     run = opened(tiny_run)
-    return explain([run, run], Asked(sets=[["G003", "G005"]], mutants=40, graphs=2, exchanges=20))
+    return explain(
+        [run, run], ExplanationRequest(sets=[["G003", "G005"]], mutants=40, graphs=2, exchanges=20)
+    )
 
 
 def test_every_section_is_printed_with_its_agreement(explained: Explanation) -> None:

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from wildtype.datasets import Dataset, Phenotype
 from wildtype.datasets.reading import StageReport
-from wildtype.evaluation.bootstrap import Estimate
+from wildtype.evaluation.bootstrap import IntervalEstimate
 from wildtype.evaluation.compare import Comparison, Difference, Score
 from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import GeneGraphs, GeneIndex, Organism, Relation
@@ -30,11 +30,11 @@ def comparison() -> Comparison:
             "boosting_propagation",
             True,
             6068,
-            pearson=Estimate(0.524, 0.5, 0.55),
-            spearman=Estimate(0.411, 0.4, 0.42),
-            mse=Estimate(0.01234, 0.01, 0.02),
-            r2=Estimate(-0.25, -0.3, -0.2),
-            auroc_sign=Estimate(0.831, 0.8, 0.9),
+            pearson=IntervalEstimate(0.524, 0.5, 0.55),
+            spearman=IntervalEstimate(0.411, 0.4, 0.42),
+            mse=IntervalEstimate(0.01234, 0.01, 0.02),
+            r2=IntervalEstimate(-0.25, -0.3, -0.2),
+            auroc_sign=IntervalEstimate(0.831, 0.8, 0.9),
             seconds=75.2,
             peak_mib=1234.5,
             undefined={"auroc_strong": "there are 6068 positive and 0 negative rows"},
@@ -43,8 +43,8 @@ def comparison() -> Comparison:
             "cell_transformer",
             False,
             6068,
-            pearson=Estimate(0.4, 0.38, 0.42),
-            mse=Estimate(0.0000123, 0.0, 0.1),
+            pearson=IntervalEstimate(0.4, 0.38, 0.42),
+            mse=IntervalEstimate(0.0000123, 0.0, 0.1),
             delta=Difference("boosting_propagation", -0.124, -0.14, -0.1, 0.002),
             seconds=1234.0,
             undefined={"auroc_strong": "there are 6068 positive and 0 negative rows"},

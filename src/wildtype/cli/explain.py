@@ -1,4 +1,4 @@
-"""`wildtype explain`: what models have learned, and on which of it their seeds agree."""
+"""`wildtype explain`: what models have learned, and how well runs of different seeds agree."""
 
 from __future__ import annotations
 
@@ -12,51 +12,52 @@ from wildtype.cli.output import Json, Plugins, console, notes, print_json
 
 def command(
     runs: Annotated[
-        list[Path], typer.Argument(help="Run folders; several are seeds of one model, and so are members.")
+        list[Path], typer.Argument(help="Run directories; several must differ in their seeds only.")
     ],
     sets: Annotated[
         list[str] | None,
-        typer.Option("--set", help="Explain the prediction of this mutant, as in SGS1,SRS2:reduced."),
+        typer.Option("--set", help="Explain the prediction of this mutant, such as SGS1,SRS2:reduced."),
     ] = None,
-    phenotype: Annotated[str, typer.Option(help="Of which mutants are explained.")] = "",
+    phenotype: Annotated[str, typer.Option(help="Phenotype of the explained predictions.")] = "",
     condition: Annotated[str | None, typer.Option(help="One of the dataset's conditions.")] = None,
     only: Annotated[
-        list[str] | None, typer.Option(help="Only this: heads, free, latents or mutants.")
+        list[str] | None, typer.Option(help="Only this section: heads, free, latents or mutants.")
     ] = None,
     annotations: Annotated[
         Path | None,
         typer.Option(
-            help="Gene sets to look for: a table with columns gene and term; of yeast also a folder of "
+            help="Gene sets to test: a table with columns gene and term; for yeast also a directory of "
             "publishers' files."
         ),
     ] = None,
-    mutants: Annotated[int, typer.Option(help="Mutants whose latents are looked at.")] = 400,
+    mutants: Annotated[int, typer.Option(help="Most mutants to cluster by their latents.")] = 400,
     attended: Annotated[int, typer.Option(help="Genes per row that count as attended to.")] = 10,
-    graphs: Annotated[int, typer.Option(help="Random graphs of equal degrees per relation.")] = 5,
+    graphs: Annotated[int, typer.Option(help="Random graphs of equal degrees, per relation.")] = 5,
     exchanges: Annotated[int, typer.Option(help="Exchanges of lists between genes, for free heads.")] = 100,
-    rows: Annotated[int, typer.Option(help="Genes that are asked per relation, at most.")] = 2000,
+    rows: Annotated[int, typer.Option(help="Most genes per relation, for regularised heads.")] = 2000,
     top: Annotated[int, typer.Option(help="Genes, sets and measured mutants to keep in a list.")] = 10,
-    seed: Annotated[int, typer.Option(help="Of all draws.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write everything to this .json file.")
     ] = None,
     save: Annotated[
-        bool, typer.Option("--save", help="Write explain.json into every run folder, for its report.")
+        bool, typer.Option("--save", help="Write explain.json into every run directory, for its report.")
     ] = False,
     draw: Annotated[
-        Path | None, typer.Option(help="Draw the latents into this .svg, .png or .pdf file.")
+        Path | None, typer.Option(help="Draw the latents in this .svg, .png or .pdf file.")
     ] = None,
     plugin: Plugins = None,
     json: Json = False,
 ) -> None:
-    """Print how well heads recover their relations, what free heads attend to, clusters of latents, and what
-    carries the predictions of mutants; beside every claim, how far the models agree.
+    """Explain trained models: heads and their relations, free heads, clusters of latents, and mutants.
+
+    Every finding is printed with the agreement of the models.
     """
     from wildtype.errors import ConfigError
     from wildtype.experiments.explain import explain_runs
     from wildtype.experiments.folder import EXPLANATION
     from wildtype.files import write_json
-    from wildtype.inference.explaining.explain import SECTIONS, Asked
+    from wildtype.inference.explaining.explain import SECTIONS, ExplanationRequest
     from wildtype.inference.sets import parse_set
     from wildtype.report.explanation import check_drawing, draw_latents, print_explanation
 
@@ -64,7 +65,7 @@ def command(
         raise ConfigError(f"cannot tell the format of {str(output)!r}: end it in .json")
     if draw is not None:
         check_drawing(draw)
-    asked = Asked(
+    request = ExplanationRequest(
         sets=[parse_set(text) for text in sets or []],
         phenotype=phenotype,
         condition=condition,
@@ -78,7 +79,7 @@ def command(
         seed=seed,
     )
     with notes().status("opening runs") as status:
-        found = explain_runs(runs, asked, annotations=annotations, report_progress=status.update)
+        found = explain_runs(runs, request, annotations=annotations, report_progress=status.update)
     record = found.to_json()
     if draw is not None:
         draw_latents(found.latents, draw)

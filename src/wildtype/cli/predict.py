@@ -12,51 +12,51 @@ from wildtype.cli.output import Json, Plugins, check_format, give_frame, notes
 
 
 def command(
-    run: Annotated[Path, typer.Argument(help="Run or checkpoint folder.")],
+    run: Annotated[Path, typer.Argument(help="Run or checkpoint directory.")],
     sets: Annotated[
         list[str] | None,
-        typer.Option("--set", help="Genes of one mutant, as in SGS1,SRS2 or CDC28:reduced,CLN2."),
+        typer.Option("--set", help="Genes of one mutant, such as SGS1,SRS2 or CDC28:reduced,CLN2."),
     ] = None,
     file: Annotated[
         Path | None,
-        typer.Option("--file", help="CSV or Parquet file with a column 'genes'; - reads lines of stdin."),
+        typer.Option("--file", help="CSV or Parquet file with a column 'genes'; - reads standard input."),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write to this .csv, .parquet or .json file.")
     ] = None,
     as_: Annotated[
-        str, typer.Option("--as", help="phenotype, or fitness: also what it implies for fitness.")
+        str, typer.Option("--as", help="phenotype, or fitness to add the expected fitness.")
     ] = "phenotype",
     condition: Annotated[str | None, typer.Option(help="One of the dataset's conditions.")] = None,
     genes: Annotated[
-        str, typer.Option("--genes", help="Instead: this phenotype's number for every gene, a column each.")
+        str, typer.Option("--genes", help="Predict this per-gene phenotype instead, one column per gene.")
     ] = "",
     interval: Annotated[
         float | None,
-        typer.Option(help="Add intervals of this coverage, as in 0.9, and the spread of an ensemble."),
+        typer.Option(help="Add prediction intervals of this coverage (as in 0.9) and the sd of an ensemble."),
     ] = None,
     on: Annotated[
-        str | None, typer.Option(help="Another organism than the one that the model was trained on.")
+        str | None, typer.Option(help="Predict for this organism instead of the training organism.")
     ] = None,
     evidence: Annotated[
         Path | None,
         typer.Option(
-            help="CSV or Parquet file of own measurements (columns genes and value) to look up, too."
+            help="CSV or Parquet file of your measurements (columns genes, value) to look up as well."
         ),
     ] = None,
     plugin: Plugins = None,
     json: Json = False,
 ) -> None:
-    """Predict mutants by gene name; every column beside the prediction says how far to trust it."""
+    """Predict phenotypes of mutants by gene name, with columns on the reliability of each prediction."""
     from wildtype.errors import GeneSetError
     from wildtype.inference.sets import parse_set, read_lines, read_sets
 
     if output is not None:
         check_format(output)
-    wanted = [parse_set(text) for text in sets or []]
+    requested = [parse_set(text) for text in sets or []]
     if file is not None:
-        wanted += read_lines(sys.stdin) if str(file) == "-" else read_sets(file)
-    if not wanted:
+        requested += read_lines(sys.stdin) if str(file) == "-" else read_sets(file)
+    if not requested:
         raise GeneSetError("there is nothing to predict: name genes with --set A,B or give --file")
     from wildtype.inference.predictor import load
 
@@ -72,8 +72,8 @@ def command(
     for remark in predictor.remarks:
         notes().print(remark, soft_wrap=True)
     frame = (
-        predictor.predict_genes(wanted, genes, condition=condition)
+        predictor.predict_profiles(requested, genes, condition=condition)
         if genes
-        else predictor.predict(wanted, as_=as_, condition=condition, interval=interval)  # type: ignore[arg-type]
+        else predictor.predict(requested, as_=as_, condition=condition, interval=interval)  # type: ignore[arg-type]
     )
     give_frame(frame, output, json)

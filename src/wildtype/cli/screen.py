@@ -11,42 +11,45 @@ from wildtype.cli.output import Json, Plugins, check_format, give_frame, notes
 
 
 def command(
-    run: Annotated[Path, typer.Argument(help="Run or checkpoint folder.")],
+    run: Annotated[Path, typer.Argument(help="Run or checkpoint directory.")],
     order: Annotated[
-        int | None, typer.Option(help="Genes per mutant: all sets of so many candidates; 2 if not said.")
+        int | None, typer.Option(help="Genes per mutant: all sets of so many candidates; 2 by default.")
     ] = None,
     among: Annotated[
-        str, typer.Option(help="Candidates, as SGS1,SRS2:reduced, or a file of them (CSV, Parquet or text).")
+        str, typer.Option(help="Candidates, such as SGS1,SRS2:reduced, or a file (CSV, Parquet or text).")
     ] = "",
     queries: Annotated[
-        str, typer.Option(help="Cross these sets with every candidate: a file as for predict, or one set.")
+        str, typer.Option(help="Sets to cross with every candidate: a file as for predict, or one set.")
     ] = "",
-    top: Annotated[int, typer.Option(help="Mutants to print, for each phenotype and direction.")] = 100,
+    top: Annotated[int, typer.Option(help="Mutants to print for each phenotype and direction.")] = 100,
     direction: Annotated[str, typer.Option(help="low, high or both.")] = "both",
     phenotype: Annotated[
-        list[str] | None, typer.Option(help="Rank by this phenotype; by default by every one.")
+        list[str] | None, typer.Option(help="Rank by this phenotype; by default by each in turn.")
     ] = None,
     condition: Annotated[str | None, typer.Option(help="One of the dataset's conditions.")] = None,
-    interval: Annotated[float | None, typer.Option(help="Add intervals of this coverage, as in 0.9.")] = None,
+    interval: Annotated[
+        float | None, typer.Option(help="Add intervals of this coverage, such as 0.9.")
+    ] = None,
     exclude: Annotated[str, typer.Option(help="Genes that are no candidates: names or a file.")] = "",
-    viable: Annotated[bool, typer.Option(help="Leave out essential genes.")] = False,
+    exclude_essential: Annotated[bool, typer.Option(help="Leave out essential genes.")] = False,
     require: Annotated[
-        str, typer.Option(help="At least one gene of a mutant is among these: names, a file, or metabolic.")
+        str, typer.Option(help="Each mutant has at least one of these genes: names, a file, or metabolic.")
     ] = "",
-    unmeasured: Annotated[bool, typer.Option(help="Leave out gene sets that were measured.")] = False,
-    no_lethal: Annotated[
-        bool, typer.Option("--no-lethal", help="Leave out mutants that hold a pair known to be lethal.")
+    unmeasured: Annotated[bool, typer.Option(help="Leave out gene sets with a measurement.")] = False,
+    exclude_synthetic_lethal: Annotated[
+        bool,
+        typer.Option("--exclude-synthetic-lethal", help="Leave out mutants with a synthetic lethal pair."),
     ] = False,
-    linked: Annotated[
-        float, typer.Option(help="Leave out mutants with two genes within so many kb on one chromosome.")
+    min_linkage_kb: Annotated[
+        float, typer.Option(help="Leave out mutants with two genes closer than this on one chromosome.")
     ] = 0.0,
-    at_most: Annotated[
-        int | None, typer.Option(help="No candidate in more rows of a list than this.")
+    max_per_gene: Annotated[
+        int | None, typer.Option(help="Most rows of a list that a candidate may be in.")
     ] = None,
     evidence: Annotated[
-        Path | None, typer.Option(help="Own measurements to look up, too, as for predict.")
+        Path | None, typer.Option(help="Your measurements to look up as well, as for predict.")
     ] = None,
-    processes: Annotated[int, typer.Option(help="Beside each other; the answer is the same.")] = 1,
+    processes: Annotated[int, typer.Option(help="Number of processes; the result is the same.")] = 1,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="Write to this .csv, .parquet or .json file; resumable."),
@@ -56,7 +59,7 @@ def command(
 ) -> None:
     """Predict every mutant of a design, and print those with the lowest and highest predictions.
 
-    With -o, what was found is kept beside the file until it is written: the same command goes on from there.
+    With -o, intermediate results are kept beside the file: after an interruption, the same command continues.
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -89,12 +92,12 @@ def command(
             condition=condition,
             interval=interval,
             exclude=named_genes(exclude) if exclude else (),
-            viable=viable,
+            exclude_essential=exclude_essential,
             require=named_genes(require) if require else (),
             unmeasured=unmeasured,
-            no_lethal=no_lethal,
-            linked=linked,
-            at_most=at_most,
+            exclude_synthetic_lethal=exclude_synthetic_lethal,
+            min_linkage_kb=min_linkage_kb,
+            max_per_gene=max_per_gene,
             processes=processes,
             state=state,
             report_progress=report_progress,
@@ -102,7 +105,7 @@ def command(
     left_out = "".join(f"; {count:,} left out: {reason}" for reason, count in frame.attrs["left_out"].items())
     notes().print(f"{frame.attrs['asked']:,} mutants predicted{left_out}", highlight=False, soft_wrap=True)
     for short in frame.attrs["short"]:
-        notes().print(f"too few mutants were kept for a list: {short}; allow more per gene", soft_wrap=True)
+        notes().print(f"a list is short: {short}; raise --max-per-gene or lower --top", soft_wrap=True)
     give_frame(frame, output, json)
     if state is not None:
         state.unlink(missing_ok=True)

@@ -1,9 +1,8 @@
-"""What a change of settings makes of a model: differences to the base on the same seeds and the same rows.
+"""Ablation: the effect of a change of settings, as differences to the base on the same seeds and rows.
 
-Choosing is by validation rows, so their score stands first; its spread is that over seeds. Differences on
-test rows are for reporting, with an interval from a bootstrap over genes: genes are drawn once for the test
-rows of all seeds together, since a gene is the same gene in every split, and the difference is the mean over
-seeds.
+Settings are chosen by validation rows, so their score comes first, with its spread over seeds. Differences on
+test rows are for reporting; they are means over seeds, with an interval from a bootstrap over genes. Genes
+are drawn once for the test rows of all seeds, because a gene is the same gene in every split.
 
 Legend: m test rows of all seeds · r replicates.
 """
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wildtype.evaluation.bootstrap import Clusters, Estimate, bootstrap, find_clusters, interval
+from wildtype.evaluation.bootstrap import Clusters, IntervalEstimate, bootstrap, find_clusters, interval
 from wildtype.evaluation.metrics import Statistic, bind
 from wildtype.evaluation.predicted_rows import gene_sets
 from wildtype.evaluation.summary import Spread, spread
@@ -28,12 +27,12 @@ if TYPE_CHECKING:
 
 PREDICTED = "predicted"
 IDENTITY = ("genes", "kinds", "doses", "condition", "value")
-"""Columns by which test rows are the same."""
+"""Columns that are equal in equal test rows."""
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
-    """What one run reached.
+class AblationOutcome:
+    """Scores and predictions of one run of an ablation.
 
     Attributes
     ----------
@@ -60,19 +59,19 @@ class LevelResult:
     Attributes
     ----------
     factor, level : str
-        What was changed, and to what.
+        The changed setting, and its value.
     seeds : tuple of int
-        Of the finished runs.
+        Seeds of the finished runs.
     validation, test : Spread
         Headline metric over seeds.
     validation_difference : Spread
-        To the base on the same seeds; no runs for the base itself.
-    test_difference : Estimate
+        Difference to the base on the same seeds; no runs for the base itself.
+    test_difference : IntervalEstimate
         The same on test rows, with the 95 % interval of the bootstrap; NaN for the base itself.
     seconds_per_epoch, peak_mib : float
         Means over seeds; NaN where not known.
     remarks : tuple of str
-        What was not run, or failed, and why.
+        Runs that are missing or failed, and the reason.
     """
 
     factor: str
@@ -81,7 +80,7 @@ class LevelResult:
     validation: Spread
     validation_difference: Spread
     test: Spread
-    test_difference: Estimate
+    test_difference: IntervalEstimate
     seconds_per_epoch: float
     peak_mib: float
     remarks: tuple[str, ...] = ()
@@ -98,7 +97,7 @@ class AblationTable:
     headline : str
         Metric of the test columns; validation is always the mean Pearson over phenotypes.
     clusters, replicates
-        How the intervals were made.
+        Options of the bootstrap.
     rows : tuple of LevelResult
         The base first, then in the order of the plan.
     """
@@ -118,8 +117,8 @@ class AblationTable:
 
 
 def level_results(
-    base: Mapping[int, Outcome],
-    levels: Mapping[tuple[str, str], Mapping[int, Outcome]],
+    base: Mapping[int, AblationOutcome],
+    levels: Mapping[tuple[str, str], Mapping[int, AblationOutcome]],
     *,
     headline: str = "pearson",
     clusters: str = "genes",
@@ -130,11 +129,11 @@ def level_results(
 
     Parameters
     ----------
-    base : mapping of int to Outcome
+    base : mapping of int to AblationOutcome
         By seed.
-    levels : mapping of (factor, level) to mapping of int to Outcome
-        Also the base's own row; a level without any run gives a row of dashes. A run whose test rows are not
-        those of the base on its seed is told of in the remarks, and in no difference.
+    levels : mapping of (factor, level) to mapping of int to AblationOutcome
+        Includes the base; a level without any run gives a row of dashes. A run whose test rows differ from
+        those of the base on its seed has a remark, and is in no difference on test rows.
     headline : str
         ``pearson`` or ``pearson_by_condition``.
     clusters, replicates
@@ -166,10 +165,11 @@ def level_results(
         found: Clusters = find_clusters(table, clusters)
         drawn = bootstrap(statistics, found, replicates=replicates)
 
-    def difference(factor: str, level: str) -> Estimate:
+    def difference(factor: str, level: str) -> IntervalEstimate:
         pairs = [(f"{factor}/{level}/{s}", f"base/{s}") for s in paired[factor, level]]
         if not pairs or not all(name in drawn for pair in pairs for name in pair):
-            return Estimate()
+            return IntervalEstimate()
+        # Base and level are paired by seed and resample before averaging, so that both effects cancel.
         replicate = np.mean([drawn[ours] - drawn[theirs] for ours, theirs in pairs], axis=0)
         value = np.mean(
             [
@@ -177,7 +177,7 @@ def level_results(
                 for s in paired[factor, level]
             ]
         )
-        return Estimate(float(value), *interval(replicate))
+        return IntervalEstimate(float(value), *interval(replicate))
 
     out = []
     for (factor, level), runs in levels.items():
@@ -210,6 +210,7 @@ def _add(statistics: dict[str, Statistic], name: str, test: pd.DataFrame, headli
     """Add the metric of one run to those of the bootstrap; an undefined one is left out."""
     bound = bind(test["value"], test[PREDICTED], condition=_codes(test["condition"]))
     if (statistic := bound.statistics.get(headline)) is not None:
+        # Rows of all seeds are stacked; this run's rows are one slice of them.
         statistics[name] = lambda weights: statistic(weights[part])
 
 

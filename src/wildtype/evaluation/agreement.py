@@ -1,8 +1,8 @@
-"""Do runs from different seeds say the same, and is their mean better than each?
+"""Agreement of runs that differ in their seeds, and whether their mean predicts better than each of them.
 
-Runs of one dataset and phenotype are compared on the mutants that are test rows of both: every one of these
-predictions is of a row that its run has not learnt from. With other seeds splits differ, so that pairs of
-runs share about (share of test rows)² of a dataset; a pinned split (`split.pinned`) shares all.
+Runs of one dataset and phenotype are compared on the mutants that are test rows of all of them, so that no
+run was trained on any. Seeds draw different splits, so two runs share about (fraction of test rows)² of a
+dataset; with a pinned split (`split.pinned`) they share all test rows.
 """
 
 from __future__ import annotations
@@ -18,33 +18,32 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wildtype.errors import CheckpointError, ConfigError, reason_of
-from wildtype.evaluation.metrics import Floats, Undefined, pearson_statistic
+from wildtype.evaluation.metrics import pearson
 
 if TYPE_CHECKING:
     import pandas as pd
 
 KEYS = ["phenotype", "genes", "kinds", "condition"]
-"""Columns of stored predictions that say what was predicted."""
+"""Columns of stored predictions that identify what was predicted."""
 
 
 @dataclass(frozen=True, eq=False)
 class TestPredictions:
-    """What one run predicted for its test rows.
+    """Predictions of one run for its test rows.
 
     Attributes
     ----------
     run : str
-        Its folder.
+        Its directory.
     model : str
-        The run's own model.
+        Name of its model.
     dataset, dataset_sha256 : str
-        What it was trained on.
+        Dataset that it was trained on.
     frame : pandas.DataFrame
-        ``value`` (measured) and ``predicted`` by ``KEYS``, the mean where a mutant was measured more than
-        once.
+        ``value`` (measured) and ``predicted`` by ``KEYS``; means over repeated measurements of a mutant.
     """
 
-    __test__ = False  # not a test, whatever pytest makes of the name
+    __test__ = False  # pytest takes classes called Test… for tests
 
     run: str
     model: str
@@ -93,7 +92,7 @@ class Agreement:
     dataset, phenotype : str
         What was predicted.
     runs : tuple of str
-        Folders of the runs.
+        Directories of the runs.
     rows : int
         Shared test rows.
     between : float
@@ -145,6 +144,7 @@ def agreement(runs: Sequence[TestPredictions]) -> list[Agreement]:
 def _agree(runs: Sequence[TestPredictions]) -> list[Agreement]:
     """Return the agreement of some runs on the rows that all share, phenotype by phenotype."""
     names = sorted({name for run in runs for name in run.frame.index.unique("phenotype")})
+    # Labels of the first run serve for all: runs of one dataset have equal labels.
     joined = runs[0].frame[["value"]]
     for i, run in enumerate(runs):
         joined = joined.join(run.frame["predicted"].rename(str(i)), how="inner")
@@ -152,25 +152,18 @@ def _agree(runs: Sequence[TestPredictions]) -> list[Agreement]:
     for name in names:
         own = joined[joined.index.get_level_values("phenotype") == name]
         truth = own["value"].to_numpy(np.float64)
-        said = own[[str(i) for i in range(len(runs))]].to_numpy(np.float64).T
-        pairs = list(combinations(said, 2))
+        predicted = own[[str(i) for i in range(len(runs))]].to_numpy(np.float64).T
+        pairs = list(combinations(predicted, 2))
         out.append(
             Agreement(
                 dataset=runs[0].dataset,
                 phenotype=name,
                 runs=tuple(run.run for run in runs),
                 rows=len(own),
-                between=float(np.mean([_pearson(a, b) for a, b in pairs])),
+                between=float(np.mean([pearson(a, b) for a, b in pairs])),
                 difference=float(np.mean([np.abs(a - b).mean() for a, b in pairs])) if len(own) else math.nan,
-                alone=tuple(_pearson(truth, one) for one in said),
-                together=_pearson(truth, said.mean(0)),
+                alone=tuple(pearson(truth, one) for one in predicted),
+                together=pearson(truth, predicted.mean(0)),
             )
         )
     return out
-
-
-def _pearson(one: Floats, two: Floats) -> float:
-    try:
-        return float(pearson_statistic(one, two)(np.ones((one.size, 1)))[0])
-    except Undefined:
-        return math.nan

@@ -1,11 +1,11 @@
 """Cluster bootstrap: intervals for metrics on rows that share genes.
 
-Rows that share a gene are not independent: a model that has one gene wrong has all its rows wrong. So genes
-are drawn with replacement, not rows, and a row weighs the product of the multiplicities of its genes: the
-pigeonhole bootstrap (Owen 2007, Annals of Applied Statistics 1:386; McCullagh 2000, Bernoulli 6:285). It
-errs on the safe side: where the errors of rows are in truth independent, its variance is up to 2^k − 1
-times too large for rows of k genes (3 for pairs, 7 for triples), which is why triples of crossed screens
-are better drawn by query pair and array, and rows of many genes by gene set.
+Rows that share a gene are not independent: an error in what a model knows of one gene is in all its rows. So
+genes are drawn with replacement, not rows, and a row's weight is the product of its genes' multiplicities:
+the pigeonhole bootstrap (Owen 2007, Annals of Applied Statistics 1:386; McCullagh 2000, Bernoulli 6:285). It
+is conservative: if the errors of rows are independent, its variance is up to 2^k − 1 times too large for rows
+of k genes (3 for pairs, 7 for triples). Triples of crossed screens are therefore better drawn by query pair
+and array, and rows of many genes by gene set.
 
 Legend: m rows · c clusters · Σk cluster memberships · r replicates.
 """
@@ -31,14 +31,14 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 NAN = float("nan")
-"""One object, so that estimates without a value are equal to each other."""
+"""One object: NaN != NaN, but tuples compare identical objects as equal, and so do estimates."""
 
 CLUSTERS = ("genes", "query-pairs", "gene-sets")
 _ENTRIES = 1 << 20  # weights held at once: 8 MiB
 
 
 @dataclass(frozen=True)
-class Estimate:
+class IntervalEstimate:
     """A metric with its 95 % interval; NaN where it is not defined."""
 
     value: float = NAN
@@ -46,7 +46,7 @@ class Estimate:
     high: float = NAN
 
 
-UNDEFINED = Estimate()
+UNDEFINED = IntervalEstimate()
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,15 +83,15 @@ def find_clusters(table: MutantTable, name: str) -> Clusters:
     """Return the clusters of a table's rows.
 
     ``genes``: every gene that the rows perturb. ``query-pairs``: for triples only, two pools, the query
-    pairs (as ``query_pairs`` finds them) and the remaining array genes. ``gene-sets``: every unordered gene
-    set, which keeps together its conditions and alleles only.
+    pairs (as ``query_pairs`` infers them) and the remaining array genes. ``gene-sets``: every gene set, with
+    all its conditions and alleles.
 
     Raises
     ------
     ConfigError
         If the name is unknown.
     ShapeError
-        If ``query-pairs`` is asked of rows that are not triples.
+        If rows of ``query-pairs`` are not triples.
     """
     if name == "genes":
         genes, member = np.unique(table.gene, return_inverse=True)
@@ -112,10 +112,9 @@ def find_clusters(table: MutantTable, name: str) -> Clusters:
 
 
 def clusters_for(table: MutantTable) -> str:
-    """Return the kind of cluster that suits a table unless another is asked for: ``genes`` up to three genes
-    per row, ``gene-sets`` beyond.
-    """
-    # The product of many multiplicities is zero or huge, so genes are no clusters for rows of many genes.
+    """Return the default kind of cluster: ``genes`` up to three genes per row, ``gene-sets`` beyond."""
+    # A gene's multiplicity is about Poisson(1), 0 with probability 1/e: a product over k genes is 0 for a
+    # share 1 − (1 − 1/e)^k of the rows and large for the rest, so genes do not serve for rows of many genes.
     return "genes" if table.order.max() <= 3 else "gene-sets"
 
 
@@ -128,15 +127,17 @@ def bootstrap_weights(clusters: Clusters, replicates: int, seed: int) -> Iterato
     positions = [np.flatnonzero(orders > j) for j in range(int(orders.max(initial=0)))]
     for start in range(0, replicates, step):
         width = min(step, replicates - start)
-        # One replicate after the other, so that the draws do not depend on how many are held at once.
+        # Draw one replicate after the other, so that the result does not depend on how many are held at once.
         drawn = np.empty((clusters.count, width))
         for r in range(width):
             first = 0
             for size in clusters.pools:
+                # n draws with replacement from n clusters: multinomial multiplicities with mean 1.
                 picks = rng.integers(0, size, size)
                 drawn[first : first + size, r] = np.bincount(picks, minlength=size)
                 first += size
         weights = np.ones((rows, width))
+        # The product over a row's clusters, position by position: rows have different numbers of clusters.
         for j, at in enumerate(positions):
             if at.size == rows:
                 weights *= drawn[clusters.member[clusters.offsets[:-1] + j]]
@@ -170,6 +171,7 @@ def bootstrap(
 
 def interval(replicates: Floats, level: float = 0.95) -> tuple[float, float]:
     """Return the percentile interval of replicates [R]; NaN when under half of them are defined."""
+    # A metric that most resamples leave undefined (rare calls, say) has no interval worth showing.
     defined = replicates[np.isfinite(replicates)]
     if defined.size < max(0.5 * replicates.size, 1):
         return NAN, NAN
@@ -180,8 +182,8 @@ def interval(replicates: Floats, level: float = 0.95) -> tuple[float, float]:
 def two_sided_p(differences: Floats) -> float:
     """Return the two-sided bootstrap p of replicates [R] of a difference against 0; NaN as in ``interval``.
 
-    Twice the smaller share of replicates on either side of 0, counting one more replicate on that side, so
-    that p is never below 2 / (R + 1).
+    It is twice the smaller share of replicates on either side of 0. One more replicate counts on that side,
+    as the observed one does in a Monte Carlo test (Davison & Hinkley 1997, section 4.2), so p ≥ 2 / (R + 1).
     """
     defined = differences[np.isfinite(differences)]
     if defined.size < max(0.5 * differences.size, 1):

@@ -1,8 +1,7 @@
-"""Do intervals hold what they promise? Coverage and width on test rows, group by group.
+"""Coverage and width of prediction intervals on test rows, group by group.
 
-A group is what intervals are made for (`evaluation.conformal`): a number of genes, so many of which no
-training row has. Rows with unseen genes are never pooled with others: a mean over both hides that one is too
-narrow.
+Groups are those of `evaluation.conformal`: a number of genes, and the number of them without a training row.
+Rows with unseen genes are never pooled with others, because a mean over both would hide too narrow intervals.
 
 Legend: m test rows · l levels.
 """
@@ -30,26 +29,26 @@ LEVELS = tuple(round(0.05 * i, 2) for i in range(1, 20))
 
 @dataclass(frozen=True)
 class Coverage:
-    """How often intervals of one level held the truth, in one group of test rows.
+    """Share of test rows of one group whose label is inside an interval of one level.
 
     Attributes
     ----------
     phenotype, group : str
         Which rows; ``order`` genes each, ``unseen`` of them in no training row.
     level : float
-        What was promised.
+        Nominal coverage.
     rows, without : int
-        Test rows, and how many of them have no interval.
+        Number of test rows, and of those without an interval.
     coverage : float
-        Share of the others inside; NaN where there are none.
+        Share of the others with the label inside; NaN if there are none.
     low, high : float
-        95 % interval of the coverage from resampled genes (NaN: not made).
+        95 % interval of the coverage from a bootstrap over genes (NaN: not computed).
     width : float
         Mean width in the phenotype's unit.
     calibration_rows, calibration_clusters : int
-        Validation rows that the intervals rest on, and how many independent clusters they form.
+        Number of validation rows that calibrate the intervals, and of their clusters.
     reason : str
-        Why some rows have no interval; empty where all have.
+        Reason why some rows have no interval; empty if all have one.
     """
 
     phenotype: str
@@ -80,11 +79,11 @@ def measure_coverage(
     Parameters
     ----------
     checkpoint : Checkpoint
-        Of a finished run: it knows its test rows, which neither weights nor intervals have seen.
+        Of a finished run, with its test rows, which neither trained the weights nor calibrated the intervals.
     levels : sequence of float
-        Coverages to ask for.
+        Nominal coverages.
     replicates, seed : int
-        Of the bootstrap behind the 95 % interval; 0: none.
+        Of the bootstrap for the 95 % interval; 0: none.
 
     Raises
     ------
@@ -117,8 +116,8 @@ def measure_coverage(
             if any_there and replicates:
                 bounds = _bounds(test.take(rows[there]), inside[there], replicates, seed)
             calibration, clusters = conformal.rows(group)
-            own = tuple(f"no interval{what}: " for what in (f" for {name}", ""))
-            whys = [why for at, why in around.reasons if why.startswith(own) and np.isin(rows, at).any()]
+            prefixes = (f"no interval for {name}: ", "no interval: ")
+            whys = [why for at, why in around.reasons if why.startswith(prefixes) and np.isin(rows, at).any()]
             found.append(
                 Coverage(
                     phenotype=name,
@@ -141,6 +140,8 @@ def measure_coverage(
 
 
 def _bounds(table: MutantTable, inside: Mask, replicates: int, seed: int) -> tuple[float, float]:
+    """Return the 95 % interval of the share ``inside`` under resampled genes."""
+
     def share(weights: Floats) -> Floats:
         total = weights.sum(0)
         return np.asarray(inside @ weights / np.where(total > 0, total, np.nan))
@@ -170,9 +171,9 @@ class MeanCoverage:
 
 
 def mean_coverage(runs: Iterable[Sequence[Coverage]]) -> list[MeanCoverage]:
-    """Return the mean over runs of every group and level that any of them has intervals for.
+    """Return the mean over runs of every group and level with intervals in at least one run.
 
-    ``rows`` are those with an interval, of all runs together; every run counts alike, however many it has.
+    ``rows`` counts the rows with an interval in all runs; every run has the same weight in the means.
     """
     groups: dict[tuple[str, str, float], list[Coverage]] = {}
     for run in runs:

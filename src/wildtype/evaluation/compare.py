@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,7 @@ from wildtype.evaluation.bootstrap import (
     NAN,
     UNDEFINED,
     Clusters,
-    Estimate,
+    IntervalEstimate,
     bootstrap,
     clusters_for,
     find_clusters,
@@ -37,14 +37,14 @@ HEADLINES = {
     "pearson_by_condition": "Pearson (mean over conditions)",
     "average_precision": "average precision",
 }
-"""What models are ranked by, and how it is called."""
+"""Metrics that models are ranked by, and their names in sentences."""
 
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Headline metric of a model minus that of ``against``, under the same resamples; p is two-sided."""
+    """Headline metric of a model minus that of ``against``, paired by resample; p is two-sided."""
 
     against: str
     value: float
@@ -55,7 +55,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Score:
-    """What one model reached on the compared rows.
+    """Metrics of one model on the compared rows.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Score:
     n : int
         Rows.
     pearson, pearson_by_condition, spearman, mse, r2, auroc_sign, auroc_strong, pearson_negatives,
-    average_precision : Estimate
+    average_precision : IntervalEstimate
         As defined in ``wildtype.evaluation.metrics``.
     delta : Difference or None
         To the reference; None for the reference itself and where the headline metric is undefined.
@@ -76,7 +76,7 @@ class Score:
         Peak memory in MiB, where measured.
     undefined : dict of str to str
         Why a metric is NaN.
-    retrieval : dict of str to Estimate
+    retrieval : dict of str to IntervalEstimate
         ``list/metric`` of ``wildtype.evaluation.retrieval``, those that are defined; empty where the
         phenotype has no strong interactions.
     """
@@ -84,26 +84,26 @@ class Score:
     model: str
     baseline: bool
     n: int
-    pearson: Estimate = UNDEFINED
-    pearson_by_condition: Estimate = UNDEFINED
-    spearman: Estimate = UNDEFINED
-    mse: Estimate = UNDEFINED
-    r2: Estimate = UNDEFINED
-    auroc_sign: Estimate = UNDEFINED
-    auroc_strong: Estimate = UNDEFINED
-    pearson_negatives: Estimate = UNDEFINED
-    average_precision: Estimate = UNDEFINED
+    pearson: IntervalEstimate = UNDEFINED
+    pearson_by_condition: IntervalEstimate = UNDEFINED
+    spearman: IntervalEstimate = UNDEFINED
+    mse: IntervalEstimate = UNDEFINED
+    r2: IntervalEstimate = UNDEFINED
+    auroc_sign: IntervalEstimate = UNDEFINED
+    auroc_strong: IntervalEstimate = UNDEFINED
+    pearson_negatives: IntervalEstimate = UNDEFINED
+    average_precision: IntervalEstimate = UNDEFINED
     delta: Difference | None = None
     seconds: float | None = None
     peak_mib: float | None = None
     undefined: Mapping[str, str] = field(default_factory=dict)
-    retrieval: Mapping[str, Estimate] = field(default_factory=dict)
+    retrieval: Mapping[str, IntervalEstimate] = field(default_factory=dict)
 
-    def estimate(self, metric: str) -> Estimate:
+    def estimate(self, metric: str) -> IntervalEstimate:
         """Return a metric by name; raises ``ConfigError`` naming the known ones."""
         if metric not in METRICS:
             raise ConfigError(f"{metric!r} is not a metric; known metrics: {', '.join(METRICS)}")
-        found: Estimate = getattr(self, metric)
+        found: IntervalEstimate = getattr(self, metric)
         return found
 
 
@@ -118,8 +118,8 @@ class Comparison:
     rows : int
         Number of rows.
     headline : str
-        The metric models are ranked by: ``pearson``, or ``pearson_by_condition`` when rows have several
-        conditions, or ``average_precision`` when labels are calls.
+        The metric that models are ranked by: ``pearson``; with several conditions ``pearson_by_condition``;
+        with calls as labels ``average_precision``.
     reference : str
         Best baseline by the headline metric on these very rows, which favours it slightly; the best model
         when no baseline has a defined one; empty when no model has.
@@ -130,7 +130,7 @@ class Comparison:
     noise : str
         Noise guide of the labels.
     notes : tuple of str
-        What a reader must know.
+        Remarks for the reader.
     """
 
     dataset: str
@@ -162,10 +162,10 @@ class Comparison:
 
     @property
     def winner_sentence(self) -> str:
-        """One sentence: who wins, a baseline included, or that the best two cannot be told apart.
+        """One sentence: which model is best, or that the best two are not distinguishable.
 
-        The best model that is no baseline is set against the best baseline; where there is only one of
-        these kinds, the best model against the second. A difference is model minus reference.
+        It compares the best model that is no baseline with the best baseline; where there is only one of
+        these kinds, the best model with the second. A difference is model minus reference.
         """
         name = HEADLINES[self.headline]
         if not self.reference:
@@ -214,7 +214,7 @@ class Comparison:
 
 
 def signed(value: float) -> str:
-    """Return a number with two decimals and its sign, as a person writes it."""
+    """Return a number with two decimals, its sign, and a typographic minus."""
     return "nan" if math.isnan(value) else f"{value:+.2f}".replace("-", "−")
 
 
@@ -222,7 +222,7 @@ def _titled(score: Score) -> str:
     return f"{score.model} (baseline)" if score.baseline else score.model
 
 
-def _bracket(estimate: Estimate) -> str:
+def _bracket(estimate: IntervalEstimate) -> str:
     return "" if math.isnan(estimate.low) else f" [{estimate.low:.2f}, {estimate.high:.2f}]"
 
 
@@ -236,11 +236,11 @@ def _score_from_json(record: Mapping[str, Any]) -> Score:
     own = {f.name: record[f.name] for f in fields(Score) if f.name != "retrieval"}
     lists = record.get("retrieval", {})  # nor is this
     own["retrieval"] = {
-        name: Estimate(**{key: _number(value) for key, value in found.items()})
+        name: IntervalEstimate(**{key: _number(value) for key, value in found.items()})
         for name, found in lists.items()
     }
     for metric in METRICS:
-        own[metric] = Estimate(**{key: _number(value) for key, value in record[metric].items()})
+        own[metric] = IntervalEstimate(**{key: _number(value) for key, value in record[metric].items()})
     if (delta := record["delta"]) is not None:
         own["delta"] = Difference(
             delta["against"], *(_number(delta[key]) for key in ("value", "low", "high", "p"))
@@ -251,12 +251,24 @@ def _score_from_json(record: Mapping[str, Any]) -> Score:
 def _notes(table: MutantTable, clusters: str, count: int) -> list[str]:
     notes = []
     if clusters == "gene-sets":
-        notes.append("intervals resample gene sets: what sets share through common genes is not in them")
+        notes.append("intervals resample gene sets: dependence of sets through common genes is not in them")
     elif clusters == "genes" and (table.order >= 3).any():
         notes.append("intervals resample genes, which is conservative for three genes per row")
     if count < 20:
         notes.append(f"intervals rest on {count} clusters only: take them as rough")
     return notes
+
+
+class ComparisonOptions(TypedDict, total=False):
+    """Options of every comparison, as ``evaluate_predictions`` describes them."""
+
+    baselines: Collection[str] | None
+    seconds: Mapping[str, float]
+    peak_mib: Mapping[str, float]
+    clusters: str
+    split: str
+    replicates: int
+    seed: int
 
 
 def evaluate_predictions(
@@ -265,13 +277,7 @@ def evaluate_predictions(
     predictions: Mapping[str, ArrayLike],
     *,
     phenotype: str,
-    baselines: Collection[str] | None = None,
-    seconds: Mapping[str, float] | None = None,
-    peak_mib: Mapping[str, float] | None = None,
-    clusters: str = "auto",
-    split: str = "",
-    replicates: int = 1000,
-    seed: int = 0,
+    **options: Unpack[ComparisonOptions],
 ) -> Comparison:
     """Score predictions of several models on identical rows.
 
@@ -282,8 +288,8 @@ def evaluate_predictions(
     rows : int64 [M]
         Row numbers, all of ``phenotype``.
     predictions : mapping of str to float64 [M]
-        Model name to predictions, in the phenotype's unit. A model with a prediction that is not finite is
-        kept and scored NaN with the reason.
+        Model name to predictions, in the phenotype's unit. A model with a prediction that is not finite stays
+        in the table, with NaN as scores and the reason.
     phenotype : str
         Name of the phenotype.
     baselines : collection of str, optional
@@ -296,7 +302,7 @@ def evaluate_predictions(
     split : str
         Name of the split, for the record.
     replicates, seed : int
-        Of the bootstrap.
+        Of the bootstrap; 1,000 and 0 by default.
 
     Raises
     ------
@@ -310,9 +316,9 @@ def evaluate_predictions(
     if not predictions:
         raise ConfigError("there are no predictions to compare: give at least one model")
     for what, named in (
-        ("baselines", baselines or ()),
-        ("seconds", seconds or ()),
-        ("peak_mib", peak_mib or ()),
+        ("baselines", options.get("baselines") or ()),
+        ("seconds", options.get("seconds", ())),
+        ("peak_mib", options.get("peak_mib", ())),
     ):
         if unknown := sorted(set(named) - set(predictions)):
             raise ConfigError(f"{what} names {unknown[0]!r}; compared models: {', '.join(predictions)}")
@@ -336,46 +342,33 @@ def evaluate_predictions(
             )
         bound[model] = bind(truth, predicted, strong=strong, condition=table.condition)
 
-    def lists(found: Clusters) -> dict[str, dict[str, Estimate]]:
+    def retrieve(found: Clusters, replicates: int, seed: int) -> dict[str, dict[str, IntervalEstimate]]:
         if strong is None:
             return {}
         return retrieval_estimates(truth, predictions, strong, found, replicates=replicates, seed=seed)
 
-    return compare_bound(
-        dataset,
-        at,
-        bound,
-        phenotype=phenotype,
-        baselines=baselines,
-        seconds=seconds,
-        peak_mib=peak_mib,
-        clusters=clusters,
-        split=split,
-        replicates=replicates,
-        seed=seed,
-        noise=str(noise_guide(dataset, at)),
-        lists=lists,
-    )
+    noise = str(noise_guide(dataset, at))
+    return rank_models(dataset, at, bound, phenotype=phenotype, noise=noise, retrieve=retrieve, **options)
 
 
-def compare_bound(
+def rank_models(
     dataset: Dataset,
     at: Ints,
     bound: Mapping[str, Bound],
     *,
     phenotype: str,
-    baselines: Collection[str] | None,
-    seconds: Mapping[str, float] | None,
-    peak_mib: Mapping[str, float] | None,
-    clusters: str,
-    split: str,
-    replicates: int,
-    seed: int,
     noise: str,
     notes: Sequence[str] = (),
-    lists: Callable[[Clusters], dict[str, dict[str, Estimate]]] | None = None,
+    retrieve: Callable[[Clusters, int, int], dict[str, dict[str, IntervalEstimate]]] | None = None,
+    baselines: Collection[str] | None = None,
+    seconds: Mapping[str, float] | None = None,
+    peak_mib: Mapping[str, float] | None = None,
+    clusters: str = "auto",
+    split: str = "",
+    replicates: int = 1000,
+    seed: int = 0,
 ) -> Comparison:
-    """Rank models by their bound metrics on rows [M], with intervals; the rest as `evaluate_predictions`."""
+    """Rank models by bound metrics on rows [M], with intervals; options as in `evaluate_predictions`."""
     table = dataset.table.take(at)
     values = {model: b.values(at.size) for model, b in bound.items()}
     headline = next(
@@ -394,20 +387,23 @@ def compare_bound(
     ranked = sorted(bound, key=rank)
     defined = [model for model in ranked if not math.isnan(values[model][headline])]
     is_baseline = {model: model not in MODELS if baselines is None else model in baselines for model in bound}
+    # Chosen by these very rows, which favours the reference slightly: the comparison errs against the model.
     reference = next((m for m in defined if is_baseline[m]), defined[0] if defined else "")
 
     found = find_clusters(table, clusters_for(table) if clusters == "auto" else clusters)
+    # All metrics of all models go through one pass over the resamples: drawing them costs most.
     statistics: dict[str, Statistic] = {
         f"{metric}/{model}": statistic
         for model, b in bound.items()
         for metric, statistic in b.statistics.items()
     }
     drawn = bootstrap(statistics, found, replicates=replicates, seed=seed)
-    retrieved = {} if lists is None else lists(found)
+    retrieved = {} if retrieve is None else retrieve(found, replicates, seed)
 
     def delta(model: str) -> Difference | None:
         if model == reference or model not in defined:
             return None
+        # Both models see the same resample, so what makes its rows hard or easy cancels in the difference.
         differences: Floats = drawn[f"{headline}/{model}"] - drawn[f"{headline}/{reference}"]
         value = values[model][headline] - values[reference][headline]
         return Difference(reference, value, *interval(differences), two_sided_p(differences))
@@ -415,7 +411,7 @@ def compare_bound(
     scores = []
     for model in ranked:
         estimates = {
-            metric: Estimate(values[model][metric], *interval(drawn[f"{metric}/{model}"]))
+            metric: IntervalEstimate(values[model][metric], *interval(drawn[f"{metric}/{model}"]))
             for metric in bound[model].statistics
         }
         scores.append(

@@ -1,25 +1,26 @@
-"""Conformal prediction intervals from the validation rows of a run, honest about genes never seen.
+"""Conformal prediction intervals, calibrated on the validation rows of a run, also for unseen genes.
 
-Split conformal prediction (Vovk, Gammerman & Shafer 2005): with scores s = abs(label - prediction) of n rows
-that were not trained on, a new row of the same kind is covered at level 1 - a by the ceil((n+1)(1-a))-th
-smallest score. Where an ensemble says how far its members lie apart, s is divided by (sd + offset), so that
-intervals widen with disagreement (Lei et al. 2018, section 5.2); the offset, the median sd of the rows, keeps
-members that happen to agree from promising certainty.
+Split conformal prediction (Vovk, Gammerman & Shafer 2005): let s = abs(label - prediction) be the scores of n
+rows that were not trained on. A new row of the same kind is covered at level 1 - a by the ceil((n+1)(1-a))-th
+smallest score. For an ensemble, s is divided by (sd over members + offset), so that intervals widen where
+members disagree (Lei et al. 2018, section 5.2). The offset is the median sd of the rows: without it, members
+that agree by chance would promise certainty.
 
-*Groups* (Mondrian): a query is judged by validation rows of its own phenotype, its own number of genes and
-its own number of genes that no training row has. Where there are none, or too few for the level, there is no
-interval but a reason: another group would promise what nobody has measured.
+*Groups* (Mondrian): a query is calibrated on validation rows of its phenotype, its number of genes and its
+number of genes without a training row. If there are none, or too few for the level, there is a reason instead
+of an interval, because the errors of another group may be smaller.
 
-*Clusters*: rows that lack the same gene go wrong together, so that n rows of K unseen genes say less than n
-rows. Pooling them covers too little (a test simulates it), and treating genes as the units, as hierarchical
-conformal prediction does (Lee, Barber & Willett 2023), covers far too much while K is small. So the quantile
-is calibrated by leaving clusters out: row i is held against quantiles of the rows that share no unseen gene
-with it; the smallest quantile that covers 1 - a of all rows in this way is taken, and the median of its
-thresholds is the one for queries. Where every row is a cluster of its own this differs from the plain rule by
-one rank at most, and the plain rule is used. Unlike that, the calibrated quantile has no guarantee for every
-sample size: it is right on average over draws of genes, to within a per cent or two from ten clusters on.
+*Clusters*: errors of rows with a common unseen gene are correlated, so n rows of K unseen genes hold less
+information than n independent rows. Pooling the rows covers too little (a test simulates it). Taking genes as
+units, as hierarchical conformal prediction does (Lee, Barber & Willett 2023), covers far too much while K is
+small. So the quantile is calibrated by leaving clusters out: row i is compared with quantiles of the rows
+that share no unseen gene with it. The smallest quantile that covers 1 - a of all rows in this way is taken,
+and the median of its thresholds serves new queries. If every row is a cluster of its own, this differs from
+the plain rule by one rank at most, and the plain rule is used. Unlike the plain rule, the calibrated quantile
+has no guarantee at every sample size; averaged over draws of genes it is right to within one or two per cent
+from ten clusters on.
 
-A run chooses its epoch by the same validation rows; `docs/uncertainty.md` says what that does to coverage.
+A run chooses its epoch by the same validation rows; `docs/uncertainty.md` reports the effect on coverage.
 
 Legend: m queries · p phenotypes · n rows of a group · c cluster columns · K clusters.
 """
@@ -43,24 +44,24 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 LEFT_OUT = 512
-"""Most clusters that are left out in turn; of more, these many are taken evenly."""
+"""Most clusters to leave out in turn; of more clusters, an evenly spaced choice of this size."""
 
 
 def check_level(level: float) -> None:
     """Raise ``ConfigError`` unless ``level`` is a share strictly between 0 and 1."""
     if not 0 < level < 1:
-        raise ConfigError(f"interval={level:g} is no coverage: ask for one between 0 and 1, as in 0.9")
+        raise ConfigError(f"interval={level:g} is no coverage: give one between 0 and 1, such as 0.9")
 
 
 class Quantile:
-    """The score that covers a share of new rows, from scores of rows that may come in clusters.
+    """Quantiles of scores that cover a given share of new rows, from rows that may be clustered.
 
     Parameters
     ----------
     score : float64 [n]
-        Of rows that were not trained on.
+        Scores of rows that were not trained on.
     clusters : int64 [n, c]
-        Rows that have a number in common, in any column, are not independent.
+        Cluster numbers of each row; rows with a common number, in any column, are not independent.
     """
 
     def __init__(self, score: Floats, clusters: Ints) -> None:
@@ -71,19 +72,25 @@ class Quantile:
         at = at.reshape(-1)
         self.clustered = bool((np.unique(member, return_counts=True)[1] > 1).any())
         self.clusters = len(np.unique(member))
-        self._below: list[Floats] = []  # of each cluster left out: share of the others below its rows
+        # Per set of clusters left out: for each of its rows the share of the other rows with a lower score;
+        # the number of other rows; and gaps, from which their j-th smallest score is found without another
+        # sort.
+        self._below: list[Floats] = []
         self._others: list[int] = []
-        self._gaps: list[Ints] = []  # where in the order of all rows those are that were left out
+        self._gaps: list[Ints] = []
         if not self.clustered:
             return
         chosen = np.unique(np.linspace(0, len(names) - 1, min(len(names), LEFT_OUT)).astype(np.int64))
         self._weight = counts[chosen]
         for k in chosen.tolist():
+            # Rows with exactly these clusters are judged together, by rows that share none of them.
             out = (member[:, :, None] == names[k]).any((1, 2))
             before = np.cumsum(~out)
             others = int(before[-1])
             self._below.append(before[at == k] / others if others else np.ones(counts[k]))
             self._others.append(others)
+            # The g-th row left out, at position x of all rows, comes after x - g of the others: the others of
+            # rank j ≥ x - g are shifted by it.
             gaps = np.flatnonzero(out)
             self._gaps.append(gaps - np.arange(gaps.size))
 
@@ -91,20 +98,26 @@ class Quantile:
         return len(self.score)
 
     def at(self, level: float) -> float:
-        """Return the score at a coverage; infinite where the rows, or their clusters, are too few for it."""
+        """Return the score at a coverage; infinite if rows, or their clusters, are too few for it."""
         n = len(self)
         if not self.clustered:
+            # n + 1, as the new row is exchangeable with the n others: its rank is uniform on 1 … n + 1. The
+            # 1e-9 keeps a product such as 10 · 0.9 = 9.000000000000002 from being rounded up to 10.
             rank = math.ceil((n + 1) * level - 1e-9)
             return float(self.score[rank - 1]) if rank <= n else math.inf
+        # A row is covered by quantile q of the others if a share below q of them has a lower score. So the
+        # smallest q that covers a share ``level`` of all rows is the quantile of these shares at the level.
         below = np.sort(np.concatenate(self._below))
         share = below[min(math.ceil(level * below.size - 1e-9), below.size) - 1]
         thresholds = []
         for others, gaps in zip(self._others, self._gaps, strict=True):
-            rank = math.floor(share * others + 1e-9)  # so many others are below, the next one covers
+            rank = math.floor(share * others + 1e-9)  # this many others are below, the next one covers
             inside = rank < others
             thresholds.append(
                 self.score[rank + np.searchsorted(gaps, rank, side="right")] if inside else math.inf
             )
+        # Every choice of left-out clusters gives a threshold; take their median, weighted by the rows they
+        # judge.
         ordered = np.argsort(thresholds, kind="stable")
         reached = np.cumsum(self._weight[ordered])
         middle = np.searchsorted(reached, reached[-1] / 2)
@@ -113,7 +126,7 @@ class Quantile:
 
 @dataclass(frozen=True)
 class Group:
-    """Which validation rows a query is judged by.
+    """Validation rows that a query is calibrated on.
 
     Attributes
     ----------
@@ -122,7 +135,7 @@ class Group:
     order : int
         Genes per row.
     unseen : int
-        How many of them no training row has.
+        Number of these genes without a training row.
     """
 
     phenotype: int
@@ -146,9 +159,9 @@ class Intervals:
     Attributes
     ----------
     low, high : float64 [m, p]
-        In the phenotypes' units; NaN where there is no honest interval.
+        In the phenotypes' units; NaN where there is no valid interval.
     reasons : tuple of (int64 array, str)
-        Rows without an interval, and why.
+        Rows without an interval, and the reason.
     """
 
     low: Floats
@@ -198,11 +211,11 @@ class Conformal:
         self._quantiles: dict[Group, tuple[Quantile, float]] = {}
 
     def unseen(self, table: MutantTable) -> Ints:
-        """Return [M] how many genes of each row no training row has."""
+        """Return the number of genes [m] of each row that no training row has."""
         return count_genes(table, ~self._seen)
 
     def groups(self, table: MutantTable) -> Iterator[tuple[Group, Ints]]:
-        """Yield the groups that some queries [m] are in, phenotype by phenotype, and the rows of each."""
+        """Yield the groups of queries [m], phenotype by phenotype, with the positions of their queries."""
         same = np.zeros(len(table), np.int64)
         found = _rows_of_groups(same, table.order, self.unseen(table))
         for p in range(len(self.phenotypes)):
@@ -210,7 +223,7 @@ class Conformal:
                 yield replace(group, phenotype=p), rows
 
     def rows(self, group: Group) -> tuple[int, int]:
-        """Return how many validation rows, and clusters of them, a group has."""
+        """Return the number of validation rows of a group, and of their clusters."""
         if group not in self._groups:
             return 0, 0
         quantile = self._quantile(group)[0]
@@ -224,9 +237,9 @@ class Conformal:
         table : MutantTable
             The m queries.
         values, sd : float64 [m, p]
-            What the model predicts, as ``Checkpoint.predict_with_sd`` returns it.
+            Predictions, as ``Checkpoint.predict_with_sd`` returns them.
         level : float
-            Share of queries whose true value is to be inside.
+            Share of queries whose true value should be inside.
 
         Raises
         ------
@@ -241,19 +254,21 @@ class Conformal:
         for group, rows in self.groups(table):
             score, why = self._score(group, level)
             if why:
+                # No pooling with other groups: the note is worth more than an interval that is too narrow.
                 reasons.append((rows, f"no interval for {self.phenotypes[group.phenotype]}: {why}"))
                 continue
             offset = self._quantile(group)[1]
             scale = sd[rows, group.phenotype] + offset if math.isfinite(offset) else 1.0
             half[rows, group.phenotype] = score * scale
-        for bad, what in ((strange, "did such a thing to a gene"), (elsewhere, "was in this condition")):
+        # Conditions and kinds of perturbation that calibration has never seen are outside of any guarantee.
+        for bad, what in ((strange, "has this kind of perturbation"), (elsewhere, "is in this condition")):
             if bad.any():
                 half[bad] = np.nan
                 reasons.append((np.flatnonzero(bad), f"no interval: no validation row {what}"))
         return Intervals(values - half, values + half, tuple(reasons))
 
     def _score(self, group: Group, level: float) -> tuple[float, str]:
-        """Return the score that covers a group at a level, and why there is none."""
+        """Return the score that covers a group at a level, and the reason if there is none."""
         if group not in self._groups:
             lacks = (
                 f"no validation row had {_genes(group.order)} of which training has none"
@@ -280,26 +295,26 @@ class Conformal:
         score = self._residual[rows]
         if offset > 0:
             score = score / (sd + offset)
-        else:  # a single model, or members that all say the same
+        else:  # a single model, or members with equal predictions
             offset = math.nan
         found = self._quantiles[group] = Quantile(score, self._clusters(rows, group.unseen)), offset
         return found
 
     def _clusters(self, rows: Ints, unseen: int) -> Ints:
-        """Return [n, c] what rows of a group share: unseen genes, what the split held out, or their set."""
+        """Return the clusters [n, c] of a group's rows: unseen genes, units of the split, or gene sets."""
         table, unit = self._table.take(rows), self._rows.unit[rows]
         columns = table.gene[~self._seen[table.gene]].reshape(rows.size, unseen)
         if (unit >= 0).any():
             beside = np.where(unit >= 0, unit, unit.max() + 1 + table.set_id)
         elif not unseen:
-            beside = table.set_id
+            beside = table.set_id  # repeated measurements of one set have one error of the model
         else:
             return columns
         return np.column_stack([columns, len(self._seen) + beside])
 
 
 def count_other_kinds(table: MutantTable, known: NDArray[np.bool_]) -> Ints:
-    """Return [M] how many perturbations of each row are of a kind that is not flagged in ``known``."""
+    """Return the number of perturbations [m] of each row whose kind is not flagged in ``known``."""
     return np.bincount(table.row, weights=~known[table.kind], minlength=len(table)).astype(np.int64)
 
 

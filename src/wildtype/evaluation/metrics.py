@@ -1,8 +1,7 @@
 """Metrics of predictions, each as one formula over weighted rows.
 
 A metric is first bound to labels and predictions, then applied to any number of weightings of the rows at
-once: equal weights give the metric itself, the weights of a bootstrap give its replicates. So there is one
-formula for both.
+once. Equal weights give the metric itself, bootstrap weights give its replicates: one formula serves both.
 
 Legend: m rows · r weightings.
 
@@ -13,21 +12,20 @@ spearman               Pearson of the mid-ranks among all m rows. Weighted, the 
                        rows: an approximation, exact for equal weights
 mse                    mean squared error, in the phenotype's unit squared
 r2                     1 − mse / variance of the labels; negative when worse than their mean
-auroc_sign             chance that a row with a positive label is predicted above one with a negative label;
-                       rows whose label is zero (within ``ZERO``) are left out
-auroc_strong           chance that of a strong row (label at least ``strong`` from 0, on either side) and
-                       a weak one, the strong one has the larger absolute prediction; where labels are calls
-                       (0 and 1 only), chance that a call is predicted above a row that is none
-pearson_negatives      Pearson among rows with negative labels: what is left once telling the signs apart is
-                       no help
+auroc_sign             probability that a row with a positive label is predicted above one with a negative
+                       label; rows whose label is zero (within ``ZERO``) are left out
+auroc_strong           probability that a strong row (label at least ``strong`` from 0, on either side) has a
+                       larger absolute prediction than a weak row; where labels are calls (0 and 1 only),
+                       probability that a call is predicted above a row that is none
+pearson_negatives      Pearson among rows with negative labels, where predicting the sign earns nothing
 average_precision      of labels that are calls: mean, over the calls, of the share of calls among all rows
-                       predicted at least as high; the share of calls where predictions tell nothing
+                       predicted at least as high; random predictions score the share of calls
 =====================  ==============================================================================
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,7 +82,8 @@ def pearson_statistic(truth: ArrayLike, prediction: ArrayLike) -> Statistic:
             raise Undefined(f"{int((~np.isfinite(values)).sum())} {what} are not finite")
         if np.ptp(values) <= np.abs(values).max() * _FLAT:
             raise Undefined(f"all {what} are equal")
-        # Standardised columns keep the sums below well conditioned; the correlation does not change.
+        # Σw·x² − (Σw·x)² cancels when the mean is large beside the sd. Standardised columns avoid this, and
+        # the correlation does not change under an affine map.
         columns.append((values - values.mean()) / values.std())
     x, y = columns
     moments = np.stack([np.ones_like(x), x, y, x * x, y * y, x * y])
@@ -94,6 +93,7 @@ def pearson_statistic(truth: ArrayLike, prediction: ArrayLike) -> Statistic:
         total = np.where(total > 0, total, np.nan)
         mx, my = sx / total, sy / total
         vx, vy = sxx / total - mx * mx, syy / total - my * my
+        # A resample may hold only rows of one value: rounding errors divided by each other would be a number.
         spread = np.where((vx > _FLAT) & (vy > _FLAT), vx * vy, 0.0)
         return np.clip(_ratio(sxy / total - mx * my, np.sqrt(spread)), -1.0, 1.0)
 
@@ -103,7 +103,16 @@ def pearson_statistic(truth: ArrayLike, prediction: ArrayLike) -> Statistic:
 def _mid_ranks(values: Floats) -> Floats:
     """Return ranks [M] from 1; equal values share the mean of theirs."""
     _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
+    # A group of s ties that ends at rank e covers the ranks e - s + 1, …, e, with the mean e - (s - 1) / 2.
     return np.asarray((np.cumsum(sizes) - (sizes - 1) / 2)[group.reshape(-1)])
+
+
+def pearson(truth: ArrayLike, prediction: ArrayLike) -> float:
+    """Return the Pearson correlation of labels and predictions [M], NaN where it is undefined."""
+    try:
+        return float(pearson_statistic(truth, prediction)(np.ones((np.size(truth), 1)))[0])
+    except Undefined:
+        return float("nan")
 
 
 def spearman_statistic(truth: ArrayLike, prediction: ArrayLike) -> Statistic:
@@ -154,6 +163,8 @@ def auroc_statistic(positive: Mask, score: ArrayLike) -> Statistic:
     yes, no = np.flatnonzero(positive), np.flatnonzero(~positive)
     if not (yes.size and no.size):
         raise Undefined(f"there are {yes.size} positive and {no.size} negative rows")
+    # AUROC = P(positive > negative) + P(equal) / 2 (Mann & Whitney 1947). With negatives sorted once, the
+    # weight of those below a positive is a difference of cumulative sums: O(M log M), not O(M²) pairs.
     no = no[np.argsort(values[no], kind="stable")]
     below = np.searchsorted(values[no], values[yes], side="left")
     not_above = np.searchsorted(values[no], values[yes], side="right")
@@ -174,8 +185,7 @@ def auroc_statistic(positive: Mask, score: ArrayLike) -> Statistic:
 def average_precision_statistic(positive: Mask, score: ArrayLike) -> Statistic:
     """Bind average precision of ``score`` [M] for ``positive`` [M]: Σ (recall gained) × precision.
 
-    Rows of equal score are taken in together, as in Manning, Raghavan and Schütze 2008, section 8.4, with
-    thresholds for ranks. Raises ``Undefined`` without rows of both kinds.
+    (Manning, Raghavan and Schütze 2008, section 8.4.) Raises ``Undefined`` without rows of both kinds.
     """
     values = np.asarray(score, dtype=np.float64)
     if not np.isfinite(values).all():
@@ -183,6 +193,8 @@ def average_precision_statistic(positive: Mask, score: ArrayLike) -> Statistic:
     if positive.all() or not positive.any():
         raise Undefined("calls and other rows are needed")
     down = np.argsort(-values, kind="stable")
+    # Rows of equal score enter together: a sum over thresholds, not rows, does not depend on the order of
+    # ties.
     ends = np.flatnonzero(np.append(np.diff(values[down]) != 0, True))
     called = positive[down].astype(np.float64)[:, None]
 
@@ -196,9 +208,15 @@ def average_precision_statistic(positive: Mask, score: ArrayLike) -> Statistic:
     return statistic
 
 
-def _among(rows: Mask, statistic: Statistic) -> Statistic:
-    at = np.flatnonzero(rows)
+def among(rows: Mask | NDArray[np.int64], statistic: Statistic) -> Statistic:
+    """Return a statistic of some rows (a mask [M] or positions) as one of all rows [M]."""
+    at = np.flatnonzero(rows) if rows.dtype == bool else rows
     return lambda weights: statistic(weights[at])
+
+
+def mean_of(parts: Sequence[Statistic]) -> Statistic:
+    """Return the unweighted mean of statistics, NaN under a weighting for which one of them is."""
+    return lambda weights: np.asarray(np.mean([part(weights) for part in parts], axis=0))
 
 
 def _by_condition(truth: Floats, prediction: Floats, condition: NDArray[np.int64]) -> Statistic:
@@ -209,14 +227,11 @@ def _by_condition(truth: Floats, prediction: Floats, condition: NDArray[np.int64
     for c in present:
         rows = condition == c
         try:
-            parts.append(_among(rows, pearson_statistic(truth[rows], prediction[rows])))
+            parts.append(among(rows, pearson_statistic(truth[rows], prediction[rows])))
         except Undefined as reason:
             raise Undefined(f"in condition {c}, {reason}") from None
 
-    def statistic(weights: Floats) -> Floats:
-        return np.asarray(np.mean([part(weights) for part in parts], axis=0))
-
-    return statistic
+    return mean_of(parts)
 
 
 @dataclass(frozen=True)
@@ -288,9 +303,9 @@ def bind(
         "spearman": lambda: spearman_statistic(x, y),
         "mse": lambda: mse_statistic(x, y),
         "r2": lambda: r2_statistic(x, y),
-        "auroc_sign": lambda: _among(signed, auroc_statistic(x[signed] > 0, y[signed])),
+        "auroc_sign": lambda: among(signed, auroc_statistic(x[signed] > 0, y[signed])),
         "auroc_strong": auroc_strong,
-        "pearson_negatives": lambda: _among(negative, pearson_statistic(x[negative], y[negative])),
+        "pearson_negatives": lambda: among(negative, pearson_statistic(x[negative], y[negative])),
         "average_precision": average_precision,
     }
     statistics, undefined = {}, {}

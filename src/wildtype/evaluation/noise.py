@@ -1,4 +1,4 @@
-"""What the noise of the labels allows: a rough guide from their known standard deviations."""
+"""Highest Pearson correlation that noisy labels allow: a rough guide from their standard deviations."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ LIMITS = (
     "the variance between rows is inflated and the guide too high, and where sd is that of single replicates "
     "it is too low"
 )
-"""When the guide means what it says."""
+"""Assumptions of the guide."""
 
 
 @dataclass(frozen=True)
 class NoiseGuide:
-    """Highest Pearson to be expected of a perfect model, as a rough guide and no bound.
+    """Highest Pearson correlation expected of a perfect model: a rough guide, not a bound.
 
     Attributes
     ----------
     ceiling : float
         sqrt(1 − mean(sd²) / var(label)): the correlation of the true values with the labels (classical test
-        theory: Lord and Novick 1968, section 3.4). NaN where it cannot be said; ``reason`` then says why.
+        theory: Lord and Novick 1968, section 3.4). NaN where it is not known, for the ``reason`` given.
     rows, rows_with_sd : int
-        Rows asked for, and those the guide rests on.
+        Number of rows, and of those with a known sd, which the guide is computed from.
     stated : str
-        What the dataset itself says about its noise.
+        Statement of the dataset about its noise.
     reason : str
         Why there is no ceiling; empty where there is one.
     limits : str
-        What the guide assumes.
+        Assumptions of the guide.
     """
 
     ceiling: float
@@ -57,7 +57,7 @@ class NoiseGuide:
 
 
 def noise_guide(dataset: Dataset, rows: ArrayLike) -> NoiseGuide:
-    """Return the guide for rows [M] of a dataset: of one phenotype, or their spread means nothing."""
+    """Return the guide for rows [M] of one phenotype of a dataset."""
     at = np.asarray(rows, dtype=np.int64)
     table = dataset.table
     return guide(table.value[at].astype(np.float64), table.sd[at].astype(np.float64), dataset.noise)
@@ -74,6 +74,8 @@ def guide(value: NDArray[np.float64], sd: NDArray[np.float64], stated: str = "")
         reason = "all known sd are 0 (labels without noise)"
     elif variance == 0:
         reason = "all labels are equal"
+    # var(label) = var(truth) + mean(sd²), so corr(truth, label)² = var(truth) / var(label) = 1 − noise /
+    # variance.
     noise = float((sd[known] ** 2).mean()) if known.any() else 0.0
     if not reason and noise >= variance:
         reason = "the mean squared sd exceeds the variance of the labels"

@@ -1,7 +1,7 @@
-"""`PredictedRows`: what models predicted for the test rows of one phenotype, and where they are wrong.
+"""`PredictedRows`: predictions of the test rows of one phenotype, and where their errors are large.
 
-Everything is computed from the predictions that a run stores, so that no figure needs the model again. Errors
-of groups are root mean squared ones with intervals of the cluster bootstrap over the group's own rows.
+Everything is computed from the predictions that a run stores, so no figure needs the model. Errors of groups
+are root mean squared errors, with intervals from the cluster bootstrap over the rows of the group.
 
 Legend: m rows · b bins along an axis.
 """
@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from wildtype.datasets.query_pairs import query_strains, strain_of_rows
 from wildtype.errors import DatasetError
-from wildtype.evaluation.bootstrap import Estimate, bootstrap, clusters_for, find_clusters, interval
-from wildtype.evaluation.metrics import Floats, Undefined, mse_statistic, pearson_statistic
+from wildtype.evaluation.bootstrap import IntervalEstimate, bootstrap, clusters_for, find_clusters, interval
+from wildtype.evaluation.metrics import Floats, Undefined, mse_statistic, pearson
 from wildtype.evaluation.noise import NoiseGuide, guide
 from wildtype.mutants import MutantTable
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.int64]
 BINS = ((500, 24), (20_000, 48), (math.inf, 72))
-"""Bins along an axis, for fewer rows than that."""
+"""Bins along an axis for fewer rows than the first number."""
 EFFECT_BINS = 9
 REPLICATES = 200
 LEAST_ROWS = 10
-"""Rows of a query below which its error says little."""
+"""Fewest rows of a query strain whose error is shown."""
 MOST_QUERIES = 12
 
 
@@ -50,7 +50,7 @@ class PredictedRows:
     Attributes
     ----------
     phenotype, unit : str
-        What was measured.
+        Name of the phenotype, and its unit.
     table : MutantTable
         Gene sets of the m rows; positions refer to ``genes``.
     genes : tuple of str
@@ -60,7 +60,7 @@ class PredictedRows:
     measured, sd : float64 [M]
         In the phenotype's unit; sd is NaN where it is not known.
     predicted : mapping of str to float64 [M]
-        By model: the run's own first, then the best baseline where there is one.
+        By model: the run's model first, then the best baseline where there is one.
     calls : bool
         Whether labels are 0 and 1 only.
     standard : mapping of str to str
@@ -89,7 +89,7 @@ class PredictedRows:
         calls: bool = False,
         standard: Mapping[str, str] | None = None,
     ) -> PredictedRows:
-        """Take the rows of a phenotype from stored predictions, those whose label is a number.
+        """Take the rows of a phenotype from stored predictions, where the label is a number.
 
         Raises
         ------
@@ -125,24 +125,17 @@ class PredictedRows:
         return tuple(self.genes[gene] for gene in self.table.gene[start:stop])
 
     def noise(self, stated: str = "") -> NoiseGuide:
-        """Return what the noise of these labels allows."""
+        """Return the noise guide of these labels."""
         return guide(self.measured, self.sd, stated)
 
     def pearson(self, model: str) -> float:
         """Return a model's correlation with the labels, NaN where it is undefined."""
-        try:
-            statistic = pearson_statistic(self.measured, self.predicted[model])
-        except Undefined:
-            return float("nan")
-        return float(statistic(np.ones((len(self), 1)))[0])
-
-
-# ---------------------------------------------------------------------------------------------------- density
+        return pearson(self.measured, self.predicted[model])
 
 
 @dataclass(frozen=True, eq=False)
 class Density:
-    """How many rows lie where, measured along the first axis and predicted along the second.
+    """Rows counted by measured value (first axis) and predicted value (second axis).
 
     Attributes
     ----------
@@ -151,7 +144,7 @@ class Density:
     measured, predicted : float64 [b + 1], [b' + 1]
         Edges.
     outside : int
-        Rows beyond the edges, which are drawn nowhere.
+        Rows beyond the edges, which are not drawn.
     """
 
     counts: Ints
@@ -161,11 +154,12 @@ class Density:
 
 
 def density(rows: PredictedRows, model: str, *, bins: int | None = None) -> Density:
-    """Count the rows per rectangle; all models share the edges, and 0.1 % of numbers may lie beyond them.
+    """Count the rows per rectangle; all models share the edges.
 
-    The edges are equally far from each other and, but for calls, the same on both axes; calls have two
-    columns, one for each label.
+    The edges are equally spaced, and the same on both axes except for calls, whose labels have two columns.
     """
+    # One outlier would squeeze all others into a few bins, so up to 0.1 % of the numbers lie beyond the
+    # edges.
     every = np.concatenate([rows.measured, *rows.predicted.values()])
     low, high = np.quantile(every[np.isfinite(every)], [0.0005, 0.9995])
     margin = 0.02 * (high - low) or 0.5
@@ -175,9 +169,6 @@ def density(rows: PredictedRows, model: str, *, bins: int | None = None) -> Dens
     columns = np.array([-0.5, 0.5, 1.5]) if rows.calls else edges
     counts = np.histogram2d(rows.measured, rows.predicted[model], bins=[columns, edges])[0].astype(np.int64)
     return Density(counts, columns, edges, len(rows) - int(counts.sum()))
-
-
-# ----------------------------------------------------------------------------------------------------- errors
 
 
 @dataclass(frozen=True)
@@ -190,7 +181,7 @@ class GroupError:
         Which rows.
     rows : int
         How many.
-    errors : mapping of str to Estimate
+    errors : mapping of str to IntervalEstimate
         By model, with 95 % intervals.
     mean : float
         Mean label of the rows.
@@ -198,7 +189,7 @@ class GroupError:
 
     label: str
     rows: int
-    errors: Mapping[str, Estimate]
+    errors: Mapping[str, IntervalEstimate]
     mean: float
 
 
@@ -217,9 +208,10 @@ def group_error(
     drawn = bootstrap(statistics, clusters, replicates=replicates, seed=seed) if statistics else {}
     equal = np.ones((at.size, 1))
     errors = {
-        model: Estimate(float(np.sqrt(statistics[model](equal)[0])), *interval(np.sqrt(drawn[model])))
+        # The bootstrap is of the mean square; its quantiles commute with the square root, which is monotonic.
+        model: IntervalEstimate(float(np.sqrt(statistics[model](equal)[0])), *interval(np.sqrt(drawn[model])))
         if model in statistics
-        else Estimate()
+        else IntervalEstimate()
         for model in rows.predicted
     }
     return GroupError(label, int(at.size), errors, float(rows.measured[at].mean()))
@@ -235,8 +227,9 @@ def error_by_order(rows: PredictedRows) -> list[GroupError]:
 
 
 def error_by_effect(rows: PredictedRows, *, bins: int = EFFECT_BINS) -> list[GroupError]:
-    """Return the error by measured value: bins of equal width over the middle 99 % of labels, the outermost
-    with all beyond; bins without rows are left out. Calls have one group each.
+    """Return the error by measured value, in bins of equal width over the middle 99 % of labels.
+
+    The outermost bins include all labels beyond; bins without rows are left out. Calls have one group each.
     """
     if rows.calls:
         return [
@@ -258,14 +251,14 @@ def error_by_effect(rows: PredictedRows, *, bins: int = EFFECT_BINS) -> list[Gro
 
 @dataclass(frozen=True)
 class QueryErrors:
-    """Errors of query strains: those of the largest, and how many there are.
+    """Errors of query strains, and how many strains there are.
 
     Attributes
     ----------
     groups : tuple of GroupError
-        At most ``MOST_QUERIES``, the largest error of the run's own model first.
+        At most ``MOST_QUERIES``, in falling order of the error of the run's model.
     queries, large : int
-        All queries, and those with at least ``LEAST_ROWS`` test rows, of which the groups are taken.
+        Number of queries, and of those with at least ``LEAST_ROWS`` test rows, which groups are taken from.
     """
 
     groups: tuple[GroupError, ...]
@@ -276,8 +269,8 @@ class QueryErrors:
 def error_by_query(rows: PredictedRows) -> QueryErrors:
     """Return the error by query strain.
 
-    Sets of genes do not say which of them were the query's: `query_pairs.query_strains` finds the strains of
-    doubles and triples from the test rows themselves, which for doubles is a guess.
+    A gene set does not say which genes came from the query strain. `query_pairs.query_strains` infers the
+    strains of doubles and triples from the test rows, which for doubles is a guess.
     """
     strains = query_strains(rows.table) if np.isin(rows.table.order, (2, 3)).any() else []
     of_row = strain_of_rows(rows.table, strains, len(rows.genes))
@@ -297,10 +290,10 @@ def error_by_query(rows: PredictedRows) -> QueryErrors:
 
 
 def best_and_worst(rows: PredictedRows, model: str, count: int) -> tuple[Ints, Ints]:
-    """Return the rows that a model predicts best and worst, the most telling first.
+    """Return the rows that a model predicts best and worst, the most extreme first.
 
-    Worst are those of the largest absolute error. Best are those of the smallest among the tenth of rows
-    whose labels are farthest from the median: where nothing happens a small error is no feat.
+    Worst are the rows with the largest absolute error. Best are those with the smallest error among the tenth
+    of rows with labels farthest from the median: near the median a small error is easy.
     """
     error = np.abs(rows.measured - rows.predicted[model])
     effect = np.abs(rows.measured - np.median(rows.measured))

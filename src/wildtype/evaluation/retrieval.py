@@ -1,6 +1,6 @@
-"""Finding strong interactions: how good is the top of a ranked list, and the ranking as a whole?
+"""Finding strong interactions: quality of the top of a ranked list, and of the ranking.
 
-A row is a hit when its label is at least ``strong`` from zero, the phenotype's own threshold. There are three
+A row is a hit if its label is at least ``strong`` from zero, the threshold of the phenotype. There are three
 lists:
 
 ==========  ============================  =========================
@@ -12,17 +12,17 @@ positive    label ≥ strong                prediction, falling
 ==========  ============================  =========================
 
 =====================  ==============================================================================
-average_precision      sum over the list of (rise of recall) · precision; rows predicted alike enter together,
-                       as in scikit-learn's ``average_precision_score``; a random order scores the share of
-                       hits
-precision@k            share of hits among the first k rows; rows predicted alike stand in random order, of
-                       which this is the expectation
+average_precision      sum over the list of (rise of recall) · precision; rows with equal predictions enter
+                       together, as in scikit-learn's ``average_precision_score``; a random order scores the
+                       share of hits
+precision@k            share of hits among the first k rows; its expectation over random orders of rows with
+                       equal predictions
 precision@hits         the same with k as large as there are hits: 1 for a perfect list
 enrichment@k           precision@k over the share of hits: 1 for a random order
 =====================  ==============================================================================
 
-Under the weights of a bootstrap a row of weight w stands in the list w times, so that the first k rows are
-the first k of the resample; where the resample has fewer, the metric is not defined.
+Under bootstrap weights a row of weight w is in the list w times, so the first k rows are the first k of the
+resample. Where the resample has fewer rows, the metric is undefined.
 
 Legend: m rows · r weightings · g groups of rows with equal score.
 """
@@ -35,7 +35,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from wildtype.evaluation.bootstrap import Clusters, Estimate, bootstrap_weights, interval
+from wildtype.evaluation.bootstrap import Clusters, IntervalEstimate, bootstrap_weights, interval
 from wildtype.evaluation.metrics import Floats, Mask
 
 LISTS = ("strong", "negative", "positive")
@@ -68,7 +68,7 @@ class Ranking:
         """Return every metric [R] under weights [M, R]; NaN where one is not defined."""
         ordered = weights[self._order]
         taken = np.cumsum(ordered, axis=0)[self._last]  # [g, r] rows down to each group's end
-        ordered *= self._hit
+        ordered *= self._hit  # in place: weights of many resamples are large
         found = np.cumsum(ordered, axis=0)[self._last]
         rows, hits = taken[-1], found[-1]
         defined = (rows > 0) & (hits > 0)
@@ -91,6 +91,8 @@ def _at(k: Floats, taken: Floats, found: Floats) -> Floats:
     before = np.where(at > 0, taken[at - 1, column], 0.0)
     hits_before = np.where(at > 0, found[at - 1, column], 0.0)
     size, hits = taken[at, column] - before, found[at, column] - hits_before
+    # Of a group of ties that the k-th row cuts, hits and misses are in random order: the expected number of
+    # hits among its first k - before rows is their share of the group (hypergeometric mean).
     inside = np.divide(hits * (k - before), size, out=np.zeros_like(k), where=size > 0)
     possible = (k > 0) & (k <= taken[-1])
     return np.where(possible, (hits_before + inside) / np.where(possible, k, 1.0), np.nan)
@@ -116,11 +118,11 @@ def retrieval_estimates(
     *,
     replicates: int = 1000,
     seed: int = 0,
-) -> dict[str, dict[str, Estimate]]:
+) -> dict[str, dict[str, IntervalEstimate]]:
     """Return every metric of every model with its 95 % interval, by model and ``list/metric``.
 
-    The resamples are those of ``compare.evaluate_predictions`` for the same clusters and seed. Metrics that
-    are not defined (a list without hits, fewer rows than k, a prediction that is not finite) are left out.
+    The resamples are those of ``compare.evaluate_predictions`` for the same clusters and seed. Undefined
+    metrics (a list without hits, fewer rows than k, a prediction that is not finite) are left out.
 
     Parameters
     ----------
@@ -145,11 +147,11 @@ def retrieval_estimates(
     for weights in bootstrap_weights(clusters, replicates, seed) if ranked else ():
         for key, ranking in ranked.items():
             drawn[key].append(ranking.metrics(weights))
-    out: dict[str, dict[str, Estimate]] = {model: {} for model in predictions}
+    out: dict[str, dict[str, IntervalEstimate]] = {model: {} for model in predictions}
     for (model, name), found in values.items():
         for metric in METRICS:
             value = float(found[metric][0])
             if not math.isnan(value):
                 parts = np.concatenate([part[metric] for part in drawn[model, name]])
-                out[model][f"{name}/{metric}"] = Estimate(value, *interval(parts))
+                out[model][f"{name}/{metric}"] = IntervalEstimate(value, *interval(parts))
     return out

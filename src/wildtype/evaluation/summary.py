@@ -1,4 +1,4 @@
-"""Several runs of one question, summed up: mean and standard deviation over seeds, model by model."""
+"""Several runs: mean and sd over seeds of one question, model by model; and the trials of a search."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Summary:
     Attributes
     ----------
     dataset, phenotype, split : str
-        The question.
+        What was predicted, and how rows were split.
     seeds : tuple of int
-        Of the runs, in order.
+        Seeds of the runs, in order.
     rows : int
         Test rows of the first run.
     headline : str
@@ -64,14 +64,14 @@ class Summary:
 
 
 def summarise(comparisons: Iterable[Comparison]) -> list[Summary]:
-    """Group comparisons by dataset, phenotype and split, and sum up each group over its seeds.
+    """Group comparisons by dataset, phenotype and split, and summarise each group over its seeds.
 
-    Runs of one seed stand in one table, each with the models that it trained.
+    Runs of one seed are merged into one table with the models of all.
 
     Raises
     ------
     ConfigError
-        If two runs of one seed scored the same model, or scored on other rows.
+        If two runs of one seed have the same model, or different rows.
     """
     groups: dict[tuple[str, str, str], dict[int, Comparison]] = {}
     for comparison in comparisons:
@@ -86,7 +86,7 @@ def _joined(first: Comparison, second: Comparison) -> Comparison:
     """Return one comparison with the models of both; baselines that both hold count once."""
     where = f"two runs on {first.dataset}, {first.phenotype}, split {first.split}, seed {first.seed}"
     if (first.dataset_sha256, first.rows) != (second.dataset_sha256, second.rows):
-        raise ConfigError(f"{where} were tested on different rows: sum them up apart")
+        raise ConfigError(f"{where} were tested on different rows: summarise them separately")
     known = {score.model for score in first.scores}
     twice = [score.model for score in second.scores if score.model in known and not score.baseline]
     if twice:
@@ -132,9 +132,41 @@ def _summary(group: list[Comparison]) -> Summary:
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Return mean and spread of those values that are defined."""
+    """Return mean and sd of the values that are defined."""
     known = np.array([value for value in values if not np.isnan(value)])
     if not known.size:
         return Spread(float("nan"), float("nan"), 0)
     sd = float(known.std(ddof=1)) if known.size > 1 else float("nan")
     return Spread(float(known.mean()), sd, int(known.size))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One set of settings of a search, and its result.
+
+    Attributes
+    ----------
+    number : int
+        From 0, in order.
+    state : str
+        ``finished``, ``cut short`` (after fewer epochs than others, and below their median), ``failed``.
+    params : dict
+        Values by setting.
+    score : float or None
+        Validation score, as ``training.validation`` defines it: of the finished model, trees included; of a
+        trial that was cut short, of its best epoch.
+    epochs : int
+        Number of epochs with a validation.
+    seconds : float or None
+        Wall time; None if the trial was interrupted and resumed.
+    why : str
+        Reason of a failure.
+    """
+
+    number: int
+    state: str
+    params: dict[str, str | int | float]
+    score: float | None
+    epochs: int
+    seconds: float | None
+    why: str

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from wildtype.errors import CheckpointError, ConfigError, reason_of
-from wildtype.evaluation.ablation import IDENTITY, PREDICTED, AblationTable, Outcome, level_results
+from wildtype.evaluation.ablation import IDENTITY, PREDICTED, AblationOutcome, AblationTable, level_results
 from wildtype.evaluation.compare import Comparison
 from wildtype.experiments.folder import MARK
 from wildtype.experiments.many import RunStates, is_finished
@@ -67,7 +67,7 @@ def tables_of(
 
     A finished run that turns out to be damaged counts as failed, in ``states`` too.
     """
-    found: dict[str, dict[str, Outcome]] = {}
+    found: dict[str, dict[str, AblationOutcome]] = {}
     compared: dict[tuple[str, str], Comparison] = {}
     versions: set[str] = set()
     for run in runs:
@@ -115,12 +115,12 @@ def _table(
     split: str,
     phenotype: str,
     comparison: Comparison | None,
-    found: dict[str, dict[str, Outcome]],
+    found: dict[str, dict[str, AblationOutcome]],
     states: RunStates,
     replicates: int,
 ) -> AblationTable:
     """Return the table of one split and phenotype; of no phenotype where no run is finished."""
-    levels: dict[tuple[str, str], dict[int, Outcome]] = {key: {} for key in plan.levels}
+    levels: dict[tuple[str, str], dict[int, AblationOutcome]] = {key: {} for key in plan.levels}
     missing: dict[tuple[str, str], dict[str, list[int]]] = {key: {} for key in plan.levels}
     for run in runs:
         if run.split != split:
@@ -160,7 +160,9 @@ def _table(
     )
 
 
-def _outcomes(run: AblationRun, *, timed: bool) -> tuple[Mapping[str, Comparison], dict[str, Outcome]]:
+def _outcomes(
+    run: AblationRun, *, timed: bool
+) -> tuple[Mapping[str, Comparison], dict[str, AblationOutcome]]:
     """Return the tables of a finished run, and what it reached, by phenotype.
 
     Its times are those of all epochs only if it was ``timed`` without an interruption. Raises
@@ -187,7 +189,7 @@ def _outcomes(run: AblationRun, *, timed: bool) -> tuple[Mapping[str, Comparison
                 f"phenotypes outside of groups, with data.phenotypes=[…]"
             )
         return comparisons, {
-            name: Outcome(
+            name: AblationOutcome(
                 validation=validation,
                 test=test.loc[test["phenotype"] == name, [*columns, PREDICTED]].reset_index(drop=True),
                 seconds_per_epoch=seconds,

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from wildtype.datasets.closed_forms import CLOSED_FORMS
 from wildtype.errors import DatasetError
-from wildtype.evaluation.across import evaluate_across
 from wildtype.evaluation.compare import Comparison, evaluate_predictions
-from wildtype.evaluation.vectors import compare_profiles, compare_vector
+from wildtype.evaluation.over_phenotypes import evaluate_across, evaluate_profiles, evaluate_vector
 from wildtype.experiments.baselines import triples
 from wildtype.experiments.data import RunData
 from wildtype.experiments.settings.schema import TrainConfig
@@ -54,7 +53,7 @@ def compare_phenotypes(
                 continue
             members = [j for j, other in enumerate(data.dataset.phenotypes) if other.group == p.group]
             rows = np.isin(phenotype, members)
-            found[p.group] = compare_vector(
+            found[p.group] = evaluate_vector(
                 data.dataset,
                 data.split.test[rows],
                 {name: v[rows] for name, v in applicable(predicted, i).items()},
@@ -89,7 +88,7 @@ def compare_profile_phenotypes(
         known = np.isfinite(seen)
         mean = np.where(known, seen, 0).sum(0) / np.maximum(known.sum(0), 1)
         model = checkpoint.predict_profiles(test.take(rows), i)
-        found[p.name] = compare_profiles(
+        found[p.name] = evaluate_profiles(
             data.dataset,
             data.split.test[rows],
             {config.model.name: model, "mean": np.broadcast_to(mean, model.shape)},

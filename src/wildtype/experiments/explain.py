@@ -16,7 +16,7 @@ from wildtype.errors import ConfigError, DatasetError, WildtypeError
 from wildtype.experiments.data import with_chosen_graphs
 from wildtype.experiments.folder import MARK
 from wildtype.experiments.settings.stored import read_settings
-from wildtype.inference.explaining.explain import Asked, Explanation, explain
+from wildtype.inference.explaining.explain import Explanation, ExplanationRequest, explain
 from wildtype.inference.explaining.members import Opened
 from wildtype.inference.predictor import load
 from wildtype.organism import GeneIndex, Organism
@@ -26,7 +26,7 @@ from wildtype.sources.catalogue import known_datasets, load_organism, load_varia
 
 def explain_runs(
     runs: Sequence[str | Path],
-    asked: Asked | None = None,
+    asked: ExplanationRequest | None = None,
     *,
     organism: Organism | None = None,
     annotations: str | Path | None = None,
@@ -38,7 +38,7 @@ def explain_runs(
     ----------
     runs : sequence of path
         Run directories or checkpoints.
-    asked : Asked, optional
+    asked : ExplanationRequest, optional
         What to explain; everything, of no mutant, by default.
     organism : Organism, optional
         That of the runs' dataset; by default it is loaded by name.
@@ -59,7 +59,7 @@ def explain_runs(
     """
     opened = [open_run(run, organism) for run in runs]
     read = [] if annotations is None or not opened else [read_annotations(annotations, opened[0])]
-    return explain(opened, asked or Asked(), lambda run: read, report_progress)
+    return explain(opened, asked or ExplanationRequest(), lambda run: read, report_progress)
 
 
 def open_run(path: str | Path, organism: Organism | None = None) -> Opened:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wildtype.errors import ConfigError, WildtypeError, reason_of
-from wildtype.evaluation.sides import count_sides
 from wildtype.evaluation.summary import summarise
+from wildtype.evaluation.training_record import count_sides
 from wildtype.experiments.folder import REPORT
 from wildtype.experiments.stored import Run
 from wildtype.files import write_text

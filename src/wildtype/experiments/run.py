@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from wildtype.datasets import Dataset
 from wildtype.datasets.closed_forms import CLOSED_FORMS
 from wildtype.errors import ConfigError
-from wildtype.evaluation.vectors import by_member
+from wildtype.evaluation.over_phenotypes import by_member
 from wildtype.experiments.baselines import predict_baseline, predict_closed_form, triples
 from wildtype.experiments.closure import FITNESS, implied_tau
 from wildtype.experiments.comparing import compare_across, compare_phenotypes, compare_profile_phenotypes

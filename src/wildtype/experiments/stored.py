@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from wildtype.errors import CheckpointError, WildtypeError, reason_of
 from wildtype.evaluation.compare import Comparison
-from wildtype.evaluation.learning import LearningCurves, learning_curves
 from wildtype.evaluation.predicted_rows import PredictedRows
+from wildtype.evaluation.training_record import LearningCurves, learning_curves
 from wildtype.experiments.closure import IMPLIED_TAU
 from wildtype.experiments.folder import ACROSS, DONE, EXPLANATION
 from wildtype.models.registry import DEFAULT_MODEL

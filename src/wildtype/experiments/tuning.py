@@ -27,7 +27,7 @@ from lightning.pytorch.callbacks import Callback
 from wildtype.datasets import Dataset
 from wildtype.datasets.pinned import write_pinned
 from wildtype.errors import CheckpointError, ConfigError, OutputError, reason_of
-from wildtype.evaluation.trials import Trial
+from wildtype.evaluation.summary import Trial
 from wildtype.experiments.ablation import ablate
 from wildtype.experiments.ablation_tables import AblationReport
 from wildtype.experiments.data import load_for, prepare

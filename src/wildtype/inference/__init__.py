@@ -1,1 +1,1 @@
-"""Predicting mutants that nobody has built, by name, with a word on how far to trust each prediction."""
+"""Prediction, screening and explanation of mutants by name, with the reliability of each prediction."""

@@ -1,11 +1,10 @@
 """Prediction with genes that the organism does not have: one more token each, in the mutants that carry them.
 
-Legend: n genes of the model · a appended genes.
+Legend: n genes of the model · a appended genes · m mutants · p phenotypes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,9 +15,9 @@ from numpy.typing import NDArray
 
 from wildtype.errors import DatasetError
 from wildtype.evidence.reference import ReferenceMeasurements
+from wildtype.inference.core import Floats, Ints, Kinds, PredictionCore, SetPrediction
 from wildtype.inference.other_organisms import feature_columns, similar_to
-from wildtype.inference.own_evidence import names_of
-from wildtype.inference.predictor import Predictor
+from wildtype.inference.sets import names_of
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.interface import organism_tensors
 from wildtype.mutants import Kind, MutantTable
@@ -28,19 +27,20 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class ExtendedPredictor(Predictor):
-    """A predictor that knows genes which were appended to its organism.
+class ExtendedCore(PredictionCore):
+    """A core that also knows genes appended to its organism.
 
-    A mutant that names one of them is encoded with the appended tokens; it is ``added`` unless the mutant
-    says otherwise. A mutant that names none is answered by the predictor without them, to the bit.
+    A mutant that names one of them is encoded with all appended tokens; its appended genes count as ``added``
+    unless it names another perturbation. A mutant that names none goes to the base, with equal bits: appended
+    tokens take part in the softmax of every attention layer, so they would change its prediction.
 
     Parameters
     ----------
-    base : Predictor
+    base : PredictionCore
         The trained model.
     organism : Organism
-        That of the model, with genes appended by ``Organism.add_gene``. Of its own genes, those that are no
-        tokens of the model are left out.
+        The model's organism, with genes appended by ``Organism.add_gene``. Its other genes that are no tokens
+        of the model are left out.
 
     Raises
     ------
@@ -48,67 +48,64 @@ class ExtendedPredictor(Predictor):
         As ``Predictor.with_genes`` does.
     """
 
-    def __init__(self, base: Predictor, organism: Organism) -> None:
+    def __init__(self, base: PredictionCore, organism: Organism) -> None:
         self.base = base
         super().__init__(_extended(base.checkpoint, organism))
         self.remarks = (*base.remarks, *_remarks(self.checkpoint, organism))
 
     @cached_property
-    def kinds(self) -> NDArray[np.uint8]:
-        """As of the model without the added genes, which are added where nothing is said."""
+    def kinds(self) -> Kinds:
+        """Perturbation [n + a] assumed without a named one: as in the base, ``added`` for appended genes."""
         added = len(self.genes) - len(self.base.genes)
         return np.concatenate([self.base.kinds, np.full(added, Kind.ADDED, np.uint8)])
 
-    def with_evidence(self, frame: pd.DataFrame) -> Predictor:
-        """Return a predictor that also looks up own measurements.
+    def with_evidence(self, frame: pd.DataFrame) -> ExtendedCore:
+        """Return a core that also looks up a user's measurements.
 
-        Those of the model's own genes are evidence for every mutant.
-
-        Measurements of mutants with an added gene are evidence for mutants that carry one.
+        Measurements of mutants with an appended gene are evidence only for mutants that carry one; all others
+        are evidence for every mutant.
         """
         other = super().with_evidence(frame)
-        assert isinstance(other, ExtendedPredictor)
-        table = self.table([names_of(genes) for genes in frame["genes"]])
-        own = np.bincount(table.row, weights=table.gene >= len(self.base.genes), minlength=len(table)) == 0
-        if own.any():
-            other.base = self.base.with_evidence(frame[own].reset_index(drop=True))
+        assert isinstance(other, ExtendedCore)
+        native = ~self._carries(self.table([names_of(genes) for genes in frame["genes"]]))
+        if native.any():
+            # The base has no token for an appended gene, so it cannot look such a row up.
+            other.base = self.base.with_evidence(frame[native].reset_index(drop=True))
         return other
 
-    def _profiles(self, table: MutantTable, phenotype: int) -> NDArray[np.float32]:
+    def predict_with_sd(self, table: MutantTable) -> tuple[Floats, Floats]:
+        """Return every phenotype and its sd [m, p]; mutants without an appended gene go to the base."""
+        carries = self._carries(table)
+        out, sd = (np.empty((len(table), len(self.phenotypes))) for _ in range(2))
+        for rows, predict in ((carries, super().predict_with_sd), (~carries, self.base.predict_with_sd)):
+            if rows.any():
+                out[rows], sd[rows] = predict(table.take(np.flatnonzero(rows)))
+        return out, sd
+
+    def profiles(self, table: MutantTable, phenotype: int) -> NDArray[np.float32]:
+        """Return per-gene values [m, n + a]; NaN at appended genes that a mutant does not carry."""
         carries = self._carries(table)
         out = np.full((len(table), len(self.genes)), np.nan, np.float32)
-        if carries.any():
-            out[carries] = super()._profiles(table.take(np.flatnonzero(carries)), phenotype)
-        if not carries.all():
-            rest = self.base._profiles(table.take(np.flatnonzero(~carries)), phenotype)
-            out[np.flatnonzero(~carries), : rest.shape[1]] = rest
+        for rows, predict in ((carries, super().profiles), (~carries, self.base.profiles)):
+            if rows.any():
+                found = predict(table.take(np.flatnonzero(rows)), phenotype)
+                out[np.flatnonzero(rows), : found.shape[1]] = found
         return out
 
-    def _carries(self, table: MutantTable) -> NDArray[np.bool_]:
-        """Return which rows name an added gene."""
-        first = len(self.base.genes)
-        return np.asarray(np.bincount(table.row, weights=table.gene >= first, minlength=len(table)) > 0)
-
-    def combinations(
-        self, gene: NDArray[np.int64], kind: NDArray[np.uint8], order: int, condition: int = 0
-    ) -> Callable[[NDArray[np.int64]], NDArray[np.float64]] | None:
-        """Return the base's way where no member is an added gene, else None."""
+    def combinations(self, gene: Ints, kind: Kinds, order: int, condition: int = 0) -> SetPrediction | None:
+        """Return the base's faster prediction where no candidate is an appended gene, else None."""
         if (gene >= len(self.base.genes)).any():
             return None
         return self.base.combinations(gene, kind, order, condition)
 
-    def predict_with_sd(self, table: MutantTable) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return every phenotype and its sd [M, p]; of mutants without an added gene, those of the base."""
-        carries = self._carries(table)
-        out, sd = (np.empty((len(table), len(self.phenotypes))) for _ in range(2))
-        if carries.any():
-            out[carries], sd[carries] = super().predict_with_sd(table.take(np.flatnonzero(carries)))
-        if not carries.all():
-            out[~carries], sd[~carries] = self.base.predict_with_sd(table.take(np.flatnonzero(~carries)))
-        return out, sd
+    def _carries(self, table: MutantTable) -> NDArray[np.bool_]:
+        """Return which mutants name an appended gene."""
+        first = len(self.base.genes)
+        return np.asarray(np.bincount(table.row, weights=table.gene >= first, minlength=len(table)) > 0)
 
 
 def _metabolic(known: ReferenceMeasurements, organism: Organism) -> NDArray[np.bool_] | None:
+    """Return which of all n + a genes are metabolic; None where either part does not say."""
     added = organism.metabolic
     if known.metabolic is None or added is None:
         return None
@@ -122,7 +119,7 @@ def _extended(checkpoint: Checkpoint, organism: Organism) -> Checkpoint:
     names = [organism.genes.names[i] for i in appended]
     if not names:
         raise DatasetError(
-            f"organism {organism.name!r} has no appended gene: add one with Organism.add_gene before"
+            f"organism {organism.name!r} has no appended gene: add one with Organism.add_gene first"
         )
     own = checkpoint.genes.mapping_to(organism.genes)
     if (own < 0).any():
@@ -138,6 +135,8 @@ def _extended(checkpoint: Checkpoint, organism: Organism) -> Checkpoint:
         )
     wider = organism.restrict(np.concatenate([own, appended]))
     n, a = len(own), len(appended)
+    # Only the appended rows are standardised anew, by the training organism's mean and sd; the model's own
+    # rows stay as they were stored, to the bit.
     rows = scaling.transform(wider.features, n + a)[n:]
     features = torch.cat([checkpoint.organism.features, torch.from_numpy(rows)])
     known, unknown = checkpoint.known, np.full(a, np.nan, np.float32)
@@ -159,9 +158,9 @@ def _extended(checkpoint: Checkpoint, organism: Organism) -> Checkpoint:
 
 
 def _remarks(checkpoint: Checkpoint, organism: Organism) -> tuple[str, ...]:
-    """Return, for every appended gene, the columns of features that it has no value of."""
+    """Return one sentence per appended gene without a value in some feature columns."""
     assert checkpoint.features is not None
-    said = []
+    sentences = []
     for gene in organism.appended.genes:
         lacking = {}
         for block in checkpoint.features.blocks:
@@ -174,7 +173,7 @@ def _remarks(checkpoint: Checkpoint, organism: Organism) -> tuple[str, ...]:
                 lacking[block.name] = count
         if lacking:
             blocks = ", ".join(f"{name} ({count})" for name, count in lacking.items())
-            said.append(
+            sentences.append(
                 f"{organism.genes.names[gene]}: feature columns not known, taken as the mean: {blocks}"
             )
-    return tuple(said)
+    return tuple(sentences)

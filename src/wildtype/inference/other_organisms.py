@@ -1,8 +1,8 @@
 """A trained model on another organism: other genes, other relations, features by the names of columns.
 
-What the model was trained on and the organism lacks is missing: 0 after standardisation by the training
-organism's mean and sd, marked as missing where the model learned what that means, and said. Attention needs
-no relation to predict; a model that passes messages does.
+A feature that the new organism lacks is missing: 0 after standardisation by the training organism's mean and
+sd, flagged as missing where the model has such a flag, and listed in the remarks. Attention needs no relation
+to predict; a model that passes messages does.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from wildtype.organism.features import FeatureScaling
 
 
 def feature_columns(checkpoint: Checkpoint, what: str, *, appended: bool) -> FeatureScaling:
-    """Return the columns of a checkpoint's features, where its weights do not depend on the genes.
+    """Return the columns of a checkpoint's features, provided that no weight belongs to a single gene.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def feature_columns(checkpoint: Checkpoint, what: str, *, appended: bool) -> Fea
 
 
 def on_organism(checkpoint: Checkpoint, organism: Organism) -> tuple[Checkpoint, tuple[str, ...]]:
-    """Return the checkpoint on another organism, which nothing is measured of, and what is missing.
+    """Return the checkpoint on another organism, without any measurement, and remarks on missing inputs.
 
     Raises
     ------
@@ -62,6 +62,7 @@ def on_organism(checkpoint: Checkpoint, organism: Organism) -> tuple[Checkpoint,
             f"the model passes messages over relation {needed[0]!r}, which organism {organism.name!r} lacks: "
             f"add it, or train without it"
         )
+    # Component 1 of another organism's decomposition is another direction, so such columns count as missing.
     same = organism.name == checkpoint.origin.get("organism")
     among = [name for name, block in organism.features.items() if same or block.comparable]
     n = len(organism.genes)
@@ -87,7 +88,7 @@ def on_organism(checkpoint: Checkpoint, organism: Organism) -> tuple[Checkpoint,
         organism=tensors,
         known=known,
         origin={**checkpoint.origin, "on": organism.name},
-        validation=None,  # these rows are another organism's
+        validation=None,  # intervals calibrated on the training organism do not hold here
     )
     return moved, remarks(scaling, organism, among, checkpoint.relations)
 
@@ -95,7 +96,7 @@ def on_organism(checkpoint: Checkpoint, organism: Organism) -> tuple[Checkpoint,
 def similar_to(
     checkpoint: Checkpoint, organism: Organism, among: Collection[str] | None = None
 ) -> GeneSimilarity | None:
-    """Return how alike an organism's genes are, in the channels that a model knows; None if it reads none.
+    """Return the similarity of an organism's genes in the channels that a model reads; None if it reads none.
 
     ``among`` names the feature blocks that are comparable with those of training (None: all).
     """
@@ -109,20 +110,22 @@ def similar_to(
 def remarks(
     scaling: FeatureScaling, organism: Organism, among: list[str], relations: list[str]
 ) -> tuple[str, ...]:
-    """Return what a model was trained on and an organism lacks, in sentences."""
-    own = {name for name in organism.features if name not in among}
+    """Return sentences on the inputs that a model was trained on and an organism lacks."""
+    incomparable = {name for name in organism.features if name not in among}
     absent = scaling.absent(organism.features, among=among)
-    said = []
+    sentences = []
     found = len(scaling.columns) - sum(absent.values()) - sum(block.missing for block in scaling.blocks)
     total = found + sum(absent.values())
-    said.append(f"{found} of the model's {total} feature columns are those of organism {organism.name!r}")
-    if lacking := {name: count for name, count in absent.items() if name not in own}:
-        said.append(f"missing, taken as the mean: {_counted(lacking)}")
-    if apart := {name: count for name, count in absent.items() if name in own}:
-        said.append(f"not comparable between organisms, taken as missing: {_counted(apart)}")
-    if gone := [name for name in relations if name not in organism.graphs]:
-        said.append(f"relations of the training organism that this one lacks: {', '.join(gone)}")
-    return tuple(said)
+    sentences.append(
+        f"{found} of the model's {total} feature columns are those of organism {organism.name!r}"
+    )
+    if lacking := {name: count for name, count in absent.items() if name not in incomparable}:
+        sentences.append(f"missing, taken as the mean: {_counted(lacking)}")
+    if refused := {name: count for name, count in absent.items() if name in incomparable}:
+        sentences.append(f"not comparable between organisms, taken as missing: {_counted(refused)}")
+    if lost := [name for name in relations if name not in organism.graphs]:
+        sentences.append(f"relations of the training organism that this one lacks: {', '.join(lost)}")
+    return tuple(sentences)
 
 
 def _counted(columns: Mapping[str, Any]) -> str:

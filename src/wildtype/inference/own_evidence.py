@@ -1,7 +1,9 @@
-"""A user's own measurements as evidence, without training again.
+"""A user's measurements as evidence, without training again.
 
-They are looked up as training measurements are: for the mutants one or two edits away from them, and in what
-their genes have on average. The weights, and what intervals were calibrated on, stay as they are.
+The model looks them up as it looks up training measurements: for mutants that differ in one or two genes, and
+in the average of a gene's mutants. Weights and the calibration of intervals stay as they are.
+
+Legend: m rows of the user's table · n genes.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import numpy as np
 
 from wildtype.errors import ConfigError, SourceError, shown
 from wildtype.evidence.reference import GIVEN
-from wildtype.inference.sets import COLUMN, parse_set, to_table
+from wildtype.inference.sets import COLUMN, names_of, to_table
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.ensemble import class_of
 from wildtype.mutants import MutantTable
@@ -26,11 +28,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FARTHEST = 1e6
-"""Standard deviations; squares of what is further away are no numbers in single precision."""
+"""Standard deviations from the mean; squares of larger values overflow in single precision."""
 
 
 def read_evidence(path: str | Path) -> pd.DataFrame:
-    """Read a CSV or Parquet file of own measurements; see `with_evidence` for its columns.
+    """Read a CSV or Parquet file of measurements; see `with_evidence` for its columns.
 
     Raises
     ------
@@ -48,18 +50,18 @@ def with_evidence(checkpoint: Checkpoint, frame: pd.DataFrame, kinds: NDArray[np
     checkpoint : Checkpoint
         Of a model that reads evidence.
     frame : pandas.DataFrame
-        ``genes`` (as for ``predict``: a text or a list), and either ``value`` with ``phenotype`` (may be left
-        out where the model predicts one) or a column per phenotype, in its unit; ``condition`` if it is not
-        the reference.
+        ``genes`` (as for ``predict``: a text or a list), and either ``value`` with ``phenotype`` (optional
+        where the model predicts one) or a column per phenotype, in its unit; ``condition`` if it is not the
+        reference.
     kinds : uint8 [n]
-        What is taken to be done to a gene where the table does not say.
+        Perturbation assumed for a gene that is named without one.
 
     Raises
     ------
     ConfigError
         If the model reads no evidence, or a phenotype or condition is not one it knows.
     SourceError
-        If a column is missing, or a value is not a number or cannot be one of its phenotype; the message
+        If a column is missing, or a value is not a number or out of range for its phenotype; the message
         names the row, counted from 1.
     UnknownGeneError, AmbiguousGeneError, GeneSetError
         Naming the row.
@@ -90,40 +92,34 @@ def with_evidence(checkpoint: Checkpoint, frame: pd.DataFrame, kinds: NDArray[np
     if not len(given):
         raise SourceError("the evidence holds no number: give at least one measured value")
     known = checkpoint.known
-    whole = MutantTable.concatenate([known.table, given])
+    # Marked as given: these rows are evidence, but neither training rows (what the model has seen) nor
+    # validation rows (what intervals are calibrated on).
+    combined = MutantTable.concatenate([known.table, given])
     part = np.concatenate([known.part, np.full(len(given), GIVEN, np.uint8)])
-    return replace(checkpoint, known=replace(known, table=whole, part=part))
-
-
-def names_of(genes: Any) -> list[str]:
-    """Return the genes of a cell: a text or a list; a missing one has none."""
-    if isinstance(genes, list | tuple | np.ndarray):
-        return [str(gene) for gene in genes]
-    return [] if genes is None or genes != genes else parse_set(str(genes))
+    return replace(checkpoint, known=replace(known, table=combined, part=part))
 
 
 def _conditions(checkpoint: Checkpoint, frame: pd.DataFrame) -> NDArray[np.int64]:
     if "condition" not in frame.columns:
         return np.zeros(len(frame), np.int64)
     names = checkpoint.conditions
-    wanted = [str(name) for name in frame["condition"]]
-    for row, name in enumerate(wanted, start=1):
+    named = [str(name) for name in frame["condition"]]
+    for row, name in enumerate(named, start=1):
         if name not in names:
             raise ConfigError(
-                f"evidence row {row}: the model knows no condition {shown(str(name))}; it knows "
-                f"{', '.join(names)}"
+                f"evidence row {row}: the model knows no condition {shown(name)}; it knows {', '.join(names)}"
             )
-    return np.array([names.index(name) for name in wanted], np.int64)
+    return np.array([names.index(name) for name in named], np.int64)
 
 
 def _columns(frame: pd.DataFrame, allowed: Sequence[str]) -> list[tuple[str, NDArray[np.float64]]]:
-    """Return (phenotype, value [rows], NaN where there is none) from either form of a table."""
+    """Return (phenotype, values [m], NaN where there is none) from either form of a table."""
     if "value" in frame.columns:
         values = _numbers(frame, "value", needed=True)
         named = frame["phenotype"] if "phenotype" in frame.columns else [allowed[0]] * len(frame)
         if "phenotype" not in frame.columns and len(allowed) > 1:
             raise SourceError(
-                f"the evidence does not say which phenotype its values are: add a column 'phenotype' with "
+                f"the evidence does not name the phenotype of its values: add a column 'phenotype' with "
                 f"one of {', '.join(allowed)}"
             )
         for row, name in enumerate(named, start=1):
@@ -144,7 +140,7 @@ def _columns(frame: pd.DataFrame, allowed: Sequence[str]) -> list[tuple[str, NDA
 
 
 def _check_size(checkpoint: Checkpoint, name: str, values: NDArray[np.float64]) -> None:
-    """Refuse values [rows] so far from all others that nothing could be learned from them."""
+    """Refuse values [m] so far from all known ones that they must be in another unit."""
     known = checkpoint.known
     others = known.table.value[known.table.phenotype == known.phenotypes.index(name)].astype(np.float64)
     others = others[np.isfinite(others)]
@@ -163,6 +159,7 @@ def _numbers(frame: pd.DataFrame, column: str, *, needed: bool) -> NDArray[np.fl
 
     numbers: Any = pd.to_numeric(frame[column], errors="coerce")
     values = np.asarray(numbers, dtype=np.float64)
+    # An empty cell means "not measured" in a column per phenotype, but is an error in a column of values.
     bad = ~np.isfinite(values) & (needed | ~frame[column].isna().to_numpy())
     if bad.any():
         row = int(np.flatnonzero(bad)[0])

@@ -1,11 +1,8 @@
-"""`Predictor`: a trained model that answers by gene name."""
+"""`Predictor`: a trained model that predicts by gene name. The facade of everything in this room."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -13,73 +10,95 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.errors import ConfigError
-from wildtype.evaluation.conformal import Conformal, check_level
-from wildtype.evidence.reference import PARTS
-from wildtype.inference.frames import predicted_frame
-from wildtype.inference.sets import default_kinds, to_table
-from wildtype.models.checkpoint import Checkpoint, load_checkpoint
+from wildtype.evaluation.conformal import Conformal
+from wildtype.inference.core import Floats, Kinds, PredictionCore, Source
+from wildtype.inference.prediction_table import prediction_table
+from wildtype.models.checkpoint import Checkpoint
 from wildtype.mutants import MutantTable
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from wildtype.models.interface import WildType
-    from wildtype.organism import Organism
+    from wildtype.organism import GeneIndex, Organism
 
 
 class Predictor:
-    """Predicts phenotypes of named gene sets, and says how far to trust each prediction.
+    """Predicts phenotypes of named gene sets, with what is known about the reliability of each prediction.
+
+    There are four ways in: ``predict`` (sets of genes), ``predict_table`` (a table of mutants),
+    ``predict_profiles`` (a value per gene of the cell) and ``predict_with_sd`` (numbers only).
 
     Parameters
     ----------
-    checkpoint : Checkpoint
-        A trained model with what was known when it was trained.
-
-    Attributes
-    ----------
-    source : Source or None
-        Where another process gets the same predictor from; None if it was changed since it was loaded.
-    remarks : tuple of str
-        What to know of its answers: inputs that an organism which the model was not trained on lacks.
+    checkpoint : Checkpoint or PredictionCore
+        A trained model with the measurements that were known when it was trained, or its core.
     """
 
-    def __init__(self, checkpoint: Checkpoint, source: Source | None = None) -> None:
-        self.checkpoint = checkpoint
-        self.source = source
-        self.genes = checkpoint.genes
-        self.phenotypes = [p["name"] for p in checkpoint.phenotypes]
-        self.remarks: tuple[str, ...] = ()
+    def __init__(self, checkpoint: Checkpoint | PredictionCore) -> None:
+        self.core = PredictionCore(checkpoint) if isinstance(checkpoint, Checkpoint) else checkpoint
 
     def __repr__(self) -> str:
         origin = self.checkpoint.origin.get("dataset", "unknown data")
         return f"Predictor({', '.join(self.phenotypes)} of {self.genes.organism}, trained on {origin})"
 
-    @cached_property
-    def _wild_type(self) -> WildType:
-        return self.checkpoint.encode()
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """The trained model."""
+        return self.core.checkpoint
 
-    @cached_property
+    @property
+    def source(self) -> Source | None:
+        """Where another process loads the same predictor from; None if it was changed after loading."""
+        return self.core.source
+
+    @property
+    def genes(self) -> GeneIndex:
+        """The n genes that the model knows."""
+        return self.core.genes
+
+    @property
+    def phenotypes(self) -> list[str]:
+        """Names of the phenotypes that the model predicts."""
+        return self.core.phenotypes
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader of the predictions has to know, such as inputs that an organism lacks."""
+        return self.core.remarks
+
+    @property
     def conformal(self) -> Conformal:
-        """What intervals are made of."""
-        return Conformal(self.checkpoint)
+        """Prediction intervals, calibrated on the validation rows of the run."""
+        return self.core.conformal
 
-    @cached_property
-    def kinds(self) -> NDArray[np.uint8]:
-        """What is taken to be done to each gene [n] where nothing is said: mostly what training data did."""
-        known = self.checkpoint.known
-        return default_kinds(known.table, len(self.genes), known.essential)
+    @property
+    def kinds(self) -> Kinds:
+        """Perturbation [n] assumed for each gene that is named without one: mostly that of training data."""
+        return self.core.kinds
 
-    @cached_property
+    @property
     def trained(self) -> MutantTable:
         """Rows that the model was trained on."""
-        known = self.checkpoint.known
-        return known.table.take(known.part == PARTS.index("train"))
+        return self.core.trained
+
+    @property
+    def metabolic(self) -> NDArray[np.bool_]:
+        """Genes of the organism's metabolism [n]; raises ``ConfigError`` where there is none."""
+        return self.core.metabolic
+
+    def table(self, sets: Sequence[Sequence[str]], *, condition: str | None = None) -> MutantTable:
+        """Return named sets as a table of this model's genes; ``predict`` lists the errors."""
+        return self.core.table(sets, condition=condition)
+
+    def condition(self, name: str | None) -> int:
+        """Return the number of a condition; None is the reference. Raises ``ConfigError`` for others."""
+        return self.core.condition(name)
 
     def with_genes(self, organism: Organism) -> Predictor:
         """Return a predictor that also knows the genes appended to an organism.
 
-        Mutants without any of them are answered by this predictor, to the bit. ``organism`` is the one that
-        the model was trained on, after ``add_gene``.
+        It predicts mutants without any of these genes exactly as before, to the bit. ``organism`` is the one
+        that the model was trained on, after ``add_gene``.
 
         Raises
         ------
@@ -88,31 +107,24 @@ class Predictor:
         DatasetError
             If nothing is appended, or the organism lacks genes of the model.
         CheckpointError
-            If the checkpoint was written before names of feature columns were kept.
+            If the checkpoint does not name its feature columns.
         """
-        from wildtype.inference.new_genes import ExtendedPredictor
+        from wildtype.inference.new_genes import ExtendedCore
 
-        return ExtendedPredictor(self, organism)
+        return Predictor(ExtendedCore(self.core, organism))
 
     def with_evidence(self, frame: pd.DataFrame) -> Predictor:
-        """Return a predictor that also looks up a user's own measurements, without training again.
+        """Return a predictor that also looks up a user's measurements, without training again.
 
-        ``frame`` has the columns that `wildtype.inference.own_evidence.with_evidence` names, which says what
-        it raises. Intervals stay those of the model before.
+        ``wildtype.inference.own_evidence.with_evidence`` describes the columns of ``frame`` and lists the
+        errors. Intervals keep the calibration of the model without these measurements.
         """
-        from wildtype.inference.own_evidence import with_evidence
-
-        other = copy(self)
-        for name in ("_wild_type", "conformal", "kinds", "trained"):
-            other.__dict__.pop(name, None)
-        other.checkpoint = with_evidence(self.checkpoint, frame, self.kinds)
-        other.source = None if self.source is None else self.source.and_evidence(frame)
-        return other
+        return Predictor(self.core.with_evidence(frame))
 
     def on(self, organism: Organism) -> Predictor:
         """Return the same model on another organism; see ``wildtype.inference.other_organisms``.
 
-        ``remarks`` says which of its inputs the organism does not have.
+        ``remarks`` lists the inputs that the organism lacks.
 
         Raises
         ------
@@ -120,38 +132,14 @@ class Predictor:
             If the model has a learned embedding per gene (``model.table=false``), or needs a relation that
             the organism lacks.
         CheckpointError
-            If the checkpoint was written before names of feature columns were kept.
+            If the checkpoint does not name its feature columns.
         """
         from wildtype.inference.other_organisms import on_organism
 
         checkpoint, remarks = on_organism(self.checkpoint, organism)
-        other = Predictor(checkpoint)
-        other.remarks = remarks
-        return other
-
-    def table(self, sets: Sequence[Sequence[str]], *, condition: str | None = None) -> MutantTable:
-        """Turn named sets into a table of this model's genes; see ``predict`` for the errors."""
-        table = to_table(sets, self.genes, self.kinds)
-        table.condition[:] = self.condition(condition)
-        return table
-
-    def condition(self, name: str | None) -> int:
-        """Return the number of a condition; None is the reference. Raises ``ConfigError`` for others."""
-        names = self.checkpoint.conditions
-        if name is not None and name not in names:
-            raise ConfigError(f"the model knows no condition {name!r}; it knows {', '.join(names)}")
-        return 0 if name is None else names.index(name)
-
-    @property
-    def metabolic(self) -> NDArray[np.bool_]:
-        """Genes of the organism's metabolism [n]; raises ``ConfigError`` where there is none."""
-        metabolic = self.checkpoint.known.metabolic
-        if metabolic is None:
-            raise ConfigError(
-                f"no metabolism of {self.genes.organism} is known to this model: name the required genes, or "
-                f"build the organism with its metabolic model and train again with this version"
-            )
-        return metabolic
+        core = PredictionCore(checkpoint)
+        core.remarks = remarks
+        return Predictor(core)
 
     def predict(
         self,
@@ -166,15 +154,15 @@ class Predictor:
         Parameters
         ----------
         sets : sequence of sequences of str
-            Genes by any of their names; ``gene:kind`` says what was done to one (``absent``, ``reduced``,
-            ``present``, ``added``, ``overexpressed``; by default what training data did to it).
+            Genes by any of their names; ``gene:kind`` names a perturbation (``absent``, ``reduced``,
+            ``present``, ``added``, ``overexpressed``; without one, the most frequent in the training data).
         as_ : str
             ``fitness`` adds the expected fitness and its sd, from predicted epsilon or tau and known fitness
-            of the singles (and pairs).
+            of the single (and double) mutants.
         condition : str, optional
             One of the dataset's conditions; the reference by default.
         interval : float, optional
-            Coverage of intervals to give, as in 0.9; see ``evaluation.conformal`` for what it promises.
+            Coverage of prediction intervals, such as 0.9; ``evaluation.conformal`` describes their guarantee.
 
         Returns
         -------
@@ -191,10 +179,10 @@ class Predictor:
         UnknownGeneError, AmbiguousGeneError, GeneSetError
             Naming the row.
         ConfigError
-            On an unknown kind or condition, a coverage outside of 0 and 1, or where ``as_="fitness"`` does
-            not apply.
+            If a kind or condition is not known, a coverage is not between 0 and 1, or ``as_="fitness"`` does
+            not apply to the phenotypes of the model.
         CheckpointError
-            If intervals are asked of a checkpoint that was made without its validation rows.
+            If intervals are requested of a checkpoint without its validation rows.
         """
         return self.predict_table(self.table(sets, condition=condition), as_=as_, interval=interval)
 
@@ -202,24 +190,24 @@ class Predictor:
         self, table: MutantTable, *, as_: str = "phenotype", interval: float | None = None
     ) -> pd.DataFrame:
         """Predict the rows of a table of this model's genes; columns as in ``predict``."""
-        return predicted_frame(self, table, as_=as_, interval=interval)
+        return prediction_table(self.core, table, as_=as_, interval=interval)
 
-    def predict_genes(
+    def predict_profiles(
         self, sets: Sequence[Sequence[str]], phenotype: str = "", *, condition: str | None = None
     ) -> pd.DataFrame:
-        """Predict a phenotype that has a number per gene: one row per set, one column per gene of the cell.
+        """Predict a per-gene phenotype, such as expression: one row per set, one column per gene of the cell.
 
         Parameters
         ----------
         sets, condition
             As for ``predict``.
         phenotype : str
-            Its name; may be left out where there is only one.
+            Its name; optional if the model predicts only one per-gene phenotype.
 
         Returns
         -------
         pandas.DataFrame
-            ``genes`` (what is perturbed), then one float32 column per gene of the index, in its order.
+            ``genes`` (the perturbed ones), then one float32 column per gene of the index, in its order.
 
         Raises
         ------
@@ -229,24 +217,21 @@ class Predictor:
         import pandas as pd
 
         outputs = self.checkpoint.outputs
-        having = [p for p, output in enumerate(outputs) if output.form == "gene"]
-        chosen = [p for p in having if phenotype in ("", outputs[p].name)]
+        per_gene = [p for p, output in enumerate(outputs) if output.form == "gene"]
+        chosen = [p for p in per_gene if phenotype in ("", outputs[p].name)]
         if len(chosen) != 1:
-            known = ", ".join(outputs[p].name for p in having) or "none"
+            known = ", ".join(outputs[p].name for p in per_gene) or "none"
             raise ConfigError(
                 f"genes={phenotype!r}: name one phenotype with a number per gene; known: {known}"
             )
-        table = self.table(sets, condition=condition)
-        values = self._profiles(table, chosen[0])
-        names = self.genes.names
-        frame = pd.DataFrame(values, columns=list(names))
-        texts = [",".join(names[g] for g in perturbed) for perturbed in table.sets()]
-        frame.insert(0, "genes", texts)
+        table, names = self.table(sets, condition=condition), self.genes.names
+        frame = pd.DataFrame(self.core.profiles(table, chosen[0]), columns=list(names))
+        frame.insert(0, "genes", [",".join(names[g] for g in perturbed) for perturbed in table.sets()])
         return frame
 
-    def _profiles(self, table: MutantTable, phenotype: int) -> NDArray[np.float32]:
-        """Return a phenotype's number for every gene [M, n]."""
-        return self.checkpoint.predict_profiles(table, phenotype, self._wild_type)
+    def predict_with_sd(self, table: MutantTable) -> tuple[Floats, Floats]:
+        """Return every phenotype of a table's rows, and its sd over ensemble members (NaN for one model)."""
+        return self.core.predict_with_sd(table)
 
     def screen(
         self,
@@ -260,162 +245,114 @@ class Predictor:
         condition: str | None = None,
         interval: float | None = None,
         exclude: Sequence[str] = (),
-        viable: bool = False,
+        exclude_essential: bool = False,
         require: Sequence[str] = (),
         unmeasured: bool = False,
-        no_lethal: bool = False,
-        linked: float = 0.0,
-        at_most: int | None = None,
+        exclude_synthetic_lethal: bool = False,
+        min_linkage_kb: float = 0.0,
+        max_per_gene: int | None = None,
         processes: int = 1,
         state: str | Path | None = None,
         report_progress: Callable[[int, int], None] | None = None,
     ) -> pd.DataFrame:
-        """Ask about every mutant of a design, and return the best of them.
+        """Predict every mutant of a design, and return the mutants with the lowest and highest predictions.
 
-        Every mutant passes the model, in pieces of a fixed size: memory does not grow with the design.
+        The result is exact. Mutants are predicted in pieces of a fixed size, so that memory does not grow
+        with the design.
 
         Parameters
         ----------
         order : int, optional
-            Genes per mutant: all sets of so many candidates; 2 if it is not said.
+            Genes per mutant: the design is all sets of so many candidates; 2 by default.
         among : sequence of str, optional
             Candidates, as ``gene`` or ``gene:kind``; by default every gene of the model.
         queries : sequence of sequences of str, optional
-            Cross each of these sets with every candidate instead; a query counts as in ``predict``.
+            Cross each of these sets with every candidate instead. They are written as for ``predict``.
         top : int
             Mutants to return, for each phenotype and direction.
         direction : str
             ``low``, ``high`` or ``both``.
         phenotypes : sequence of str, optional
-            To rank by; by default all that are one number.
+            Phenotypes to rank by; by default all but per-gene ones.
         condition : str, optional
             One of the dataset's conditions; the reference by default.
         interval : float, optional
-            Coverage of intervals to give, as in ``predict``.
+            Coverage of prediction intervals, as in ``predict``.
         exclude : sequence of str
             Genes that are no candidates.
-        viable : bool
+        exclude_essential : bool
             Whether essential genes are no candidates.
         require : sequence of str
-            A mutant has at least one of these genes; ``metabolic`` stands for those of the metabolism.
+            Each mutant has at least one of these genes; ``metabolic`` names all genes of the metabolism.
         unmeasured : bool
-            Whether gene sets with a measurement of a phenotype to rank by are left out.
-        no_lethal : bool
-            Whether mutants are left out that hold a pair whose fitness, measured or implied by its epsilon,
-            is below 0.1 while both genes live alone.
-        linked : float
-            Leave out mutants of which two genes lie within so many kb on one chromosome, which a cross
-            hardly brings together; 0: no matter. Genes without a known place stay.
-        at_most : int, optional
-            No candidate stands in more rows of a list than that. Of every list the best ``50 top`` are
-            looked through; ``attrs["short"]`` names the lists that were too short for ``top`` rows.
+            Whether to leave out gene sets with a measurement of a phenotype to rank by.
+        exclude_synthetic_lethal : bool
+            Whether to leave out mutants with a synthetic lethal pair: its fitness, measured or implied by its
+            epsilon, is below 0.1, while both single mutants are viable.
+        min_linkage_kb : float
+            Leave out mutants with two genes within this distance (kb) on one chromosome, which a cross rarely
+            combines; 0 keeps all. Genes without a known place stay.
+        max_per_gene : int, optional
+            Most rows of a list that a candidate may be in. A list is chosen from the best ``50 top`` mutants;
+            ``attrs["short"]`` names the lists for which these were too few.
         processes : int
-            Beside each other. The answer does not depend on it.
+            Number of processes. The result does not depend on it.
         state : path, optional
-            File in which what was found is kept, so that a killed screen goes on from there.
+            File that keeps intermediate results, so that a killed screen continues from there.
         report_progress : callable, optional
-            Is given how many mutants of the design are done, and how many there are: before the first piece,
-            and after every one.
+            Called with the number of mutants done and in all, before the first piece and after every one.
 
         Returns
         -------
         pandas.DataFrame
             Rows by phenotype, direction and rank: ``phenotype``, ``direction``, ``rank``, the columns of
             ``predict``, ``single_fitness`` and ``linkage_kb``. ``attrs`` holds ``count`` (of the design),
-            ``asked`` and ``left_out`` (by reason).
+            ``asked`` (mutants predicted) and ``left_out`` (by reason).
 
         Raises
         ------
         UnknownGeneError, AmbiguousGeneError, GeneSetError
             Naming the candidate or query.
         ConfigError
-            If a setting is not known, no mutant is in the design, a phenotype is not defined for its order,
-            places or the metabolism are asked for and not known, or the state is not this screen's.
+            If an option is out of range, the design has no mutant, a phenotype is not defined for its order,
+            places or the metabolism are needed and not known, or the state is that of another screen.
         OutputError
             If the state cannot be written.
         """
-        from wildtype.inference.screening.request import ScreenRequest, make_screen
-        from wildtype.inference.screening.shortlist import shortlist
-        from wildtype.inference.screening.stream import run
+        from wildtype.inference.screening.screen import ScreenRequest, screen_mutants
 
-        if interval is not None:
-            check_level(interval)
-        wish = ScreenRequest(
-            order,
-            among,
-            queries,
-            top,
-            direction,
-            phenotypes,
-            condition,
-            exclude,
-            viable,
-            require,
-            unmeasured,
-            no_lethal,
-            linked,
-            at_most,
+        request = ScreenRequest(
+            order=order,
+            among=among,
+            queries=queries,
+            top=top,
+            direction=direction,
+            phenotypes=phenotypes,
+            condition=condition,
+            exclude=exclude,
+            exclude_essential=exclude_essential,
+            require=require,
+            unmeasured=unmeasured,
+            exclude_synthetic_lethal=exclude_synthetic_lethal,
+            min_linkage_kb=min_linkage_kb,
+            max_per_gene=max_per_gene,
+            interval=interval,
         )
-        screen, exempt = make_screen(self, wish)
-        count = screen.design.count
-
-        def done(pieces: int) -> None:
-            if report_progress is not None:
-                report_progress(min(pieces * screen.piece, count), count)
-
-        done(0)
-        found = run(
-            self,
-            screen,
+        return screen_mutants(
+            self.core,
+            request,
             processes=processes,
             state=None if state is None else Path(state),
-            report_progress=lambda outcome: done(outcome.done),
+            report_progress=report_progress or (lambda done, count: None),
         )
-        return shortlist(self, screen, found, top, interval=interval, at_most=at_most, exempt=exempt)
-
-    def predict_values(self, table: MutantTable) -> NDArray[np.float64]:
-        """Predict every phenotype of the rows of a table of this model's genes [M, p], and nothing else."""
-        return self.predict_with_sd(table)[0]
-
-    def combinations(
-        self, gene: NDArray[np.int64], kind: NDArray[np.uint8], order: int, condition: int = 0
-    ) -> Callable[[NDArray[np.int64]], NDArray[np.float64]] | None:
-        """Return what predicts sets [M, order] of c members, [M, p] as ``predict_values`` does but faster.
-
-        Members are ``gene`` [c] with ``kind`` [c]; None where the model knows no faster way.
-        """
-        return self.checkpoint.combinations(gene, kind, order, condition, self._wild_type)
-
-    def predict_with_sd(self, table: MutantTable) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return every phenotype of the rows of a table and its sd over members [M, p]."""
-        return self.checkpoint.predict_with_sd(table, self._wild_type)
 
 
 def load(path: str | Path) -> Predictor:
-    """Load the predictor of a run or checkpoint folder.
+    """Load the predictor of a run or checkpoint directory.
 
     Raises
     ------
     CheckpointError
         If it is missing, damaged, or of an unknown format.
     """
-    return Source(Path(path)).load()
-
-
-@dataclass(frozen=True, eq=False)
-class Source:
-    """Where a predictor comes from: a folder, and the own measurements it was given."""
-
-    path: Path
-    evidence: tuple[pd.DataFrame, ...] = ()
-
-    def and_evidence(self, frame: pd.DataFrame) -> Source:
-        """Return the source of a predictor that was given further measurements."""
-        return Source(self.path, (*self.evidence, frame))
-
-    def load(self) -> Predictor:
-        """Return the predictor."""
-        predictor = Predictor(load_checkpoint(self.path), Source(self.path))
-        for frame in self.evidence:
-            predictor = predictor.with_evidence(frame)
-        return predictor
+    return Predictor(Source(Path(path)).load())

@@ -1,8 +1,7 @@
-"""Sets of genes as people write them: ``SGS1,SRS2``, ``CDC28:reduced``, a column of a table, lines of a
-stream.
+"""Sets of genes as people write them: ``SGS1,SRS2``, ``CDC28:reduced``, a column of a table, lines of text.
 
-A set is genes separated by commas, semicolons or blanks; ``gene:kind`` says what was done (deleted when it
-does not say). Every error names the row it stands in, and a file is read whole before anything is predicted.
+Commas, semicolons or blanks separate the genes of a set; ``gene:kind`` names the perturbation of a gene.
+Every error names its row, and a file is read to its end before anything is predicted.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,15 @@ COLUMN = "genes"
 
 
 def parse_set(text: str) -> list[str]:
-    """Split one written set into its members; an empty text gives an empty list."""
+    """Split one written set into its genes; an empty text gives an empty list."""
     return [part for part in SEPARATORS.split(text.strip()) if part]
+
+
+def names_of(genes: Any) -> list[str]:
+    """Return the genes of a table's cell: a text or a list; a missing cell gives an empty list."""
+    if isinstance(genes, list | tuple | np.ndarray):
+        return [str(gene) for gene in genes]
+    return [] if genes is None or genes != genes else parse_set(str(genes))
 
 
 def read_sets(path: str | Path) -> list[list[str]]:
@@ -44,11 +51,11 @@ def read_sets(path: str | Path) -> list[list[str]]:
         )
     if frame.empty:
         raise SourceError(f"{str(path)!r} has no rows: give at least one gene set")
-    return [[] if text is None or text != text else parse_set(str(text)) for text in frame[COLUMN]]
+    return [names_of(genes) for genes in frame[COLUMN]]
 
 
 def read_lines(lines: Iterable[str], *, where: str = "standard input") -> list[list[str]]:
-    """Read one set per line; blank lines are left out.
+    """Read one set per line, without blank lines.
 
     Raises
     ------
@@ -62,13 +69,12 @@ def read_lines(lines: Iterable[str], *, where: str = "standard input") -> list[l
 
 
 def named_sets(text: str) -> list[list[str]]:
-    """Return the sets of a file (CSV or Parquet with a column ``genes``, else one set per line), or the one
-    set that a text names.
+    """Return the sets of a file (CSV or Parquet with a column ``genes``, else one per line), or of a text.
 
     Raises
     ------
     SourceError
-        If the text ends as a file name does and there is no such file, or it holds no set.
+        If the text ends like a file name and the file is missing, or the file holds no set.
     """
     path = Path(text)
     if path.suffix in (".csv", ".parquet"):
@@ -89,10 +95,10 @@ def named_genes(text: str) -> list[str]:
 
 
 def default_kinds(known: MutantTable, genes: int, essential: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    """Return what is taken to be done to each gene [n] when a set does not say.
+    """Return the perturbation [n] assumed for each gene that a set names without one.
 
-    The kind that training data most often did to it; for a gene without data, a deletion, or ``reduced``
-    where a deletion would be lethal.
+    It is the gene's most frequent one in the training data; for a gene without data a deletion, or
+    ``reduced`` for an essential gene, whose deletion is lethal.
     """
     counts = np.zeros((genes, len(Kind)), np.int64)
     np.add.at(counts, (known.gene, known.kind), 1)
@@ -103,7 +109,7 @@ def default_kinds(known: MutantTable, genes: int, essential: NDArray[np.bool_]) 
 def to_table(
     sets: Sequence[Sequence[str]], genes: GeneIndex, kinds: NDArray[np.uint8], *, what: str = "row"
 ) -> MutantTable:
-    """Turn named sets into a table; rows count from 1 in messages.
+    """Return named sets as a table; messages count rows from 1.
 
     Raises
     ------
@@ -113,7 +119,7 @@ def to_table(
     positions: list[int] = []
     done: list[int] = []
     offsets = [0]
-    cache: dict[str, tuple[int, int]] = {}
+    cache: dict[str, tuple[int, int]] = {}  # a file of many rows names the same genes again and again
     for number, members in enumerate(sets, start=1):
         row: dict[int, int] = {}
         if not members or isinstance(members, str):

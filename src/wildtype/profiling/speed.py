@@ -373,7 +373,8 @@ def _screen_speed(sizes: SpeedSizes, seed: int) -> dict[str, float]:
     organism = random_organism(sizes.genes, 4, 20 * sizes.genes, draw)
     gene = np.sort(draw.choice(sizes.genes, sizes.candidates, replace=False)).astype(np.int64)
     head = {"summary": "own_queries", "heads": 4, "direct": ["sum", "product"]}
-    worker = ScreenWorker(random_predictor(organism, head, 64, seed, measured=1000), screen_of(gene, 3))
+    predictor = random_predictor(organism, head, 64, seed, measured=1000)
+    worker = ScreenWorker(predictor.core, screen_of(gene, 3))
     scored = worker(0).asked
     seconds = take_turns({"piece": lambda: worker(0)}, sizes.repeats)["piece"]
     return {"mutants_per_second": scored / seconds}

@@ -14,8 +14,8 @@ from wildtype.inference.explaining.explain import SECTIONS, Explanation
 from wildtype.inference.explaining.free_heads import LEVEL, LayerClaim
 from wildtype.inference.explaining.heads import Against
 from wildtype.inference.explaining.latents import Cluster, Latents, Overrepresented
+from wildtype.inference.explaining.members import OverModels
 from wildtype.inference.explaining.mutant import BEYOND, LOGIT, MutantExplained
-from wildtype.inference.explaining.over_models import OverModels
 from wildtype.report.text_table import NONE, decimals, plain_text, print_line, print_table
 
 FORMATS = (".svg", ".png", ".pdf")

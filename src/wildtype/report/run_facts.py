@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from wildtype.evaluation.calibration import Coverage
 from wildtype.evaluation.compare import Comparison
-from wildtype.evaluation.learning import LearningCurves
 from wildtype.evaluation.predicted_rows import PredictedRows
-from wildtype.evaluation.sides import Sides
+from wildtype.evaluation.training_record import LearningCurves, Sides
 from wildtype.organism import GeneIndex
 
 if TYPE_CHECKING:

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from wildtype.evaluation.ablation import AblationTable, LevelResult
-from wildtype.evaluation.bootstrap import Estimate
+from wildtype.evaluation.bootstrap import IntervalEstimate
 from wildtype.evaluation.compare import HEADLINES
-from wildtype.evaluation.summary import Spread
-from wildtype.evaluation.trials import Trial
+from wildtype.evaluation.summary import Spread, Trial
 from wildtype.report.comparison_tables import spread_text
 from wildtype.report.text_table import NONE, markdown_table, print_line, print_table, signed_decimals
 
@@ -103,7 +102,7 @@ def _difference(value: Spread) -> str:
     return mean if math.isnan(value.sd) else f"{mean} ± {value.sd:.3f}"
 
 
-def _with_interval(value: Estimate) -> str:
+def _with_interval(value: IntervalEstimate) -> str:
     if math.isnan(value.value) or math.isnan(value.low):
         return signed_decimals(value.value)
     return f"{signed_decimals(value.value)} [{signed_decimals(value.low)}, {signed_decimals(value.high)}]"

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from wildtype.evaluation.bootstrap import Estimate
+from wildtype.evaluation.bootstrap import IntervalEstimate
 
 _PLAIN = str.maketrans(
     {
@@ -125,7 +125,7 @@ def decimals(value: float, digits: int = 2) -> str:
     return NONE if math.isnan(value) else f"{value:.{digits}f}".replace("-", "−")
 
 
-def with_interval(estimate: Estimate) -> str:
+def with_interval(estimate: IntervalEstimate) -> str:
     """Return a metric and its 95 % interval where it has one."""
     if math.isnan(estimate.value) or math.isnan(estimate.low):
         return decimals(estimate.value)

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from tests.tiny import tiny_organism
-from wildtype.inference.explaining.members import Member, Opened, members_of
+from wildtype.inference.explaining.members import EnsembleMember, Opened, members_of
 from wildtype.inference.predictor import Predictor
 from wildtype.models.cell_transformer.config import CellTransformerConfig
 from wildtype.models.cell_transformer.model import CellTransformer
@@ -53,7 +53,7 @@ def opened(run: Path, model: Model | None = None) -> Opened:
     return Opened(str(run), Predictor(checkpoint), tiny_organism())
 
 
-def member(run: Path, config: CellTransformerConfig) -> Member:
+def member(run: Path, config: CellTransformerConfig) -> EnsembleMember:
     """Return the one model of such a run."""
     (one,) = members_of([opened(run, model_like(run, config))])
     return one

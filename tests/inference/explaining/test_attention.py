@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.metrics import average_precision_score
 
 from tests.tiny import tiny_organism
-from wildtype.inference.explaining.attention import attention_blocks, most_attended, recoveries
+from wildtype.inference.explaining.attention import logit_blocks, most_attended, recoveries
 from wildtype.models.cell_transformer.config import CellTransformerConfig
 from wildtype.models.cell_transformer.model import CellTransformer
 from wildtype.models.interface import organism_tensors
@@ -41,7 +41,7 @@ def full(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
 def test_blocks_of_rows_are_the_full_softmax(block: int) -> None:
     q, k = head(0)
     rows = np.array([3, 0, 29, 11, 12, 5, 6, 20])
-    found = torch.cat([alpha for _, alpha in attention_blocks(q, k, rows, block)])
+    found = torch.cat([logits.softmax(-1) for _, logits in logit_blocks(q, k, rows, block)])
     torch.testing.assert_close(found, full(q, k)[rows], rtol=1e-12, atol=1e-14)
     torch.testing.assert_close(found.sum(1), torch.ones(len(rows), dtype=torch.float64))
 

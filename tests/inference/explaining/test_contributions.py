@@ -11,7 +11,7 @@ import torch
 
 from tests.inference.explaining.models import member
 from wildtype.inference.explaining.contributions import Carried, batch_of, carried, in_double, mean_gradient
-from wildtype.inference.explaining.members import Member
+from wildtype.inference.explaining.members import EnsembleMember
 from wildtype.inference.explaining.tokens import evidence_tokens
 from wildtype.inference.predictor import Predictor
 from wildtype.models.cell_transformer.config import (
@@ -45,7 +45,7 @@ def mutant(*genes: int, kind: Kind = Kind.ABSENT) -> MutantTable:
     return MutantTable.from_sets([genes], kind=kind)
 
 
-def said(one: Member, table: MutantTable) -> float:
+def said(one: EnsembleMember, table: MutantTable) -> float:
     """The network's prediction in the phenotype's unit."""
     with torch.no_grad():
         out = one.model.head(one.wild_type, one.model.for_network(batch_of(one, table))).mean[0, 0]

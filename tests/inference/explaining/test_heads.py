@@ -12,10 +12,15 @@ from scipy import sparse
 
 from tests.inference.explaining.models import model_like, opened
 from tests.tiny import tiny_organism
-from wildtype.inference.explaining.enrichment import Enrichment
-from wildtype.inference.explaining.free_heads import FreeHead, free_heads, free_places, layer_claims
+from wildtype.inference.explaining.free_heads import (
+    Enrichment,
+    FreeHead,
+    free_heads,
+    free_places,
+    layer_claims,
+)
 from wildtype.inference.explaining.heads import regularised_heads
-from wildtype.inference.explaining.members import UNTRAINED, Member, members_of
+from wildtype.inference.explaining.members import UNTRAINED, EnsembleMember, members_of
 from wildtype.models.cell_transformer.config import (
     CellTransformerConfig,
     EvidenceConfig,
@@ -54,7 +59,7 @@ def look_at(model: CellTransformer, head: int, table: np.ndarray) -> None:
             layer.qkv.weight[rows] = (inverse @ wanted).T.float()
 
 
-def planted(run: Path, tables: dict[int, np.ndarray]) -> Member:
+def planted(run: Path, tables: dict[int, np.ndarray]) -> EnsembleMember:
     model = model_like(run, CONFIG)
     for head, table in tables.items():
         look_at(model, head, table)

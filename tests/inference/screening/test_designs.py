@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wildtype.errors import ConfigError
-from wildtype.inference.screening.best import Best
 from wildtype.inference.screening.designs import Combinations, Crossed
+from wildtype.inference.screening.stream import Best
 
 
 @given(st.integers(1, 9), st.integers(1, 4))

@@ -17,10 +17,11 @@ import torch
 import wildtype as wt
 from tests.command import assert_one_sentence, wildtype
 from wildtype.errors import ConfigError, GeneSetError, UnknownGeneError
-from wildtype.inference.predictor import Predictor, Source
-from wildtype.inference.screening import request, stream
+from wildtype.inference.core import Source
+from wildtype.inference.predictor import Predictor
+from wildtype.inference.screening import screen, stream
 from wildtype.inference.screening.constraints import lethal_pairs
-from wildtype.inference.screening.shortlist import spread
+from wildtype.inference.screening.screen import spread
 from wildtype.models.cell_transformer.config import CellTransformerConfig, EvidenceConfig, HeadConfig
 from wildtype.models.cell_transformer.model import CellTransformer
 
@@ -32,7 +33,7 @@ def predictor(tiny_run: Path) -> Predictor:
 
 @pytest.fixture(autouse=True)
 def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request, "PIECE", 100)
+    monkeypatch.setattr(screen, "PIECE", 100)
 
 
 def changed(predictor: Predictor, **known: object) -> Predictor:
@@ -70,7 +71,7 @@ def test_tables_of_members_give_what_one_by_one_gives(
     queries = [["G001", "G002"], ["G003", "G005"], ["G001", "G004"]]
     wishes = [
         {"order": 2}, {"order": 3, "among": among, "unmeasured": True}, {"queries": queries},
-        {"order": 3, "require": ["G003"], "linked": 20.0},
+        {"order": 3, "require": ["G003"], "min_linkage_kb": 20.0},
     ]  # fmt: skip
     for wish in wishes:
         asked: list[int] = []
@@ -87,8 +88,8 @@ def test_tables_of_members_give_what_one_by_one_gives(
         assert sum(asked) == found.attrs["asked"] == expected.attrs["asked"] > 0
         np.testing.assert_allclose(found["epsilon"], expected["epsilon"], atol=1e-6)
         assert found.attrs == expected.attrs
-    assert fast.combinations(np.arange(24), np.zeros(24, np.uint8), 2) is not None
-    assert predictor.combinations(np.arange(24), np.zeros(24, np.uint8), 2) is None  # it reads evidence
+    assert fast.core.combinations(np.arange(24), np.zeros(24, np.uint8), 2) is not None
+    assert predictor.core.combinations(np.arange(24), np.zeros(24, np.uint8), 2) is None  # it reads evidence
 
 
 def test_few_mutants_per_member_are_not_worth_tables(
@@ -141,7 +142,7 @@ def test_what_is_done_to_a_candidate(predictor: Predictor) -> None:
 
 
 def test_no_gene_stands_in_too_many_rows(predictor: Predictor) -> None:
-    found = predictor.screen(2, top=12, direction="low", at_most=2)
+    found = predictor.screen(2, top=12, direction="low", max_per_gene=2)
     counts = found["genes"].str.split(",").explode().value_counts()
     assert counts.max() <= 2
     every = brute(predictor, list(combinations(predictor.genes.names, 2)))
@@ -157,14 +158,14 @@ def test_no_gene_stands_in_too_many_rows(predictor: Predictor) -> None:
 
 
 def test_genes_of_queries_may_stand_in_every_row(predictor: Predictor) -> None:
-    found = predictor.screen(queries=[["G001"]], top=5, direction="low", at_most=1)
+    found = predictor.screen(queries=[["G001"]], top=5, direction="low", max_per_gene=1)
     assert len(found) == 5
     assert spread(np.array([[0, 1], [0, 2], [3, 2], [3, 4]]), 9, 1).tolist() == [0, 2]
     assert spread(np.array([[0, 1], [0, 2], [3, 2], [3, 4]]), 9, 1, frozenset({0})).tolist() == [0, 1, 3]
 
 
 def test_constraints(predictor: Predictor) -> None:
-    essential = predictor.screen(2, top=400, direction="low", viable=True)
+    essential = predictor.screen(2, top=400, direction="low", exclude_essential=True)
     assert not essential["genes"].str.contains("G023").any()
     assert len(essential) == 23 * 22 // 2
     excluded = predictor.screen(2, top=400, direction="low", exclude=["abc0", "G001"])
@@ -179,7 +180,7 @@ def test_constraints(predictor: Predictor) -> None:
 
 
 def test_linked_genes_are_left_out(predictor: Predictor) -> None:
-    found = predictor.screen(2, top=400, direction="low", linked=10)
+    found = predictor.screen(2, top=400, direction="low", min_linkage_kb=10)
     near = {(i, i + 1) for i in range(23)} - {(11, 12), (4, 5), (5, 6)}
     assert found.attrs["left_out"] == {"two genes within 10 kb": len(near)}
     rows = found.set_index("genes")["linkage_kb"]
@@ -187,8 +188,8 @@ def test_linked_genes_are_left_out(predictor: Predictor) -> None:
     assert rows["G000,G023"] == np.inf
     assert np.isnan(rows["G000,G005"])
     assert "G000,G001" not in rows.index
-    with pytest.raises(ConfigError, match="not known where the genes"):
-        changed(predictor, coordinates=None).screen(2, linked=10)
+    with pytest.raises(ConfigError, match="places of this model.s genes are not known"):
+        changed(predictor, coordinates=None).screen(2, min_linkage_kb=10)
 
 
 def test_known_lethal_pairs_are_left_out(predictor: Predictor) -> None:
@@ -201,7 +202,7 @@ def test_known_lethal_pairs_are_left_out(predictor: Predictor) -> None:
     sick = changed(predictor, table=replace(known.table, value=value))
     lethal = [known.table.sets()[i] for i in pairs[:2]]
     assert [tuple(p) for p in lethal_pairs(sick.checkpoint.known).tolist()] == lethal
-    found = sick.screen(3, top=3000, direction="low", no_lethal=True)
+    found = sick.screen(3, top=3000, direction="low", exclude_synthetic_lethal=True)
     held = {frozenset(genes.split(",")) for genes in found["genes"]}
     names = predictor.genes.names
     assert not any({names[i] for i in pair} <= genes for genes in held for pair in lethal)
@@ -222,7 +223,7 @@ def test_a_killed_screen_goes_on(
     whole = predictor.screen(3, top=7)
     state, pieces = tmp_path / "state", []
 
-    def ask(asker: stream.ScreenWorker, piece: int) -> stream.Outcome:
+    def ask(asker: stream.ScreenWorker, piece: int) -> stream.ScreenResult:
         if len(pieces) == 6:
             raise KeyboardInterrupt
         pieces.append(piece)
@@ -275,7 +276,7 @@ def test_a_process_that_dies_is_one_sentence(predictor: Predictor, monkeypatch: 
         predictor.screen(3, processes=2)
 
 
-def _die(_: int) -> stream.Outcome:
+def _die(_: int) -> stream.ScreenResult:
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError
 
@@ -291,8 +292,8 @@ def _die(_: int) -> stream.Outcome:
         ({"queries": [["G001"]], "order": 3}, ConfigError, "order=3, but queries of 1"),
         ({"direction": "up"}, ConfigError, "direction='up' is not known"),
         ({"top": 0}, ConfigError, "top=0"),
-        ({"at_most": 0}, ConfigError, "at_most=0"),
-        ({"linked": -1.0}, ConfigError, "linked=-1 kb"),
+        ({"max_per_gene": 0}, ConfigError, "max_per_gene=0"),
+        ({"min_linkage_kb": -1.0}, ConfigError, "min_linkage_kb=-1"),
         ({"phenotypes": ["growth"]}, ConfigError, "ranks by no phenotype 'growth'; it predicts epsilon"),
         ({"condition": "heat"}, ConfigError, "knows no condition 'heat'"),
         ({"interval": 1.5}, ConfigError, "1.5"),

@@ -11,8 +11,8 @@ import pytest
 from tests.command import assert_one_sentence, wildtype
 from tests.evaluation.test_predicted_rows import frame, some_rows
 from wildtype.errors import ConfigError
-from wildtype.evaluation.learning import LearningCurves
 from wildtype.evaluation.predicted_rows import PredictedRows
+from wildtype.evaluation.training_record import LearningCurves
 from wildtype.experiments.report import PLOTS
 from wildtype.report.figures.error import error_panels
 from wildtype.report.figures.learning import learning_panels

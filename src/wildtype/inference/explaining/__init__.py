@@ -1,1 +1,1 @@
-"""What a trained cell transformer has learned: its heads, its latents, and what carries one prediction."""
+"""Explanation of trained models: attention heads, latents, and contributions to single predictions."""

@@ -1,10 +1,10 @@
-"""What an attention head looks at, in blocks of rows: no map of all pairs is ever made.
+"""What an attention head attends to, in blocks of rows: the [n, n] map is never held at once.
 
 Legend: n genes · t = n + 1 tokens (CLS first) · d width of a head · b rows of a block · m edges of a row ·
 e edges.
 
-α_ij is normalised over the genes, as graph priors see it: CLS is left out. A row is asked for other genes, so
-its own is no candidate where genes are ranked.
+α_ij is normalised over the genes without CLS, as in graph priors. Where genes are ranked for a row, the gene
+of the row is no candidate.
 """
 
 from __future__ import annotations
@@ -21,45 +21,31 @@ from torch import Tensor
 from wildtype.models.interface import CLS
 
 ENTRIES = 1 << 22
-"""Scores of a block: 32 MiB of float64."""
+"""Logits of a block: 32 MiB of float64."""
 Ints = NDArray[np.int64]
-
-
-def rows_per_block(n: int) -> int:
-    """Return how many rows of n genes are looked at together."""
-    return max(ENTRIES // max(n, 1), 1)
 
 
 def logit_blocks(q: Tensor, k: Tensor, rows: Ints, block: int | None = None) -> Iterator[tuple[Ints, Tensor]]:
     """Yield rows and their logits [b, n] for all genes, of the head with queries and keys [t, d]."""
-    scale, step = q.shape[-1] ** -0.5, block or rows_per_block(len(k) - 1)
+    scale, step = q.shape[-1] ** -0.5, block or max(ENTRIES // max(len(k) - 1, 1), 1)
     queries, keys = q[CLS + 1 :].double(), k[CLS + 1 :].double()
     for start in range(0, len(rows), step):
         own = rows[start : start + step]
         yield own, scale * queries[torch.from_numpy(own)] @ keys.T
 
 
-def attention_blocks(
-    q: Tensor, k: Tensor, rows: Ints, block: int | None = None
-) -> Iterator[tuple[Ints, Tensor]]:
-    """Yield rows and their attention α [b, n] over all genes; arguments as in ``logit_blocks``."""
-    for own, logits in logit_blocks(q, k, rows, block):
-        yield own, logits.softmax(-1)
-
-
 @dataclass(frozen=True)
 class Recovery:
-    """How well a head's rows find the neighbours of a relation; means over the rows asked.
+    """How well the rows of a head recover the neighbours in a relation; means over rows.
 
     Attributes
     ----------
     average_precision : float
         Of all other genes ranked by attention.
     recall : float
-        Recall at degree: of the m most attended other genes of a row with m neighbours, the share that are
-        neighbours.
+        Recall at degree: in a row with m neighbours, their share among the m most attended other genes.
     mass : float
-        Share of the attention that lies on neighbours.
+        Share of the attention on neighbours.
     """
 
     average_precision: float
@@ -70,18 +56,18 @@ class Recovery:
 def recoveries(
     q: Tensor, k: Tensor, graphs: Sequence[Any], rows: Ints, block: int | None = None
 ) -> list[Recovery]:
-    """Return how well a head finds the edges of each graph.
+    """Return how well a head recovers the edges of each graph.
 
-    A neighbour counts at the last place of those it is tied with, so that ties never help.
+    A neighbour has the worst rank among its ties, so ties never help.
 
     Parameters
     ----------
     q, k
         [t, d] of the head.
     graphs
-        csr [n, n] of any number of graphs, weights ignored; each row asked has edges in all of them.
+        csr [n, n] of any number of graphs, weights ignored; each of the rows has edges in all of them.
     rows
-        int64 [r], the rows asked.
+        int64 [r], the rows to average over.
     block
         Rows at a time.
 
@@ -93,6 +79,7 @@ def recoveries(
     for own, logits in logit_blocks(q, k, rows, block):
         normaliser = logits.logsumexp(-1, keepdim=True)
         place = torch.arange(len(own)), torch.from_numpy(own)
+        # -inf on the diagonal: the gene of a row ranks last and is found by no search.
         ranked = logits.index_put(place, logits.new_tensor(-torch.inf)).sort(-1).values
         for i, graph in enumerate(graphs):
             total[i] += _block(logits, normaliser, ranked, *_padded(graph, own))
@@ -105,6 +92,9 @@ def _block(
     """Return the sums over a block's rows of the three numbers of ``Recovery``."""
     score = logits.gather(1, neighbour).masked_fill(~there, -torch.inf)
     degree = there.sum(1, keepdim=True)
+    # `searchsorted` (left) counts logits below the neighbour's; so n minus it is the number at or above: its
+    # worst rank among ties. The same count among the row's neighbours is the number of hits down to that
+    # rank, and average precision is the mean over neighbours of hits / rank.
     rank = ranked.shape[1] - torch.searchsorted(ranked, score)
     found = score.shape[1] - torch.searchsorted(score.sort(-1).values, score)
     precision = torch.where(there, found.double() / rank, 0.0).sum(1) / degree[:, 0]

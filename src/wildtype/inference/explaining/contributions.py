@@ -1,15 +1,17 @@
-"""One mutant and one model: what carries the prediction, from the whole cell down to single genes.
+"""Contributions to one prediction of one model, of parts of the head's input and of single genes.
 
-The head reads one vector x: h_CLS, the number of genes, z_S = Σ_i β_i φ_i, summaries of S, what relations and
-measurements say. With x_0 that of the wild type (the empty set, without evidence) and f what is read off it,
+The head reads one vector x: h_CLS, the number of genes, z_S = Σ_i β_i φ_i, summaries of S, and features of
+relations and measurements. Let x_0 be that of the wild type (the empty set, without evidence) and f the
+output:
 
     integrated   (x - x_0)_c ∫ ∂f/∂x_c (x_0 + t (x - x_0)) dt, t from 0 to 1: sums to f(x) - f(x_0)
                  (integrated gradients: Sundararajan, Taly & Yan 2017, ICML)
     linear       ∇f(x)·β_i φ_i for gene i, and ∇f(x)·Δ(β_i φ_i) for its change from the wild type
 
-As z_S is a sum over all genes, its integrated part is one over genes, too: Δ(β_i φ_i) times the mean gradient
-on the path, which checks the linear one. Parts that are sums over S are given to the perturbed genes, a pair
-half to each; all others belong to the set. What is added to outputs as it is, is its own contribution.
+z_S is a sum over all genes, so its integrated part is one, too: Δ(β_i φ_i) times the mean gradient on the
+path, a check of the linear one. Parts that are sums over S are divided among the perturbed genes, half of a
+pair's term to each; other parts belong to the set. A term that is added to the output unchanged is its own
+contribution.
 
 Legend: n genes · k perturbed · d width · h heads.
 """
@@ -25,7 +27,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from wildtype.inference.explaining.members import Member
+from wildtype.inference.explaining.members import EnsembleMember
 from wildtype.models.explainable import ADDITIVE, WHOLE_CELL, ExplainableHead
 from wildtype.models.interface import WildType
 from wildtype.mutants import MutantTable
@@ -34,21 +36,21 @@ from wildtype.mutants.batch import MutantBatch
 Floats = NDArray[np.float64]
 Reader = Callable[[Tensor], Tensor]
 STEPS = (64, 256, 1024)
-"""Points on the path; more are taken where the sum is not right yet."""
+"""Points on the path; the next number is tried if the sum misses the tolerance."""
 TOLERANCE = 1e-6
-"""Of the sum, in scaled labels."""
+"""Largest error of the sum, in scaled labels, relative if the difference exceeds 1."""
 
 
 @dataclass(frozen=True, eq=False)
 class WholeCell:
-    """What each gene i adds through z_S [n], in the phenotype's unit.
+    """Contribution of each gene i through z_S [n], in the phenotype's unit.
 
     Attributes
     ----------
     weight, weight_before : float64 [n]
         β_i, mean over heads, in the mutant and in the wild type.
     linear, linear_change, integrated : float64 [n]
-        See the module.
+        See the formulas of this module.
     """
 
     weight: Floats
@@ -60,22 +62,22 @@ class WholeCell:
 
 @dataclass(frozen=True, eq=False)
 class Carried:
-    """What carries one prediction of one model, in the phenotype's unit (of a class: the logit).
+    """Contributions to one prediction of one model, in the phenotype's unit (binary: the logit).
 
     Attributes
     ----------
     predicted : float
-        By the model: network, trees and equivalents.
+        Prediction of the model: network, trees and equivalents.
     network, baseline : float
-        By the network, and what it reads off the wild type.
+        Output of the network for the mutant and for the wild type.
     integrated, linear : dict of str to float
-        Of every part by name.
+        Contribution of every part, by name.
     perturbed : float64 [k]
-        Integrated share of each perturbed gene in the parts that are sums over S.
+        Integrated contribution of each perturbed gene in the parts that are sums over S.
     to_genes : tuple of str
-        These parts.
+        Names of these parts.
     cell : WholeCell or None
-        None: the model has no whole-cell latent.
+        None if the model has no whole-cell latent.
     steps : int
         Points on the path.
     error : float
@@ -94,8 +96,8 @@ class Carried:
     error: float
 
 
-def batch_of(member: Member, table: MutantTable) -> MutantBatch:
-    """Return the mutants of a table with the evidence that a member's checkpoint looks up."""
+def batch_of(member: EnsembleMember, table: MutantTable) -> MutantBatch:
+    """Return the mutants of a table as a batch, with the evidence of a member's checkpoint."""
     batch = MutantBatch.from_table(table)
     index = member.checkpoint.evidence
     if index is not None:
@@ -103,8 +105,9 @@ def batch_of(member: Member, table: MutantTable) -> MutantBatch:
     return batch
 
 
-def in_double(member: Member, batch: MutantBatch) -> tuple[ExplainableHead, WildType, MutantBatch]:
+def in_double(member: EnsembleMember, batch: MutantBatch) -> tuple[ExplainableHead, WildType, MutantBatch]:
     """Return a copy of a member's head, its wild type and the network's batch in float64."""
+    # Contributions are small differences of large numbers; in float32 their sum would miss the tolerance.
     wild = member.wild_type
     regularised = wild.regularised
     doubled = replace(
@@ -122,14 +125,14 @@ def in_double(member: Member, batch: MutantBatch) -> tuple[ExplainableHead, Wild
     return copy.deepcopy(member.model.head).double(), doubled, own
 
 
-def carried(member: Member, table: MutantTable, phenotype: int) -> Carried:
-    """Return what carries the prediction of a table of one row, for an output by position.
+def carried(member: EnsembleMember, table: MutantTable, phenotype: int) -> Carried:
+    """Return the contributions to the prediction of a table of one row, for an output by position.
 
-    The output must be a number or a class: of one number per gene there is nothing to say here.
+    The output is a regression or binary one; per-gene outputs are not explained.
     """
     batch = batch_of(member, table)
     with torch.no_grad():
-        said = float(member.model(member.wild_type, batch).mean[0, phenotype])
+        predicted = float(member.model(member.wild_type, batch).mean[0, phenotype])
     head, wild, own = in_double(member, batch)
     with torch.no_grad():
         found = head.perturbed(wild, own) | head.looked_up(wild, own)
@@ -146,6 +149,8 @@ def carried(member: Member, table: MutantTable, phenotype: int) -> Carried:
     with torch.no_grad():
         base, end = (float(read(x[None])[0]) for x in (x0, x1))
     last = _gradient(read, x1[None])[0]
+    # Completeness (Sundararajan et al., proposition 1): contributions sum to f(x) - f(x_0). The error of that
+    # sum measures the error of the quadrature, and decides on more points.
     for steps in STEPS:
         mean = mean_gradient(read, x0, x1, steps)
         error = float(mean @ (x1 - x0)) - (end - base)
@@ -171,7 +176,7 @@ def carried(member: Member, table: MutantTable, phenotype: int) -> Carried:
         cell = _whole_cell(head, wild, own, nothing, of[WHOLE_CELL][1:], scale)
     centre, total = float(member.checkpoint.mean[phenotype]), sum(added.values())
     return Carried(
-        predicted=centre + scale * said,
+        predicted=centre + scale * predicted,
         network=centre + scale * (end + total),
         baseline=centre + scale * base,
         integrated=integrated,
@@ -185,8 +190,12 @@ def carried(member: Member, table: MutantTable, phenotype: int) -> Carried:
 
 
 def mean_gradient(read: Reader, x0: Tensor, x1: Tensor, steps: int) -> Tensor:
-    """Return the mean gradient [w] of ``read`` on the straight path, by Gauss-Legendre quadrature."""
+    """Return the mean gradient [w] of ``read`` on the straight path from x0 to x1.
+
+    Gauss-Legendre quadrature with s points is exact for polynomials of degree 2 s − 1.
+    """
     node, weight = np.polynomial.legendre.leggauss(steps)
+    # Nodes of [-1, 1] moved to [0, 1]; weights sum to 2 there and to 1 here.
     t, w = (torch.from_numpy(x) for x in ((node + 1) / 2, weight / 2))
     gradient = _gradient(read, x0 + t[:, None] * (x1 - x0))
     return w @ gradient
@@ -200,7 +209,7 @@ def _gradient(read: Reader, x: Tensor) -> Tensor:
 
 
 def _nothing(batch: MutantBatch) -> MutantBatch:
-    """Return the wild type as a batch: the empty set, in the condition of the mutant."""
+    """Return the wild type as a batch: the empty set, in the mutant's condition."""
     empty = MutantTable.build([], [0, 0], condition=batch.condition.numpy())
     return MutantBatch.from_table(empty)
 
@@ -214,7 +223,7 @@ def _whole_cell(
     gradients: tuple[Tensor, Tensor],
     scale: float,
 ) -> WholeCell:
-    """Return the shares of all genes in z_S; ``gradients`` [d]: the mean on the path, and at its end."""
+    """Return the contributions of all genes through z_S; ``gradients`` [d]: mean on the path, at its end."""
     mean, last = gradients
     beta, phi = head.attended(wild, batch)
     beta_0, phi_0 = head.attended(wild, nothing)

@@ -1,4 +1,4 @@
-"""`explain`: everything that is said of some models of one kind, with how far they agree."""
+"""`explain`: all explanations of some models of one kind, with their agreement."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from wildtype.errors import ConfigError
 from wildtype.inference.explaining.free_heads import FreeHead, LayerClaim, free_heads, free_places
 from wildtype.inference.explaining.heads import RegularisedHead, regularised_heads
 from wildtype.inference.explaining.latents import Latents, latents
-from wildtype.inference.explaining.members import Member, Opened, members_of
+from wildtype.inference.explaining.members import EnsembleMember, Opened, members_of
 from wildtype.inference.explaining.mutant import MutantExplained, explain_mutant
 from wildtype.organism.gene_sets import GeneSets, sets_of_metabolism
 
@@ -20,33 +20,33 @@ ONE_MODEL = "one model: no agreement known"
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What to explain, and how thoroughly; raises ``ConfigError`` where it cannot be done.
+class ExplanationRequest:
+    """What to explain, and with how many samples; raises ``ConfigError`` for values out of range.
 
     Attributes
     ----------
     sets : sequence of sequences of str
-        Mutants, genes by name as for ``predict``.
+        Mutants to explain, written as for ``predict``.
     phenotype : str
-        Of which mutants are explained; empty: the first that is one number.
+        Phenotype to explain; empty: the first that is not per-gene.
     condition : str or None
-        Of the mutants; None is the reference.
+        Condition of the mutants; None is the reference.
     sections : sequence of str
         Any of ``heads``, ``free``, ``latents`` and ``mutants``.
     mutants : int
-        Mutants whose latents are looked at.
+        Most mutants to cluster by their latents.
     attended : int
         Genes per row that count as attended to.
     graphs : int
         Random graphs per relation.
     exchanges : int
-        Random exchanges of lists between genes, for what free heads attend to.
+        Random exchanges of lists between genes, for the null model of free heads.
     rows : int
-        Rows that are asked per relation, at most.
+        Most genes per relation, to measure regularised heads on.
     top : int
         Genes, sets and tokens to keep in a list.
     seed : int
-        Of all draws.
+        Random seed.
     """
 
     sets: Sequence[Sequence[str]] = ()
@@ -73,32 +73,32 @@ class Asked:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What was found; a section that does not apply is empty, and a remark says why.
+    """All explanations; a section that does not apply is empty, and a remark has the reason.
 
     Attributes
     ----------
     organism, dataset, model : str
-        What the models are.
+        Organism, dataset and kind of the models.
     runs : tuple of str
-        Folders.
+        Directories of the runs.
     models : tuple of str
         Label of every model, in the order of every ``each``.
     experts : tuple of str
-        What each is an expert of; empty where they are alike.
+        Mutants that each is an expert for; empty if they are not experts.
     heads : tuple of RegularisedHead
-        Heads that follow a relation.
+        Heads with a graph prior.
     free : tuple of FreeHead
-        Heads that follow none.
+        Heads without one.
     layers : tuple of LayerClaim
         What free heads of each layer attend to.
     latents : Latents or None
         Latents of mutants.
     mutants : tuple of MutantExplained
-        Those asked for.
-    asked : Asked
-        How.
+        The requested mutants.
+    asked : ExplanationRequest
+        The request.
     remarks : dict of str to tuple of str
-        By section, and ``general``: what does not apply, and what to know.
+        Remarks by section, and ``general``.
     """
 
     organism: str
@@ -112,7 +112,7 @@ class Explanation:
     layers: tuple[LayerClaim, ...]
     latents: Latents | None
     mutants: tuple[MutantExplained, ...]
-    asked: Asked
+    asked: ExplanationRequest
     remarks: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
@@ -123,22 +123,22 @@ class Explanation:
 
 def explain(
     runs: Sequence[Opened],
-    asked: Asked,
+    asked: ExplanationRequest,
     sets: Callable[[Opened], Sequence[GeneSets]] = lambda run: (),
     report_progress: Callable[[str], None] = lambda text: None,
 ) -> Explanation:
-    """Explain the models of some runs, which may differ in their seeds alone.
+    """Explain the models of some runs, which differ in nothing but their seeds.
 
     Parameters
     ----------
     runs : sequence of Opened
         Opened runs.
-    asked : Asked
+    asked : ExplanationRequest
         What to explain.
     sets : callable
         Returns gene sets over the genes of a run, beyond those of its organism's metabolism.
     report_progress : callable
-        Told which section is begun.
+        Called with the name of each section before it starts.
 
     Raises
     ------
@@ -172,7 +172,7 @@ def explain(
         elif not members[0].model.prior_heads:
             remarks["heads"].append("no head follows a relation (model.prior.weight=0, or no relations)")
         elif missing:
-            remarks["heads"].append("the gene graphs are not at hand")
+            remarks["heads"].append("the gene graphs are not available")
         else:
             heads, said = regularised_heads(
                 members, graphs=asked.graphs, most_rows=asked.rows, seed=asked.seed
@@ -185,7 +185,7 @@ def explain(
         if not free_places(members[0].model):
             remarks["free"].append("the model has no free heads")
         elif missing:
-            remarks["free"].append("the gene graphs are not at hand")
+            remarks["free"].append("the gene graphs are not available")
         else:
             free, layers = free_heads(
                 members, known, attended=asked.attended, count=asked.exchanges, seed=asked.seed, top=asked.top
@@ -221,15 +221,15 @@ def explain(
     )
 
 
-def _phenotype(members: Sequence[Member], name: str) -> int:
-    """Return the position of the phenotype to explain mutants by; raises ``ConfigError``."""
+def _phenotype(members: Sequence[EnsembleMember], name: str) -> int:
+    """Return the position of the phenotype to explain; raises ``ConfigError``."""
     outputs = members[0].checkpoint.outputs
     able = [p for p, output in enumerate(outputs) if output.form != "gene"]
     chosen = [p for p in able if name in ("", outputs[p].name)]
     if not chosen:
         known = ", ".join(outputs[p].name for p in able) or "none"
         raise ConfigError(
-            f"phenotype {name!r} is none that is one number per mutant; those of this model: {known}"
+            f"phenotype {name!r} cannot be explained; known, with one value per mutant: {known}"
         )
     return chosen[0]
 

@@ -1,12 +1,17 @@
-"""Free heads: what they attend to that nobody told them.
+"""Free heads, which no graph prior guides: relations and gene sets that they attend to more than by chance.
 
-The other genes that a gene attends to most are its list; relations and gene sets that lists hold more of than
-chance say what a head looks for. Heads see features of the genes, of which some come from the relations
-themselves, and deeper ones what regularised heads have gathered. So the same is asked of a network like the
-first with weights drawn anew, and what training has made is the difference.
+A gene's list holds the k other genes that it attends to most. The null model keeps the lists and permutes
+their owners: every gene gets the list of another gene of similar degree. A gene that all others attend to
+stays one, and genes that occur together in lists stay together.
 
-Free heads of a layer are in no order: head 7 of one seed has no counterpart in another. A claim is about a
-layer, and models agree on it where any of their heads shows it.
+Heads see gene features, some of which come from the relations, and deeper heads see what regularised heads
+have gathered. So an untrained network with fresh weights is tested in the same way; training explains the
+difference.
+
+Free heads of a layer have no order: head 7 of one seed has no counterpart in another. So a claim is about a
+layer, and models agree on it if one of their heads in the layer shows it.
+
+Legend: n genes · k attended genes of each · s exchanges · r relations · t sets.
 """
 
 from __future__ import annotations
@@ -16,25 +21,50 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from scipy import sparse, stats
 
 from wildtype.inference.explaining.attention import Ints, most_attended
-from wildtype.inference.explaining.enrichment import (
-    Enrichment,
-    exchanges,
-    in_relation,
-    relations_attended,
-    sets_attended,
-)
-from wildtype.inference.explaining.members import UNTRAINED, Member, untrained
-from wildtype.inference.explaining.over_models import OverModels
+from wildtype.inference.explaining.members import UNTRAINED, EnsembleMember, OverModels, untrained
 from wildtype.models.explainable import ExplainableModel
 from wildtype.organism import Relation
 from wildtype.organism.gene_sets import GeneSets
 from wildtype.seeds import generator
 
 LEVEL = 0.05
-"""Adjusted p-value below which something counts as found."""
+"""Adjusted p-value below which an enrichment counts as found."""
 SMALLEST_SET = 3
+SMALLEST_BIN = 10
+"""Fewest genes that exchange lists among each other: in smaller bins, genes of large degree keep theirs."""
+BINS = 50
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Enrichment:
+    """How often genes attend to their partners in a relation, or to other genes of their set.
+
+    Attributes
+    ----------
+    name : str
+        Name of the relation or set.
+    count : int
+        Relation: attended pairs that are edges. Set: genes of it that attend to another of its genes.
+    expected, sd : float
+        Mean and sd of the count under the null model.
+    fold : float
+        Count over expected; NaN if 0 is expected.
+    p, q : float
+        One-sided, and adjusted for the tests made together (Benjamini & Hochberg 1995).
+    """
+
+    name: str
+    count: int
+    expected: float
+    sd: float
+    fold: float
+    p: float
+    q: float
 
 
 @dataclass(frozen=True)
@@ -48,12 +78,11 @@ class FreeHead:
     layer, head : int
         From 0.
     attended : float
-        Different genes among the most attended, over those there could be: near 0 where all rows look at
-        the same few genes.
+        Distinct genes in all lists, divided by n: near 0 if all genes attend to the same few.
     relations : tuple of Enrichment
         Every relation.
     sets : tuple of Enrichment
-        Gene sets found, the most certain first.
+        Enriched gene sets, the smallest q first.
     """
 
     model: str
@@ -66,24 +95,24 @@ class FreeHead:
 
 @dataclass(frozen=True)
 class LayerClaim:
-    """Something that free heads of a layer attend to.
+    """A relation or gene set that free heads of a layer attend to.
 
     Attributes
     ----------
     layer : int
         From 0.
     kind : str
-        ``relation``, or what its set is.
+        ``relation``, or the kind of gene set.
     name : str
         Of the relation or set.
     given_to : tuple of int or None
         Layer and head that follow this relation by a prior.
     fold : OverModels
-        Of the head of each model in which it is largest.
+        Largest fold over the free heads of the layer, in each model.
     untrained : float
-        The same of a network with weights drawn anew; NaN where it has none.
+        The same in an untrained network; NaN if it has none.
     found_in, models : int
-        Models with a free head that shows it, and models.
+        Number of models with a free head that shows it, and of all models.
     """
 
     layer: int
@@ -104,13 +133,19 @@ def free_places(model: ExplainableModel) -> list[tuple[int, int]]:
 
 @torch.no_grad()
 def free_heads(
-    members: Sequence[Member], sets: Sequence[GeneSets], *, attended: int, count: int, seed: int, top: int
+    members: Sequence[EnsembleMember],
+    sets: Sequence[GeneSets],
+    *,
+    attended: int,
+    count: int,
+    seed: int,
+    top: int,
 ) -> tuple[list[FreeHead], list[LayerClaim]]:
-    """Return what every free head attends to, in an untrained network last, and what follows for layers.
+    """Return what every free head attends to, those of an untrained network last, and claims on layers.
 
     Parameters
     ----------
-    members : sequence of Member
+    members : sequence of EnsembleMember
         Whose runs have an organism.
     sets : sequence of GeneSets
         Over the genes of the models.
@@ -119,14 +154,14 @@ def free_heads(
     count : int
         Exchanges of lists between genes.
     seed : int
-        Of the exchanges.
+        Random seed of the exchanges.
     top : int
         Sets to keep of a head, and of a layer.
     """
     n = len(members[0].checkpoint.genes)
     attended = min(attended, n - 1)
     chosen = [s.sized(SMALLEST_SET, max(n // 20, 10)).distinct() for s in sets]
-    given: dict[str, Ints] = {}
+    given: dict[str, Ints] = {}  # the same exchanges for every head, so that heads are comparable
     found: list[tuple[FreeHead, list[tuple[str, list[Enrichment]]]]] = []
     for member in [*members, untrained(members[0], seed)]:
         assert member.run.organism is not None
@@ -162,9 +197,11 @@ def _related(
 
 
 def layer_claims(
-    members: Sequence[Member], found: Sequence[tuple[FreeHead, list[tuple[str, list[Enrichment]]]]], top: int
+    members: Sequence[EnsembleMember],
+    found: Sequence[tuple[FreeHead, list[tuple[str, list[Enrichment]]]]],
+    top: int,
 ) -> list[LayerClaim]:
-    """Return what is found per layer: every relation, and the sets that most models have."""
+    """Return the claims on each layer: every relation, and the ``top`` sets that most models show."""
     given = {name: (place.layer, place.head) for name, place in members[0].model.prior_heads.items()}
     best: dict[tuple[int, str, str], dict[str, float]] = {}
     seen: dict[tuple[int, str, str], set[str]] = {}
@@ -198,3 +235,88 @@ def layer_claims(
         if claim.kind == "relation" or held[claim.layer] <= top:
             kept.append(claim)
     return kept
+
+
+def exchanges(degree: Ints, count: int, draw: np.random.Generator) -> Ints:
+    """Return whose list each gene gets [count, n]: that of a gene of similar degree [n]."""
+    n = len(degree)
+    size = max(SMALLEST_BIN, -(-n // BINS))
+    bins = np.arange(n) // size
+    out = np.empty((count, n), np.int64)
+    # Sort by degree with ties in random order, cut into bins of equal size, and permute within the bins. The
+    # second random key does the permutation: genes of a bin keep their bin, not their place.
+    for row in out:
+        order = np.lexsort((draw.random(n), degree))
+        row[order] = order[np.lexsort((draw.random(n), bins))]
+    return out
+
+
+def in_relation(attended: Ints, relation: Relation, given: Ints) -> tuple[int, Floats]:
+    """Return how many attended pairs [n, k] are edges in any direction, and how many under exchanges [s]."""
+    keys = _edge_keys(relation)
+    found = _held(attended, keys)
+    return found, np.array([_held(attended[own], keys) for own in given], dtype=np.float64)
+
+
+def _edge_keys(relation: Relation) -> Ints:
+    """Return one code row · n + column per edge in each direction, ascending."""
+    rows, columns, _ = relation.endpoints()
+    return np.unique(np.concatenate([rows * relation.n + columns, columns * relation.n + rows]))
+
+
+def _held(attended: Ints, keys: Ints) -> int:
+    """Return the number of attended pairs [n, k] among the codes of edges."""
+    n = len(attended)
+    codes = np.arange(n)[:, None] * n + attended
+    if not len(keys):
+        return 0
+    return int((keys[np.minimum(np.searchsorted(keys, codes), len(keys) - 1)] == codes).sum())
+
+
+def relations_attended(names: tuple[str, ...], found: Ints, null: Floats) -> list[Enrichment]:
+    """Return the enrichment of counts [r] against counts under exchanges [s, r], tested together.
+
+    The p-value is the larger of two one-sided ones. A normal count with mean and sd of the null counts has
+    (count − mean) / (sd √(1 + 1/s)) ~ t with s − 1 degrees of freedom: both moments are estimated, and the
+    count is one more draw. Rare counts are not normal but Poisson, with the mean of the null counts.
+    """
+    s = len(null)
+    mean, sd = null.mean(0), null.std(0, ddof=1)
+    # One pseudo-count in s draws: a mean of 0 would make any count impossible, hence p = 0.
+    rare = stats.poisson.sf(found - 1, mean + 1 / s)
+    spread = sd * np.sqrt(1 + 1 / s)
+    far = np.divide(found - mean, spread, out=np.full(len(mean), np.inf), where=spread > 0)
+    # With sd = 0 the t statistic is undefined; only a count above the mean is evidence, judged by Poisson.
+    p = np.maximum(rare, np.where(found > mean, stats.t.sf(far, s - 1), 1.0))
+    return _enrichments(names, found, mean, sd, p)
+
+
+def sets_attended(attended: Ints, sets: GeneSets) -> list[Enrichment]:
+    """Return for every set the number of its genes that attend to another of its genes, tested together.
+
+    Of n lists, h contain a gene of the set. Under exchanges the m genes of the set own any m of the n lists,
+    so the number that contain one is hypergeometric: mean m h / n, variance m h/n (1 − h/n) (n − m)/(n − 1).
+    """
+    n, k = attended.shape
+    ones: Floats = np.ones(n * k)
+    graph = sparse.csr_array((ones, attended.reshape(-1), np.arange(n + 1) * k), shape=(n, n))
+    hits = sparse.csr_array(((graph @ sets.table) > 0) * 1.0)
+    inside = np.rint(np.asarray(hits.multiply(sets.table).sum(0)).reshape(-1)).astype(np.int64)
+    able, size = np.bincount(hits.indices, minlength=len(sets)), sets.sizes
+    mean = size * able / n
+    variance = mean * (1 - able / n) * (n - size) / max(n - 1, 1)
+    p = np.asarray(stats.hypergeom.sf(inside - 1, n, able, size), np.float64)
+    return _enrichments(sets.names, inside, mean, np.sqrt(variance), p)
+
+
+def _enrichments(
+    names: tuple[str, ...], found: Ints, mean: Floats, sd: Floats, p: Floats
+) -> list[Enrichment]:
+    if not len(names):
+        return []
+    q = stats.false_discovery_control(p)
+    fold = np.divide(found, mean, out=np.full(len(mean), np.nan), where=mean > 0)
+    return [
+        Enrichment(name, *(x[i].item() for x in (found, mean, sd, fold, p, q)))
+        for i, name in enumerate(names)
+    ]

@@ -1,9 +1,8 @@
-"""Regularised heads: how well each recovers the relation it was to follow, against graphs of equal degrees.
+"""Regularised heads: recovery of the relation of a head's prior, against random graphs of equal degrees.
 
-A graph prior pulls rows of attention towards a relation. Whether it got there is asked of every such head:
-average precision and recall at degree, means over genes with edges. A head that only learned which genes
-have many neighbours does as well on a random graph with the same degrees, so the same is asked of several of
-these (`organism.controls.rewire`).
+A graph prior regularises rows of attention towards a relation. Average precision and recall at degree, as
+means over genes with edges, measure the result. A head that has learned only which genes have many neighbours
+does as well on a random graph with the same degrees, so several of these are the reference.
 """
 
 from __future__ import annotations
@@ -17,8 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from wildtype.inference.explaining.attention import Ints, Recovery, recoveries
-from wildtype.inference.explaining.members import Member
-from wildtype.inference.explaining.over_models import OverModels
+from wildtype.inference.explaining.members import EnsembleMember, OverModels
 from wildtype.organism import Organism, Relation
 from wildtype.organism.controls import rewire
 from wildtype.seeds import generator
@@ -26,7 +24,7 @@ from wildtype.seeds import generator
 
 @dataclass(frozen=True)
 class Against:
-    """One measure of a head.
+    """One measure of a head, beside its value on random graphs.
 
     Attributes
     ----------
@@ -43,7 +41,7 @@ class Against:
 
 @dataclass(frozen=True)
 class RegularisedHead:
-    """One head and the relation it follows.
+    """One head and the relation of its prior.
 
     Attributes
     ----------
@@ -52,11 +50,11 @@ class RegularisedHead:
     relation : str
         Its name.
     reads : str
-        ``sources``: a row asks for the targets of its gene; ``targets``: for the sources.
+        ``sources``: rows are sources and attend to targets; ``targets``: the reverse.
     weight : float
-        Of the prior in training.
+        Weight of the prior in training.
     edges, rows, asked : int
-        Stored edges, genes with any, and how many of these were asked.
+        Stored edges, genes with any, and the number of these in the means.
     average_precision, recall_at_degree, mass : Against
         See `attention.Recovery`.
     """
@@ -76,21 +74,22 @@ class RegularisedHead:
 
 @torch.no_grad()
 def regularised_heads(
-    members: Sequence[Member], *, graphs: int, most_rows: int, seed: int
+    members: Sequence[EnsembleMember], *, graphs: int, most_rows: int, seed: int
 ) -> tuple[list[RegularisedHead], list[str]]:
-    """Return every regularised head of models that are alike, and remarks on those that cannot be asked.
+    """Return every regularised head of comparable models, and remarks on heads left out.
 
     Parameters
     ----------
-    members : sequence of Member
+    members : sequence of EnsembleMember
         Whose runs have an organism.
     graphs : int
         Random graphs per relation.
     most_rows : int
-        Genes that are asked per relation; drawn where there are more.
+        Most genes per relation; of more, a random sample.
     seed : int
-        Of random graphs and rows.
+        Random seed of graphs and samples.
     """
+    # Members of one run share its organism: random graphs are made once per organism, not per model.
     known: dict[tuple[int, str], list[Relation]] = {}
     found: dict[str, list[list[Recovery]]] = {}
     rows_of: dict[str, tuple[Ints, Relation]] = {}
@@ -150,7 +149,7 @@ def _rows(indptr: NDArray[Any], most: int, seed: int, name: str) -> Ints:
 
 
 def _against(values: list[list[float]]) -> Against:
-    """Return a measure from each model's numbers: of the relation, and of each random graph."""
+    """Return a measure from each model's values: first of the relation, then of each random graph."""
     random = np.array([one[1:] for one in values])
     sd = random.std(1, ddof=1).mean() if random.shape[1] > 1 else np.nan
     return Against(

@@ -1,5 +1,4 @@
-"""Whole-cell latents z_S of mutants: where they lie, which of them lie together, and what these have in
-common.
+"""Whole-cell latents z_S of mutants: principal components, clusters, and what a cluster has in common.
 
 Legend: m mutants · d width · c clusters · g genes.
 """
@@ -16,8 +15,7 @@ from scipy import sparse, stats
 from scipy.spatial.distance import pdist
 
 from wildtype.evidence.reference import PARTS
-from wildtype.inference.explaining.members import Member
-from wildtype.inference.explaining.over_models import OverModels, rank_agreement
+from wildtype.inference.explaining.members import EnsembleMember, OverModels, rank_agreement
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
@@ -28,29 +26,29 @@ from wildtype.seeds import derive, generator
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 FEWEST = 20
-"""Mutants below which clusters mean nothing."""
+"""Fewest mutants to cluster."""
 CLUSTERS = range(2, 9)
 LEVEL = 0.05
 
 
 @dataclass(frozen=True)
 class Overrepresented:
-    """A gene that mutants of a cluster perturb more often than others do, or a set that they hit.
+    """A gene, or a gene set, that the mutants of a cluster perturb more often than other mutants.
 
     Attributes
     ----------
     name : str
-        Of the gene, or of the set.
+        Name of the gene or set.
     kind : str
-        ``gene``, or what the set is.
+        ``gene``, or the kind of gene set.
     inside, outside : int
-        Mutants of the cluster and further ones that have it.
+        Number of mutants in and outside of the cluster that perturb it.
     fold : float
         Share inside over the share of all mutants.
     q : float
         Hypergeometric p-value, adjusted (Benjamini & Hochberg 1995) over genes, or sets, and clusters.
     found_in : int
-        Models whose most similar cluster has it, too.
+        Number of models whose most similar cluster has it, too.
     """
 
     name: str
@@ -64,7 +62,7 @@ class Overrepresented:
 
 @dataclass(frozen=True)
 class Typical:
-    """Measured values of one phenotype in a cluster: how many, and their quartiles."""
+    """Measured values of one phenotype in a cluster: their number and quartiles."""
 
     phenotype: str
     count: int
@@ -75,18 +73,18 @@ class Typical:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Mutants whose latents lie together.
+    """Mutants with similar latents.
 
     Attributes
     ----------
     number, mutants : int
-        From 1, the largest first; how many.
+        Number from 1, the largest cluster first; and its size.
     genes, sets : tuple of Overrepresented
-        The most certain first.
+        Smallest p-value first.
     phenotypes : tuple of Typical
-        Every phenotype that is measured of any.
+        Every phenotype with a measured value.
     overlap : OverModels
-        Of each further model: Jaccard index with its most similar cluster.
+        Jaccard index with the most similar cluster of each further model.
     """
 
     number: int
@@ -104,7 +102,7 @@ class Latents:
     Attributes
     ----------
     drawn : str
-        Where the mutants come from.
+        Source of the mutants.
     genes : tuple of tuple of str
         Perturbed genes of every mutant, by systematic name.
     x, y : tuple of float
@@ -112,11 +110,11 @@ class Latents:
     cluster : tuple of int
         Number of its cluster.
     explained : tuple of float
-        Share of the variance that each of the two components holds.
+        Share of the variance of each of the two components.
     clusters : tuple of Cluster
         All.
     silhouette : tuple of (int, float)
-        Mean silhouette at every number of clusters tried; the largest decided.
+        Mean silhouette at every number of clusters tried; the largest was chosen.
     distances_agree : float
         Spearman correlation of all distances between mutants, mean over pairs of models; NaN for one.
     clusters_agree : float
@@ -136,20 +134,20 @@ class Latents:
 
 
 def latents(
-    members: Sequence[Member], sets: Sequence[GeneSets], *, mutants: int, seed: int, top: int
+    members: Sequence[EnsembleMember], sets: Sequence[GeneSets], *, mutants: int, seed: int, top: int
 ) -> Latents | str:
-    """Return the latents of a sample of measured mutants, or why there are none.
+    """Return the latents of a sample of measured mutants, or a sentence why there are none.
 
     Parameters
     ----------
-    members : sequence of Member
+    members : sequence of EnsembleMember
         Alike, with a whole-cell latent.
     sets : sequence of GeneSets
-        Over the genes of the models, to look for in clusters; may be empty.
+        Over the genes of the models, to test in clusters; may be empty.
     mutants : int
-        How many, at most.
+        Most mutants to use.
     seed : int
-        Of the sample and of the clusters.
+        Random seed of sample and clusters.
     top : int
         Genes and sets to keep per cluster.
     """
@@ -184,11 +182,10 @@ def latents(
 
 
 def sample(checkpoint: Checkpoint, count: int, seed: int) -> tuple[MutantTable, Ints, str]:
-    """Return up to ``count`` different mutants that were measured, the mutant that each known row is of (-1:
-    of none of them), and where they come from.
+    """Return up to ``count`` distinct measured mutants, the mutant of each known row (or -1), and a source.
 
-    Test rows alone where there are enough of them. z_S knows no condition: mutants are told apart by genes,
-    kinds and doses.
+    They are test rows if there are enough of them, since models are explained best on rows not trained on.
+    Mutants differ in genes, kinds or doses; z_S does not depend on the condition.
     """
     known = checkpoint.known
     number = mutant_id(known.table)
@@ -205,7 +202,7 @@ def sample(checkpoint: Checkpoint, count: int, seed: int) -> tuple[MutantTable, 
 
 
 @torch.no_grad()
-def whole_cell(member: Member, table: MutantTable) -> Floats:
+def whole_cell(member: EnsembleMember, table: MutantTable) -> Floats:
     """Return z_S [m, d] of the rows of a table."""
     z = member.model.head.whole_cell(member.wild_type, MutantBatch.from_table(table))
     return np.asarray(z.double().numpy())
@@ -218,13 +215,15 @@ def principal(z: Floats) -> tuple[Floats, tuple[float, float]]:
     if len(s) < 2:
         u, s = np.pad(u, ((0, 0), (0, 1))), np.pad(s, (0, 1))
     xy = u[:, :2] * s[:2]
-    xy *= np.sign(xy[np.abs(xy).argmax(0), [0, 1]] + (np.abs(xy).max(0) == 0))  # of two mirror images, one
+    # The sign of a component is arbitrary: make its largest entry positive, so that figures are reproducible.
+    # The added 1 keeps a component of zeros from being multiplied by sign(0).
+    xy *= np.sign(xy[np.abs(xy).argmax(0), [0, 1]] + (np.abs(xy).max(0) == 0))
     share = s**2 / (s**2).sum()
     return xy, (float(share[0]), float(share[1]))
 
 
 def silhouettes(z: Floats, seed: int) -> dict[int, float]:
-    """Return the mean silhouette (Rousseeuw 1987) of every number of clusters that is tried."""
+    """Return the mean silhouette (Rousseeuw 1987) at every number of clusters tried."""
     from sklearn.metrics import silhouette_score
 
     out = {}
@@ -236,7 +235,7 @@ def silhouettes(z: Floats, seed: int) -> dict[int, float]:
 
 
 def clustered(z: Floats, count: int, seed: int) -> Ints:
-    """Return the cluster [m] of every mutant by k-means, the largest is 0."""
+    """Return the k-means cluster [m] of every mutant; cluster 0 is the largest."""
     import warnings
 
     from sklearn.cluster import KMeans
@@ -255,12 +254,14 @@ def clustered(z: Floats, count: int, seed: int) -> Ints:
 def overrepresented(
     has: sparse.csr_array, labels: Ints, names: Sequence[str], kind: str
 ) -> list[list[Overrepresented]]:
-    """Return what each cluster [c] has more of, of columns [m, g] of 0 and 1, the most certain first."""
+    """Return which columns [m, g] of 0 and 1 each cluster [c] has more of, the smallest p-value first."""
     m, count = len(labels), int(labels.max()) + 1
     ones: Floats = np.ones(m)
     member = sparse.csr_array((ones, (labels, np.arange(m))), shape=(count, m))
     inside = (member @ has).toarray()
     total, sizes = inside.sum(0), np.bincount(labels, minlength=count)[:, None]
+    # P(X ≥ inside) when the mutants of a cluster are drawn from all m without replacement: Fisher's exact
+    # test.
     p = stats.hypergeom.sf(inside - 1, m, total[None, :], sizes)
     p = np.asarray(p, np.float64).reshape(inside.shape)
     q = np.asarray(stats.false_discovery_control(p.reshape(-1)) if p.size else p).reshape(p.shape)
@@ -331,7 +332,7 @@ def _clusters(
 
 
 def _most_similar(inside: NDArray[np.bool_], other: Ints) -> tuple[int, float]:
-    """Return the cluster of another model that shares most mutants, and the Jaccard index with it."""
+    """Return the cluster of another model with the largest Jaccard index, and the index."""
     shared = [
         float((inside & (other == c)).sum() / (inside | (other == c)).sum()) for c in range(other.max() + 1)
     ]

@@ -1,15 +1,20 @@
-"""`Member`: one trained model among those that are explained together.
+"""`EnsembleMember`: one of the models explained together; `OverModels`: one number over all of them.
 
-Seeds of one model and members of one ensemble count alike: each is a model that could have been the only
-one, and what they agree on is what can be claimed of the data rather than of a seed.
+Runs of different seeds and members of one ensemble count alike. A finding on which they agree is a property
+of the data and the architecture rather than of a seed.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from scipy import stats
 
 from wildtype.errors import ConfigError
 from wildtype.inference.predictor import Predictor
@@ -27,19 +32,18 @@ UNTRAINED = "untrained"
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A run to explain.
+    """An opened run to explain.
 
     Attributes
     ----------
     path : str
-        Its folder.
+        Its directory.
     predictor : Predictor
-        Its model.
+        Predictor of the run.
     organism : Organism or None
-        The one it was trained on, with the gene graphs that its heads followed, on its genes; None: not at
-        hand.
+        Its training organism, with the graphs of its priors, on its genes; None if it is not available.
     remarks : tuple of str
-        Why there is none, or what else to know of it.
+        Reason why there is none, and other remarks.
     """
 
     path: str
@@ -49,21 +53,21 @@ class Opened:
 
 
 @dataclass(frozen=True, eq=False)
-class Member:
-    """One model.
+class EnsembleMember:
+    """One trained model.
 
     Attributes
     ----------
     label : str
         Its number, and ``run.member`` where a run has several.
     run : Opened
-        Where it comes from.
+        Its run.
     model : ExplainableModel
         In evaluation mode.
     wild_type : WildType
-        As it encodes it.
+        Wild type as encoded by the model.
     expert : str or None
-        What mutants it is an expert of, where members are.
+        Mutants that it is an expert for, in ensembles of experts.
     """
 
     label: str
@@ -74,18 +78,18 @@ class Member:
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """Of its run."""
+        """Checkpoint of its run."""
         return self.run.predictor.checkpoint
 
 
 @torch.no_grad()
-def members_of(runs: Sequence[Opened]) -> list[Member]:
+def members_of(runs: Sequence[Opened]) -> list[EnsembleMember]:
     """Return all models of some runs, in order.
 
     Raises
     ------
     ConfigError
-        If there is no run, a run is of another kind of model, or they differ in more than their seeds.
+        If there is no run, a run has another kind of model, or runs differ in more than their seeds.
     """
     if not runs:
         raise ConfigError("there is nothing to explain: name at least one run")
@@ -102,16 +106,17 @@ def members_of(runs: Sequence[Opened]) -> list[Member]:
                 )
             label = f"{number}.{i + 1}" if len(parts) > 1 else str(number)
             wild_type = model.eval().encode(run.predictor.checkpoint.organism)
-            out.append(Member(label, run, model, wild_type, experts[i] if experts else None))
+            out.append(EnsembleMember(label, run, model, wild_type, experts[i] if experts else None))
     for other in runs[1:]:
         _check_alike(runs[0], other)
     return out
 
 
 @torch.no_grad()
-def untrained(member: Member, seed: int) -> Member:
-    """Return a model like a member's with weights drawn anew: what its inputs alone make of it."""
+def untrained(member: EnsembleMember, seed: int) -> EnsembleMember:
+    """Return a model like a member's with fresh weights, which shows the effect of the inputs alone."""
     checkpoint = member.checkpoint
+    # The global generator is restored afterwards: explaining a run must not change what is drawn next.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(derive(seed, "untrained"))
         model = checkpoint.untrained().eval()
@@ -120,7 +125,7 @@ def untrained(member: Member, seed: int) -> Member:
 
 
 def _check_alike(one: Opened, other: Opened) -> None:
-    """Refuse two runs that are not of one model; raises ``ConfigError``."""
+    """Raise ``ConfigError`` for two runs that differ in more than their seeds."""
     a, b = one.predictor.checkpoint, other.predictor.checkpoint
     first, second = a.model.config, b.model.config
     for what, same in (
@@ -135,3 +140,40 @@ def _check_alike(one: Opened, other: Opened) -> None:
                 f"{other.path!r} and {one.path!r} have other {what}: only runs of one model that differ in "
                 f"their seeds can agree or not; explain them one by one"
             )
+
+
+@dataclass(frozen=True)
+class OverModels:
+    """One number over several trained models.
+
+    Attributes
+    ----------
+    mean, sd : float
+        Over the models that have the number (sd with n - 1; NaN for one model, whose agreement is unknown).
+    each : tuple of float
+        Of every model, in order; NaN where a model has none.
+    """
+
+    mean: float
+    sd: float
+    each: tuple[float, ...]
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> OverModels:
+        """Return mean, sd and all of one value per model."""
+        each = tuple(float(value) for value in values)
+        # A model may lack a claim (a relation that it was not trained with): it has no part in mean and sd.
+        there = [value for value in each if not math.isnan(value)]
+        mean = float(np.mean(there)) if there else math.nan
+        sd = float(np.std(there, ddof=1)) if len(there) > 1 else math.nan
+        return cls(mean, sd, each)
+
+
+def rank_agreement(values: Sequence[NDArray[np.float64]]) -> float:
+    """Return the mean Spearman correlation over pairs of models; NaN for one model, or constant values."""
+    found = [
+        float(stats.spearmanr(one, two).statistic)
+        for one, two in combinations(values, 2)
+        if np.ptp(one) > 0 and np.ptp(two) > 0
+    ]
+    return float(np.mean(found)) if found else math.nan

@@ -1,4 +1,4 @@
-"""One mutant over all models: what carries its prediction, and how far models agree on that.
+"""Explanation of one mutant over all models: contributions to its prediction, and their agreement.
 
 Legend: n genes · k perturbed.
 """
@@ -12,21 +12,18 @@ import numpy as np
 from scipy import stats
 
 from wildtype.inference.explaining.contributions import Carried, carried
-from wildtype.inference.explaining.members import Member
-from wildtype.inference.explaining.over_models import OverModels, rank_agreement
+from wildtype.inference.explaining.members import EnsembleMember, OverModels, rank_agreement
 from wildtype.inference.explaining.tokens import Token, evidence_tokens
 from wildtype.mutants import Kind, MutantTable
 
 BEYOND = "trees and equivalents"
 LOGIT = "logit"
-"""Unit of what is said of a class."""
+"""Unit of contributions to a binary phenotype."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """What one part of the head's input contributes: integrated from the wild type, and linear at the
-    mutant.
-    """
+    """Contribution of a part of the head's input: integrated from the wild type, linear at the mutant."""
 
     name: str
     integrated: OverModels
@@ -35,7 +32,7 @@ class Part:
 
 @dataclass(frozen=True)
 class PerturbedGene:
-    """What a perturbed gene contributes through the parts that are sums over the set."""
+    """Contribution of a perturbed gene through the parts that are sums over the set."""
 
     gene: str
     kind: str
@@ -44,20 +41,20 @@ class PerturbedGene:
 
 @dataclass(frozen=True)
 class CellGene:
-    """What a gene contributes through the whole-cell latent.
+    """Contribution of a gene of the cell through the whole-cell latent.
 
     Attributes
     ----------
     gene : str
-        Any gene of the cell.
+        Label of the gene.
     perturbed : bool
-        Whether it is one of the mutant's.
+        Whether the mutant perturbs it.
     weight, weight_before : OverModels
-        Attention β_i of the mutant and of the wild type.
+        Attention β_i in the mutant and in the wild type.
     linear : OverModels
         ∇f·β_i φ_i.
     linear_change, integrated : OverModels
-        Of its change from the wild type, by the gradient at the mutant, and by that on the path.
+        Contribution of its change from the wild type, with the gradient at the mutant and the mean one.
     """
 
     gene: str
@@ -71,28 +68,28 @@ class CellGene:
 
 @dataclass(frozen=True)
 class MutantExplained:
-    """What carries the prediction of one phenotype of one mutant; contributions are in its unit.
+    """Contributions to the prediction of one phenotype of one mutant, in its unit.
 
     Attributes
     ----------
     genes, kinds : tuple of str
-        Of the mutant.
+        Perturbed genes and perturbations.
     condition, phenotype, unit : str
-        What is explained; of a class, the unit is the logit.
+        What is explained; the unit of a binary phenotype is the logit.
     measured : float
         The known value; NaN if there is none.
     predicted, network, baseline : OverModels
-        By the model, by its network, and what the network reads off the wild type.
+        Prediction of the model, and output of its network for the mutant and for the wild type.
     beyond : OverModels
-        Predicted less network: what trees and equivalent mutants make of it, which is not explained.
+        Predicted minus network: the effect of trees and equivalent mutants, which is not explained.
     parts : tuple of Part
-        Sum to network less baseline.
+        They sum to network minus baseline.
     to_genes : tuple of str
         Parts that are sums over the perturbed genes.
     perturbed : tuple of PerturbedGene
-        Sum to the integrated contributions of these parts.
+        They sum to the integrated contributions of these parts.
     cell : tuple of CellGene
-        Those with the largest contributions; empty where there is no whole-cell latent.
+        Genes with the largest contributions; empty if there is no whole-cell latent.
     cell_rest : OverModels
         Integrated contribution of all other genes together.
     check : OverModels
@@ -100,15 +97,15 @@ class MutantExplained:
     cell_agrees : float
         Spearman correlation over all genes of the integrated contributions, mean over pairs of models.
     tokens : tuple of Token
-        Evidence; empty where none is read.
+        Evidence; empty if the model reads none.
     null_one, null_two : OverModels or None
-        Weight on no evidence.
+        Attention of the null keys, one and two edits away.
     error : float
-        Largest difference between the sum of contributions and network less baseline.
+        Largest difference between the sum of contributions and network minus baseline.
     steps : int
         Most points on the path.
     notes : tuple of str
-        What does not apply to this model.
+        What does not apply to this model or mutant.
     """
 
     genes: tuple[str, ...]
@@ -137,11 +134,11 @@ class MutantExplained:
 
 
 def explain_mutant(
-    members: Sequence[Member], table: MutantTable, phenotype: int, top: int
+    members: Sequence[EnsembleMember], table: MutantTable, phenotype: int, top: int
 ) -> MutantExplained:
-    """Return what carries the prediction of a table of one row, for an output by position.
+    """Return the explanation of a table of one row, for an output by position.
 
-    ``top`` genes of the cell and tokens of evidence are kept.
+    It keeps ``top`` genes of the cell and evidence tokens.
     """
     first = members[0].checkpoint
     record = first.phenotypes[phenotype]
@@ -199,7 +196,7 @@ def explain_mutant(
     )
 
 
-def _beyond(members: Sequence[Member], phenotype: int) -> list[str]:
+def _beyond(members: Sequence[EnsembleMember], phenotype: int) -> list[str]:
     """Return how much what was fitted after training counts in the prediction of an output."""
     each = [member.model.beside_network(phenotype) for member in members]
     out = []
@@ -210,14 +207,14 @@ def _beyond(members: Sequence[Member], phenotype: int) -> list[str]:
     return out
 
 
-def _known(member: Member, table: MutantTable, phenotype: str) -> tuple[float, str]:
-    """Return the measured value (NaN if there is none), and what ``predict`` notes of the mutant."""
+def _known(member: EnsembleMember, table: MutantTable, phenotype: str) -> tuple[float, str]:
+    """Return the measured value (NaN if there is none), and the note of ``predict`` on the mutant."""
     row = member.run.predictor.predict_table(table).iloc[0]
     return float(row.get(f"{phenotype}_measured", np.nan)), str(row["note"])
 
 
 def _cell(
-    members: Sequence[Member], found: Sequence[Carried], perturbed: set[int], top: int
+    members: Sequence[EnsembleMember], found: Sequence[Carried], perturbed: set[int], top: int
 ) -> tuple[tuple[CellGene, ...], OverModels, OverModels, float]:
     cells = [one.cell for one in found if one.cell is not None]
     if not cells:
@@ -225,6 +222,7 @@ def _cell(
         return (), nothing, nothing, np.nan
     genes = members[0].checkpoint.genes
     integrated = np.array([cell.integrated for cell in cells])
+    # Ranked by the mean over models: a gene that is large in one seed only is not worth a row.
     order = np.argsort(-np.abs(integrated.mean(0)), kind="stable")[:top]
 
     def over(field: str, gene: int) -> OverModels:
@@ -252,7 +250,7 @@ def _cell(
 
 
 def _evidence(
-    members: Sequence[Member], table: MutantTable, phenotype: int, top: int, notes: list[str]
+    members: Sequence[EnsembleMember], table: MutantTable, phenotype: int, top: int, notes: list[str]
 ) -> tuple[tuple[Token, ...], OverModels | None, OverModels | None]:
     if members[0].model.head.evidence is None:
         notes.append("the model reads no measurements of similar mutants (model.evidence.tokens=0)")

@@ -1,4 +1,4 @@
-"""Evidence: which measured mutants a prediction attends to, and how much.
+"""Evidence tokens: the measured mutants that a prediction attends to, with their weights.
 
 Legend: t, u tokens one and two edits away · h heads.
 """
@@ -14,8 +14,7 @@ from torch import Tensor
 from wildtype.evidence.kernels import EDITS
 from wildtype.evidence.reference import zero_of_evidence
 from wildtype.inference.explaining.contributions import batch_of, in_double
-from wildtype.inference.explaining.members import Member
-from wildtype.inference.explaining.over_models import OverModels
+from wildtype.inference.explaining.members import EnsembleMember, OverModels
 from wildtype.mutants import MutantTable
 
 Key = tuple[int, str, tuple[str, ...], bool, float | None]
@@ -23,24 +22,24 @@ Key = tuple[int, str, tuple[str, ...], bool, float | None]
 
 @dataclass(frozen=True)
 class Token:
-    """A measured mutant that is evidence.
+    """A measured mutant that the model looks up.
 
     Attributes
     ----------
     away : int
-        Edits from the mutant asked about: 1 or 2.
+        Edits from the explained mutant: 1 or 2.
     edit : str
-        What the measured mutant has otherwise: genes replaced, removed or added, by name.
+        Difference of the measured mutant: genes replaced, removed or added, by name.
     genes : tuple of str
         The measured mutant, by systematic names.
     same_condition : bool
-        Whether it was measured in the condition asked about.
+        Whether it was measured in the condition of the explained mutant.
     value : float or None
-        As measured, of the phenotype explained; None: another one was measured.
+        Measured value of the explained phenotype; None if another phenotype was measured.
     weight : OverModels
-        Of attention, mean over heads: tokens as many edits away and the null token share 1.
+        Attention, mean over heads. Weights of tokens at one distance and of its null key sum to 1.
     found_in : int
-        Models that have this token; seeds have other training rows.
+        Number of models with this token; runs of other seeds have other training rows.
     """
 
     away: int
@@ -53,10 +52,11 @@ class Token:
 
 
 def evidence_tokens(
-    members: Sequence[Member], table: MutantTable, phenotype: int, top: int
+    members: Sequence[EnsembleMember], table: MutantTable, phenotype: int, top: int
 ) -> tuple[list[Token], OverModels, OverModels]:
-    """Return the tokens of a table of one row with the largest weights, and the weights of null tokens one
-    and two edits away: of no evidence at all.
+    """Return the tokens with the largest weights of a table of one row, and the weights of both null keys.
+
+    A null key absorbs attention when nothing retrieved is informative.
     """
     found: list[dict[Key, float]] = []
     null: list[tuple[float, float]] = []
@@ -65,16 +65,18 @@ def evidence_tokens(
         found.append(weights)
         null.append(left)
     tokens = []
+    # A model without a token gives it weight 0, so that means over models compare tokens fairly.
     for key in dict.fromkeys(key for one in found for key in one):
         each = [one.get(key, 0.0) for one in found]
         tokens.append(Token(*key, OverModels.of(each), sum(key in one for one in found)))
     tokens.sort(key=lambda token: -token.weight.mean)
-    return tokens[:top], *(OverModels.of([one[i] for one in null]) for i in range(2))  # type: ignore[return-value]
+    null_one, null_two = (OverModels.of(list(weights)) for weights in zip(*null, strict=True))
+    return tokens[:top], null_one, null_two
 
 
 @torch.no_grad()
 def _weights(
-    member: Member, table: MutantTable, phenotype: int
+    member: EnsembleMember, table: MutantTable, phenotype: int
 ) -> tuple[dict[Key, float], tuple[float, float]]:
     """Return the weight of every token of one member, and those of its null tokens."""
     head, wild, batch = in_double(member, batch_of(member, table))

@@ -1,1 +1,1 @@
-"""Screens: which of all mutants of a design are predicted to be the highest and the lowest."""
+"""Screens: the mutants of a design with the highest and lowest predicted phenotypes."""

@@ -1,6 +1,6 @@
-"""`Constraints`: which mutants of a design are not worth asking about, or cannot be made.
+"""`Constraints`: mutants of a design that are of no interest, or cannot be constructed.
 
-Legend: n genes · m mutants · k genes per mutant.
+Legend: n genes · m mutants · k genes per mutant · d pairs.
 """
 
 from __future__ import annotations
@@ -13,36 +13,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.evidence.reference import ReferenceMeasurements
-from wildtype.inference.screening.mutants import Mutants
+from wildtype.inference.screening.designs import Mutants
 from wildtype.mutants import MutantTable
 from wildtype.mutants.identity import SetIndex
 from wildtype.organism import Coordinates
 
 Ints = NDArray[np.int64]
 LETHAL = 0.1
-"""Fitness below which a mutant counts as dead."""
+"""Fitness below which a mutant counts as inviable."""
 
 
 @dataclass(frozen=True, eq=False)
 class Constraints:
-    """What a mutant must be like.
+    """Conditions that every predicted mutant meets.
 
     Attributes
     ----------
     required : bool [n] or None
         Genes of which a mutant must perturb at least one.
-    linked : float
-        Two genes must be further apart than this, in kb, to be brought together by a cross; 0: no matter.
+    min_linkage_kb : float
+        Distance in kb that any two genes on one chromosome exceed, or a cross rarely combines them; 0: any.
     coordinates : Coordinates or None
-        By which that is judged.
-    lethal : int64 [d, 2]
-        Pairs of genes, both deleted or reduced, which no mutant may hold.
+        Places of the genes, to compute distances from.
+    lethal : int64 [d, 2] or None
+        Synthetic lethal pairs, which no mutant contains.
     measured : MutantTable or None
-        Gene sets that are left out.
+        Gene sets to leave out.
     """
 
     required: NDArray[np.bool_] | None = None
-    linked: float = 0.0
+    min_linkage_kb: float = 0.0
     coordinates: Coordinates | None = None
     lethal: Ints | None = None
     measured: MutantTable | None = None
@@ -53,28 +53,30 @@ class Constraints:
 
     @cached_property
     def _lethal(self) -> tuple[int, Ints]:
-        """Codes of the lethal pairs, ascending, and the base that they are written in."""
+        """The base of the codes a · base + b of lethal pairs a < b, and the codes, ascending."""
         lethal = np.zeros((0, 2), np.int64) if self.lethal is None else np.sort(self.lethal, axis=1)
         base = int(lethal.max(initial=0)) + 1
         return base, np.unique(lethal @ [base, 1])
 
     def refused(self, mutants: Mutants) -> dict[str, NDArray[np.bool_]]:
-        """Return, by reason, which mutants are left out [m]."""
+        """Return which mutants [m] are left out, by reason."""
         out: dict[str, NDArray[np.bool_]] = {}
         sets = mutants.genes
         if self.required is not None:
             out["none of the required genes"] = np.asarray(~self.required[sets].any(axis=1))
         pairs = list(combinations(range(sets.shape[1]), 2))
-        if self.linked and self.coordinates is not None:
+        if self.min_linkage_kb and self.coordinates is not None:
             near = np.zeros(len(sets), bool)
             for i, j in pairs:
+                # NaN, a gene without a known place, compares false: the mutant stays.
                 apart = self.coordinates.distance(sets[:, i], sets[:, j])
-                near |= np.asarray(apart <= self.linked)
-            out[f"two genes within {self.linked:g} kb"] = near
+                near |= np.asarray(apart <= self.min_linkage_kb)
+            out[f"two genes within {self.min_linkage_kb:g} kb"] = near
         if self.lethal is not None and len(self.lethal):
             base, codes = self._lethal
             dead = np.zeros(len(sets), bool)
             for i, j in pairs:
+                # A gene at or above the base would be read as another pair's code.
                 dead |= (sets[:, j] < base) & np.isin(sets[:, i] * base + sets[:, j], codes)
             out["holds a pair that is known to be lethal"] = dead
         if self._measured is not None:
@@ -83,8 +85,10 @@ class Constraints:
 
 
 def lethal_pairs(known: ReferenceMeasurements) -> Ints:
-    """Return the pairs [d, 2] whose fitness, measured or implied by epsilon, is below ``LETHAL`` while both
-    genes live alone.
+    """Return the pairs [d, 2] of viable single mutants whose double mutant has a fitness below ``LETHAL``.
+
+    The fitness is measured, or implied by epsilon: f_ab = f_a f_b + ε. A single mutant of unknown fitness
+    counts as viable.
     """
     table, single = known.table, known.single_fitness.astype(np.float64)
     found = [np.zeros((0, 2), np.int64)]

@@ -1,14 +1,15 @@
-"""Designs of screens: which mutants there are, by number, without a list of them.
+"""Designs of screens: mutants by number, without a list of them.
 
-Legend: c members (a gene and what is done to it) · k members per mutant · q queries · m mutants asked for.
+A mutant is given by its number in the design, from 0. The members of a range of numbers are computed when
+they are needed, so a screen of 10¹⁰ mutants takes no more memory than one of 10³.
 
-A mutant is given by its number in the design, from 0; the members of any run of numbers are made when they
-are asked for, so that a screen of 10¹⁰ mutants needs no more memory than one of 10³.
+Legend: c members (a gene with a perturbation) · k members per mutant · q queries · m numbers · M ≤ m mutants.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import comb
 from typing import Protocol
 
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.errors import ConfigError
+from wildtype.mutants import MutantTable
 
 Ints = NDArray[np.int64]
 
@@ -25,20 +27,20 @@ class Design(Protocol):
 
     @property
     def count(self) -> int:
-        """Numbers that there are; some of them may stand for no mutant."""
+        """Size of the range of numbers; some numbers may stand for no mutant."""
 
     @property
     def order(self) -> int:
         """Members k of every mutant."""
 
     def members(self, numbers: Ints) -> tuple[Ints, NDArray[np.bool_]]:
-        """Return the members [m, k] of numbers [m], and which of them stand for a mutant of their own [m].
+        """Return the members [m, k] of numbers [m], and which numbers stand for a mutant not met before [m].
 
-        In a run of numbers, it is the last member that differs.
+        Between neighbouring numbers the last member varies fastest.
         """
 
     def describe(self) -> list[object]:
-        """Return what tells this design from others, as JSON."""
+        """Return JSON values that differ between designs."""
 
 
 @dataclass(frozen=True)
@@ -73,12 +75,14 @@ class Combinations:
         return comb(self.c, self.order)
 
     def members(self, numbers: Ints) -> tuple[Ints, NDArray[np.bool_]]:
-        """Return the sets of these numbers, members ascending.
+        """Return the sets of these numbers, members ascending; none of them occurs twice.
 
-        Counted from the last set, the number is a sum of binomials, one per member (the combinatorial number
-        system; Knuth, The Art of Computer Programming 4A, 7.2.1.3).
+        Counted back from the last set, a number is Σ_j C(x_j, j) with x_k > … > x_1, one binomial per member
+        (the combinatorial number system; Knuth, The Art of Computer Programming 4A, 7.2.1.3).
         """
         out = np.empty((len(numbers), self.order), np.int64)
+        # The system enumerates sets in colexicographic order; counting from the end and mirroring the members
+        # (c - 1 - x) makes the order lexicographic, so that sets with equal first members are neighbours.
         rest = self.count - 1 - np.asarray(numbers, np.int64)
         for column, k in enumerate(range(self.order, 0, -1)):
             largest = np.searchsorted(self._sets[k], rest, side="right") - 1
@@ -93,9 +97,9 @@ class Combinations:
 
 @dataclass(frozen=True)
 class Crossed:
-    """Every query with every candidate: query by query, as arrays of strains are crossed.
+    """Every query with every candidate, query by query, as query strains are crossed with an array.
 
-    A set that several queries lead to (query AB with C, query AC with B) counts once, with the first.
+    A set that several queries lead to (AB with C, and AC with B) counts once, with the first query.
 
     Attributes
     ----------
@@ -115,17 +119,20 @@ class Crossed:
 
     @property
     def order(self) -> int:
-        """Members of a query, and one more."""
+        """Members of a query plus one."""
         return int(self.queries.shape[1]) + 1
 
     def members(self, numbers: Ints) -> tuple[Ints, NDArray[np.bool_]]:
-        """Return query and candidate of these numbers, in this order, and whether the set is new."""
+        """Return query and candidate of these numbers, in this order, and which sets are new."""
         number = np.asarray(numbers, np.int64)
         query, candidate = number // len(self.candidates), self.candidates[number % len(self.candidates)]
         members = np.concatenate([self.queries[query], candidate[:, None]], axis=1)
         out = np.sort(members, axis=1)
         new = np.ones(len(number), bool)
         if len(self.queries) > 1:
+            # A set is not new if leaving out one member gives an earlier query and that member is a
+            # candidate. This needs no memory of earlier pieces: any piece of the design can be computed by
+            # itself.
             keys = _keys(np.sort(self.queries, axis=1))
             order = np.argsort(keys, kind="stable")
             for left_out in range(self.order):
@@ -141,5 +148,58 @@ class Crossed:
 
 
 def _keys(sets: Ints) -> NDArray[np.void]:
-    """Return one key [m] per sorted set, which compares as its members do."""
+    """Return one key [m] per sorted set; keys compare like the sets."""
+    # Big-endian bytes of non-negative integers sort like the integers.
     return np.ascontiguousarray(sets.astype(">i8")).view(f"V{8 * sets.shape[1]}").reshape(-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Mutants:
+    """The mutants that a range of m numbers stands for, as arrays.
+
+    Attributes
+    ----------
+    genes : int64 [M, k]
+        Ascending.
+    kinds : uint8 [M, k]
+        Perturbation of each gene.
+    condition : int
+        Condition that phenotypes are predicted in.
+    members : int64 [M, k]
+        Members of the design, in its order.
+    number : int64 [M]
+        Number of each mutant.
+    rows : bool [m]
+        Numbers that stand for one of these mutants.
+    new : bool [m]
+        Numbers that stand for a mutant not met before.
+    """
+
+    genes: NDArray[np.int64]
+    kinds: NDArray[np.uint8]
+    condition: int
+    members: NDArray[np.int64]
+    number: NDArray[np.int64]
+    rows: NDArray[np.bool_]
+    new: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.genes)
+
+    @cached_property
+    def table(self) -> MutantTable:
+        """The mutants as the table that models take."""
+        condition = np.full(len(self), self.condition, np.int64)
+        return MutantTable.from_matrix(self.genes, kind=self.kinds.reshape(-1), condition=condition)
+
+    def take(self, rows: NDArray[np.int64]) -> Mutants:
+        """Return the mutants at these rows of ``genes``."""
+        return Mutants(
+            self.genes[rows],
+            self.kinds[rows],
+            self.condition,
+            self.members[rows],
+            self.number[rows],
+            self.rows,
+            self.new,
+        )

@@ -1,6 +1,9 @@
-"""A screen as a stream: piece by piece through the model, keeping the best; in several processes, resumable.
+"""A screen as a stream: predict piece by piece and keep the best; in several processes, and resumable.
 
-Legend: c members · n genes · p outputs · m mutants of a piece.
+Every mutant of a design is predicted, so the best are exact. A piece depends on its number alone, and merging
+pieces keeps a total order: neither processes nor interruptions change the result.
+
+Legend: c members · p outputs · m mutants of a piece.
 """
 
 from __future__ import annotations
@@ -17,33 +20,72 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.errors import ConfigError, WildtypeError, reason_of
 from wildtype.files import content_hash, writing
-from wildtype.inference.screening.best import Best
+from wildtype.inference.core import PredictionCore, Source
 from wildtype.inference.screening.constraints import Constraints
-from wildtype.inference.screening.designs import Design
-from wildtype.inference.screening.mutants import Mutants
+from wildtype.inference.screening.designs import Design, Mutants
 from wildtype.plugins import load_plugins, plugin_paths
 
-if TYPE_CHECKING:
-    from wildtype.inference.predictor import Predictor, Source
-
+DIRECTIONS = ("low", "high")
 PIECE = 1 << 16
 OFTEN = 4
-"""Mutants per member from which on tables of members are worth making."""
+"""Mutants per member from which the tables of a faster prediction pay off."""
 AGAIN = "the same mutant again"
 TWICE = "one gene twice"
 NOT_A_NUMBER = "no number predicted"
 
 
+class Best:
+    """The lowest or highest ``count`` values of a stream, with their numbers.
+
+    Values are ordered by (value, number). This order is total, so the result depends neither on how the
+    stream is cut into pieces nor on their order, and ties never change it.
+
+    Raises
+    ------
+    ConfigError
+        If ``count`` is not positive, or the direction is not one of ``DIRECTIONS``.
+    """
+
+    def __init__(self, count: int, direction: str) -> None:
+        if count < 1:
+            raise ConfigError(f"top={count}: ask for at least one mutant")
+        if direction not in DIRECTIONS:
+            raise ConfigError(f"direction={direction!r} is not known; known: {', '.join(DIRECTIONS)}, both")
+        self.count, self.direction = count, direction
+        self.value = np.zeros(0, np.float64)
+        self.number = np.zeros(0, np.int64)
+
+    def add(self, value: NDArray[np.float64], number: NDArray[np.int64]) -> None:
+        """Add values [m] with their numbers [m]; values that are not finite are never kept."""
+        sign = 1.0 if self.direction == "low" else -1.0
+        there = np.isfinite(value)
+        if len(self.value) == self.count:
+            # "<=", not "<": a value equal to the last one replaces it if its number is smaller.
+            there &= sign * value <= sign * self.value[-1]
+        if not there.any():
+            return
+        value = np.concatenate([self.value, value[there]])
+        number = np.concatenate([self.number, number[there]])
+        if len(value) > 4 * self.count:
+            # Selection is O(m) and sorting O(m log m): sort only values up to the count-th, all ties
+            # included.
+            limit = np.partition(sign * value, self.count - 1)[self.count - 1]
+            stays = sign * value <= limit
+            value, number = value[stays], number[stays]
+        order = np.lexsort((number, sign * value))[: self.count]
+        self.value, self.number = value[order], number[order]
+
+
 @dataclass(frozen=True, eq=False)
 class Screen:
-    """What is asked.
+    """A design with its constraints, and the outputs to rank mutants by.
 
     Attributes
     ----------
@@ -52,19 +94,19 @@ class Screen:
     gene : int64 [c]
         The gene of every member.
     kind : uint8 [c]
-        What is done to it.
+        Its perturbation.
     constraints : Constraints
-        Mutants that are left out.
+        Mutants to leave out.
     outputs : tuple of int
-        Outputs of the model that are ranked.
+        Outputs of the model to rank by.
     directions : tuple of str
         ``low``, ``high`` or both.
     keep : int
         Mutants to keep for every output and direction.
     condition : int
-        In which they are asked about.
+        Condition that phenotypes are predicted in.
     piece : int
-        Mutants that pass the model between two looks at what is best.
+        Numbers of the design per piece.
     """
 
     design: Design
@@ -83,11 +125,11 @@ class Screen:
         return -(-self.design.count // self.piece)
 
     def lists(self) -> list[Best]:
-        """Return an empty list per output and direction."""
+        """Return an empty ranked list per output and direction."""
         return [Best(self.keep, direction) for _ in self.outputs for direction in self.directions]
 
     def mutants(self, numbers: NDArray[np.int64]) -> Mutants:
-        """Return the mutants of these numbers [m]: those that have k distinct genes."""
+        """Return the mutants of these numbers [m] that are new and have k distinct genes."""
         members, new = self.design.members(numbers)
         genes, kinds = self.gene[members], self.kind[members]
         if (genes[:, 1:] < genes[:, :-1]).any():
@@ -96,11 +138,11 @@ class Screen:
         rows = new & (genes[:, 1:] != genes[:, :-1]).all(1)
         return Mutants(genes[rows], kinds[rows], self.condition, members[rows], numbers[rows], rows, new)
 
-    def fingerprint(self, predictor: Predictor) -> str:
-        """Return a hash of everything that the answer depends on."""
-        c, known = self.constraints, predictor.checkpoint.known
-        weights = [x.numpy() for x in predictor.checkpoint.model.state_dict().values()]
-        places = c.coordinates.to_arrays() if c.linked and c.coordinates is not None else {}
+    def fingerprint(self, core: PredictionCore) -> str:
+        """Return a hash of everything that the result depends on, so that no state is resumed by mistake."""
+        c, known = self.constraints, core.checkpoint.known
+        weights = [x.numpy() for x in core.checkpoint.model.state_dict().values()]
+        places = c.coordinates.to_arrays() if c.min_linkage_kb and c.coordinates is not None else {}
         return content_hash(
             self.design.describe(),
             self.gene,
@@ -110,7 +152,7 @@ class Screen:
             self.keep,
             self.condition,
             self.piece,
-            c.linked,
+            c.min_linkage_kb,
             [places[k].tolist() for k in sorted(places)],
             c.measured is not None,
             *(np.zeros(0) if x is None else x for x in (c.required, c.lethal)),
@@ -122,19 +164,19 @@ class Screen:
 
 
 @dataclass
-class Outcome:
-    """What a screen, or a part of it, found.
+class ScreenResult:
+    """The best mutants of a screen, or of some of its pieces.
 
     Attributes
     ----------
     best : list of Best
         One per output and direction.
     asked : int
-        Mutants that passed the model.
+        Mutants that were predicted.
     left_out : dict
-        Mutants that did not, or got no number, by reason.
+        Mutants that were not, or whose prediction is no number, by reason.
     done : int
-        Pieces that are in this.
+        Number of pieces.
     """
 
     best: list[Best]
@@ -142,8 +184,8 @@ class Outcome:
     left_out: dict[str, int] = field(default_factory=dict)
     done: int = 0
 
-    def add(self, other: Outcome) -> None:
-        """Take another part into account."""
+    def add(self, other: ScreenResult) -> None:
+        """Add the result of further pieces."""
         for mine, theirs in zip(self.best, other.best, strict=True):
             mine.add(theirs.value, theirs.number)
         self.asked += other.asked
@@ -153,26 +195,27 @@ class Outcome:
 
 
 class ScreenWorker:
-    """Asks a predictor about pieces of a screen."""
+    """Predicts pieces of a screen."""
 
-    def __init__(self, predictor: Predictor, screen: Screen) -> None:
-        self.predictor, self.screen = predictor, screen
+    def __init__(self, core: PredictionCore, screen: Screen) -> None:
+        self.core, self.screen = core, screen
         design, gene = screen.design, screen.gene
         self._fast = None
         if design.count >= OFTEN * len(gene):
-            self._fast = predictor.combinations(gene, screen.kind, design.order, screen.condition)
+            self._fast = core.combinations(gene, screen.kind, design.order, screen.condition)
 
-    def __call__(self, piece: int) -> Outcome:
-        """Return what one piece holds."""
+    def __call__(self, piece: int) -> ScreenResult:
+        """Return the result of one piece."""
         screen = self.screen
         start = piece * screen.piece
         numbers = np.arange(start, min(start + screen.piece, screen.design.count))
         mutants = screen.mutants(numbers)
-        out = Outcome(screen.lists(), done=1)
+        out = ScreenResult(screen.lists(), done=1)
         lost = {AGAIN: int((~mutants.new).sum()), TWICE: int((mutants.new & ~mutants.rows).sum())}
         left = np.zeros(len(mutants), bool)
         if len(mutants):
             for reason, refused in screen.constraints.refused(mutants).items():
+                # A mutant that breaks several constraints counts with the first, so that counts add up.
                 lost[reason] = int((refused & ~left).sum())
                 left |= refused
         if left.any():
@@ -180,7 +223,8 @@ class ScreenWorker:
         out.asked = len(mutants)
         if len(mutants):
             fast = self._fast
-            values = self.predictor.predict_values(mutants.table) if fast is None else fast(mutants.members)
+            plain = self.core.predict_with_sd
+            values = plain(mutants.table)[0] if fast is None else fast(mutants.members)
             lost[NOT_A_NUMBER] = int((~np.isfinite(values[:, list(screen.outputs)])).any(1).sum())
             lists = iter(out.best)
             for output in screen.outputs:
@@ -191,52 +235,54 @@ class ScreenWorker:
 
 
 def run(
-    predictor: Predictor,
+    core: PredictionCore,
     screen: Screen,
     *,
     processes: int = 1,
     state: Path | None = None,
     every: float = 30.0,
-    report_progress: Callable[[Outcome], None] = lambda _: None,
-) -> Outcome:
-    """Ask about every mutant of a screen.
+    report_progress: Callable[[ScreenResult], None] = lambda _: None,
+) -> ScreenResult:
+    """Predict every mutant of a screen.
 
     Parameters
     ----------
-    predictor, screen
-        Who is asked, and what.
+    core, screen
+        The model, and what to predict and rank.
     processes : int
-        Beside each other; the answer does not depend on it.
+        Number of processes; the result does not depend on it.
     state : path, optional
-        Where what was found is kept, at most ``every`` seconds old; a screen that finds its own state there
-        goes on from it.
+        File that keeps the result so far, at most ``every`` seconds old; a screen continues from its own
+        file.
     report_progress : callable
-        Is given what was found so far, after every piece.
+        Called with the result so far, after every piece.
 
     Raises
     ------
     ConfigError
-        If the state is that of another screen, is damaged, or a process died.
+        If the state is that of another screen or is damaged, or a process died.
     OutputError
         If the state cannot be written.
     """
     if processes < 1:
-        raise ConfigError(f"processes={processes}: at least one")
-    if processes > 1 and predictor.source is None:
+        raise ConfigError(f"processes={processes}: give at least one")
+    source = core.source if processes > 1 else None
+    if processes > 1 and source is None:
         raise ConfigError(
-            "several processes load the model themselves, and this one was changed after it was loaded: "
+            "each process loads the model from its directory, and this one was changed after it was loaded: "
             "take processes=1"
         )
-    found = Outcome(screen.lists())
-    mark = "" if state is None else screen.fingerprint(predictor)
+    found = ScreenResult(screen.lists())
+    mark = "" if state is None else screen.fingerprint(core)
     if state is not None and state.exists():
         found = _read(state, mark, screen)
         report_progress(found)
     saved = time.monotonic()
     try:
-        with _answers(predictor, screen, range(found.done, screen.pieces), processes) as answers:
-            for answer in answers:
-                found.add(answer)
+        # Pieces are merged in their order, so ``done`` alone says which of them a stored state contains.
+        with _results(core, screen, range(found.done, screen.pieces), processes, source) as results:
+            for result in results:
+                found.add(result)
                 report_progress(found)
                 if state is not None and time.monotonic() - saved >= every:
                     _save(state, mark, found)
@@ -248,31 +294,33 @@ def run(
 
 
 @contextmanager
-def _answers(
-    predictor: Predictor, screen: Screen, pieces: range, processes: int
-) -> Iterator[Iterator[Outcome]]:
-    """Give the outcomes of pieces, in their order."""
-    if processes == 1:
-        yield map(ScreenWorker(predictor, screen), pieces)
+def _results(
+    core: PredictionCore, screen: Screen, pieces: range, processes: int, source: Source | None
+) -> Iterator[Iterator[ScreenResult]]:
+    """Give the results of pieces, in their order; from child processes if there is a source to load."""
+    if source is None:
+        yield map(ScreenWorker(core, screen), pieces)
         return
-    assert predictor.source is not None  # `run` has looked
+    # Processes share the cores of the machine; more threads than cores slow each other down.
     threads = max((os.cpu_count() or 1) // processes, 1)
+    # "spawn", not "fork": a forked child of a process that has run torch's thread pool can deadlock.
     pool = ProcessPoolExecutor(
-        processes, get_context("spawn"), _begin, (predictor.source, screen, threads, plugin_paths())
+        processes, get_context("spawn"), _start_worker, (source, screen, threads, plugin_paths())
     )
     try:
         yield _in_order(pool, pieces, 2 * processes)
     except BrokenProcessPool as error:
         raise ConfigError(
             "a process of the screen died, perhaps for lack of memory: take fewer processes; "
-            "what was found is kept where a state was asked for"
+            "the result so far is kept if a state file was given"
         ) from error
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _in_order(pool: ProcessPoolExecutor, pieces: range, ahead: int) -> Iterator[Outcome]:
-    waiting: deque[Future[Outcome]] = deque()
+def _in_order(pool: ProcessPoolExecutor, pieces: range, ahead: int) -> Iterator[ScreenResult]:
+    """Yield results in order, with ``ahead`` pieces submitted at a time: a design may have 10⁶ of them."""
+    waiting: deque[Future[ScreenResult]] = deque()
     for piece in pieces:
         waiting.append(pool.submit(_answer, piece))
         if len(waiting) == ahead:
@@ -281,24 +329,24 @@ def _in_order(pool: ProcessPoolExecutor, pieces: range, ahead: int) -> Iterator[
         yield waiting.popleft().result()
 
 
-_own: list[ScreenWorker] = []
-"""Of a process of its own."""
+_worker: list[ScreenWorker] = []
+"""The worker of a child process; a function of a pool takes picklable arguments only."""
 
 
-def _begin(source: Source, screen: Screen, threads: int, plugins: list[str]) -> None:
+def _start_worker(source: Source, screen: Screen, threads: int, plugins: list[str]) -> None:
     import torch
 
     load_plugins(plugins)
 
     torch.set_num_threads(threads)
-    _own.append(ScreenWorker(source.load(), screen))
+    _worker.append(ScreenWorker(source.load(), screen))
 
 
-def _answer(piece: int) -> Outcome:
-    return _own[0](piece)
+def _answer(piece: int) -> ScreenResult:
+    return _worker[0](piece)
 
 
-def _save(path: Path, mark: str, found: Outcome) -> None:
+def _save(path: Path, mark: str, found: ScreenResult) -> None:
     record = {"screen": mark, "asked": found.asked, "left_out": found.left_out, "done": found.done}
     arrays: dict[str, Any] = {f"value{i}": best.value for i, best in enumerate(found.best)}
     arrays |= {f"number{i}": best.number for i, best in enumerate(found.best)}
@@ -306,19 +354,19 @@ def _save(path: Path, mark: str, found: Outcome) -> None:
         np.savez(handle, record=np.array(json.dumps(record)), **arrays)
 
 
-def _read(path: Path, mark: str, screen: Screen) -> Outcome:
+def _read(path: Path, mark: str, screen: Screen) -> ScreenResult:
     remedy = f"remove it to begin anew, or write to another file ({str(path)!r})"
     try:
         with np.load(path, allow_pickle=False) as stored:
             arrays: Mapping[str, NDArray[np.generic]] = {name: stored[name] for name in stored.files}
         record = json.loads(str(arrays["record"]))
         if record["screen"] != mark:
-            raise ConfigError(f"what was kept is of another screen or another model: {remedy}")
-        found = Outcome(screen.lists(), record["asked"], record["left_out"], record["done"])
+            raise ConfigError(f"the state is of another screen or another model: {remedy}")
+        found = ScreenResult(screen.lists(), record["asked"], record["left_out"], record["done"])
         for i, best in enumerate(found.best):
             best.add(arrays[f"value{i}"].astype(np.float64), arrays[f"number{i}"].astype(np.int64))
         return found
     except (KeyError, ValueError, TypeError, EOFError, OSError, zipfile.BadZipFile) as error:
         if isinstance(error, WildtypeError):
             raise
-        raise ConfigError(f"what was kept of the screen is damaged ({reason_of(error)}): {remedy}") from error
+        raise ConfigError(f"the state of the screen is damaged ({reason_of(error)}): {remedy}") from error

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wildtype.evaluation.bootstrap import Estimate
+from wildtype.evaluation.bootstrap import IntervalEstimate
 from wildtype.evaluation.predicted_rows import (
     LEAST_ROWS,
     GroupError,
@@ -76,7 +76,7 @@ def _panel(
     return Panel(title, about, draw, ("", "rows", *models), table, height, short)
 
 
-def _with_bounds(found: Estimate) -> str:
+def _with_bounds(found: IntervalEstimate) -> str:
     return f"{shown(found.value)} [{shown(found.low)}, {shown(found.high)}]"
 
 

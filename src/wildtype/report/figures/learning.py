@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wildtype.evaluation.learning import LearningCurves
 from wildtype.evaluation.metrics import Floats
+from wildtype.evaluation.training_record import LearningCurves
 from wildtype.report.figures.panel import Panel, legend_below, shown
 from wildtype.report.figures.style import DASHES, LIGHT, SERIES, plain
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse, stats
 
-from wildtype.inference.explaining.enrichment import exchanges, in_relation, relations_attended, sets_attended
+from wildtype.inference.explaining.free_heads import exchanges, in_relation, relations_attended, sets_attended
 from wildtype.organism import Relation
 from wildtype.organism.gene_sets import GeneSets
 from wildtype.seeds import generator

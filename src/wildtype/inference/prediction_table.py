@@ -1,0 +1,207 @@
+"""`prediction_table`: predictions of mutants, beside what is known of them, as a table to read.
+
+From a predicted interaction follows an expected fitness (wild type = 1):
+
+    f_ab  = f_a f_b + ε                                                                  two genes
+    f_abc = τ + f_ab f_c + f_ac f_b + f_bc f_a − 2 f_a f_b f_c                           three genes
+
+(Kuzmin et al. 2018, Science 360:eaao1729). Fitness of single and double mutants is the measured one. The sd
+of a prediction is its root mean squared error on validation rows; the other errors are propagated to first
+order.
+
+Legend: m mutants · p phenotypes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wildtype.datasets.interactions import fitness_from_epsilon, fitness_from_tau
+from wildtype.errors import ConfigError
+from wildtype.evaluation.conformal import check_level
+from wildtype.inference.core import Floats, Ints, PredictionCore
+from wildtype.models.checkpoint import Checkpoint
+from wildtype.mutants import Kind, MutantTable
+from wildtype.mutants.identity import SetIndex
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def prediction_table(
+    core: PredictionCore, table: MutantTable, *, as_: str = "phenotype", interval: float | None = None
+) -> pd.DataFrame:
+    """Return the columns that ``Predictor.predict`` describes, with the errors it lists."""
+    import pandas as pd
+
+    if interval is not None:
+        check_level(interval)
+    checkpoint, known = core.checkpoint, core.checkpoint.known
+    values, sd = core.predict_with_sd(table)
+    around = None if interval is None else core.conformal.intervals(table, values, sd, interval)
+    names, kinds = core.genes.names, [kind.name.lower() for kind in Kind]
+    spans = list(zip(table.offsets[:-1], table.offsets[1:], strict=True))
+    columns: dict[str, Any] = {
+        "genes": [",".join(names[g] for g in table.gene[a:b]) for a, b in spans],
+        "kinds": [",".join(kinds[k] for k in table.kind[a:b]) for a, b in spans],
+    }
+    notes: list[list[str]] = [[] for _ in spans]
+    for p, phenotype in enumerate(checkpoint.phenotypes):
+        minimum = phenotype["min_order"]
+        # An interaction of one gene is not defined; the network would still give it a number.
+        too_small = table.order < minimum
+        values[too_small, p] = np.nan
+        for row in np.flatnonzero(too_small).tolist():
+            notes[row].append(f"{phenotype['name']} needs at least {minimum} genes")
+        if phenotype.get("form") == "gene":
+            continue  # one value per gene has a table of its own: ``Predictor.predict_profiles``
+        # A mutant too small for the phenotype has its note; any other empty cell comes from overflow or from
+        # inputs that are not numbers, and must not look like a phenotype that is not defined.
+        for row in np.flatnonzero(~np.isfinite(values[:, p]) & ~too_small).tolist():
+            notes[row].append(f"{phenotype['name']} is not a number: the model's computation overflowed")
+        columns[phenotype["name"]] = values[:, p]
+        if around is not None:
+            for name, part in (("low", around.low), ("high", around.high), ("sd", sd)):
+                columns[f"{phenotype['name']}_{name}"] = np.where(too_small, np.nan, part[:, p])
+    for rows, reason in () if around is None else around.reasons:
+        for row in rows.tolist():
+            notes[row].append(reason)
+    near = known.table.take(known.table.inside(table.gene))  # a small part of millions of known rows
+    for output in checkpoint.outputs:
+        if output.form != "gene":
+            number = known.phenotypes.index(output.name)
+            columns[f"{output.name}_measured"] = _measured(near, table, number)
+    if as_ == "fitness":
+        expected = expected_fitness(checkpoint, table, values)
+        columns["fitness_expected"], columns["fitness_expected_sd"] = expected.fitness, expected.sd
+        for at, reason in expected.reasons.items():
+            notes[at].append(reason)
+    elif as_ != "phenotype":
+        raise ConfigError(f"as={as_!r} is not known; known: phenotype, fitness")
+    seen = np.zeros(len(core.genes), bool)
+    seen[core.trained.gene] = True
+    columns["order"] = table.order
+    columns["order_seen"] = np.isin(table.order, core.trained.order)
+    columns["genes_seen"] = np.bincount(table.row, weights=seen[table.gene], minlength=len(table)).astype(int)
+    columns["essential"] = [
+        ",".join(names[g] for g in table.gene[a:b] if known.essential[g]) for a, b in spans
+    ]
+    columns["note"] = ["; ".join(reasons) for reasons in notes]
+    return pd.DataFrame(columns)
+
+
+def _measured(known: MutantTable, table: MutantTable, phenotype: int) -> Floats:
+    """Return the known value [m] of each gene set in its condition (mean over kinds), NaN without one."""
+    out = np.full(len(table), np.nan)
+    for condition in np.unique(table.condition):
+        rows = np.flatnonzero((known.phenotype == phenotype) & (known.condition == condition))
+        if not rows.size:
+            continue
+        values = known.take(rows)
+        # A set index holds every gene set once, so repeated measurements are averaged before the lookup.
+        _, first, group = np.unique(values.set_id, return_index=True, return_inverse=True)
+        mean = np.bincount(group, weights=values.value) / np.bincount(group)
+        here = np.flatnonzero(table.condition == condition)
+        found = SetIndex(values.take(first)).find(table.take(here))
+        out[here] = np.where(found >= 0, mean[found], np.nan)  # -1, not found, reads the last mean in vain
+    return out
+
+
+@dataclass(frozen=True)
+class ExpectedFitness:
+    """Fitness and sd [m] (wild type = 1); NaN in the rows that ``reasons`` maps to a sentence."""
+
+    fitness: Floats
+    sd: Floats
+    reasons: dict[int, str]
+
+
+def expected_fitness(checkpoint: Checkpoint, table: MutantTable, predicted: Floats) -> ExpectedFitness:
+    """Return the fitness implied by predictions [m, p] of ``epsilon`` (order 2) and ``tau`` (order 3).
+
+    A row of order 1 gets its measured single-mutant fitness.
+
+    Raises
+    ------
+    ConfigError
+        If the model predicts neither epsilon nor tau.
+    """
+    names = checkpoint.names
+    if not {"epsilon", "tau"} & set(names):
+        raise ConfigError(f"as=fitness needs a model of epsilon or tau; this one predicts {', '.join(names)}")
+    known = checkpoint.known
+    fitness, sd = np.full(len(table), np.nan), np.full(len(table), np.nan)
+    reasons: dict[int, str] = {}
+    singles, singles_sd = known.single_fitness.astype(np.float64), known.single_fitness_sd.astype(np.float64)
+
+    def check_singles(row: int, genes: Ints) -> bool:
+        lacking = [checkpoint.genes.names[g] for g in genes if not np.isfinite(singles[g])]
+        if lacking:
+            reasons[row] = f"single-mutant fitness of {', '.join(lacking)} is not known"
+        return not lacking
+
+    rows = np.flatnonzero(table.order == 1)
+    genes = table.gene[table.offsets[rows]]
+    fitness[rows], sd[rows] = singles[genes], singles_sd[genes]
+    for row, gene in zip(rows.tolist(), genes, strict=True):
+        check_singles(row, np.array([gene]))
+
+    rows = np.flatnonzero(table.order == 2)
+    if "epsilon" in names and rows.size:
+        pair = table.take(rows).matrix(2)
+        # A measured value without a known sd counts as exact: a lower bound of the sd beats none.
+        (f_a, f_b), (s_a, s_b) = singles[pair].T, np.nan_to_num(singles_sd[pair]).T
+        error = np.full(len(rows), _error(checkpoint, "epsilon"))
+        epsilon = predicted[rows, names.index("epsilon")]
+        fitness[rows], sd[rows] = fitness_from_epsilon(epsilon, f_a, f_b, error, s_a, s_b)
+        for row, genes in zip(rows.tolist(), pair, strict=True):
+            check_singles(row, genes)
+
+    rows = np.flatnonzero(table.order == 3)
+    if "tau" in names and rows.size:
+        triple = table.take(rows).matrix(3)
+        pairs, pairs_sd = _pair_fitness(checkpoint, triple)
+        error = np.full(len(rows), _error(checkpoint, "tau"))
+        tau = predicted[rows, names.index("tau")]
+        (f_ab, f_ac, f_bc), (s_ab, s_ac, s_bc) = pairs.T, np.nan_to_num(pairs_sd).T
+        (f_a, f_b, f_c), (s_a, s_b, s_c) = singles[triple].T, np.nan_to_num(singles_sd[triple]).T
+        fitness[rows], sd[rows] = fitness_from_tau(
+            tau, f_ab, f_ac, f_bc, f_a, f_b, f_c, error, s_ab, s_ac, s_bc, s_a, s_b, s_c
+        )
+        for i, row in enumerate(rows.tolist()):
+            if check_singles(row, triple[i]) and not np.isfinite(pairs[i]).all():
+                reasons[row] = "fitness of one of its pairs is not known"
+
+    for row in np.flatnonzero(np.isnan(fitness)).tolist():
+        reasons.setdefault(
+            row, f"no {'tau' if table.order[row] > 2 else 'epsilon'} is predicted for its order"
+        )
+    sd[np.isnan(fitness)] = np.nan
+    return ExpectedFitness(fitness, sd, reasons)
+
+
+def _error(checkpoint: Checkpoint, phenotype: str) -> float:
+    """Return the root mean squared error on validation rows, in the phenotype's unit."""
+    return float(checkpoint.metrics["validation"][phenotype]["rmse"])
+
+
+def _pair_fitness(checkpoint: Checkpoint, triple: Ints) -> tuple[Floats, Floats]:
+    """Return measured fitness [m, 3] of the pairs ab, ac, bc and its sd; NaN where unknown."""
+    known = checkpoint.known
+    out, out_sd = np.full(triple.shape, np.nan), np.full(triple.shape, np.nan)
+    if "fitness" not in known.phenotypes:
+        return out, out_sd
+    measured = known.table.take(
+        (known.table.phenotype == known.phenotypes.index("fitness")) & (known.table.order == 2)
+    )
+    if not len(measured):
+        return out, out_sd
+    index = SetIndex(measured)
+    for column, pair in enumerate(((0, 1), (0, 2), (1, 2))):
+        found = index.find(MutantTable.from_matrix(triple[:, pair]))
+        out[:, column] = np.where(found >= 0, measured.value[found], np.nan)
+        out_sd[:, column] = np.where(found >= 0, measured.sd[found], np.nan)
+    return out, out_sd

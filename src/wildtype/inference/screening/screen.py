@@ -1,0 +1,274 @@
+"""`screen_mutants`: from the names of a request to a screen, and from its result to a table.
+
+Legend: n genes · m mutants · k genes per mutant · a candidates · q queries.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wildtype.errors import ConfigError, GeneSetError
+from wildtype.evaluation.conformal import check_level
+from wildtype.inference.core import Floats, Ints, Kinds, PredictionCore
+from wildtype.inference.prediction_table import prediction_table
+from wildtype.inference.screening.constraints import Constraints, lethal_pairs
+from wildtype.inference.screening.designs import Combinations, Crossed, Design
+from wildtype.inference.screening.stream import DIRECTIONS, PIECE, Screen, ScreenResult, run
+from wildtype.inference.sets import to_table
+from wildtype.mutants import MutantTable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+METABOLIC = "metabolic"
+"""In a list of required genes: all genes of the organism's metabolism."""
+RESERVE = 50
+"""Mutants to keep per mutant of a list, where ``max_per_gene`` may pass some of them over."""
+
+
+@dataclass(frozen=True)
+class ScreenRequest:
+    """What to screen, by name; see ``Predictor.screen``."""
+
+    order: int | None = None
+    among: Sequence[str] | None = None
+    queries: Sequence[Sequence[str]] | None = None
+    top: int = 100
+    direction: str = "both"
+    phenotypes: Sequence[str] | None = None
+    condition: str | None = None
+    exclude: Sequence[str] = ()
+    exclude_essential: bool = False
+    require: Sequence[str] = ()
+    unmeasured: bool = False
+    exclude_synthetic_lethal: bool = False
+    min_linkage_kb: float = 0.0
+    max_per_gene: int | None = None
+    interval: float | None = None
+
+
+def screen_mutants(
+    core: PredictionCore,
+    request: ScreenRequest,
+    *,
+    processes: int = 1,
+    state: Path | None = None,
+    report_progress: Callable[[int, int], None] = lambda done, count: None,
+) -> pd.DataFrame:
+    """Predict every mutant of a request and return the best; ``Predictor.screen`` has columns and errors."""
+    if request.interval is not None:
+        check_level(request.interval)
+    screen, exempt = make_screen(core, request)
+    count = screen.design.count
+    report_progress(0, count)
+    found = run(
+        core,
+        screen,
+        processes=processes,
+        state=state,
+        # The last piece may be shorter than the others.
+        report_progress=lambda result: report_progress(min(result.done * screen.piece, count), count),
+    )
+    return shortlist(core, screen, found, request, exempt)
+
+
+def make_screen(core: PredictionCore, request: ScreenRequest) -> tuple[Screen, frozenset[int]]:
+    """Return the screen, and the genes of its queries, which ``max_per_gene`` does not limit.
+
+    Raises
+    ------
+    ConfigError, GeneSetError, UnknownGeneError, AmbiguousGeneError
+        See ``Predictor.screen``.
+    """
+    outputs = _outputs(core, request)
+    queries = None
+    if request.queries is not None:
+        queries = to_table(request.queries, core.genes, core.kinds, what="query")
+    gene, kind = _candidates(core, request)
+    design: Design
+    if queries is None:
+        order = 2 if request.order is None else request.order
+        design, exempt = Combinations(len(gene), order), frozenset[int]()
+    else:
+        design, gene, kind = _crossed(queries, gene, kind, request.order)
+        exempt = frozenset(queries.gene.tolist())
+    for output in outputs:
+        least = core.checkpoint.phenotypes[output]["min_order"]
+        if design.order < least:
+            raise ConfigError(
+                f"{core.phenotypes[output]} needs at least {least} genes, and mutants of this screen "
+                f"have {design.order}: take a higher order, or other phenotypes"
+            )
+    if request.max_per_gene is not None and request.max_per_gene < 1:
+        raise ConfigError(f"max_per_gene={request.max_per_gene}: allow at least one row per gene")
+    if request.direction != "both" and request.direction not in DIRECTIONS:
+        raise ConfigError(
+            f"direction={request.direction!r} is not known; known: {', '.join(DIRECTIONS)}, both"
+        )
+    if request.top < 1:
+        raise ConfigError(f"top={request.top}: ask for at least one mutant")
+    directions = DIRECTIONS if request.direction == "both" else (request.direction,)
+    keep = request.top if request.max_per_gene is None else request.top * RESERVE
+    condition = core.condition(request.condition)
+    return Screen(
+        design, gene, kind, _constraints(core, request), outputs, directions, keep, condition, PIECE
+    ), exempt
+
+
+def _outputs(core: PredictionCore, request: ScreenRequest) -> tuple[int, ...]:
+    columns = [p for p, output in enumerate(core.checkpoint.outputs) if output.form != "gene"]
+    names = [core.phenotypes[p] for p in columns]
+    if request.phenotypes is None:
+        if not columns:
+            raise ConfigError("the model predicts per-gene values only, by which mutants cannot be ranked")
+        return tuple(columns)
+    for name in request.phenotypes:
+        if name not in names:
+            raise ConfigError(
+                f"the model ranks by no phenotype {name!r}; it predicts {', '.join(names) or 'none'}"
+            )
+    return tuple(columns[names.index(name)] for name in dict.fromkeys(request.phenotypes))
+
+
+def _candidates(core: PredictionCore, request: ScreenRequest) -> tuple[Ints, Kinds]:
+    """Return the candidates [a], genes and perturbations, each pair once and in the given order."""
+    genes, essential = core.genes, core.checkpoint.known.essential
+    if request.among is None:
+        gene, kind = np.arange(len(genes)), core.kinds
+    else:
+        if isinstance(request.among, str) or not len(request.among):
+            raise GeneSetError("among names no genes: give a list of them, or leave it out for all")
+        table = to_table([[name] for name in request.among], genes, core.kinds, what="candidate")
+        # `np.unique` sorts; the first positions, sorted, restore the order in which candidates were named.
+        _, first = np.unique(np.stack([table.gene, table.kind]), axis=1, return_index=True)
+        gene, kind = table.gene[np.sort(first)], table.kind[np.sort(first)]
+    out = np.zeros(len(genes), bool)
+    for name in request.exclude:
+        out[genes.find(name)] = True
+    if request.exclude_essential:
+        out |= essential
+    gene, kind = gene[~out[gene]], kind[~out[gene]]
+    if not len(gene):
+        raise GeneSetError("no candidate is left: exclude fewer genes")
+    return gene, kind
+
+
+def _crossed(queries: MutantTable, gene: Ints, kind: Kinds, order: int | None) -> tuple[Crossed, Ints, Kinds]:
+    """Return a design over members, which are candidates and genes of queries, and the members."""
+    sizes = np.unique(queries.order)
+    if len(sizes) != 1:
+        raise GeneSetError(f"queries have {sizes.min()} to {sizes.max()} genes: screen one size at a time")
+    size = int(sizes[0])
+    if order is not None and order != size + 1:
+        raise ConfigError(f"order={order}, but queries of {size} crossed with one gene each make {size + 1}")
+    # A gene that is candidate and part of a query is one member, so that sets met twice have equal members.
+    both = np.stack([np.append(gene, queries.gene), np.append(kind, queries.kind)])
+    members, of = np.unique(both, axis=1, return_inverse=True)
+    of = of.reshape(-1)
+    found = np.sort(of[len(gene) :].reshape(-1, size), axis=1)
+    _, first = np.unique(found, axis=0, return_index=True)
+    design = Crossed(found[np.sort(first)], of[: len(gene)])
+    return design, members[0].astype(np.int64), members[1].astype(np.uint8)
+
+
+def _constraints(core: PredictionCore, request: ScreenRequest) -> Constraints:
+    known, genes = core.checkpoint.known, core.genes
+    required = None
+    if request.require:
+        required = np.zeros(len(genes), bool)
+        for name in request.require:
+            if name == METABOLIC:
+                required |= core.metabolic
+            else:
+                required[genes.find(name)] = True
+    if request.min_linkage_kb < 0:
+        raise ConfigError(f"min_linkage_kb={request.min_linkage_kb:g}: a distance is not negative")
+    if request.min_linkage_kb and known.coordinates is None:
+        raise ConfigError(
+            "places of this model's genes are not known: build its organism and train again with this "
+            "version, or leave out min_linkage_kb"
+        )
+    measured = None
+    if request.unmeasured:
+        chosen = [known.phenotypes.index(core.phenotypes[p]) for p in _outputs(core, request)]
+        measured = known.table.take(np.flatnonzero(np.isin(known.table.phenotype, chosen)))
+    lethal = lethal_pairs(known) if request.exclude_synthetic_lethal else None
+    return Constraints(required, request.min_linkage_kb, known.coordinates, lethal, measured)
+
+
+def shortlist(
+    core: PredictionCore, screen: Screen, found: ScreenResult, request: ScreenRequest, exempt: frozenset[int]
+) -> pd.DataFrame:
+    """Return the first ``top`` mutants per output and direction as a table.
+
+    ``single_fitness`` lists the fitness of the single mutants in the order of the genes, empty where it is
+    not known. ``linkage_kb`` is the shortest distance between two of the genes on one chromosome: infinite if
+    all are on different ones, NaN if a place is not known. With ``max_per_gene``, mutants are taken from the
+    best on, and one is passed over if a gene, ``exempt`` ones aside, is in as many rows already.
+    """
+    import pandas as pd
+
+    frames: list[pd.DataFrame] = []
+    short: list[str] = []
+    top, max_per_gene = request.top, request.max_per_gene
+    lists = iter(found.best)
+    for output in screen.outputs:
+        for direction in screen.directions:
+            best = next(lists)
+            mutants = screen.mutants(best.number)
+            assert mutants.rows.all()  # only numbers of new mutants were predicted
+            genes = mutants.genes
+            chosen = spread(genes, top, max_per_gene, exempt) if max_per_gene else np.arange(len(genes))[:top]
+            # Fewer than ``keep`` mutants would mean that the design itself is smaller than the list.
+            if len(chosen) < top and len(genes) == screen.keep:
+                short.append(f"{core.phenotypes[output]}, {direction}: {len(chosen)} of {top}")
+            table = mutants.table.take(chosen)
+            frame = prediction_table(core, table, interval=request.interval)
+            frame.insert(0, "rank", np.arange(1, len(chosen) + 1))
+            frame.insert(0, "direction", direction)
+            frame.insert(0, "phenotype", core.phenotypes[output])
+            at = frame.columns.tolist().index("note")
+            frame.insert(at, "linkage_kb", _linkage(core, genes[chosen]))
+            frame.insert(at, "single_fitness", _single_fitness(core, genes[chosen]))
+            frames.append(frame)
+    out = pd.concat(frames, ignore_index=True)
+    out.attrs |= {"count": screen.design.count, "asked": found.asked, "left_out": dict(found.left_out)}
+    out.attrs["short"] = short
+    return out
+
+
+def spread(genes: Ints, top: int, max_per_gene: int, exempt: frozenset[int] = frozenset()) -> Ints:
+    """Return the first ``top`` of ranked mutants [m, k] with no gene in more than ``max_per_gene``."""
+    used: Counter[int] = Counter()
+    chosen: list[int] = []
+    for i, members in enumerate(genes.tolist()):
+        if len(chosen) == top:
+            break
+        counted = [gene for gene in members if gene not in exempt]
+        if all(used[gene] < max_per_gene for gene in counted):
+            used.update(counted)
+            chosen.append(i)
+    return np.array(chosen, np.int64)
+
+
+def _linkage(core: PredictionCore, genes: Ints) -> Floats:
+    """Return the shortest distance [m] in kb between two genes [m, k] of a mutant."""
+    places = core.checkpoint.known.coordinates
+    pairs = list(combinations(range(genes.shape[1]), 2))
+    if places is None or not pairs:
+        return np.full(len(genes), np.nan)
+    apart = np.stack([places.distance(genes[:, i], genes[:, j]) for i, j in pairs])
+    return np.asarray(apart.min(0))  # NaN if one of the distances is
+
+
+def _single_fitness(core: PredictionCore, genes: Ints) -> list[str]:
+    """Return the fitness of each mutant's single mutants, as text."""
+    values = core.checkpoint.known.single_fitness[genes]
+    return [",".join("" if np.isnan(x) else f"{x:.3g}" for x in row) for row in values]
