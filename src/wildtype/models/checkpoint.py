@@ -136,8 +136,9 @@ class Checkpoint(TrainedModel):
 def _require_finite(
     weights: Mapping[str, torch.Tensor], mean: NDArray[np.float64], sd: NDArray[np.float64], what: str
 ) -> None:
-    """Raise ``CheckpointError`` where weights or the labels' scaling are not finite: predictions would be
-    empty.
+    """Refuse weights or label scaling that are not finite; raises ``CheckpointError``.
+
+    Predictions would be empty.
     """
     scaling = {"mean of the labels": torch.from_numpy(mean), "sd of the labels": torch.from_numpy(sd)}
     if (name := first_not_finite({**weights, **scaling})) is not None:
