@@ -1,1 +1,1 @@
-"""Whole models behind one interface: ``encode`` the wild type once, then answer for every mutant."""
+"""Models behind one interface: ``encode`` the wild type once, then predict any number of mutants."""

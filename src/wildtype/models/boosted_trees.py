@@ -71,6 +71,7 @@ class BoostedTrees:
         # Few rows are fitted by half as many trees of twice the weight.
         rate = 0.05 if len(y) >= FEW_ROWS else 0.1
         best, first = math.inf, None
+        # Only a strictly smaller error replaces a choice, so ties keep the first.
         for number in choices:
             limit = MAX_ITERATIONS if stop else int(fixed.get("iterations", DEFAULT_ITERATIONS))
             model = self._model(rate, number, limit, stop, seed, 0)
@@ -105,6 +106,7 @@ class BoostedTrees:
             early_stopping=stop,
             n_iter_no_change=25,
             tol=0.0,
+            # scikit-learn takes seeds below 2³².
             random_state=derive(seed, "boosting", bag) % 2**32,
         )
 
@@ -138,6 +140,7 @@ class BoostedTrees:
 
 def _distinct(x: NDArray[np.float32]) -> NDArray[np.int64]:
     """Return the columns of x [m, f] that have a value and are not the same as an earlier one."""
+    # Splits draw a random 30 % of columns: copies would be drawn more often than other features.
     first: dict[bytes, int] = {}
     for i, column in enumerate(x.T):
         if not np.isnan(column).all():

@@ -1,4 +1,4 @@
-"""A checkpoint is a folder from which a model predicts again, anywhere, without pickle.
+"""Saves and loads checkpoints: directories with everything that a model needs to predict, without pickle.
 
     model.safetensors      weights, of every member of an ensemble
     organism.safetensors   what the model sees of the organism: gene features, relations, metabolism
@@ -86,6 +86,8 @@ class Checkpoint(TrainedModel):
             beside |= {f"{PLACES}{key}": value for key, value in known.coordinates.to_arrays().items()}
         if known.metabolic is not None:
             beside["metabolic"] = known.metabolic
+        # Written beside the target, synced, then renamed: a reader finds the old checkpoint or the new one,
+        # never a mixture, also after a crash.
         with writing_folder(folder) as temporary:
             write_tensors(temporary / "model.safetensors", self.model.state_dict())
             tensors, shapes = to_tensors(self.organism)
@@ -102,6 +104,7 @@ class Checkpoint(TrainedModel):
             write_json(temporary / "metrics.json", self.metrics)
             write_text(temporary / "format_version", f"{FORMAT}\n")
             record = {
+                # Only now: the record holds the sha256 of files that are complete.
                 "format_version": FORMAT,
                 "model": self.model.config.name,
                 "settings": asdict(self.model.config),
@@ -133,8 +136,9 @@ class Checkpoint(TrainedModel):
 def _require_finite(
     weights: Mapping[str, torch.Tensor], mean: NDArray[np.float64], sd: NDArray[np.float64], what: str
 ) -> None:
-    """Raise ``CheckpointError`` where weights or the labels' scaling are not finite: predictions would be
-    empty.
+    """Refuse weights or label scaling that are not finite; raises ``CheckpointError``.
+
+    Predictions would be empty.
     """
     scaling = {"mean of the labels": torch.from_numpy(mean), "sd of the labels": torch.from_numpy(sd)}
     if (name := first_not_finite({**weights, **scaling})) is not None:
@@ -176,6 +180,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     try:
         record = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         version = json.loads((folder / "format_version").read_text(encoding="utf-8"))
+        # The format comes first: files of another one may have other names, and their hashes prove nothing.
         if version != FORMAT or record["format_version"] != version:
             remedy = "train again" if version in range(FORMAT) else "update wildtype"
             raise CheckpointError(
@@ -186,9 +191,12 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
             raise CheckpointError(
                 f"{str(folder / 'config.json')!r} is damaged (its sha256 differs): {remedy}"
             )
+        # Before any file is parsed: a flipped bit is reported as damage, not as an error of some reader.
         for name, expected in record["sha256"].items():
             if sha256_of_file(folder / name) != expected:
                 raise CheckpointError(f"{str(folder / name)!r} is damaged (its sha256 differs): {remedy}")
+        # A plug-in with another sha256 may read the same weights and compute something else: it is refused
+        # here.
         require_plugins(record["plugins"], f"checkpoint {str(folder)!r}", MODELS)
         genes = GeneIndex.from_json(json.loads((folder / "genes.json").read_text(encoding="utf-8")))
         scaling = json.loads((folder / "scaling.json").read_text(encoding="utf-8"))
@@ -203,6 +211,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
             metabolic=beside.get("metabolic"),
         )
         organism = from_tensors(load_file(folder / "organism.safetensors"), record["operators"])
+        # Shapes of weights follow from settings and organism, so both are read before the weights.
         model = _model(record, organism)
         weights = load_file(folder / "model.safetensors")
         phenotypes = record["phenotypes"]
@@ -253,7 +262,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
 
 
 def _model(record: dict[str, Any], organism: OrganismTensors) -> Model:
-    """Return the model that a record describes, with weights of no meaning."""
+    """Return the model that a record describes, with initial weights that loading replaces."""
     config = settings_of_model(record["model"], record["settings"])
     outputs, conditions, relations = record["phenotypes"], len(record["conditions"]), record["relations"]
     members = [

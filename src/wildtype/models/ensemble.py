@@ -1,4 +1,4 @@
-"""`Ensemble`: several models of one kind that predict their mean, and how far they lie apart.
+"""`Ensemble`: the mean prediction of several models of one kind, and its standard deviation over them.
 
 Members come from different seeds (deep ensembles: Lakshminarayanan et al. 2017) or from the ends of the
 cycles of one training (snapshot ensembles: Huang et al. 2017).
@@ -53,29 +53,34 @@ class Ensemble(Model):
         return EnsembleWildType(encoded[0].cls, encoded[0].genes, members=encoded)
 
     def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
-        """Return the members' mean prediction [b, p], that of the experts alone where there are any, and the
-        standard deviation of several, which is that of all members.
+        """Return the members' mean prediction [b, p] and, of several, their standard deviation.
+
+        With experts, the mean is over those that fit a mutant; the standard deviation is over all members.
         """
         assert isinstance(wild_type, EnsembleWildType)
         pairs = zip(self.members, wild_type.members, strict=True)
         found: list[Prediction] = [member(own, mutants) for member, own in pairs]
         profiles = {p: GeneProfile.mean([one.profiles[p] for one in found]) for p in found[0].profiles}
+        # Logits of a class are averaged before the sigmoid, as scaled labels of other outputs are.
         means = torch.stack([one.mean for one in found])
         mean = means.mean(0)
         if self.experts:
             weights = class_of(self).expert_weights(self.experts, mutants, mean.shape[1])
             if weights is not None:
+                # Weights of a mutant sum to 1, and are 0 for experts of other numbers of unseen genes.
                 mean = torch.einsum("mb,mbp->bp", weights, means)
+        # Over all members: a single expert has no spread.
         return Prediction(mean, profiles, means.std(0) if len(found) > 1 else None)
 
     def combinations(
         self, wild_type: WildType, members: Members, evidence: EvidenceIndex | None
     ) -> Callable[[Tensor], Tensor] | None:
-        """Return the mean of what the members say of sets; None where one of them knows no such way."""
+        """Return the mean of the members' fast predictions for sets; None where one of them has none."""
         assert isinstance(wild_type, EnsembleWildType)
         pairs = zip(self.members, wild_type.members, strict=True)
         found = [cast(Model, model).combinations(own, members, evidence) for model, own in pairs]
         answers = [answer for answer in found if answer is not None]
+        # All members or none: a mean over some would differ from `forward`.
         if len(answers) < len(found):
             return None
         return lambda sets: torch.stack([answer(sets) for answer in answers]).mean(0)

@@ -1,4 +1,4 @@
-"""What a model offers so that its predictions can be explained: its attention, and the parts of its head.
+"""Interface of models whose predictions can be explained: attention, and the parts that the head reads.
 
 Legend: n genes · t = n + 1 tokens (CLS first) · d width · b mutants · p phenotypes · Σk perturbed genes of
 all · w width of all parts that the head reads · h heads.
@@ -75,8 +75,9 @@ class ExplainableHead(nn.Module, ABC):
 
     @abstractmethod
     def token_weights(self, genes: Tensor, tokens: EvidenceTokens) -> tuple[Tensor, Tensor] | None:
-        """Return the weights [b, T, h] of measured mutants one and two edits away, for gene states [n, d];
-        None where the head reads none.
+        """Return the weights [b, T, h] of measured mutants one and two edits away; None without evidence.
+
+        ``genes`` are the gene states [n, d].
         """
 
 
@@ -109,4 +110,4 @@ class ExplainableModel(Model):
 
     @abstractmethod
     def beside_network(self, phenotype: int) -> dict[str, float]:
-        """Return how much what is fitted after training counts in an output, from 0 to 1, by a phrase."""
+        """Return the mixing weights, from 0 to 1, of parts fitted after training, keyed by a phrase."""

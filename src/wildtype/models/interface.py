@@ -257,11 +257,11 @@ class Model(nn.Module, ABC):
         return train, validation
 
     def without_doses(self) -> None:
-        """Take note that no mutant has a dose: what reads doses is not trained."""
+        """Exclude from training the parameters that read doses, where no mutant has one."""
         return
 
     def set_epoch(self, epoch: int) -> None:
-        """Take note that an epoch (from 0) begins, for what changes as training goes on."""
+        """Announce an epoch (from 0), for schedules that change during training."""
         return
 
     @property
@@ -298,7 +298,7 @@ class Model(nn.Module, ABC):
 
     @classmethod
     def evidence_line(cls, config: Any) -> str:
-        """Return what a model card says of looking up measurements."""
+        """Return the model card's line about evidence."""
         return "none is looked up."
 
     @classmethod
@@ -329,8 +329,9 @@ class Model(nn.Module, ABC):
     def combinations(
         self, wild_type: WildType, members: Members, evidence: EvidenceIndex | None
     ) -> Callable[[Tensor], Tensor] | None:
-        """Return what predicts sets [m, k] of members, [m, p] as ``forward`` does but faster; None where
-        there is no such way. ``evidence`` tells how alike genes are.
+        """Return a function from sets [m, k] of members to outputs [m, p], or None where there is none.
+
+        It equals ``forward`` and is faster. ``evidence`` holds the similarity of genes.
         """
         return None
 
@@ -391,8 +392,10 @@ def organism_tensors(
     """
     graphs, needs, appended = organism.graphs, model.needs, organism.appended
     check_needs(type(model).__name__, needs)
+    # Priors are losses of training: attention itself reads no graph.
     followed = model.priors(graphs) if priors and "priors" in needs else {}
     relations = model.relations if "relations" in needs else ()
+    # `metabolism` is required, `equivalents` are optional: only the first refuses an organism without it.
     wanted = "metabolism" in needs or ("equivalents" in needs and organism.metabolism is not None)
     whole = CellGraph.of(organism, (), metabolism=True) if wanted else None
     return OrganismTensors(
@@ -400,6 +403,7 @@ def organism_tensors(
         priors=followed,
         outside=torch.from_numpy(appended.genes.copy()),
         valid={
+            # A reversed view has a negative stride, which torch refuses: hence the copy. Token 0 is CLS.
             name: torch.from_numpy(pairs[::-1].copy() if model.transposed(name) else pairs.copy()) + 1
             for name, pairs in appended.valid.items()
             if name in followed

@@ -37,6 +37,7 @@ LONGEST = 12
 
 def plain(text: object) -> str:
     """Return text that Markdown shows as it is, on one line: names come from users and publishers."""
+    # Control characters and line breaks in a name could start a heading or hide text.
     line = " ".join("".join(c if c.isprintable() else " " for c in str(text)).split())
     return re.sub(r"[\\`*\[\]#|~$!]|(?<!\w)_|_(?!\w)", r"\\\g<0>", escape(line, quote=False))
 
@@ -51,6 +52,7 @@ def model_card(checkpoint: TrainedModel, format_version: int) -> str:
     plugins = recorded((MODELS, config.name))
     dataset, sha256 = origin.get("dataset", "–"), str(origin.get("dataset_sha256", "–"))[:12]
     evidence, members = class_of(checkpoint.model).evidence_line(config), len(members_of(checkpoint.model))
+    # Evidence may hold further phenotypes; rows are counted for those that the model predicts.
     used = [i for i, name in enumerate(known.phenotypes) if name in checkpoint.names]
     mine = np.isin(known.table.phenotype, used)
     trained = known.table.take(mine & (known.part == TRAIN))

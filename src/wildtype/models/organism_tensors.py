@@ -133,6 +133,7 @@ class OrganismTensors:
             rows, cols = op.edges()
             touching = torch.isin(rows, self.outside_tokens) | torch.isin(cols, self.outside_tokens)
             listed = self.valid.get(name, rows.new_zeros(2, 0))
+            # Pairs as single numbers, row · t + column, since isin compares numbers.
             unlisted = ~torch.isin((rows * t + cols)[touching], listed[0] * t + listed[1])
             if bool(unlisted.any()):
                 raise ConfigError(
@@ -168,20 +169,24 @@ class OrganismTensors:
 
 
 def prior_operator(graphs: GeneGraphs, relation: str, *, reverse: bool = False) -> SparseOperator:
-    """Return one relation over tokens [t, t]: rows are sources (targets when ``reverse``), CLS has no
-    edges.
+    """Return one relation over tokens [t, t]; CLS has no edges.
+
+    Rows are sources, or targets when ``reverse``.
     """
     chosen = graphs[relation].reversed() if reverse else graphs[relation]
     rows, cols, weights = (torch.from_numpy(x) for x in chosen.endpoints())
     values = weights if chosen.weighted else None
+    # Token 0 is CLS: gene i is token i + 1.
     return SparseOperator.from_edges(rows + 1, cols + 1, chosen.n + 1, values, name=relation)
 
 
 def message_operator(graphs: GeneGraphs, relation: str) -> SparseOperator:
-    """Return one relation for messages along its edges [n, n]: row i receives from the sources of its edges,
-    whatever their weights.
+    """Return one relation for messages along its edges [n, n].
+
+    Row i receives from the sources of its edges, whatever their weights.
     """
     rows, cols, _ = (torch.from_numpy(x) for x in graphs[relation].endpoints())
+    # Edges run from row to column, messages with them: the product needs targets as rows.
     return SparseOperator.from_edges(cols, rows, graphs[relation].n, name=relation)
 
 
@@ -200,6 +205,7 @@ def to_tensors(organism: OrganismTensors) -> tuple[dict[str, Tensor], dict[str, 
         operators |= {f"metabolism/{part}": getattr(organism.metabolism, part) for part in PARTS}
     for name, op in operators.items():
         rows, cols = op.edges()
+        # int32 halves the file: an organism has far fewer than 2³¹ genes.
         tensors[f"{name}/rows"], tensors[f"{name}/cols"] = rows.int(), cols.int()
         if name.startswith("metabolism/"):
             tensors[f"{name}/values"] = op.values.float().clone()
@@ -234,6 +240,7 @@ def from_tensors(tensors: Mapping[str, Tensor], shapes: Mapping[str, tuple[int, 
 
 def _similarity_tensors(similarity: GeneSimilarity) -> dict[str, Tensor]:
     lists = {name: getattr(similarity, name) for name in NAMES}
+    # safetensors stores tensors only: names become the bytes of their JSON.
     names = json.dumps(lists).encode()
     out = {"names": torch.frombuffer(bytearray(names), dtype=torch.uint8)}
     out |= {name: torch.from_numpy(getattr(similarity, name)) for name in ARRAYS}

@@ -1,4 +1,4 @@
-"""What passes between a model and those who use it: the encoded wild type, outputs, and a prediction.
+"""Records passed into and out of a model: the encoded wild type, outputs, and predictions.
 
 Legend: n genes · d width · b mutants · p phenotypes · c members of a screen.
 """
@@ -79,7 +79,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """Who the mutants of a screen are made of: each is a set of some of them.
+    """Perturbations from which a screen builds its mutants: each mutant is a set of them.
 
     Attributes
     ----------
@@ -130,6 +130,7 @@ class GeneProfile:
             rows = torch.arange(b, device=self.gene.device)
         place = torch.full((b,), -1, dtype=torch.int64, device=self.gene.device)
         place[rows] = torch.arange(len(rows), device=self.gene.device)
+        # The known output size spares a device the wait for the sum of the counts.
         row = place.repeat_interleave(self.offsets.diff(), output_size=len(self.gene))
         asked = (row >= 0).nonzero()[:, 0]
         at = (row * n + self.gene).index_select(0, asked)
@@ -142,6 +143,7 @@ class GeneProfile:
         """Return the mean of several models' profiles of one batch: exactly, by joining their factors."""
         first = profiles[0]
         return GeneProfile(
+            # (1/M) Σ_m A_m B_mᵀ = [A_1 ‖ … ‖ A_M] / M · [B_1 ‖ … ‖ B_M]ᵀ: no [b, n] is formed.
             torch.cat([p.mutants for p in profiles], 1) / len(profiles),
             torch.cat([p.genes for p in profiles], 1),
             torch.stack([p.own for p in profiles]).mean(0),
@@ -152,7 +154,7 @@ class GeneProfile:
 
 @dataclass(slots=True)
 class Prediction:
-    """What a model says of a batch of mutants.
+    """Predictions of a model for a batch of mutants.
 
     Attributes
     ----------
@@ -161,7 +163,7 @@ class Prediction:
     profiles : dict of int to GeneProfile
         By position of the phenotype, those of which there is a number per gene.
     sd : [b, p] or None
-        Where several models were asked, the standard deviation of what they said.
+        Standard deviation over the members of an ensemble; None for a single model.
     """
 
     mean: Tensor

@@ -1,4 +1,4 @@
-"""Every neural model by name: its settings, and how it is made. Names and settings are known without torch.
+"""Every neural model by name: its settings and its class. Names and settings load without torch.
 
 A model is registered beside its class. One that comes with the package lives in ``models/<name>/``, whose
 ``__init__`` registers it; a user's model is a plug-in:
@@ -107,6 +107,7 @@ def register_model(
         from wildtype.models.interface import check_needs
 
         description = ModelDescription(settings, lambda: model, check, training or {})
+        # Before registering: a refused class must leave no name behind.
         check_needs(description.name, model.needs)
         MODELS.register(description.name, description, model.__module__)
         return model
@@ -198,7 +199,7 @@ def make_model(
 
 
 def reference_implementation(model: Model) -> Model:
-    """Return a model that computes what this one does as its authors wrote it, on the same weights.
+    """Return the reference implementation of a model, on the same weights.
 
     Raises
     ------

@@ -98,8 +98,10 @@ class TrainedModel:
 
     @torch.no_grad()
     def predict(self, table: MutantTable, wild_type: WildType | None = None) -> NDArray[np.float64]:
-        """Predict every phenotype of M mutants: [M, p], in the phenotypes' units; O(M d) memory beyond the
-        result. Of a class it is the probability, and NaN of a phenotype that has a number per gene.
+        """Predict every phenotype of M mutants: [M, p], in the phenotypes' units.
+
+        Of a class it is the probability; a phenotype with a number per gene is NaN. O(M d) memory beyond the
+        result.
         """
         return self.predict_with_sd(table, wild_type)[0]
 
@@ -107,8 +109,9 @@ class TrainedModel:
     def predict_with_sd(
         self, table: MutantTable, wild_type: WildType | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Predict as ``predict`` does; also return the standard deviation over an ensemble's members [M, p],
-        in the phenotypes' units, NaN for a single model.
+        """Predict as ``predict`` does; also return the standard deviation over an ensemble's members.
+
+        Both are [M, p] in the phenotypes' units; the standard deviation is NaN for a single model.
         """
         wild_type = wild_type or self.encode()
         batch = MutantBatch.from_table(table)
@@ -124,7 +127,8 @@ class TrainedModel:
         out = self._in_units(out)
         spread *= np.abs(self.sd)
         for p, output in enumerate(self.outputs):
-            if output.form == "class":  # the spread of logits, to first order
+            if output.form == "class":
+                # Delta method: sd(σ(z)) ≈ σ(z) (1 − σ(z)) sd(z).
                 spread[:, p] *= out[:, p] * (1 - out[:, p])
         return out, spread
 
@@ -146,8 +150,10 @@ class TrainedModel:
         condition: int,
         wild_type: WildType,
     ) -> Callable[[NDArray[np.int64]], NDArray[np.float64]] | None:
-        """Return what predicts many sets [M, order] of few members, [M, p] as ``predict`` does, but faster;
-        None where the model knows no such way. Members are ``gene`` [c] with ``kind`` [c].
+        """Return a function from sets [M, order] of few members to predictions [M, p], or None.
+
+        It equals ``predict`` and is faster; None where the model has no such path. Members are ``gene``
+        [c] with ``kind`` [c].
         """
         members = Members(torch.from_numpy(gene), torch.from_numpy(kind), order, condition)
         answer = self.model.combinations(wild_type, members, self.evidence)
@@ -187,6 +193,7 @@ class TrainedModel:
         wild_type = wild_type or self.encode()
         batch = MutantBatch.from_table(table)
         out = np.empty((len(table), len(self.genes)), np.float32)
+        # 2²⁴ float32 numbers, 64 MiB, at a time.
         step = max((1 << 24) // len(self.genes), 1)
         for start in range(0, len(table), step):
             stop = min(start + step, len(table))
@@ -195,8 +202,9 @@ class TrainedModel:
         return out * np.float32(self.sd[phenotype]) + np.float32(self.mean[phenotype])
 
     def predict_measured(self, table: MutantTable) -> NDArray[np.float64]:
-        """Predict, for every row, the phenotype that the row measured: [M]; a mutant of many rows passes the
-        model once.
+        """Predict, for every row, the phenotype that the row measured: [M].
+
+        A mutant of several rows passes the model once.
         """
         return self.predict_measured_with_sd(table)[0]
 

@@ -56,8 +56,10 @@ class ValidationRows:
 
     @classmethod
     def read(cls, folder: Path) -> ValidationRows:
-        """Read what ``save`` wrote; raises ``OSError``, ``ValueError``, ``KeyError`` or
-        ``zipfile.BadZipFile`` when the file is damaged.
+        """Read what ``save`` wrote.
+
+        Raises ``OSError``, ``ValueError``, ``KeyError`` or ``zipfile.BadZipFile`` when the file is damaged.
         """
+        # A pickle could run code from a checkpoint that somebody else made.
         with np.load(folder / FILE, allow_pickle=False) as stored:
             return cls(**{name: stored[name] for name in COLUMNS})

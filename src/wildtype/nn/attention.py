@@ -184,8 +184,9 @@ def _is_narrow(q: Tensor, k: Tensor, v: Tensor, scale: float) -> bool:
 
 
 def padded_width(width: int, width_v: int, trained: bool = True) -> int:
-    """Width handed to a kernel: room for d, for dv and, in training, the appended channel; a multiple of 8,
-    and at least 16.
+    """Return the width handed to a kernel: a multiple of 8, at least 16.
+
+    It holds d, dv and, in training, the appended channel.
     """
     return max(16, -(-max(width, width_v + trained) // 8) * 8)
 

@@ -77,8 +77,10 @@ def _tiles(sets: Tensor) -> Iterator[Tile]:
 
 
 def _alike(ends: list[int]) -> Iterator[tuple[int, int]]:
-    """Give ranges of up to RUNS runs, equally many, since few make a slow product. A run that is much longer
-    than the one before it begins another range: in one range, every run costs as much as the longest.
+    """Yield ranges of up to RUNS runs, of equal size, since few runs make a slow product.
+
+    A run that is much longer than the one before it begins another range: within a range, every run costs as
+    much as the longest.
     """
     lengths = [stop - start for start, stop in pairwise(ends)]
     longer = [i for i in range(1, len(lengths)) if lengths[i] > 2 * lengths[i - 1] + SHORT]

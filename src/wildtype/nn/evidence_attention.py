@@ -13,13 +13,12 @@ from wildtype.errors import ShapeError
 
 
 class EvidenceAttention(nn.Module):
-    """Pools tokens by attention whose logits come from their features: how alike, along which relation, how
-    sure.
+    """Pools tokens by attention whose logits are computed from the tokens' features.
 
-    o_t = W_2 gelu(W_1 f_t + c_t), of which the first h entries are logits and the others values v_t. A null
-    key of learned logit takes the weight that no token deserves, so that the weights tell how much evidence
-    there is. The result holds Σ_t a_t v_t, the measured values Σ_t a_t y_t themselves, and Σ_t a_t, head by
-    head.
+    o_t = W_2 gelu(W_1 f_t + c_t), of which the first h entries are logits and the others values v_t. A
+    null key of learned logit absorbs attention when no token is informative, so the sum of the weights
+    measures the evidence. The result holds Σ_t a_t v_t, the measured values Σ_t a_t y_t themselves, and
+    Σ_t a_t, head by head.
 
     Parameters
     ----------
@@ -74,9 +73,7 @@ class EvidenceAttention(nn.Module):
         return torch.cat([pooled, measured, weights.sum(-2)], dim=-1)
 
     def weights(self, features: Tensor, mask: Tensor, content: Tensor | None = None) -> Tensor:
-        """Return the weight of every token [..., t, h], which ``forward`` pools by; the null key has the
-        rest.
-        """
+        """Return the weight of every token [..., t, h], as in ``forward``; the null key has the rest."""
         inner = self.into(features)
         return self._weights(self.out(inner if content is None else inner + content), mask)
 

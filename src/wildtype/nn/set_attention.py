@@ -74,8 +74,10 @@ class SetAttention(nn.Module):
         return SetEmbeddings(dynamic, self.static(x).tanh())
 
     def tables(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return what sets of some members x [c, d] need of them: logits [h, c, c] of each for each, and rows
-        [h, c, w] whose weighted sum is the dynamic embedding before its tanh.
+        """Return the tables from which sets of members x [c, d] are computed.
+
+        They are the logits [h, c, c] of every member for every other, and rows [h, c, w] whose weighted
+        sum is the dynamic embedding before its tanh.
         """
         q, k, v = (
             self._split_heads(layer(x).unsqueeze(0))[0] for layer in (self.query, self.key, self.value)

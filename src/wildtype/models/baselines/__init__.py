@@ -1,4 +1,4 @@
-"""The simple predictors that stand in every table, by name."""
+"""Simple baseline predictors, by name; every results table includes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Baseline`: one interface for the simple predictors that stand beside every model in every table."""
+"""`Baseline`: one interface for the simple predictors with which every model is compared."""
 
 from __future__ import annotations
 
@@ -97,6 +97,7 @@ class Baseline(ABC):
         self.chosen = {}
         self._groundwork = groundwork or BaselineFeatures(organism, train, single_fitness)
         self._fit(organism, train, validation, single_fitness, seed)
+        # Checked after the fit: only `chosen` lists the settings that a baseline has.
         if unknown := sorted(set(self.fixed) - set(self.chosen)):
             known = ", ".join(self.chosen) or "none"
             raise ConfigError(f"baseline {self.name!r} has no setting {unknown[0]!r}; it has {known}")
@@ -117,6 +118,7 @@ class Baseline(ABC):
         self._check_genes(table)
         if not len(table):
             return np.zeros(0)
+        # No baseline can read the labels that it is scored on.
         hidden = np.full(len(table), np.nan, np.float32)
         return self._predict(replace(table, value=hidden, sd=hidden)).astype(np.float64)
 

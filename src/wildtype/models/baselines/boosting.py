@@ -19,7 +19,7 @@ BAGS = 3
 
 
 class Boosting(Baseline):
-    """Histogram gradient boosting on what the organism says about the genes of a row and their pairs."""
+    """Histogram gradient boosting on organism features of the genes of a row and of their pairs."""
 
     name: ClassVar[str] = "boosting"
     description: ClassVar[str] = (

@@ -1,4 +1,4 @@
-"""Ridge on what is known of the genes of a row: the bar for genes that no training row has.
+"""Ridge on gene features: the baseline for genes that no training row perturbs.
 
 Legend: m rows · n genes · c columns · a ridge penalties (alphas).
 """
@@ -44,7 +44,9 @@ class Spectrum:
         """Return the spectrum of a design [m, c]; O(m c² + c³)."""
         mean = x.mean(0)
         centred = x - mean
+        # XᵀX = V Λ Vᵀ, so w = V (Λ + α)⁻¹ Vᵀ Xᵀ y: one decomposition serves every penalty and every label.
         values, vectors = np.linalg.eigh(centred.T @ centred)
+        # A Gram matrix has no negative eigenvalue; those that rounding made would weaken small penalties.
         return cls(centred, mean, np.maximum(values, 0.0), vectors)
 
     def solve(self, y: Floats, alphas: tuple[float, ...]) -> tuple[Floats, Floats]:
@@ -79,6 +81,8 @@ class FeatureRidge(Baseline):
     ) -> None:
         self._kinds = np.unique(train.kind)
         self._conditions = np.unique(train.condition)
+        # The key holds genes, kinds and conditions of all rows: equal keys are equal designs, whatever the
+        # label.
         rows = mutant_keys(train, self._n).tobytes()
         spectrum: Spectrum = self._groundwork.once(
             ("spectrum", rows), lambda: Spectrum.of(self._design(train))
@@ -98,6 +102,8 @@ class FeatureRidge(Baseline):
         """Return [m, c]: summed gene features, then genes per kind and one column per condition."""
         m, genes = len(table), self._groundwork.gene_features
         sums = np.zeros((m, genes.shape[1]))
+        # reduceat returns the next row's first entry for an empty segment: rows without genes are left at
+        # zero.
         some = np.flatnonzero(table.order)
         if some.size:
             sums[some] = np.add.reduceat(genes[table.gene].astype(np.float64), table.offsets[some], axis=0)

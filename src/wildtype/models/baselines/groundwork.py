@@ -1,4 +1,4 @@
-"""What baselines make of an organism before they see a label: made once, used for every phenotype of a run.
+"""Label-free features of baselines, computed once and used for every phenotype of a run.
 
 Legend: n genes · m rows · f features · u distinct mutants met so far.
 """
@@ -57,6 +57,7 @@ class BaselineFeatures:
         if new.any() or self._known is None:
             made = self._pairs(table.take(first[new]))
             every = np.concatenate([self._keys, fresh[new]])
+            # Keys stay sorted, as the search below requires.
             order = np.argsort(every)
             joined = made if self._known is None else np.concatenate([self._known, made])
             self._keys, self._known = every[order], joined[order]

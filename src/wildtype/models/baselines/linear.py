@@ -70,6 +70,8 @@ class Design:
     def __init__(self, table: MutantTable, n: int, *, pairs: bool) -> None:
         self.n, self.pairs = n, pairs
         kinds, conditions = len(np.unique(table.kind)) > 1, len(np.unique(table.condition)) > 1
+        # Terms in the order of `terms`; with one kind or condition, its columns would repeat those of the
+        # genes.
         use = [True, kinds, conditions, conditions] + ([True, conditions] if pairs else [])
         self.books = [
             Codes(code, at_least=1 if at < 4 else 2) if used else None
@@ -95,17 +97,21 @@ def ridge(
 ) -> tuple[NDArray[np.float64], float]:
     """Return (weights [c], intercept) that minimise ‖y − Xw − b‖² + alpha ‖w‖², b unpenalised.
 
-    Columns are centred implicitly, so X stays sparse; solved by LSQR (Paige & Saunders, ACM TOMS 8, 1982).
+    Columns are centred implicitly, so X stays sparse; solved by LSQR (Paige & Saunders, ACM TOMS 8,
+    1982). With ``start``, scipy's LSQR penalises ‖w − start‖² instead of ‖w‖².
     """
     mean = np.asarray(x.mean(axis=0)).reshape(-1)
     level = float(y.mean())
+    # Stored once by rows, since LSQR multiplies with it in every iteration.
     transpose = sparse.csr_array(x.T)
+    # (X − 1 mᵀ) w = X w − (m·w) 1 and (X − 1 mᵀ)ᵀ r = Xᵀ r − m Σ r: a centred X itself would be dense.
     centred = LinearOperator(
         x.shape,
         matvec=lambda w: x @ w.reshape(-1) - mean @ w.reshape(-1),
         rmatvec=lambda r: transpose @ r.reshape(-1) - mean * r.sum(),
         dtype=np.float64,
     )
+    # LSQR's ``damp`` is the square root of the penalty. y is centred too, which leaves b unpenalised.
     weights = lsqr(centred, y - level, damp=math.sqrt(alpha), atol=1e-8, btol=1e-8, iter_lim=500, x0=start)[0]
     return weights, level - float(mean @ weights)
 
@@ -130,6 +136,7 @@ class AdditiveRidge(Baseline):
     ) -> None:
         self._design = Design(train, self._n, pairs=self._pairs)
         x, y = self._design.matrix(train), train.value.astype(np.float64)
+        # From the strongest penalty down: each solution starts the next.
         alphas = (self.fixed["alpha"],) if "alpha" in self.fixed else ALPHAS[::-1]
         if len(alphas) > 1 and not len(validation):
             alphas = (1.0,)

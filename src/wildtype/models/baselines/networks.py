@@ -41,6 +41,7 @@ class Tokens:
 
     def matrix(self, table: MutantTable) -> NDArray[np.int64]:
         """Return token numbers [m, t]; t depends on the table."""
+        # Token 0 is padding and any unseen token. Its embedding is zero, so it drops out of every sum.
         wide = max(int(table.order.max(initial=0)), 1)
         place = np.arange(len(table.gene)) - table.offsets[table.row]
         parts, start = [], 1
@@ -83,6 +84,7 @@ class TorchBaseline(Baseline):
 
         self._tokens = Tokens(train)
         self._mean = float(train.value.mean())
+        # Constant labels have no spread: they are centred only.
         self._sd = float(train.value.std()) or 1.0
         inputs = torch.from_numpy(self._tokens.matrix(train))
         target = torch.from_numpy((train.value - self._mean) / self._sd)
@@ -93,9 +95,8 @@ class TorchBaseline(Baseline):
             decays = decays[:1]
         best = math.inf
         for decay in decays:
-            with torch.random.fork_rng(
-                devices=[]
-            ):  # initial weights and dropout, without touching the caller's draws
+            # Initial weights and dropout have a stream of their own; the caller's stream is left as it was.
+            with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(derive(seed, self.name))
                 error, epochs, model = self._run(inputs, target, held_inputs, held_target, decay, seed)
             if error < best:
@@ -132,6 +133,7 @@ class TorchBaseline(Baseline):
                 continue
             error = float(((self._forward(model, held_inputs) - held_target) ** 2).mean())
             if error < best:
+                # state_dict holds references to the weights, which the next step changes: hence a copy.
                 best, kept, state = error, epoch, copy.deepcopy(model.state_dict())
             elif epoch - kept >= self.patience:
                 break
@@ -173,6 +175,7 @@ class EmbeddingMLP(TorchBaseline):
                 super().__init__()
                 self.embedding = nn.Embedding(v, d, padding_idx=0)
                 nn.init.normal_(self.embedding.weight, std=0.1)
+                # padding_idx stops the gradient of row 0, but normal_ has just filled it.
                 with torch.no_grad():
                     self.embedding.weight[0] = 0
                 self.head = nn.Sequential(
@@ -213,6 +216,7 @@ class LowRankBilinear(TorchBaseline):
 
             def forward(self, tokens_bt: torch.Tensor) -> torch.Tensor:
                 u_btd = self.factors(tokens_bt)
+                # Σ_{a<b} ⟨u_a, u_b⟩ = ½ (‖Σ u‖² − Σ ‖u‖²): O(t d) instead of O(t² d).
                 bilinear: torch.Tensor = (u_btd.sum(1) ** 2 - (u_btd**2).sum(1)).sum(-1) / 2
                 additive: torch.Tensor = self.additive(tokens_bt).sum((1, 2))
                 return self.bias + additive + bilinear

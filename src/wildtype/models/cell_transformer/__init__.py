@@ -1,6 +1,4 @@
-"""The cell transformer: a graph-regularised encoder of the wild type, and a head that answers for every
-mutant.
-"""
+"""The cell transformer: a graph-regularised encoder of the wild type, and a head that scores mutants."""
 
 from __future__ import annotations
 

@@ -3,10 +3,10 @@
 Legend: c members (a gene and what is done to it) · k members of a set · m sets · n genes · d width · H heads
 · w hidden width.
 
-A screen asks about many sets of few members. What the head makes of a set is, up to its first non-linear
-layer, a sum over its members, over its pairs, attention within it, and z_S. Members and pairs pass their
-layers once for all sets, and what remains per set are sums of rows, softmax over k, z_S, and the last layers.
-Exact: the same terms in another order.
+A screen scores many sets of few members. Up to its first non-linear layer, the head computes sums over
+members, sums over pairs, attention within the set, and z_S. Members and pairs pass their layers once for
+all sets. Each set then needs sums of rows, a softmax over k, z_S and the last layers. Exact: the same
+terms in another order.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ class Summaries:
         k = sets.shape[1]
         if self.how in ADDITIVE:
             return embedding_bag(sets, self.row, mode=self.how)
+        # Σ_{i≠j} u_i u_j = (Σ u)² − Σ u² (Rendle, ICDM 2010): k rows are read per set, not k² pairs.
         if self.how == "product":  # the mean over pairs of products
             total = embedding_bag(sets, self.row, mode="sum")
             squares = embedding_bag(sets, self.row**2, mode="sum")
@@ -54,7 +55,7 @@ class Summaries:
 
 
 class SetTables:
-    """What a head says of sets of k members, for prediction: nothing has a gradient.
+    """The predictions of a head for sets of k members; no gradient is recorded.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ class SetTables:
     members : Members
         The c members, and k.
     evidence : EvidenceIndex or None
-        Tells how alike genes are and what each adds; needed where the head reads that.
+        Similarity of genes and their additive effects; needed where the head reads them.
     """
 
     @torch.no_grad()
@@ -79,8 +80,11 @@ class SetTables:
         first = head.out[0]
         assert isinstance(first, nn.Linear)
         ends = list(accumulate(head.columns.values()))
+        # W [x_1 ‖ x_2 ‖ …] = Σ_i W_i x_i: the first layer is cut by columns, so each part passes its block
+        # once per member or screen.
         parts = torch.tensor_split(first.weight, ends[:-1], dim=1)
         weight = dict(zip(head.columns, parts, strict=True))
+        # The same limits as in the head: larger sets than training had use the embedding of its largest.
         known = min(k, MAX_ORDER, int(head.largest_order))
         self.fixed = first.bias + weight["cls"] @ wild_type.cls + weight["order"] @ head.order.weight[known]
         if head.condition is not None:
@@ -97,6 +101,7 @@ class SetTables:
             self.effects = head.additive * effects * head.scalar
         self.summaries: list[tuple[Summaries, Tensor]] = []
         for name, summary in head.direct_by_name():
+            # Sums commute with linear maps, W Σ u_i = Σ W u_i: these summaries need no table of their own.
             if summary.how in ADDITIVE:
                 self.own += summary.project(u) @ weight[name].T / (k if summary.how == "mean" else 1)
             else:
@@ -113,6 +118,8 @@ class SetTables:
                 self.asked = Summaries(head.summary, u)
         if head.relations is not None:
             pairs = max(k * (k - 1) / 2, 1)
+            # The readout is [Σ / P ‖ Σ / √P] over P pairs: both halves are multiples of one sum, so their
+            # weights join.
             mean, scaled = weight["relations"].chunk(2, dim=1)
             self.from_pairs = mean / pairs + scaled / pairs**0.5
             c, half = len(u), head.relations.width_out // 2
@@ -122,8 +129,9 @@ class SetTables:
 
     @staticmethod
     def applies(head: PerturbationHead, members: int, genes: int) -> bool:
-        """Whether a head can be asked so: it reads no evidence, it has no numbers per gene, and the tables
-        have room.
+        """Whether the tables apply to a head.
+
+        They do where it reads no evidence, has no numbers per gene, and the tables fit in memory.
         """
         return (
             head.evidence is None
@@ -135,12 +143,13 @@ class SetTables:
     def __call__(self, sets: Tensor) -> Tensor:
         """Return the outputs [m, p] of sets int64 [m, k] of members; no set names a gene twice.
 
-        It is fastest where sets that differ in their last member only stand together.
+        It is fastest where sets that differ only in their last member are adjacent.
         """
         out = self.fixed.new_empty(len(sets), self.outputs)
         if self.head.relations is not None and self.kept:
             self._fill(sets)
 
+        # Before the sets are cut into chunks: neighbouring sets share the product of their common genes.
         sums = None if self.combined is None else self.combined.sums(sets)
 
         def part(first: int, last: int) -> None:
@@ -168,6 +177,8 @@ class SetTables:
         m, k = sets.shape
         gene = self.members.gene[sets]
         if self.combined is not None and sums is not None:
+            # z_S = Σ_j β_j φ⁰_j + Σ_{i ∈ S} β_i (φ_i − φ⁰_i): the first sum is shared work, the second has k
+            # rows.
             shared, lse = self.combined.read(sets, sums)
             beta = self.combined.of_keys(sets, lse, gene)
             own = embedding(sets, self.delta).view(m, k, *shared.shape[1:])
@@ -185,7 +196,7 @@ class SetTables:
         return z.transpose(0, 1).flatten(1)
 
     def _pairs(self, sets: Tensor) -> Tensor:
-        """Return the sum over the pairs of each set of what the relations between them say [m, w]."""
+        """Return the sum of relation readouts over the pairs of each set [m, w]."""
         at = self._numbers(sets)
         if not self.kept:
             return self._relations(at.reshape(-1)).view(*at.shape, -1).sum(1)
@@ -197,7 +208,8 @@ class SetTables:
         return sets[:, left] * len(self.members.gene) + sets[:, right]
 
     def _fill(self, sets: Tensor) -> None:
-        """Make the rows of pairs that are asked for the first time."""
+        """Compute the rows of pairs that no earlier set contained."""
+        # A mask instead of unique(): sets repeat the same pairs many times, and marking needs no sort.
         wanted = torch.zeros_like(self.there)
         wanted[self._numbers(sets)] = True
         missing = (wanted & ~self.there).nonzero()[:, 0]

@@ -242,6 +242,7 @@ def assign_heads(config: CellTransformerConfig, relations: Sequence[str]) -> dic
     wanted = list(prior.relations or relations)
     if prior.weight == 0 or config.layers == 0:
         return {}
+    # The free head of every layer can learn what no relation holds.
     per_layer = config.heads - 1
     if len(wanted) > per_layer * config.layers:
         raise ConfigError(

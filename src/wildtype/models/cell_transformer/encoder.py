@@ -1,5 +1,6 @@
-"""The encoder: one token per gene and a CLS token, no positions, pre-norm, some heads nudged towards gene
-graphs.
+"""The encoder: a pre-norm transformer over the genes of the wild type, some heads regularised towards graphs.
+
+Tokens are CLS and one per gene, without positions.
 
 Legend: n genes · t = n + 1 tokens (CLS first) · d width · h heads · f features per gene.
 
@@ -44,11 +45,15 @@ class EncoderLayer(nn.Module):
     def forward(
         self, x: Tensor, organism: OrganismTensors, stream: torch.Generator | None
     ) -> tuple[Tensor, dict[str, Tensor], list[tuple[Tensor, Tensor]]]:
-        """Map tokens [t, d] to tokens [t, d]; give the loss of each wanted prior of this layer, and queries
-        and keys [t, d / h] of every head that follows a relation.
+        """Map tokens [t, d] to tokens [t, d].
+
+        Also returns the loss of each prior of this layer that the organism has an operator for, and
+        queries and keys [t, d / h] of every head that follows a relation.
         """
         t, d = x.shape
         q, k, v = self.attending(x)
+        # KL_i = Σ_j Ã_ij log Ã_ij − scale · q_i·(Ã K)_i + lse_i: the kernel has lse anyway, so the priors
+        # need no [t, t] map (docs/mathematics.md).
         out, lse = attention_with_lse(q, k, v, outside=organism.outside_tokens)
         # Unbound once: the backward of a slice per head would fill a full-size gradient each time.
         heads = list(zip(q[0].unbind(), k[0].unbind(), lse[0].unbind(), strict=True))
@@ -58,6 +63,7 @@ class EncoderLayer(nn.Module):
                 for name, place in self.priors.items()
                 if name in organism.priors
             }
+        # Pre-norm residuals (Xiong et al., ICML 2020).
         x = x + self.dropout(self.merge(out.transpose(1, 2).reshape(t, d)))
         followed = [heads[place.head][:2] for place in self.priors.values()]
         return x + self.dropout(self.feedforward(x)), losses, followed
@@ -81,9 +87,12 @@ class EncoderLayer(nn.Module):
     ) -> Tensor:
         op, scale = organism.priors[relation], q.shape[-1] ** -0.5
         if relation in organism.valid:
+            # Of an appended gene only the pairs of known status count; a normaliser over all of its pairs
+            # would treat unknown ones as absent.
             pairs, outside = organism.valid[relation], organism.outside_tokens
             lse = lse_over_valid_pairs(q, k, lse, pairs, outside, scale=scale)
         if self.settings.loss == "bce":
+            # CLS and appended genes have no known non-edges: negatives are drawn among the other tokens.
             inside = torch.ones(len(q), dtype=torch.bool, device=q.device)
             inside[organism.outside_tokens] = False
             count = self.settings.negatives or op.nnz
@@ -91,6 +100,8 @@ class EncoderLayer(nn.Module):
             return graph_prior_bce(q, k, lse, op, negatives, scale=scale)
         rows = None
         if 0 < self.settings.rows < len(op.rows_with_edges):
+            # Drawn on the CPU, so that every device has the same rows. Their mean is an unbiased estimate of
+            # the mean over all rows.
             drawn = torch.randperm(len(op.rows_with_edges), generator=stream)[: self.settings.rows]
             rows = op.rows_with_edges[drawn.to(op.rows_with_edges.device)]
         return graph_prior_kl(q, k, lse, op, scale=scale, rows=rows)
@@ -122,8 +133,10 @@ class Encoder(nn.Module):
     def forward(
         self, organism: OrganismTensors, stream: torch.Generator | None = None
     ) -> tuple[Tensor, Tensor, dict[str, Tensor], tuple[Tensor, Tensor] | None]:
-        """Return h_CLS [d], gene states [n, d], the loss of every graph prior (mean KL per row, nats), and
-        the genes' queries and keys [n, r, d_h] in the r heads that follow a relation.
+        """Return h_CLS [d], gene states [n, d], losses of the graph priors, and regularised queries and keys.
+
+        Losses are the mean KL per row in nats. Queries and keys are those of the genes [n, r, d_h] in the
+        r heads that follow a relation.
         """
         x = self.tokens(organism)
         losses: dict[str, Tensor] = {}
@@ -136,6 +149,7 @@ class Encoder(nn.Module):
         regularised = None
         if followed:
             q, k = (torch.stack(side, dim=1)[CLS + 1 :] for side in zip(*followed, strict=True))
+            # Scaled once here: inner products of these are the logits of attention.
             regularised = q * q.shape[-1] ** -0.5, k
         return x[CLS], x[CLS + 1 :], losses, regularised
 
@@ -152,6 +166,7 @@ class Encoder(nn.Module):
         """Yield queries and keys [h, t, d / h] of layer after layer, what their attention is made of."""
         x = self.tokens(organism)
         for layer in self.layers:
+            # An explanation needs attention of every layer, and no losses.
             assert isinstance(layer, EncoderLayer)
             q, k, _ = layer.attending(x)
             yield q[0], k[0]

@@ -43,6 +43,7 @@ class Equivalents(nn.Module):
         super().__init__()
         self.smallest = smallest
         self.scalars = tuple(i for i, output in enumerate(outputs) if output.form == "scalar")
+        # Buffers, not parameters: they are fitted in closed form after training, and stored with the weights.
         self.register_buffer("share", torch.zeros(len(outputs)))
         self.register_buffer("trust", torch.ones(len(outputs)))
         self.register_buffer("shift", torch.zeros(len(outputs)))
@@ -51,6 +52,7 @@ class Equivalents(nn.Module):
         """Return the mean of equivalent mutants [b, p], on the scale of the outputs; NaN: there is none."""
         p = len(self.share)
         known = tokens.equivalents.known[:, :p]
+        # NaN marks what is missing, for 0 is a possible measurement.
         return torch.where(known, tokens.equivalents.value[:, :p] + self.shift, torch.nan)
 
     def start(self, tokens: EvidenceTokens) -> Tensor:
@@ -65,7 +67,11 @@ class Equivalents(nn.Module):
         """Return outputs [b, p] moved towards the mean of equivalent mutants."""
         if self.smallest:
             start = self.start(tokens).to(mean)
+            # start + trust · (mean − start): where the network is unreliable, the bound alone is the
+            # prediction.
             mean = torch.lerp(start, mean, self.trust.to(mean))
         measured = self.measured(tokens).to(mean)
+        # NaN is replaced before the product: 0 · NaN is NaN, also in the gradient of the branch that is not
+        # taken.
         moved = torch.lerp(mean, torch.nan_to_num(measured), self.share.to(mean))
         return torch.where(measured.isnan(), mean, moved)

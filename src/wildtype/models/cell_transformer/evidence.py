@@ -48,6 +48,8 @@ class EvidenceReadout(nn.Module):
         def attention(features: int) -> EvidenceAttention:
             return EvidenceAttention(features, p, heads=heads, width=value, hidden=hidden, dropout=dropout)
 
+        # A token's features: similarity c, value p, known p, statistics of its genes 3 p, same condition 1,
+        # kind of edit.
         self.one = attention(channels + 5 * p + 1 + self.edits)
         self.two = attention(2 * channels + 2 * p + 1)
         self.near = attention(channels + 3 * p)
@@ -132,4 +134,6 @@ class EvidenceReadout(nn.Module):
     def _dropped(self, mask: Tensor) -> Tensor:
         if not (self.training and self.token_dropout):
             return mask
+        # A token is dropped as a whole: prediction meets mutants with fewer measured relatives than training
+        # had.
         return mask & (torch.rand(mask.shape, device=mask.device) >= self.token_dropout)

@@ -1,15 +1,14 @@
-"""The perturbation head: what does the encoded cell do when the genes of S are perturbed?
+"""The perturbation head: from the encoded wild type and the perturbed genes S to phenotypes.
 
 Legend: b mutants · k perturbed per mutant · Σk their sum · n genes · d width · p phenotypes.
 
     z_S = Σ_i β_i(S) φ(h_i, m_i(S)),
     y = MLP([h_CLS ‖ z_S ‖ direct summaries of S ‖ relations within S ‖ evidence]) + additive model
 
-φ depends on what was done to a gene; it differs from its value in the wild type only on S, so that z_S is one
-attention over n shared keys plus a correction of k rows per mutant. With the first two terms alone the
-softmax over thousands of genes starts nearly uniform and S reaches the output with weight 1/n; hence the
-direct summaries
-and the sharp initial scale.
+φ depends on what was done to a gene; it differs from its value in the wild type only on S, so that z_S is
+one attention over n shared keys plus a correction of k rows per mutant. With the first two terms alone
+the softmax over thousands of genes starts nearly uniform and S reaches the output with weight 1/n; hence
+the direct summaries and the sharp initial scale.
 """
 
 from __future__ import annotations
@@ -43,10 +42,9 @@ STATE = "state"
 class SetSummary(nn.Module):
     """One vector [b, d] per set from the states of its genes [Σk, d].
 
-    ``sum`` and ``mean`` are what they say; ``product`` is the mean over the set's pairs of elementwise
-    products, by the factorisation-machine identity (Rendle 2010); ``set_attention`` is self-excluding
-    attention within
-    the set (Hyper-SAGNN, Zhang, Zou & Ma 2020), averaged.
+    ``sum`` and ``mean`` are over the genes of a set. ``product`` is the mean over pairs of elementwise
+    products, by the factorisation-machine identity (Rendle 2010). ``set_attention`` is self-excluding
+    attention within the set (Hyper-SAGNN, Zhang, Zou & Ma 2020), averaged.
     """
 
     def __init__(self, how: str, width: int) -> None:
@@ -82,6 +80,7 @@ class SetSummary(nn.Module):
         if self.how == "mean":
             return u / count
         if self.how == "product":
+            # u_i Σ_{j≠i} u_j: over all genes of a set every pair occurs twice, once at either end.
             partners = segment_sum(u, offsets)[owner] - u
             return u * partners / (count * (count - 1)).clamp(min=1)
         assert self.attention is not None
@@ -91,11 +90,13 @@ class SetSummary(nn.Module):
 
 
 def smallest_part(tokens: EvidenceTokens, phenotypes: int) -> Tensor:
-    """Return the smallest value [b, p] measured in its condition for a mutant less one gene, or for one that
-    loses no more reactions; 0: none.
+    """Return the smallest value [b, p] measured for a part of each mutant; 0 where there is none.
+
+    A part is the mutant less one gene, in the same condition, or a mutant that loses no more reactions.
     """
     there = tokens.one.mask & (tokens.one.edit == REMOVED) & (tokens.one.same_condition > 0)
     part = there.unsqueeze(-1) & tokens.one.known
+    # inf is neutral under the minimum; without any bound the output starts from 0, as without this rule.
     value = tokens.one.value.masked_fill(~part, torch.inf).amin(1)[:, :phenotypes]
     value = torch.minimum(value, tokens.equivalents.bound[:, :phenotypes].to(value))
     return torch.where(value.isinf(), 0.0, value)
@@ -138,13 +139,15 @@ class PerturbationHead(ExplainableHead):
         asks = head.heads and head.summary != OWN_QUERIES
         self.summary = SetSummary(head.summary, d) if asks else None
         if head.heads:
+            # LayerNorm fixes the length of queries and keys, so a logit starts with standard deviation
+            # `sharpness`. The scale is learned as a logarithm, which keeps it positive.
             self.query = nn.Sequential(nn.Linear(d, d), nn.LayerNorm(d))
             self.key = nn.Sequential(nn.Linear(d, d), nn.LayerNorm(d))
             self.value_in = nn.Linear(d, d)
             self.value_out = nn.Linear(d, d)
             self.log_scale = nn.Parameter(torch.full((head.heads, 1, 1), head.sharpness).log())
         self.direct = nn.ModuleList(SetSummary(how, d) for how in head.direct)
-        self.bare = not head.heads and not head.direct  # what was done to the genes is told all the same
+        self.bare = not head.heads and not head.direct  # then the output reads the kinds themselves
         evidence = config.evidence
         self.relations = (
             RelationReadout(d, channels, traits, regularised) if channels and head.relations else None
@@ -211,6 +214,7 @@ class PerturbationHead(ExplainableHead):
         x = torch.cat([parts[name] for name in self.columns], dim=-1)
         out: Prediction = self.outputs(self.out[:-1](x), wild_type, mutants)
         for added in self.added(mutants).values():
+            # Added behind the MLP, which thus learns the residual of the additive model and of the bound.
             out.mean = out.mean + added
         return out
 
@@ -219,7 +223,7 @@ class PerturbationHead(ExplainableHead):
         return self.outputs.columns(self.out[:-1](x))
 
     def perturbed(self, wild_type: WildType, mutants: MutantBatch) -> dict[str, Tensor]:
-        """Return what the wild type and S itself say [b, ·], by name."""
+        """Return the parts [b, ·] computed from the wild type and S alone, by name."""
         h = wild_type.genes
         state = self._state(mutants)
         u = nn.functional.embedding(mutants.gene, h) + state
@@ -239,8 +243,9 @@ class PerturbationHead(ExplainableHead):
         return parts
 
     def looked_up(self, wild_type: WildType, mutants: MutantBatch) -> dict[str, Tensor]:
-        """Return what relations and measurements of similar mutants say [b, ·], by name; nothing where the
-        head reads none.
+        """Return the readouts [b, ·] of relations and of similar mutants, by name.
+
+        A readout that the head does not have is absent.
 
         Raises
         ------
@@ -262,6 +267,7 @@ class PerturbationHead(ExplainableHead):
         """Return what is added to the outputs [b, p] as it is, by name."""
         tokens, parts = mutants.evidence, {}
         if self.additive is not None and tokens is not None:
+            # Columns behind the outputs belong to the further phenotypes of the evidence.
             effects = segment_sum(tokens.genes.additive[:, : len(self.scalar)], mutants.offsets)
             parts[ADDITIVE] = self.additive * effects * self.scalar
         if self.smallest and tokens is not None:
@@ -294,6 +300,7 @@ class PerturbationHead(ExplainableHead):
         query = self.scaled(self._asked(u, mutants))
         beta = (query @ self.by_head(cell.keys).transpose(1, 2)).softmax(-1)[:, 0]
         delta = self.by_head(self.difference(cell, mutants.gene, state))
+        # index_add sums, so φ⁰ + (φ − φ⁰) replaces the values of S and leaves all others.
         return beta, self.by_head(cell.values).index_add(1, mutants.gene, delta)
 
     def token_weights(self, genes: Tensor, tokens: EvidenceTokens) -> tuple[Tensor, Tensor] | None:
@@ -304,6 +311,7 @@ class PerturbationHead(ExplainableHead):
         """Return the embedding [Σk, d] of what was done to each gene."""
         state: Tensor = self.kind(mutants.kind.long())
         if mutants.dose is not None:
+            # NaN stands for no dose. The map has no bias, so a dose of 0 adds nothing.
             state = state + self.dose(torch.nan_to_num(mutants.dose)[:, None])
         return state
 
@@ -311,6 +319,8 @@ class PerturbationHead(ExplainableHead):
         """Return z_S [b, d]: cross-attention of every mutant over all genes."""
         asked = self._asked(u, mutants)
         cell = self.genome(h)
+        # z_S = Σ_i β_i φ⁰_i + Σ_{i ∈ S} β_i (φ_i − φ⁰_i): values of all n genes never exist per mutant.
+        # Memory O((b + n) d + Σk d).
         delta = self.difference(cell, mutants.gene, state)
         # Under autocast norms and products with parameters are float32, and linear maps are not.
         z = perturbation_attention(
@@ -326,6 +336,8 @@ class PerturbationHead(ExplainableHead):
     def _asked(self, u: Tensor, mutants: MutantBatch) -> Tensor:
         """Return the query [b, d] of every mutant."""
         if self.summary is None:
+            # A mean of queries makes exp(q_S·k_j) a product over genes, which `nn/combined_queries.py`
+            # exploits.
             return segment_mean(self.query(u), mutants.offsets)
         asked: Tensor = self.query(self.summary(u, mutants.offsets))
         return asked
@@ -343,13 +355,13 @@ class PerturbationHead(ExplainableHead):
     def genome(self, h: Tensor) -> GeneKeyValues:
         """Return what genes h [n, d] offer to be read."""
         inner = self.value_in(h)
+        # φ⁰ and φ pass the same layers, so φ − φ⁰ is exactly zero where nothing was done to a gene.
         values = self.value_out(nn.functional.gelu(inner + self.kind.weight[Kind.PRESENT]))
         return GeneKeyValues(self.key(h), inner, values)
 
     def difference(self, cell: GeneKeyValues, gene: Tensor, state: Tensor) -> Tensor:
-        """Return the values [m, d] of genes [m] to which was done ``state`` [m, d], less those in the wild
-        type.
-        """
+        """Return the change [m, d] of the values of genes [m] that are perturbed by ``state`` [m, d]."""
+        # `value_in` has seen all n genes already: a perturbed gene passes only the layers behind the sum.
         inner = nn.functional.embedding(gene, cell.inner)
         values: Tensor = self.value_out(nn.functional.gelu(inner + state))
         return values - nn.functional.embedding(gene, cell.values)

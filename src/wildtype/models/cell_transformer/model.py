@@ -1,4 +1,4 @@
-"""`CellTransformer`: encode the wild type once, then ask it about every mutant."""
+"""`CellTransformer`: encodes the wild type once per step, then scores any number of mutants."""
 
 from __future__ import annotations
 
@@ -165,6 +165,8 @@ class CellTransformer(ExplainableModel):
         places = {name: place for name, place in followed.items() if name in relations}
         if not places or config.prior.heads or config.prior.relations or config.prior.weight == 0:
             return config
+        # A head that learned to follow a relation keeps it: with another order of relations, the rule would
+        # give its weights to another relation.
         heads = {name: replace(place, weight=config.prior.weight) for name, place in places.items()}
         return replace(config, prior=replace(config.prior, heads=heads))
 
@@ -198,6 +200,7 @@ class CellTransformer(ExplainableModel):
             trees, settings, equal = self.trees, self.config.trees, self.equivalents
             found.append(fit_trees(self, trees, settings, equal, rows.organism, train, validation, rows.seed))
         if self.equivalents is not None:
+            # After the trees: the weight of equivalents is relative to the average of network and trees.
             scale = rows.mean, rows.sd
             found.append(fit_equivalents(self, self.equivalents, rows.organism, validation, *scale))
         return "; ".join(found)
@@ -224,7 +227,7 @@ class CellTransformer(ExplainableModel):
 
     @classmethod
     def evidence_line(cls, config: CellTransformerConfig) -> str:
-        """Return what a model card says of looking up measurements."""
+        """Return the model card's line about evidence."""
         evidence = config.evidence
         if not evidence.tokens:
             added = ", and an additive model of training rows is added" if config.head.additive else ""
@@ -275,7 +278,7 @@ class CellTransformer(ExplainableModel):
         return {name: prior_operator(graphs, name, reverse=name in reverse) for name in self.prior_heads}
 
     def without_doses(self) -> None:
-        """Take note that no mutant has a dose: what reads doses is not trained."""
+        """Exclude the parameters that read doses from training."""
         self.head.dose.requires_grad_(False)
 
     def transposed(self, relation: str) -> bool:
@@ -292,6 +295,7 @@ class CellTransformer(ExplainableModel):
         ConfigError
             If the organism has operators for some of the model's priors but not for all.
         """
+        # Without a table no weight belongs to one gene, so an organism of any size fits.
         expected = (self.genes if self.config.table else organism.genes, self.features)
         if tuple(organism.features.shape) != expected:
             raise ShapeError(f"features has shape {tuple(organism.features.shape)}, expected {expected}")
@@ -321,6 +325,7 @@ class CellTransformer(ExplainableModel):
         Trees and equivalents are no part of training: they are fitted when the network is done.
         """
         given = mutants.evidence
+        # The network reads the first tokens of what the trees read: one lookup serves both.
         prediction: Prediction = self.head(wild_type, self.for_network(mutants))
         if self.trees is not None and not self.training:
             prediction.mean = self.trees(wild_type, mutants, prediction.mean)
@@ -348,7 +353,7 @@ class CellTransformer(ExplainableModel):
         return self.encoder.queries_and_keys(organism)
 
     def beside_network(self, phenotype: int) -> dict[str, float]:
-        """Return how much trees and equivalents count in an output."""
+        """Return the mixing weights of trees and equivalents in an output."""
         return {
             text: float(part.share[phenotype])
             for text, part in (

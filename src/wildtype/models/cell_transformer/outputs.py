@@ -1,4 +1,4 @@
-"""`Outputs`: phenotypes read off what the head knows of a mutant, each by a head of its own.
+"""`Outputs`: from the last hidden layer of the head to each phenotype.
 
 Legend: b mutants · w width of what is known of a mutant · d width of a gene's state · p phenotypes ·
 g members of a group · r rank · n genes · Σk perturbed genes of all mutants.
@@ -33,6 +33,7 @@ class GeneOutput(nn.Module):
         self.of_mutant = nn.Linear(width_in, rank + 1)  # the last column is a·x + c₀
         self.of_gene = nn.Linear(gene_width, rank + 1, bias=False)  # the last column is c·h
         self.own = nn.Parameter(torch.zeros(len(Kind)))
+        # Keeps the variance of the inner product independent of the rank.
         self.scale = rank**-0.5
 
     def forward(self, x: Tensor, wild_type: WildType, mutants: MutantBatch) -> GeneProfile:
@@ -40,6 +41,8 @@ class GeneOutput(nn.Module):
         left, right = self.of_mutant(x), self.of_gene(wild_type.genes)
         ones_left, ones_right = torch.ones_like(left[:, :1]), torch.ones_like(right[:, :1])
         return GeneProfile(
+            # [A x ‖ a·x + c₀ ‖ 1] · [C h ‖ 1 ‖ c·h]: the two additive terms are further columns of the
+            # factors.
             torch.cat([left[:, :-1] * self.scale, left[:, -1:], ones_left], 1),
             torch.cat([right[:, :-1], ones_right, right[:, -1:]], 1),
             self.own.index_select(0, mutants.kind.long()),
@@ -74,6 +77,8 @@ class Outputs(nn.Module):
         self.per_gene = [i for i, output in enumerate(phenotypes) if output.form == "gene"]
         for i, output in enumerate(phenotypes):
             if output.form != "gene":
+                # Outputs of one group share U, so they are computed together, wherever they stand in the
+                # list.
                 (members.setdefault(output.group, []) if output.group else alone).append(i)
         self.weight, self.bias = None, None
         if alone:
@@ -81,13 +86,16 @@ class Outputs(nn.Module):
             self.weight, self.bias = linear.weight, linear.bias
         self.groups = nn.ModuleList(
             nn.Sequential(
-                nn.Linear(width_in, min(rank, len(at)), bias=False), nn.Linear(min(rank, len(at)), len(at))
+                # No bias before V: V times a constant is part of c.
+                nn.Linear(width_in, min(rank, len(at)), bias=False),
+                nn.Linear(min(rank, len(at)), len(at)),
             )
             for at in members.values()
         )
         self.genes = nn.ModuleList(GeneOutput(width_in, gene_width, rank) for _ in self.per_gene)
         order = [*alone, *(i for at in members.values() for i in at), *self.per_gene]
         place = torch.empty(len(order), dtype=torch.int64)
+        # The inverse permutation: heads compute group by group, columns return in the order of phenotypes.
         place[order] = torch.arange(len(order))
         self.in_order = order == sorted(order)
         self.register_buffer("place", place, persistent=False)

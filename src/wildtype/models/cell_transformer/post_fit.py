@@ -23,10 +23,10 @@ from wildtype.mutants.loader import Batches
 from wildtype.seeds import derive
 
 FIRST_DRAW = 10_000
-"""Evidence is hidden from training mutants as in no epoch of the network's training."""
+"""First epoch number of the folds of trees, beyond any epoch of the network: their folds differ."""
 LEAVES = (7, 15, 31)
 MOST = 200_000
-"""Training rows per output and draw; of more, a random part."""
+"""Training rows per output and draw; of more rows, a random subset is used."""
 
 
 @torch.no_grad()
@@ -40,9 +40,9 @@ def fit_trees(
     validation: Batches,
     seed: int,
 ) -> str:
-    """Fit the trees of a model to training mutants, and how much they count to validation mutants.
+    """Fit the trees of a model to training mutants, and their mixing weights to validation mutants.
 
-    Returns what was chosen, in words; outputs without training or validation rows keep the network alone.
+    Returns the chosen weights as text; outputs without training or validation rows keep the network alone.
     """
     model.eval()
     # What trees are averaged with is the network alone.
@@ -54,6 +54,7 @@ def fit_trees(
     held = _Rows(trees)
     held.add(model, wild_type, validation)
     seen = _Rows(trees)
+    # Every draw hides other measurements, so the same mutants give further out-of-fold rows.
     for draw in range(settings.draws):
         train.set_epoch(FIRST_DRAW + draw)
         seen.add(model, wild_type, train, MOST * (draw + 1))
@@ -74,6 +75,7 @@ def fit_trees(
         )
         forest = fitted.forest()
         trees.forests[str(i)] = forest
+        # Predictions of the stored float32 forest, not of scikit-learn: the weight belongs to what is stored.
         there = forest(torch.from_numpy(held_x)).float()
         if i in trees.calls:
             there = there.clamp(CERTAIN, 1 - CERTAIN)
@@ -93,10 +95,10 @@ def fit_equivalents(
     mean: NDArray[np.float64],
     sd: NDArray[np.float64],
 ) -> str:
-    """Find on validation mutants how much the measurements of equivalent ones count; return it in words.
+    """Fit the mixing weights of equivalent mutants to validation mutants; return them as text.
 
-    ``mean`` and ``sd`` [p] are those of the training labels. Outputs without such validation rows are left
-    alone.
+    ``mean`` and ``sd`` [p] are those of the training labels. Outputs without such validation rows keep
+    their defaults.
     """
     model.eval()
     # From the scale of evidence, whose 0 may be no effect (`zero_of_evidence`), to that of the labels.
@@ -120,9 +122,12 @@ def fit_equivalents(
         network, measured, start, label = (torch.cat(column) for column in zip(*parts, strict=True))
         known = ~measured.isnan()
         if equivalents.smallest and bool((~known).any()):
+            # The two weights are fitted to disjoint rows: those without an equivalent, then those with one.
             equivalents.trust[i] = nearest_share(start[~known], network[~known], label[~known])
             said.append(f"trust beyond the smallest part {equivalents.trust[i]:.2f}")
         if bool(known.any()):
+            # As `Equivalents.forward` combines them: the second weight is fitted to the output of the first
+            # step.
             network = torch.lerp(start, network, equivalents.trust[i]) if equivalents.smallest else network
             equivalents.share[i] = nearest_share(network[known], measured[known], label[known])
             said.append(f"share of equivalent mutants {equivalents.share[i]:.2f} ({int(known.sum()):,} rows)")
@@ -154,6 +159,8 @@ class _Rows:
             for i, x in zip(wanted, trees.features(wild_type, batch, wanted), strict=True):
                 mutant = targets[i] if batch.mutant is None else batch.mutant[targets[i]]
                 said = mean[mutant, i].float()
+                # Trees are fitted to labels 0 and 1, so what they are mixed with is a probability, not its
+                # logit.
                 said = said.sigmoid() if i in trees.calls else said
                 base = trees.base(batch, i)[mutant]
                 self.found[i].append((x[mutant].float(), batch.value[targets[i]].float() - base, said - base))
@@ -161,6 +168,7 @@ class _Rows:
 
     def of(self, output: int) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
         """Return features, labels and the network's predictions of one output, and forget them."""
+        # Removed as they are read: features of all outputs at once would double the peak memory.
         found = self.found.pop(output)
         if not found:
             return np.zeros((0, 0), np.float32), np.zeros(0, np.float32), np.zeros(0, np.float32)

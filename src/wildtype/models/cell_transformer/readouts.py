@@ -1,4 +1,4 @@
-"""What the relations among the genes of S say, as a vector for the output of the head.
+"""Relations among the perturbed genes S, as a vector for the output of the head.
 
 Legend: b mutants · s pairs of genes within them · n genes · d width · c channels of similarity · r
 regularised heads.
@@ -42,6 +42,7 @@ class RelationReadout(nn.Module):
         self.project = nn.Linear(width, width, bias=False)
         self.pair = nn.Linear(channels + 3 * traits + width, HIDDEN)
         # Apart from the others, since another organism may have other relations.
+        # A layer without bias: with other relations it can be replaced or omitted, and the rest is kept.
         self.logits = nn.Linear(2 * regularised, HIDDEN, bias=False) if regularised else None
         self.out = nn.Sequential(nn.GELU(), nn.Dropout(dropout), nn.Linear(HIDDEN, width_out))
         self.width_out = 2 * width_out
@@ -53,15 +54,19 @@ class RelationReadout(nn.Module):
         )
         total = out.new_zeros(mutants, out.shape[-1]).index_add(0, tokens.pairs.row, out)
         count = torch.bincount(tokens.pairs.row, minlength=mutants).clamp(min=1).to(out.dtype)[:, None]
+        # The mean does not depend on the number of pairs. Σ / √P grows with it as a sum of P independent
+        # terms does, so the output can tell orders apart.
         return torch.cat([total / count, total / count.sqrt()], dim=-1)
 
     def of_pairs(
         self, wild_type: WildType, left: Tensor, right: Tensor, alike: Tensor, traits: Tensor
     ) -> Tensor:
-        """Return what genes left and right [s] say together [s, width_out / 2]; ``alike`` [s, c] and
-        ``traits`` [s, 3 k] are as in `EvidenceTokens`.
+        """Return the readout [s, width_out / 2] of pairs of genes left and right [s].
+
+        ``alike`` [s, c] and ``traits`` [s, 3 k] are as in `EvidenceTokens`.
         """
         g = self.project(wild_type.genes)
+        # A product is symmetric, as an interaction is: the order of the two genes has no meaning.
         product = nn.functional.embedding(left, g) * nn.functional.embedding(right, g)
         inner = self.pair(torch.cat([alike, traits, product], dim=-1))
         if self.logits is not None and wild_type.regularised is not None:

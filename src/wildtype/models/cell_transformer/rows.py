@@ -1,4 +1,4 @@
-"""What the cell transformer makes of measured rows: its evidence, its batches, and its experts.
+"""Evidence, batches and experts of the cell transformer, from measured rows.
 
 Legend: b mutants · p outputs · m members of an ensemble.
 """
@@ -63,6 +63,8 @@ def with_evidence(
     experts = config.evidence.experts and "seen" not in fractions
     return (
         EvidenceLoader(train, hiding),
+        # Validation mutants of an expert lack as many genes as its training mutants; otherwise early stopping
+        # would select for another task.
         EvidenceLoader(validation, OutOfFold(index, fractions, rows.seed) if experts else index, keep=True),
     )
 
@@ -86,8 +88,10 @@ def expert_weights(
     unseen = segment_sum((count == 0).all(1).float()[:, None], mutants.offsets)[:, 0]
     whole = (mutants.offsets[1:] - mutants.offsets[:-1]).to(unseen)
     asked = {"seen": unseen == 0, "none": (unseen == whole) & (whole > 0)}
+    # All that is between: some genes seen, some not.
     asked["one"] = ~(asked["seen"] | asked["none"])
     weights = torch.stack([asked[name] for name in experts]).to(unseen)
+    # A mutant for which no member is the expert is answered by all: the sum below is never zero.
     weights = torch.where(weights.sum(0) > 0, weights, 1.0)
     return weights / weights.sum(0)
 

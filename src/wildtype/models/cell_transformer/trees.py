@@ -21,9 +21,9 @@ from wildtype.mutants.batch import MutantBatch
 from wildtype.nn.forest import Forest
 
 FEW = 4
-"""Up to so many phenotypes, the trees of one read the measurements of all."""
+"""Largest number of phenotypes at which the trees of one read the measurements of all."""
 CERTAIN = 1e-3
-"""Probabilities of a call are kept from 0 and 1 by this."""
+"""Smallest distance of a predicted probability from 0 and 1."""
 
 
 class EvidenceTrees(nn.Module):
@@ -56,11 +56,14 @@ class EvidenceTrees(nn.Module):
         self.asked = tuple(i for i, output in enumerate(outputs) if output.form in ("scalar", "class"))
         self.calls = tuple(i for i in self.asked if outputs[i].form == "class")
         every = len(outputs) + also
+        # Each of few phenotypes reads all others. Of many, it reads only those that are no outputs, or the
+        # columns of all trees would grow with p².
         self.reads = {
             i: [i, *(j for j in range(every) if j != i and (every <= FEW or j >= len(outputs)))]
             for i in self.asked
         }
         self.forests = nn.ModuleDict({str(i): Forest() for i in self.asked})
+        # 0 until fitted: a forest without trees must not change the network.
         self.register_buffer("share", torch.zeros(len(outputs)))
 
     @torch.no_grad()
@@ -72,7 +75,7 @@ class EvidenceTrees(nn.Module):
         return [torch.cat([found.shared, *(labels[j] for j in self.reads[i])], dim=1) for i in wanted]
 
     def base(self, mutants: MutantBatch, output: int) -> Tensor:
-        """Return what the trees of an output start from [b]."""
+        """Return the value [b] to which the trees of an output add."""
         assert mutants.evidence is not None
         if not self.smallest or output in self.calls:
             return torch.zeros(len(mutants))
@@ -100,16 +103,17 @@ class EvidenceTrees(nn.Module):
 
 
 ALIKE = 10.0
-"""Rows of one gene are not independent: so many count as one."""
+"""Rows that count as one independent observation, since rows that share a gene are correlated."""
 SPREAD = 0.15
 """Standard deviation of mixing weights about one half, before any row is seen."""
 
 
 def nearest_share(network: Tensor, other: Tensor, label: Tensor) -> float:
-    """Return the mixing weight of the other, from 0 to 1, whose mean is nearest to the labels [m].
+    """Return the mixing weight of the other, from 0 to 1, that minimises the squared error on labels [m].
 
     Least squares: w = Σ d (y - a) / Σ d² with d = b - a, for a network's a and the other's b.
     """
+    # float64: the sums are over many small differences of nearly equal predictions.
     apart = (other - network).double()
     below = apart.square().sum()
     return float(((apart * (label - network)).sum() / below).clamp(0, 1)) if below > 0 else 0.0

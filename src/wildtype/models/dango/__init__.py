@@ -1,6 +1,4 @@
-"""DANGO: gene networks embed the genes, and attention within a set of perturbed genes predicts its
-phenotype.
-"""
+"""DANGO: gene networks embed the genes; attention within the perturbed set predicts the phenotype."""
 
 from __future__ import annotations
 

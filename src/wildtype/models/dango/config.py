@@ -100,6 +100,7 @@ def chosen_relations(config: DangoConfig, relations: Sequence[str]) -> dict[str,
         raise ConfigError(
             "model.name=dango needs a gene network, and this organism has no relation with edges"
         )
+    # In the order of the relations: it decides which network has which initial weights.
     return {name: config.zeros.get(name, published_zeros(name)) for name in chosen}
 
 

@@ -38,13 +38,14 @@ class GraphSage(nn.Module):
 
     def forward(self, x: Tensor, op: SparseOperator) -> Tensor:
         """Pass messages along op [n, n]: row i receives from its columns."""
+        # `pattern` drops the edge weights, as published; clamp keeps genes without neighbours at 0.
         mean = op.pattern() @ x / op.row_counts.clamp(min=1).unsqueeze(1)
         updated: Tensor = self.neighbours(mean) + self.own(x)
         return updated
 
 
 class GeneNetwork(nn.Module):
-    """One network: two layers of message passing, and a linear layer that tells every gene's neighbours.
+    """One network: two layers of message passing, and a linear layer that reconstructs the adjacency.
 
     Parameters
     ----------
@@ -72,7 +73,7 @@ class GeneNetwork(nn.Module):
 
 
 class MetaEmbedding(nn.Module):
-    """Weighted mean of a gene's states in all networks; how much a state counts is read off the state."""
+    """Weighted mean of a gene's states in all networks; a small MLP computes the weight of each state."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -80,6 +81,7 @@ class MetaEmbedding(nn.Module):
 
     def forward(self, states: Tensor) -> Tensor:
         """States [r, n, d] -> [n, d]."""
+        # Over networks, gene by gene: a gene may rely on one network and its neighbour on another.
         shares = self.score(states).softmax(0)
         return torch.sum(shares * states, 0)
 
@@ -139,6 +141,7 @@ class Dango(Model):
         self.head = HyperSagnn(
             config.width, config.heads, layers=config.layers_head, outputs=phenotypes, dropout=config.dropout
         )
+        # α must exist before the first epoch, also in a model that only predicts.
         self.set_epoch(0)
 
     @classmethod
@@ -147,7 +150,7 @@ class Dango(Model):
         return list(dict.fromkeys([*config.relations, *config.zeros]))
 
     def set_epoch(self, epoch: int) -> None:
-        """Take note that an epoch (from 0) begins: the schedule sets the weights of the losses."""
+        """Set the weights of the losses for an epoch (from 0), by the schedule."""
         self.reconstruction_share = reconstruction_share(self.config.schedule, epoch, self.config.transition)
 
     def encode(self, organism: OrganismTensors, stream: torch.Generator | None = None) -> WildType:
@@ -177,16 +180,20 @@ class Dango(Model):
             assert isinstance(network, GeneNetwork)
             op = organism.relations[name]
             states.append(network(self.table.weight, op))
+            # n² L = λ Σ (ĤᵀĤ ∘ ŴᵀŴ) + Σ_edges [(R − A)² − λ R²], in O(n d² + e d) (docs/mathematics.md);
+            # skipped once its weight is 0.
             if self.training and share > 0:
                 with phase("graph prior"):
                     losses[f"reconstruction/{name}"] = network.loss(states[-1], op)
         genes = self.meta(torch.stack(states))
+        # (1 − α) L_data + α mean_r L_r: α is shared equally by the networks, whatever their number.
         weights = {"data": 1 - share} | dict.fromkeys(losses, share / len(states)) if self.training else {}
         return WildType(genes.mean(0), genes, losses, weights)
 
     def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
-        """Predict the phenotypes [b, p] of a batch of mutants, in units of the scaled labels; 0 for a mutant
-        without perturbed genes.
+        """Predict the phenotypes [b, p] of a batch of mutants, in units of the scaled labels.
+
+        The prediction is 0 for a mutant without perturbed genes.
         """
         members = take_rows(wild_type.genes, mutants.gene)
         if self.condition is not None:

@@ -1,5 +1,4 @@
-"""DANGO as it was first written, on the same parameters: what the fast model must equal, and is timed
-against.
+"""Reference implementation of DANGO, on the parameters of the fast model that must equal it.
 
 Legend: n genes · d width · b mutants · Σk perturbed genes in all · h heads · p phenotypes.
 
@@ -84,6 +83,7 @@ class ReferenceDango(nn.Module):
             for name, op in relations.items()
             if name in model.relations
         }
+        # torch_geometric lists source above target; rows of the operator receive, so the two are swapped.
         self.edge_index = {name: made.indices().flip(0) for name, made in self.sparse.items()}
         self.zeros = {name: network.zeros for name, network in zip(model.relations, networks, strict=True)}
         self.targets = {name: made.to_dense() for name, made in self.sparse.items()} if keep_targets else {}
@@ -117,6 +117,7 @@ class ReferenceDango(nn.Module):
         for name, reconstruction in outputs.reconstructions.items():
             target = self.targets[name] if self.targets else self.sparse[name].to_dense()
             errors = (reconstruction - target.to(reconstruction.dtype)) ** 2
+            # Σ_ij ω_ij (R_ij − A_ij)² / n² with ω = λ off the edges and 1 on them.
             weights = torch.where(target == 0, self.zeros[name], 1.0).to(errors.dtype)
             found[f"reconstruction/{name}"] = (weights * errors).mean()
         return found
@@ -148,6 +149,7 @@ class ReferenceDango(nn.Module):
             for made in (layer.query, layer.key, layer.value)
         )
         logits = q @ k.transpose(1, 2) / q.shape[-1] ** 0.5
+        # Finite: a gene without partners would give NaN under −inf; its row is cleared below.
         attention = logits.masked_fill(~partner, -1e9).softmax(-1)
         change = layer.output((attention @ v).transpose(0, 1).reshape(x.shape))
         return torch.where(partner.any(1, keepdim=True), change, 0.0)
@@ -162,7 +164,7 @@ class DenseTargets(ModelWrapper):
         self._model, self._made = [inner], list[ReferenceDango]()
 
     def encode(self, organism: OrganismTensors, stream: torch.Generator | None = None) -> WildType:
-        """Nothing yet: genes are encoded again with every batch."""
+        """Return a placeholder: genes are encoded again with every batch."""
         if not self._made:
             self._made = [ReferenceDango.from_model(self._model[0], organism.relations)]
         return WildType(torch.zeros(0), torch.zeros(0))
@@ -170,7 +172,8 @@ class DenseTargets(ModelWrapper):
     def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
         """As the inner model; fills ``wild_type`` with the losses."""
         (made,) = self._made
-        made(mutants)  # its users ran it forward twice in every step
+        # A discarded first pass: the implementation that this one times ran forward twice in every step.
+        made(mutants)
         outputs: Outputs = made(mutants)
         with phase("graph prior"):
             found = made.wild_type(outputs, losses=self.training)

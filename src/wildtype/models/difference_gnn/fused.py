@@ -19,7 +19,7 @@ from torch.nn import functional as F
 
 
 def gelu(x: Tensor) -> Tensor:
-    """X Φ(x), as `torch.nn.functional.gelu`; float32 on a CPU by a kernel of its own."""
+    """X Φ(x), as `torch.nn.functional.gelu`; float32 on a CPU by a compiled loop."""
     if not compiled(x):
         return F.gelu(x)
     out: Tensor = _Gelu.apply(x)  # type: ignore[no-untyped-call]
@@ -68,6 +68,7 @@ class Buffers:
         return array
 
 
+# Per thread: mutants run beside each other, and each writes over the memory of its thread alone.
 _of_thread = threading.local()
 
 
@@ -82,6 +83,7 @@ class _Gelu(torch.autograd.Function):
         from wildtype.models.difference_gnn.kernels import gelu as loop
 
         flat = x.contiguous().view(-1, x.shape[-1])
+        # The slope is saved instead of x: the backward pass is then one product.
         out, slope = torch.empty_like(flat), torch.empty_like(flat)
         loop(*_arrays(flat, flat.new_zeros(flat.shape[1]), out, slope))
         ctx.save_for_backward(slope.view_as(x))
@@ -112,9 +114,11 @@ class _Gin(torch.autograd.Function):
 
         flat = message.contiguous().view(-1, x.shape[-1])
         alpha = 1 + float(epsilon)
+        # (1 + ε) x + message in one pass.
         h = torch.add(flat, x.reshape(flat.shape), alpha=alpha, out=_empty_like(flat))
         inputs, slopes = [h], []
         for weight, bias in zip(weights[:-2:2], weights[1:-2:2], strict=True):
+            # Without the bias: the loop that applies the GELU adds it, which saves a pass over memory.
             before = h @ weight.t()
             h, slope = _empty_like(before), _empty_like(before)
             loop(*_arrays(before, bias, h, slope))
@@ -124,6 +128,8 @@ class _Gin(torch.autograd.Function):
         out, slope, normal = (_empty_like(before) for _ in range(3))
         inverse_sd = before.new_empty(len(before))
         norm_gelu(*_arrays(before, weights[-1], scale, shift), eps, *_arrays(out, slope, normal, inverse_sd))
+        # Slopes belong to the GELUs between linear maps, one fewer than the inputs; `backward` splits by
+        # this.
         ctx.save_for_backward(x, scale, normal, slope, inverse_sd, *inputs, *slopes, *weights[::2])
         ctx.linears, ctx.alpha = len(inputs), alpha
         return out.view_as(x)
@@ -142,10 +148,12 @@ class _Gin(torch.autograd.Function):
         norm_gelu_backward(*_arrays(flat, slope, normal, inverse_sd, scale, g, grad_scale, grad_shift))
         of_weights: list[Tensor] = []
         for i in reversed(range(count)):
+            # For h W^T + b: dW = g^T h, db = Σ_rows g, dh = g W; then the slope of the GELU that made h.
             of_weights = [g.t() @ inputs[i], g.sum(0), *of_weights]
             g = g @ weights[i]
             if i:
                 g.mul_(slopes[i - 1])
+        # The input was (1 + ε) x + message: dε = ⟨g, x⟩, dx = (1 + ε) g, dmessage = g.
         of_epsilon = torch.dot(g.view(-1), x.reshape(-1)) if ctx.needs_input_grad[2] else None
         g = g.view_as(x)
         of_x = g * ctx.alpha if ctx.needs_input_grad[0] else None

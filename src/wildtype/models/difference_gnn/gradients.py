@@ -1,4 +1,4 @@
-"""Scalars of mutants whose gradients are taken at once, while the states that they need are still there.
+"""Scalars per mutant whose gradients are taken in the forward pass, while their states are in memory.
 
 Legend: b mutants · i shared inputs · o own inputs.
 
@@ -69,11 +69,15 @@ class _Scalars(torch.autograd.Function):
     ) -> Tensor:
         needed = ctx.needs_input_grad[5:]
         count = len(bounds[0]) - 1
+        # Detached: the graph of each y_b ends at these leaves, so it is freed as soon as its gradient is
+        # taken.
         leaves = [x.detach().requires_grad_(need) for x, need in zip(inputs[:n_shared], needed, strict=False)]
         parameters = inputs[n_shared : n_shared + n_parameters]
         first_own = n_shared + n_parameters
         common = [*leaves, *parameters]
         ctx.needed = [i for i in range(first_own) if needed[i]]
+        # One row per mutant, allocated before the threads start: each writes only its rows, so no lock is
+        # needed and the order of threads does not matter.
         ctx.common_grads = [common[i].new_empty(count, common[i].numel()) for i in ctx.needed]
         ctx.own_grads = [
             torch.empty_like(x) if need else None
@@ -88,6 +92,7 @@ class _Scalars(torch.autograd.Function):
                 x[cut].detach().requires_grad_(need)
                 for x, cut, need in zip(inputs[first_own:], cuts, needed[first_own:], strict=True)
             ]
+            # Autograd turns recording off inside a Function's forward; dy_b/dθ is taken here all the same.
             with torch.enable_grad():
                 value = run(b, leaves, own)
             values[b] = value.detach()
@@ -95,6 +100,8 @@ class _Scalars(torch.autograd.Function):
             grads = torch.autograd.grad(
                 value, [*(common[i] for i in ctx.needed), *with_grad], allow_unused=True
             )
+            # None: y_b does not depend on this input. Gradients of own inputs follow those of the shared
+            # ones.
             for stored, grad in zip(ctx.common_grads, grads, strict=False):
                 stored[b] = 0.0 if grad is None else grad.reshape(-1)
             rest = iter(grads[len(ctx.needed) :])
@@ -111,6 +118,7 @@ class _Scalars(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         common: list[Tensor | None] = [None] * ctx.first_own
         for i, stored in zip(ctx.needed, ctx.common_grads, strict=True):
+            # dL/dθ = Σ_b g_b dy_b/dθ, one product of [b] with [b, size of θ].
             common[i] = (grad.to(stored.dtype) @ stored).view(ctx.shapes[i])
         own: list[Tensor | None] = []
         for stored, at in zip(ctx.own_grads, ctx.bounds, strict=True):
@@ -118,6 +126,7 @@ class _Scalars(torch.autograd.Function):
                 own.append(None)
                 continue
             counts = torch.tensor(at, device=grad.device).diff()
+            # Rows of own inputs reach one mutant only: g_b scales each of its rows.
             scale = torch.repeat_interleave(grad.to(stored.dtype), counts)
             own.append(stored * scale.view(-1, *[1] * (stored.ndim - 1)))
         return None, None, None, None, None, *common, *own

@@ -29,12 +29,16 @@ def value_and_slope(x: Any) -> Any:
     """X Φ(x) and Φ(x) + x φ(x)."""
     z = abs(x) * f32(HALF_ROOT)
     t = f32(1) / (f32(1) + f32(P) * z)
+    # exp(−x²/2) = 2^(−z² log₂ e) with z = |x| / √2.
     fall = exp2(max(z * z * f32(MINUS_LOG2_E), f32(LOWEST)))
+    # Horner's rule for erfc(z) ≈ (a₁ t + … + a₅ t⁵) e^(−z²), t = 1 / (1 + p z).
     p = f32(A5) * t + f32(A4)
     p = p * t + f32(A3)
     p = p * t + f32(A2)
     p = p * t + f32(A1)
     tail = f32(0.5) * p * t * fall
+    # The tail is computed for |x| and reflected: for x < 0, Φ(x) is the small tail itself, without
+    # cancellation.
     mass = f32(1) - tail if x >= f32(0) else tail
     return x * mass, mass + x * fall * f32(DENSITY)
 
@@ -72,6 +76,7 @@ def norm_gelu(
             normal[i, c] = v
             total += v
         mean = total / f32(d)
+        # A second pass for the variance: Σ v² − m² / d would cancel in float32.
         spread = f32(0)
         for c in range(d):
             v = normal[i, c] - mean
@@ -100,6 +105,7 @@ def norm_gelu_backward(
     """Write grad_x [m, d]; add to grad_weight and grad_bias [d]."""
     m, d = grad.shape
     for i in range(m):
+        # dx = (g − mean(g) − x̂ mean(g x̂)) / sd, where g = weight · dy · slope.
         mean, along = f32(0), f32(0)
         for c in range(d):
             g = grad[i, c] * slope[i, c]

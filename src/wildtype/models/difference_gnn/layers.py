@@ -74,6 +74,7 @@ class RelationGIN(nn.Module):
     def _fits(self, x: Tensor, message: Tensor) -> bool:
         """Whether the one-step form computes the same."""
         return (
+            # The fused form draws no dropout mask and computes in float32 throughout.
             self.activation is gelu
             and not (self.training and self.dropout.p)
             and not torch.is_autocast_enabled(x.device.type)
@@ -118,6 +119,7 @@ def neighbour_sums(op: SparseOperator, x: Tensor) -> Tensor:
     """A x for every mutant: [..., n, d] -> [..., n, d], computed on the layout as it lies."""
     if x.ndim == 2:
         return op @ x
+    # messages of mutant b = A (keep_b ∘ X_b): one adjacency serves all mutants, and deleted senders are zero.
     return (op @ x.transpose(0, 1)).transpose(0, 1)
 
 
@@ -179,9 +181,12 @@ def changed_rows(
     for part, op, messages in zip(layer.gins, relations, first.messages, strict=True):
         rows = first_layer_rows(op, first.inputs, gene, offsets, shared=messages)
         found.append(ChangedRows(rows.changed, part(take_rows(first.inputs, rows.node), rows.own)))
+    # A gene changed under one relation is aggregated again over all of them. unique() sorts, as the searches
+    # for rows below and by the caller require.
     keys = torch.unique(torch.cat([rows.keys for rows in found]))
     genes = keys % n
     states = [
+        # The wild type's states of these genes, overwritten where this relation changed them.
         take_rows(whole, genes).index_copy(0, torch.searchsorted(keys, rows.keys), rows.states)
         for whole, rows in zip(first.states, found, strict=True)
     ]
@@ -221,6 +226,8 @@ class AttentionalPooling(nn.Module):
         if gone is None:
             weights = logits.softmax(-1)
         else:
+            # The lowest finite number, not −inf: with every gene deleted, softmax of −inf would be NaN. The
+            # second mask then makes all weights zero.
             weights = logits.masked_fill(gone, torch.finfo(logits.dtype).min).softmax(-1)
             weights = weights.masked_fill(gone, 0.0)
         return (weights.unsqueeze(-2) @ self.value(x)).squeeze(-2)
@@ -265,6 +272,7 @@ class LocalHead(nn.Module):
         for layer in self.attention:
             dynamic = layer(dynamic, mask)
         scores = self.score((dynamic - self.activation(self.static(x))) ** 2)
+        # Padding is cleared after the score, whose bias would otherwise count once per padded member.
         total: Tensor = scores.masked_fill(~mask.unsqueeze(-1), 0.0).sum(1)
         return total / mask.sum(1, keepdim=True).clamp(min=1)
 

@@ -1,4 +1,4 @@
-"""Reactions and metabolites as nodes beside the genes: bipartite masked GINs, and what a mutant loses there.
+"""Reactions and metabolites as further nodes: bipartite masked GINs, and their pooled loss in a mutant.
 
 Legend: n genes · r reactions · m metabolites · c complexes · e entries of the stoichiometry · d width ·
 b mutants · T mutants of a tile.
@@ -62,6 +62,7 @@ class Wiring:
 
         A complex is broken when it lacks a gene, a reaction dead when it has complexes and all are broken.
         """
+        # Counts of genes and complexes: small integers are exact in float32, so they may be compared with 0.
         lacking = self.complexes @ gone.t().float()
         alive = self.isozymes @ (lacking == 0).float()
         ruled = (self.isozymes.row_counts > 0).unsqueeze(1)
@@ -93,6 +94,8 @@ class MetabolicLayer(nn.Module):
 
         consumed = sums(y, wiring.metabolite, wiring.reaction, x.shape[-2])
         changed = sums(x, wiring.reaction, wiring.metabolite, y.shape[-2])
+        # Metabolites are updated from the reactions that entered the layer, as in simultaneous message
+        # passing.
         of_genes = self.from_genes(x, neighbour_sums(wiring.gpr, genes))
         return MetabolicStates(of_genes + self.from_metabolites(x, consumed), self.from_reactions(y, changed))
 
@@ -139,6 +142,7 @@ class MetabolicPass:
         self.dead = wiring.dead(gone)
         self.layers = iter(network.layers)
         tables = (network.reactions, network.metabolites)
+        # Expanded views: mutants share the embeddings until dead reactions are set to zero.
         self.states = self._clear(MetabolicStates(*(x.expand(len(gone), -1, -1) for x in tables)))
 
     def step(self, genes: Tensor) -> None:

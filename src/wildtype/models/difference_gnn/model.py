@@ -134,6 +134,7 @@ class DifferenceGNN(Model):
             )
         self.metabolic = MetabolicNetwork(config) if config.metabolism else None
         self.condition = nn.Embedding(conditions, config.width) if conditions > 1 else None
+        # One entry per uint8: a batch looks up its kinds by indexing.
         removes = torch.zeros(256, dtype=torch.bool)
         removes[removed_kinds(config)] = True
         self.register_buffer("removes", removes, persistent=False)
@@ -181,6 +182,7 @@ class DifferenceGNN(Model):
         relations = tuple(organism.relations[name] for name in self.relations)
         first = encode_first_layer(self._first, self.preprocess(self.table), relations)
         wiring = self._wiring(organism)
+        # The wild type is a mutant without deleted genes: it passes the very same layers.
         nobody = torch.zeros(1, self.genes, dtype=torch.bool, device=self.table.device)
         x, metabolic = self._layers(first.inputs[None], first.output[None], relations, wiring, nobody)
         pooled = self.pool(x[0]) if self.pool is not None else x[0].mean(0)
@@ -253,6 +255,7 @@ class DifferenceGNN(Model):
             self._slab(wild_type, mutants.slice(at, at + slab), context[at : at + slab], tile)
             for at in range(0, len(mutants), slab)
         ]
+        # The empty first part gives an empty batch its shape [0, p].
         return torch.cat([context.new_zeros(0, self.phenotypes), *parts])
 
     def _slab(
@@ -264,9 +267,11 @@ class DifferenceGNN(Model):
             gene, owner = mutants.gene[removed], segment_ids(mutants.offsets)[removed]
             gone = torch.zeros(count, n, dtype=torch.bool, device=gene.device)
             gone[owner, gene] = True
+            # Owners rise, so the first place of each is where its removed genes begin.
             offsets = torch.searchsorted(owner, torch.arange(count + 1, device=gene.device))
         changed = changed_rows(self._first, wild_type.first, wild_type.relations, gene, offsets)
         cuts = [*range(0, count, tile), count]
+        # Keys are mutant · n + gene and rise: every tile's changed rows are one slice.
         edges = torch.tensor(cuts, device=gene.device) * n
         bounds = torch.searchsorted(changed.keys, edges).tolist()
 
@@ -274,11 +279,13 @@ class DifferenceGNN(Model):
             start, stop = cuts[t], cuts[t + 1]
             keys = changed.keys[bounds[t] : bounds[t + 1]] - start * n
             lacks = gone[start:stop]
+            # For a single mutant this is a view of the wild type's states: hence index_copy, not index_copy_.
             x = shared[0].expand(stop - start, -1, -1).reshape((stop - start) * n, -1)
             x = x.index_copy(0, keys, own[0]).view(stop - start, n, -1).masked_fill(lacks[..., None], 0.0)
             x, metabolic = self._layers(shared[3][None], x, wild_type.relations, wild_type.metabolism, lacks)
             assert self.pool is not None
             assert self.global_head is not None
+            # F(G) − F(G∖S), pooled over all genes and over those that are left.
             lost = shared[1] - self.pool(x, lacks)
             if self.metabolic is not None:
                 lost = lost + self.metabolic.merge(shared[2] - metabolic)
@@ -290,15 +297,20 @@ class DifferenceGNN(Model):
         shared = [first.output, wild_type.cls, wild_type.metabolic, inputs]
         own = [changed.states, context]
         device = context.device.type
+        # Dropout draws in the order of mutants, and threads do not inherit autocast: either runs in sequence.
         together = (
             device == "cpu"
             and not (self.training and self.config.dropout)
             and not torch.is_autocast_enabled(device)
         )
         if torch.is_grad_enabled() and tile == 1 and self.phenotypes == 1:
+            # One output per mutant: its gradient is taken right away, which neither keeps states nor repeats
+            # the forward pass as checkpoints do (`gradients.py`).
             parameters = [p for layer in self.layers[1:] for p in layer.parameters()]
             for module in (self.pool, self.global_head, self.metabolic):
                 parameters += [] if module is None else module.parameters()
+            # Per thread, keyed by its number: a mutant may overwrite the states of the one before, whose
+            # gradient is taken.
             buffers: dict[int, Buffers] = defaultdict(Buffers)
 
             def one(t: int, shared: Sequence[Tensor], own: Sequence[Tensor]) -> Tensor:
@@ -340,5 +352,7 @@ class DifferenceGNN(Model):
         for layer in self.layers[1:]:
             if metabolic is not None:
                 metabolic.step(x)
+            # D A D with D = diag(keep): biases and LayerNorm revive deleted genes, so the mask follows every
+            # layer.
             x = layer(x, relations).masked_fill(lacks, 0.0)
         return x, x.new_zeros(len(gone), 0) if metabolic is None else metabolic.pooled()

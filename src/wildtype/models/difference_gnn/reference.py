@@ -1,4 +1,4 @@
-"""The difference GNN as its first users had it: every mutant a graph of its own, in torch_geometric.
+"""Reference implementation of the difference GNN: one torch_geometric graph per mutant.
 
 A batch is B copies of every relation's edges, their ends moved by the mutant's number times n, and as many
 keep masks joined end to end and multiplied into the messages; states are [B n, d] in every layer; all
@@ -106,6 +106,7 @@ class ReferenceDifferenceGNN(nn.Module):
             source, target = edges[name]
             store = data["gene", name, "gene"]
             store.edge_index = edges[name]
+            # Both ends: an edge of the induced subgraph needs both genes.
             store.keep = keep[source] & keep[target]
         return data
 
@@ -202,7 +203,7 @@ class ReplicatedEdges(ModelWrapper):
         self._edges: dict[str, torch.Tensor] = {}
 
     def encode(self, organism: OrganismTensors, stream: torch.Generator | None = None) -> WildType:
-        """Nothing yet: the wild type is encoded beside every batch."""
+        """Return a placeholder: the wild type is encoded with every batch."""
         if not self._edges:
             self._edges = {name: edge_index(op) for name, op in organism.relations.items()}
         genes = self.reference.model.table.detach()
