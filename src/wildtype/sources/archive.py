@@ -387,7 +387,7 @@ def extract(
 
 def _refuse_clashes(path: Path, targets: list[str]) -> None:
     """Refuse members that some file system takes for one file, or for a file and a folder of one name."""
-    # Case folded, because macOS and Windows take ``A`` and ``a`` for one file and the second would replace it.
+    # Case folded: macOS and Windows take ``A`` and ``a`` for one file, so that the second would replace it.
     files = {target.casefold() for target in targets}
     folders = {str(parent).casefold() for target in targets for parent in Path(target).parents}
     if len(files) < len(targets) or files & folders:

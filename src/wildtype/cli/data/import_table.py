@@ -11,7 +11,7 @@ import typer
 from wildtype.cli.output import Json, console, notes, print_json
 
 if TYPE_CHECKING:
-    from wildtype.sources.user_tables.problems import TableProblems
+    from wildtype.sources.user_tables.grid import TableProblems
 
 
 def import_(
@@ -44,7 +44,7 @@ def import_(
     """Import a table of your own measurements as a dataset, if nothing is wrong with any of its rows."""
     from wildtype.errors import DatasetError, SourceError
     from wildtype.sources.catalogue import load_organism
-    from wildtype.sources.user_tables.problems import TableProblems
+    from wildtype.sources.user_tables.grid import TableProblems
     from wildtype.sources.user_tables.register import check_name, register
     from wildtype.sources.user_tables.summary import summarise
     from wildtype.sources.user_tables.table import read_table, study_name

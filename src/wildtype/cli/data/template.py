@@ -16,7 +16,7 @@ def template(
     """Write an example table with its explanation, to be filled in and imported."""
     from wildtype.errors import OutputError
     from wildtype.files import write_text
-    from wildtype.sources.user_tables.template import template as example
+    from wildtype.sources.user_tables.vocabulary import template as example
 
     if output is None:
         typer.echo(example(), nl=False)
