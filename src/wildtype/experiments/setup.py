@@ -15,7 +15,7 @@ from wildtype.models.registry import make_model, model_class
 from wildtype.mutants.loader import Batches, MutantLoader
 from wildtype.organism.features import FeatureScaling
 from wildtype.seeds import derive
-from wildtype.training.parts import shared
+from wildtype.training.micro_batches import for_this_rank
 
 
 def build(
@@ -88,7 +88,7 @@ def loaders(
     train: Batches = MutantLoader(data.scaled("train"), size, shuffle=shuffle, seed=seed)
     validation: Batches = MutantLoader(data.scaled("validation"), size)
     if not post_fit:  # which one process fits to all mutants
-        train, validation = shared(train), shared(validation)
+        train, validation = for_this_rank(train), for_this_rank(validation)
     rows = rows_of(data, organism, seed)
     kind = model_class(config.model.name)
     return Loaders(*kind.batches(config.model, train, validation, rows, post_fit=post_fit))
