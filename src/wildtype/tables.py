@@ -1,4 +1,4 @@
-"""Tables that a person gives and takes: CSV and Parquet, and CSV that no spreadsheet computes."""
+"""Tables for people: CSV and Parquet are read, and CSV is written without spreadsheet formulas."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FORMULA = re.compile(r"[=+\-@\t\r\n]")
-"""What begins a cell of a CSV file that a spreadsheet would compute."""
+"""First characters of a cell that a spreadsheet program evaluates as a formula (CSV injection)."""
 
 
 def read_frame(path: str | Path, what: str, texts: type | Mapping[str, type] = str) -> pd.DataFrame:
@@ -53,12 +53,13 @@ def read_frame(path: str | Path, what: str, texts: type | Mapping[str, type] = s
 
 
 def frame_to_csv(frame: pd.DataFrame) -> str:
-    """Return a table as CSV none of whose texts a spreadsheet takes for a formula."""
+    """Return a table as CSV in which no text is a spreadsheet formula."""
+    # Numbers stay: a minus sign in front of a number is no formula.
     texts = frame.select_dtypes("object").columns
     safe = frame.assign(**{name: frame[name].map(harmless) for name in texts})
     return str(safe.rename(columns=harmless).to_csv(index=False))
 
 
 def harmless(cell: Any) -> Any:
-    """Return a text with an apostrophe before it where it begins as formulas do."""
+    """Return a text with an apostrophe in front if it begins like a formula, anything else unchanged."""
     return f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) else cell

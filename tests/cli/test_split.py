@@ -134,7 +134,7 @@ def test_a_split_that_leaks_fails(
         (["--folds", "1"], "expected at least 2 folds"),
         (["--phenotype", "tau"], "has no phenotype 'tau'"),
         (["--pinned", "none.json"], "there is no pinned split at none.json"),
-        (["--pinned", "none.json", "--split", "R"], "leave the options of a draw out"),
+        (["--pinned", "none.json", "--split", "R"], "leave out the options of a random split"),
         (["-o", "split.csv"], "is a .json or .parquet file, not 'split.csv'"),
         (["-o", "/proc/none/split.json"], "cannot write '/proc/none/split.json'"),
     ],

@@ -130,6 +130,41 @@ def test_links_and_devices_in_a_tar_are_refused(tmp_path: Path, kind: bytes) -> 
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        lambda info: tarfile.OutsideDestinationError(info, "/elsewhere"),
+        lambda info: OSError(36, "File name too long", info.name),
+    ],
+)
+@pytest.mark.parametrize("make", [tarred, tgz])
+def test_a_member_that_only_the_data_filter_refuses_is_not_unpacked(
+    tmp_path: Path,
+    make: Make,
+    refusal: Callable[[tarfile.TarInfo], Exception],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Filters of later Python versions refuse more; here one that refuses ``b.txt`` takes their place."""
+    present, asked = tarfile.data_filter, []
+
+    def stricter(info: tarfile.TarInfo, folder: str) -> tarfile.TarInfo:
+        asked.append((info.name, Path(folder)))
+        if info.name == "b.txt":
+            raise refusal(info)
+        return present(info, folder)
+
+    monkeypatch.setattr(tarfile, "data_filter", stricter)
+    path = make(tmp_path / "data.bin", {"a.txt": b"fine", "b.txt": b"evil"})
+    for attempt in (lambda: extract(path, tmp_path / "out"), lambda: read_member(path, "b.txt")):
+        with pytest.raises(SourceError, match=r"holds 'b\.txt', which is .*: not unpacked; fetch") as error:
+            attempt()
+        assert "\n" not in str(error.value)
+    assert ("b.txt", tmp_path / "out") in asked
+    assert not (tmp_path / "out").exists()
+    assert read_member(path, "a.txt") == b"fine"
+    assert [p.name for p in extract(path, tmp_path / "some", ["a.txt"])] == ["a.txt"]
+
+
 @pytest.mark.parametrize(("mode", "what"), [(stat.S_IFLNK, "a link"), (stat.S_IFCHR, "a device")])
 def test_links_and_devices_in_a_zip_are_refused(tmp_path: Path, mode: int, what: str) -> None:
     path = tmp_path / "data.zip"

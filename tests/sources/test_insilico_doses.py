@@ -20,10 +20,9 @@ from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import Organism
 from wildtype.organism.gene_rules import minimal_complexes, parse_rule
 from wildtype.sources.insilico import build_dose_dataset
-from wildtype.sources.insilico.fba import Change, Status
+from wildtype.sources.insilico.fba import Change, ParsimoniousProgram, Status
 from wildtype.sources.insilico.heterologous import FOREIGN, extend, foreign_bounds
 from wildtype.sources.insilico.models import model_file
-from wildtype.sources.insilico.parsimonious import ParsimoniousProgram
 from wildtype.sources.insilico.perturb import PerturbationSimulator, exchanges
 from wildtype.sources.insilico.simulate import GrowthSimulator
 

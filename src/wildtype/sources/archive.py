@@ -1,7 +1,7 @@
-"""Members of publishers' zip and tar archives, read or extracted without trusting the archive.
+"""Reading and unpacking of publishers' zip and tar archives, without trusting the archive.
 
-A member that would land outside the target folder, a link, a device or an encrypted member is refused; what
-is decompressed is counted as it comes, so that no stated size needs to be believed.
+A member outside the target folder, a link, a device or an encrypted member is refused. Decompressed bytes are
+counted as they arrive, because an archive can state any size.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _size(count: int) -> str:
 
 @contextlib.contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    """Turn whatever a damaged archive makes the libraries raise into one sentence."""
+    """Turn every error that a damaged archive causes in the libraries into one sentence."""
     try:
         yield
     except WildtypeError:
@@ -117,26 +117,46 @@ def _explained(path: Path) -> Iterator[None]:
 
 
 def _inner(name: str) -> tuple[str, str]:
-    """Return a member's name, cleaned, and why it is refused: it must stay inside the target folder."""
+    """Return a member's cleaned name, and the reason if it is refused for its name (else empty)."""
+    # Windows takes a backslash for a folder, so that ``..\evil`` would leave the target folder there.
     name = name.replace("\\", "/")
     parts = [part for part in name.split("/") if part not in ("", ".")]
+    # A drive letter counts on every system: the same archive must be refused everywhere.
     if name.startswith("/") or re.match(r"[A-Za-z]:", name):
         return name, "an absolute path"
     if ".." in parts:
         return name, "a path that leaves its folder"
     if not parts:
         return "", "a file without a name"
+    # Control characters forge lines of a terminal or log; lone surrogates are bytes that were not UTF-8.
     if any(ord(c) < 32 or 0xD800 <= ord(c) <= 0xDFFF for c in name):
         return name, "a name with unprintable characters"
     return "/".join(parts), ""
 
 
-class _Archive:
-    """One pass over an archive, with every decompressed byte counted."""
+def _filtered(info: tarfile.TarInfo, folder: Path) -> str:
+    """Return why Python's data filter refuses a member of a tar archive; empty if it does not."""
+    try:
+        # Only the verdict counts, not the cleaned member: here an absolute path is refused instead of made
+        # relative, and no mode or owner of the archive ever reaches the disk.
+        tarfile.data_filter(info, str(folder))
+    except tarfile.FilterError as error:
+        return f"refused by Python's data filter ({reason_of(error)})"
+    except (OSError, ValueError) as error:  # newer filters resolve paths strictly, and a name can be too long
+        return f"a path that cannot be checked ({reason_of(error)})"
+    return ""
 
-    def __init__(self, path: Path, limits: Limits) -> None:
+
+class _Archive:
+    """One pass over an archive, with every decompressed byte counted.
+
+    ``folder`` is where members are to be unpacked; where they are only read, a folder that need not exist.
+    """
+
+    def __init__(self, path: Path, limits: Limits, folder: Path | None = None) -> None:
         with _explained(path):
             self.path, self.limits, self.kind = path, limits, archive_kind(path)
+            self.folder = folder or path.with_name(f"{path.name} unpacked")
             self.packed = path.stat().st_size
         if not self.kind:
             raise SourceError(f"{path} is neither a zip nor a tar archive: {REMEDY}")
@@ -144,6 +164,7 @@ class _Archive:
 
     def count(self, size: int) -> None:
         """Count decompressed bytes; raises ``SourceError`` where they are too many."""
+        # Counting continues over all members, so that many small bombs are found like one large one.
         self.unpacked += size
         if self.unpacked > self.limits.total:
             raise SourceError(
@@ -156,7 +177,7 @@ class _Archive:
             )
 
     def walk(self) -> Iterator[tuple[Member, Opener]]:
-        """Yield every file and how to open it, which must happen before the next is asked for."""
+        """Yield every file and a function that opens it, to be called before the next file is taken."""
         with _explained(self.path):
             walk = self._walk_zip() if self.kind == "zip" else self._walk_tar()
             for number, found in enumerate(walk, start=1):
@@ -169,12 +190,14 @@ class _Archive:
     def _walk_zip(self) -> Iterator[tuple[Member, Opener]]:
         with zipfile.ZipFile(self.path) as archive:
             for info in archive.infolist():
+                # The upper half of the external attributes is the Unix mode; 0 where another system packed.
                 mode = info.external_attr >> 16
                 name, refused = _inner(info.filename)
                 if info.flag_bits & 0x1:
                     refused = "encrypted"
                 elif stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
                     refused = "a link" if stat.S_ISLNK(mode) else "a device"
+                # Other methods have unpackers that are seldom tested, and no publisher uses them.
                 elif info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                     refused = f"compressed by method {info.compress_type}, which is not known here"
                 if not info.is_dir() or (refused and name):
@@ -183,16 +206,19 @@ class _Archive:
     def _walk_tar(self) -> Iterator[tuple[Member, Opener]]:
         with _decompressed(self.path) as stream:
             counted: Any = _Counted(stream, self)
+            # ``r|`` never seeks: every byte passes the counter once, and a header cannot point backwards.
             with tarfile.open(fileobj=counted, mode="r|", bufsize=CHUNK) as archive:
                 for info in archive:
                     name, refused = _inner(info.name)
                     if info.islnk() or info.issym():
                         refused = "a link"
+                    # A sparse file unpacks to holes of any size without any byte being read.
                     elif not (info.isreg() or info.isdir()) or info.issparse():
                         refused = "a device or another special file"
+                    refused = refused or _filtered(info, self.folder)
                     if not info.isdir() or (refused and name):
                         yield Member(name, info.size, refused), lambda info=info: _opened(archive, info)  # type: ignore[misc]
-            while counted.read(CHUNK):  # to the end, where a compressed stream proves that it is whole
+            while counted.read(CHUNK):  # to the end, because gzip's checksum is the last thing in the file
                 pass
 
     def chunks(self, member: Member, opener: Opener) -> Iterator[bytes]:
@@ -203,7 +229,7 @@ class _Archive:
                 left -= len(chunk)
                 if left < 0:
                     raise self.refusal(member, f"more than {_size(self.limits.member)} large")
-                if self.kind == "zip":  # a tar stream is counted below
+                if self.kind == "zip":  # the bytes of a tar stream are counted by _Counted
                     self.count(len(chunk))
                 yield chunk
 
@@ -220,7 +246,7 @@ class _Archive:
 
 
 class _Counted(io.RawIOBase):
-    """A decompressed stream whose every byte is counted, also those that are passed over."""
+    """A decompressed stream that counts every byte, also those of members that are skipped."""
 
     def __init__(self, inner: IO[bytes], archive: _Archive) -> None:
         super().__init__()
@@ -266,7 +292,7 @@ def _find(path: Path, wanted: str, among: list[Member]) -> Member:
 
 
 def _content(path: Path, wanted: str, limits: Limits) -> Iterator[bytes]:
-    """Yield the content of one member, then walk on to the archive's end, which proves that it is whole."""
+    """Yield the content of one member, then read to the end of the archive, where its checksum is."""
     member = _find(path, wanted, list_members(path, limits=limits))
     archive = _Archive(path, limits)
     archive.check(member)
@@ -281,7 +307,7 @@ def read_member(path: str | Path, member: str, *, limits: Limits = LIMITS) -> by
     Parameters
     ----------
     path : path
-        A zip or tar archive, the latter plain or gzip-compressed; told by content, not by name.
+        A zip or tar archive, the latter plain or gzip-compressed; recognised by its content.
     member : str
         The member's path in the archive, or its end where only one member ends so.
     limits : Limits
@@ -297,7 +323,7 @@ def read_member(path: str | Path, member: str, *, limits: Limits = LIMITS) -> by
 
 
 def copy_member(path: str | Path, member: str, target: str | Path, *, limits: Limits = LIMITS) -> None:
-    """Write one member to the file `target`, whole or not at all, without holding it in memory.
+    """Write one member to the file `target`, completely or not at all, without holding it in memory.
 
     Raises
     ------
@@ -314,7 +340,7 @@ def copy_member(path: str | Path, member: str, target: str | Path, *, limits: Li
 def extract(
     path: str | Path, folder: str | Path, members: Collection[str] | None = None, *, limits: Limits = LIMITS
 ) -> list[Path]:
-    """Unpack an archive into a new folder, whole or not at all, and return the files in archive order.
+    """Unpack an archive into a new folder, completely or not at all, and return the files in archive order.
 
     Parameters
     ----------
@@ -338,9 +364,10 @@ def extract(
     path, folder = Path(path), Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise OutputError(f"{str(folder)!r} is not an empty folder: choose a new one to unpack into")
-    known = list_members(path, limits=limits)
+    known = [member for member, _ in _Archive(path, limits, folder).walk()]
     wanted = known if members is None else [_find(path, name, known) for name in members]
-    archive = _Archive(path, limits)
+    # The same folder again: the second pass recognises members by equality, which includes `refused`.
+    archive = _Archive(path, limits, folder)
     for member in wanted:
         archive.check(member)
     _refuse_clashes(path, [member.on_disk for member in wanted])
@@ -359,7 +386,8 @@ def extract(
 
 
 def _refuse_clashes(path: Path, targets: list[str]) -> None:
-    """Refuse members that would be one file, or a file and a folder of one name, on some file system."""
+    """Refuse members that some file system takes for one file, or for a file and a folder of one name."""
+    # Case folded: macOS and Windows take ``A`` and ``a`` for one file, so that the second would replace it.
     files = {target.casefold() for target in targets}
     folders = {str(parent).casefold() for target in targets for parent in Path(target).parents}
     if len(files) < len(targets) or files & folders:

@@ -1,6 +1,4 @@
-"""The catalogue: every organism and dataset that can be loaded by name, built when needed and kept in the
-cache.
-"""
+"""The catalogue: every organism and dataset by name, built when needed and kept in the cache."""
 
 from __future__ import annotations
 
@@ -75,7 +73,7 @@ def known_datasets() -> dict[str, str]:
 
 
 def is_built(name: str) -> bool:
-    """Say whether a dataset stands in the cache."""
+    """Return whether a dataset is in the cache."""
     return (dataset_folder(name) / "dataset.json").is_file()
 
 
@@ -94,6 +92,7 @@ def load_organism(name: str) -> Organism:
     """
     _known_organism(name)
     folder = organism_folder(name)
+    # An organism of an older format is built again where that needs no files, else refused.
     if not is_current(folder):
         if name not in IN_SILICO:
             built = "was built by an earlier version" if folder.is_dir() else "is not built yet"
@@ -241,6 +240,7 @@ def build(
     organism = yeast.build_organism(folder)
     save_organism(organism, organism_folder(name))
     report(organism)
+    # Studies go into the store first, so that datasets are rebuilt from it without the files.
     path = store_path()
     with Store.open(path) if path.is_file() else Store.create(path) as store:
         absent = yeast.ingest_needed(store, folder, organism.genes)

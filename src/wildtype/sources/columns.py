@@ -1,7 +1,7 @@
 """Large delimited files as columns: millions of rows in seconds, checked as strictly as `read_rows` does.
 
-Text columns hold every distinct text once and a code per row, so that names are matched to genes, and strain
-names taken apart, once per distinct name.
+Text columns hold every distinct text once and a code per row, so that each distinct name is parsed
+and matched to a gene only once.
 
 Legend: m data lines · d distinct texts of a column.
 """
@@ -25,7 +25,7 @@ from wildtype.organism import GeneIndex
 from wildtype.sources.text import LARGEST, MAX_BYTES, REMEDY, GeneNames, match_genes, read_bytes
 
 MISSING = ("", "NaN", "NA")
-"""What stands for a number that is not known, unless the caller says otherwise."""
+"""Texts for a missing number, unless the caller gives others."""
 _BLOCK = 16 << 20
 _NUMBER = re.compile(r"[ \t]*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?[ \t]*", re.ASCII)
 
@@ -59,6 +59,7 @@ class TextColumn:
 
     def map(self, function: Callable[[str], Any], dtype: Any = object) -> NDArray[Any]:
         """Return ``function`` of every row's text [m], called once per distinct text."""
+        # Filled one by one: np.array() of equal-length tuples would become two-dimensional.
         values = np.empty(len(self.names), dtype)
         for i, name in enumerate(self.names):
             values[i] = function(name)
@@ -198,11 +199,12 @@ def _decoded(path: Path, encoding: str, limit: int) -> bytes:
 
 
 def _refuse_marks(path: Path, data: bytes) -> None:
-    """Refuse what would change the number of rows without a word: blank lines and stray control marks."""
+    """Refuse what would change the number of rows silently: blank lines and stray control characters."""
 
     def refuse(at: int, received: str, expected: str) -> None:
         raise _error(path, data.count(b"\n", 0, at) + 1, received, expected)
 
+    # pyarrow takes a lone carriage return for a line end, which would split one row into two.
     if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
         stray = re.search(rb"\r(?!\n)", data)
         refuse(stray.start() if stray else 0, "a stray carriage return", "plain text")
@@ -264,11 +266,15 @@ class _Table:
                 pa.BufferReader(pa.py_buffer(self.data).slice(self.start)),
                 read_options=pyarrow.csv.ReadOptions(column_names=labels, block_size=_BLOCK),
                 parse_options=pyarrow.csv.ParseOptions(
-                    delimiter=self.separator, quote_char=False, ignore_empty_lines=False
+                    # A double quote is a character; as a quote it would swallow lines up to the next one.
+                    delimiter=self.separator,
+                    quote_char=False,
+                    ignore_empty_lines=False,
                 ),
                 convert_options=pyarrow.csv.ConvertOptions(
                     column_types=asked,
                     include_columns=list(asked),
+                    # Only in columns of numbers; NA and NaN in a column of text are names like any other.
                     null_values=list(self.missing),
                     strings_can_be_null=False,
                 ),
@@ -276,6 +282,7 @@ class _Table:
         except pa.ArrowInvalid as error:
             raise self._first_error(str(error)) from None
         lines = self.data.count(b"\n", self.start) + 1
+        # Independent count: a reader that skips or joins lines must not go unnoticed.
         if table.num_rows != lines:
             raise SourceError(
                 f"{self.path} has {lines:,} lines of data, of which {table.num_rows:,} were read: {REMEDY}"
@@ -296,6 +303,7 @@ class _Table:
         at = 0
         for chunk in column.chunks:
             part = chunk.to_numpy(zero_copy_only=False)  # absent values become NaN
+            # Negated, so that NaN counts as bad too; missing cells are then taken out by their validity.
             bad = ~(np.abs(part) < LARGEST)
             if chunk.null_count:
                 bad &= chunk.is_valid().to_numpy(zero_copy_only=False)
@@ -308,7 +316,9 @@ class _Table:
         return out
 
     def _texts(self, column: Any) -> TextColumn:
+        # Every block of the file has its own dictionary; only after this do equal codes mean equal texts.
         column = column.unify_dictionaries()
+        # Stripping can make two texts equal, so codes are numbered again.
         texts = [name.strip() for name in column.chunk(0).dictionary.to_pylist()]
         names = sorted(set(texts))
         number = {name: i for i, name in enumerate(names)}
@@ -335,7 +345,7 @@ class _Table:
                 raise _error(self.path, self.first_line + row, byte, "UTF-8 text") from None
 
     def _first_error(self, reason: str) -> SourceError:
-        """Go through the lines one by one for the first that the fast reader may have stumbled over."""
+        """Return the error for the first bad line, found line by line: pyarrow names no line."""
         for row, line in enumerate(self._lines()):
             cells = line.split(self.separator)
             if len(cells) != len(self.types):

@@ -1,8 +1,8 @@
-"""One address to one file: https only, continued where it broke off, checked before it takes its name.
+"""Download of one file: https only, resumed after an interruption, checked before it gets its name.
 
-An unfinished download stays beside its target, in the folder ``.incoming``, with a note of what it is a part
-of. It is continued only if the server says that the content is still the same, or if a checksum will tell;
-everything else starts over.
+An unfinished download stays beside its target, in the folder ``.incoming``, with a note of its address and
+version. It is resumed only if the server confirms that the content is unchanged, or if a checksum is known.
+Otherwise the download starts again.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ LARGEST = 4 << 30
 INCOMING = ".incoming"
 AGENT = "wildtype (research software; downloads published data files)"
 WAITS = (1.0, 3.0, 8.0)
-"""Seconds before each further attempt; an attempt that brought a piece does not count."""
+"""Seconds before each further attempt; an attempt that brought at least one piece is not counted."""
 LONGEST_WAIT = 60.0
+"""Seconds that a server can make the program wait with ``Retry-After``."""
 REDIRECTS = 10
 TIMEOUTS = (20.0, 60.0)
 """Seconds to connect, and between two pieces of an answer."""
@@ -40,7 +41,7 @@ CHUNK = 1 << 20
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 Progress = Callable[[int, int | None], None]
-"""Called with the bytes there are and the bytes there will be (None: not known)."""
+"""Called with the bytes received so far and the total (None: not known)."""
 
 
 def no_progress(done: int, total: int | None) -> None:
@@ -49,7 +50,7 @@ def no_progress(done: int, total: int | None) -> None:
 
 @dataclass(frozen=True)
 class Transport:
-    """How servers are dealt with.
+    """Limits and waits of downloads.
 
     Attributes
     ----------
@@ -58,7 +59,7 @@ class Transport:
     wait : callable
         Waits for a number of seconds.
     allow_loopback_http : bool
-        Whether http to this very machine is allowed. Only for tests with a local server: no command and no
+        Whether http to this machine is allowed. Only for tests with a local server: no command and no
         environment variable sets it.
     """
 
@@ -80,9 +81,11 @@ def check_url(url: str, *, allow_loopback_http: bool = False) -> None:
     try:
         parts = urlsplit(url)
         host, scheme = parts.hostname, parts.scheme.lower()
+        # A password in an address would end up in records and messages; port 0 fits no server.
         fits = bool(host) and parts.username is None and parts.password is None and (parts.port or 1) > 0
     except ValueError:
         fits, host, scheme = False, None, ""
+    # Control characters and blanks could forge a second header or line (CRLF injection).
     local = allow_loopback_http and scheme == "http" and host in LOOPBACK
     if not fits or not (scheme == "https" or local) or any(ord(c) <= 32 or ord(c) == 127 for c in url):
         raise SourceError(
@@ -97,12 +100,11 @@ class Downloader:
     Parameters
     ----------
     part : path
-        Where the unfinished file is kept; beside it, ``.json`` says what it is a part of.
+        Where the unfinished file is kept; beside it, a ``.json`` file has its address and version.
     checked : bool
-        Whether a checksum will be compared afterwards, so that a part without a mark of its version may be
-        continued too.
+        Whether a checksum is compared afterwards, so that a part of unknown version may be resumed too.
     agent : str
-        User agent to send; empty for this package's own.
+        User agent to send; empty for that of this package.
     progress : callable
         Called after every piece.
     transport : Transport
@@ -111,7 +113,7 @@ class Downloader:
     Attributes
     ----------
     resumed : bool
-        Whether the last file was continued from an earlier part.
+        Whether the last file was resumed from an earlier part.
     sha256 : str
         Of the last file.
     """
@@ -139,13 +141,14 @@ class Downloader:
         import requests
 
         self.resumed, failed = False, 0
-        with requests.Session() as session:  # cookies that a host sets on the way are kept
+        with requests.Session() as session:  # some hosts set a cookie in a redirect and require it after
             while True:
                 before = self._size()
                 try:
                     self._attempt(url, session)
                     break
                 except _Interrupted as stop:
+                    # An unstable connection still finishes: only attempts without progress count.
                     failed = 0 if self._size() - before >= CHUNK else failed + 1
                     if failed > len(WAITS):
                         raise SourceError(
@@ -154,6 +157,7 @@ class Downloader:
                         ) from None
                     self.transport.wait(max(WAITS[max(failed - 1, 0)], stop.wait))
         with _writable(self.part):
+            # Renamed only after the last byte: no reader ever finds half a file under the final name.
             os.replace(self.part, output_file)
             self._note.unlink(missing_ok=True)
 
@@ -170,14 +174,17 @@ class Downloader:
         import urllib3
 
         start, note = self._begun(url)
+        # No transport compression: ranges, lengths and checksums refer to the bytes of the published file.
         headers = {"User-Agent": self.agent, "Accept-Encoding": "identity"}
         if start:
             headers["Range"] = f"bytes={start}-"
+            # If-Range: the server sends the rest if the content is unchanged, else the complete new file.
             if note.get("version"):
                 headers["If-Range"] = note["version"]
         try:
             with self._answer(url, headers, session) as answer:
                 self._take(url, answer, start, note)
+        # SSLError is also a RequestException; a host that cannot be trusted is never tried again.
         except requests.exceptions.SSLError as error:
             raise SourceError(
                 f"{url} was not fetched: the host cannot be trusted ({_reason(error)})"
@@ -186,10 +193,11 @@ class Downloader:
             raise _Interrupted(_reason(error)) from error
 
     def _begun(self, url: str) -> tuple[int, dict[str, Any]]:
-        """Return how much of `url` is there and may be continued, and the note about it."""
+        """Return the bytes of `url` that are there and can be resumed, and the note about them."""
         try:
             note: dict[str, Any] = json.loads(self._note.read_text(encoding="utf-8"))
             size = self._size()
+            # With neither version nor checksum, halves of two releases could be joined unnoticed.
             if note["url"] == url and size and (note["version"] or self.checked):
                 return size, note
         except (OSError, ValueError, KeyError, TypeError):
@@ -197,10 +205,11 @@ class Downloader:
         return 0, {}
 
     def _answer(self, url: str, headers: dict[str, str], session: requests.Session) -> requests.Response:
-        """Return the answer after redirects, each of which must lead to an allowed address."""
+        """Return the response after redirects, each of which must lead to an allowed address."""
         here = url
         for _ in range(REDIRECTS):
             check_url(here, allow_loopback_http=self.transport.allow_loopback_http)
+            # requests would follow a redirect to plain http by itself; here every address is checked first.
             answer = session.get(here, headers=headers, timeout=TIMEOUTS, stream=True, allow_redirects=False)
             if not answer.is_redirect:
                 return answer
@@ -210,27 +219,31 @@ class Downloader:
 
     def _take(self, url: str, answer: requests.Response, start: int, note: dict[str, Any]) -> None:
         status = answer.status_code
+        # 416, range not satisfiable: either every byte had arrived before, or the file has shrunk.
         if status == 416 and start:
             if _content_range(answer)[1] == start == note.get("total"):
                 self.resumed, self.sha256 = True, sha256_of_file(self.part)  # nothing was missing
                 return
             self.forget()
             raise _Interrupted("the unfinished part does not fit the file any more")
+        # Too many requests, and errors of the server, pass; other refusals do not.
         if status == 429 or status >= 500:
             raise _Interrupted(f"the server answered {status} {answer.reason}", _retry_after(answer))
         if status not in (200, 206):
             raise SourceError(f"{url} was refused by the server ({status} {answer.reason})")
+        # Hosts that want a browser answer 200 with a login or captcha page, which is no data file.
         if "html" in answer.headers.get("content-type", "") and not urlsplit(url).path.endswith(
             (".html", ".htm")
         ):
             raise SourceError(f"{url} gave a web page instead of a file: the host asks for a browser")
         if status == 206:
             first, total = _content_range(answer)
+            # A range that begins elsewhere, or of a file of another length, would corrupt the file silently.
             if first != start or (total and note.get("total") and total != note["total"]):
                 self.forget()
                 raise _Interrupted("the server continued with another part than was asked for")
             total = total or (start + length if (length := _length(answer)) is not None else None)
-        else:
+        else:  # 200: the server ignores ranges or the content has changed, so that the part is overwritten
             start, total = 0, _length(answer)
         self._refuse_size(url, total or 0)
         self.resumed = start > 0
@@ -239,15 +252,18 @@ class Downloader:
             handle = open(self.part, "r+b" if start else "wb")  # noqa: SIM115 (closed below)
         with handle:
             if not start:
+                # Written before the first byte, so that no part exists without its version.
                 write_json(self._note, {"url": url, "version": _version(answer), "total": total})
             done = handle.seek(0, os.SEEK_END)
             self.progress(done, total)
+            # The raw stream, counted piece by piece: a stated length proves nothing.
             for piece in answer.raw.stream(CHUNK, decode_content=False):
                 done += len(piece)
                 self._refuse_size(url, done)
                 with _writable(self.part):
                     handle.write(piece)
                 self.progress(done, total)
+        # A connection that closes early looks like the end of the file.
         if total is not None and done != total:
             raise _Interrupted(f"{done:,} of {total:,} bytes came")
         self.sha256 = sha256_of_file(self.part)
@@ -295,8 +311,9 @@ def _content_range(answer: requests.Response) -> tuple[int, int | None]:
 
 
 def _version(answer: requests.Response) -> str:
-    """Return what tells the content's version, in the form that a server accepts for going on."""
+    """Return the version of the content in the form that ``If-Range`` accepts; empty if there is none."""
     tag = answer.headers.get("etag", "")
+    # A weak tag (``W/"..."``) allows other bytes with the same meaning; RFC 9110 forbids it in If-Range.
     return tag if tag.startswith('"') else answer.headers.get("last-modified", "")
 
 
@@ -326,7 +343,7 @@ def download(
     url : str
         An https address.
     target : path
-        Where the file goes once it is whole and its checksum fits.
+        Path of the file after it is complete and its checksum fits.
     sha256 : str
         Expected checksum; empty where none is known.
     agent : str
@@ -354,6 +371,7 @@ def download(
     downloader = Downloader(part, checked=bool(sha256), agent=agent, progress=progress, transport=transport)
     known = f"sha256:{sha256}" if sha256 else None
     whole = staging / key
+    # If a resumed file misses its checksum, the old part may be at fault: once more from the first byte.
     for last in (False, True):
         with _quiet(pooch.get_logger()), _writable(staging):
             whole.unlink(missing_ok=True)

@@ -27,7 +27,7 @@ from wildtype.sources.publishers import select
 from wildtype.sources.text import GZIP_MAGIC
 
 RECORD = "fetched.json"
-"""What was put into a folder: file name -> publisher, origin and SHA-256."""
+"""Record of a folder: file name -> publisher, origin and SHA-256."""
 LARGEST_UNPACKED = 8 << 30
 CHUNK = 1 << 20
 
@@ -36,7 +36,7 @@ State = Literal["already there", "fetched", "copied", "by hand", "failed"]
 
 @dataclass(frozen=True)
 class Fetched:
-    """What became of one file.
+    """The result for one file.
 
     Attributes
     ----------
@@ -82,15 +82,15 @@ def fetch(
 ) -> list[Fetched]:
     """Put publishers' files into a folder, from their addresses or from a folder of files fetched by hand.
 
-    A file that is there already and fits its checksum is left alone; one that does not fit is replaced once
-    a fitting one has come. Files whose host refuses scripts are reported with what a person does instead.
+    An existing file with the right checksum is kept; another is replaced after the new file has passed its
+    check. Files whose host refuses scripts are reported with what a person does instead.
 
     Parameters
     ----------
     names : sequence of str
         ``publisher``, or ``publisher/file`` for one of its files.
     folder : path, optional
-        Where they go; the cache if not given.
+        Folder to write to; that of the cache if not given.
     source : path, optional
         Folder of files fetched by hand; nothing is downloaded then.
     progress : bool
@@ -127,6 +127,7 @@ def _fetch(
         raise SourceError(f"{str(source)!r} is not a folder of this machine: name one that holds the files")
     target = default_folder() if folder is None else Path(folder)
     done: list[Fetched] = []
+    # Two processes would overwrite each other's record of fetched files.
     with exclusive_lock(target, "fetching files into"), _bars(progress) as bars:
         for publisher, files in chosen:
             fetcher = _Fetcher(publisher, target, None if source is None else Path(source), transport, bars)
@@ -137,6 +138,7 @@ def _fetch(
     failed = [one for one in done if one.state == "failed"]
     for name in dict.fromkeys(one.publisher for one in done):
         own = [one for one in done if one.publisher == name]
+        # Some gated files among others are normal; a publisher with nothing at all is a failure.
         if all(one.state == "by hand" for one in own):
             failed += own
     if failed:
@@ -168,7 +170,7 @@ class _Fetcher:
             self.staging.rmdir()
 
     def obtain(self, remote: RemoteFile) -> Fetched:
-        """Return what became of one file; raises ``OutputError`` only."""
+        """Return the result for one file; raises ``OutputError`` only."""
         there = remote.find(self.folder)
         try:
             if there is not None:
@@ -208,6 +210,7 @@ class _Fetcher:
         for url in remote.urls:
             try:
                 if remote.member:
+                    # The published checksum is that of the archive or of the member; _keep accepts either.
                     return self._keep(remote, self._archive(remote, url), target, "fetched", url)
                 found = download(
                     url,
@@ -240,6 +243,7 @@ class _Fetcher:
     def _keep(self, remote: RemoteFile, path: Path, target: Path, state: State, origin: str) -> Fetched:
         """Check a file, or the archive that it is in, and put a copy at `target`."""
         whole, archived = _sha256(path), bool(remote.member) and archive_kind(path) != ""
+        # The copy is hashed, not the original: what was checked is what is kept.
         with writing(target) as temporary:
             if archived:
                 copy_member(path, remote.member, temporary)
@@ -247,7 +251,7 @@ class _Fetcher:
                 shutil.copyfile(path, temporary)
             found = _sha256(temporary)
             confirmed = confirms(remote, temporary, found) or (archived and whole == remote.sha256)
-            # the checksum of an archive says nothing about a file that somebody has taken out of it
+            # The checksum of an archive cannot be compared with a file that was extracted from it by hand.
             taken_out = bool(remote.member) and not archived and self.source is not None
             if remote.sha256 and not confirmed and not taken_out:
                 raise SourceError(
@@ -278,7 +282,7 @@ def _judge(remote: RemoteFile, path: Path, found: str) -> tuple[bool, bool]:
     entry, confirmed = recorded(path), confirms(remote, path, found)
     if entry.get("file") == remote.name:
         return entry.get("sha256") == found, confirmed or bool(entry.get("confirmed"))
-    # without a record, what came out of an archive cannot be compared with anything
+    # Without a record there is nothing to compare a member of an archive with.
     return confirmed or not remote.sha256 or bool(remote.member), confirmed
 
 
@@ -294,6 +298,7 @@ def unpacked_sha256(path: Path) -> str:
         if handle.read(2) != GZIP_MAGIC:
             return ""
         handle.seek(0)
+        # At most CHUNK bytes are unpacked at a time, so that a decompression bomb never fills the memory.
         stream, data = zlib.decompressobj(wbits=31), b""
         try:
             while left >= 0 and (data or (data := handle.read(CHUNK))):
@@ -302,6 +307,7 @@ def unpacked_sha256(path: Path) -> str:
                 part = stream.decompress(data, CHUNK)
                 digest.update(part)
                 left -= len(part)
+                # Within a member, the input beyond CHUNK; after its end, the start of the next member.
                 data = stream.unconsumed_tail or stream.unused_data
         except zlib.error:
             return ""
@@ -316,6 +322,7 @@ def _find_archive(remote: RemoteFile, source: Path) -> Path | None:
     """Return the publisher's archive under the name that its address gives it, also as browsers save it."""
     for url in remote.urls if remote.member else ():
         name = _name_in(url)
+        # Browsers and systems replace a colon by an underscore or hyphen, or drop it.
         for spelled in (name, Member(name, 0).on_disk, name.replace(":", ""), name.replace(":", "-")):
             if spelled and (source / spelled).is_file():
                 return source / spelled
@@ -323,7 +330,7 @@ def _find_archive(remote: RemoteFile, source: Path) -> Path | None:
 
 
 def read_record(folder: Path) -> dict[str, Any]:
-    """Return what was put into a folder: file name -> record; empty where nothing is known."""
+    """Return the record of a folder: file name -> entry; empty if there is none."""
     try:
         record = json.loads((folder / RECORD).read_text(encoding="utf-8"))["files"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -339,7 +346,7 @@ def recorded(path: Path) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _bars(progress: bool) -> Iterator[Callable[[str], Progress]]:
-    """Give what makes the progress bar of a named file."""
+    """Yield a function that makes the progress bar of a named file."""
     from rich import progress as bars
     from rich.console import Console
 

@@ -1,4 +1,4 @@
-"""Datasets made by a query: measurements of the store, through the stages, under a name of the user's."""
+"""Datasets from a query: measurements of the store pass the stages and get a name chosen by the user."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOTE = "made by a query"
 def dataset_from_query(
     name: str, query: Query | str, store: Store, organism: Organism, policies: Policies
 ) -> tuple[Dataset, bool]:
-    """Return the dataset of a query, and whether the same question to the same store was answered before.
+    """Return the dataset of a query, and whether the same query of the same store was built before.
 
     Afterwards ``load_dataset(name)`` gives it too.
 
@@ -47,6 +47,7 @@ def dataset_from_query(
     taken = catalogue.further_datasets().get(name)
     if name in catalogue.DATASETS or (taken is not None and not any(_asked(note) for note in taken["notes"])):
         raise DatasetError(f"{name!r} is the name of another dataset: choose another one")
+    # The name becomes a folder in the cache and must not leave it.
     if not Path(name).name == name or name.startswith(".") or name == "queries":
         raise DatasetError(f"{name!r} cannot be the name of a dataset: use letters, digits, - and _")
     sql = query.sql if isinstance(query, Query) else query
@@ -64,6 +65,7 @@ def dataset_from_query(
             noise=noise or "no replicate measurements: no noise guide",
         )
 
+    # The key holds the content of the store, so that new measurements never return an old dataset.
     key = dataset_key(sql, store.content_hash(query), policies, organism, name=name)
     dataset, known = materialise(key, build, organism)
     save_dataset(dataset, catalogue.dataset_folder(name))

@@ -123,6 +123,7 @@ def _open_xlsx(path: Path, data: bytes, sheet: str | None, limit: int) -> tuple[
     import openpyxl
 
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        # Before openpyxl sees the file, because it unpacks without a limit.
         if sum(info.file_size for info in archive.infolist()) > limit:  # zipfile reads no more than it states
             raise SourceError(
                 f"{path} unpacks to more than {limit / 2**20:,.0f} MiB, expected far less: {REMEDY}"
@@ -141,6 +142,7 @@ def _refuse_entities(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo
     before = b""
     with archive.open(info) as stream:
         while chunk := stream.read(_CHUNK):
+            # The end of the last chunk is kept, so that a mark across two chunks is found.
             plain = before + chunk.replace(b"\0", b"")  # UTF-16 as well
             if b"<!DOCTYPE" in plain or b"<!ENTITY" in plain:
                 raise SourceError(
@@ -173,6 +175,7 @@ def _text(value: Any) -> str | None:
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, float):
+        # Sheets store 7 as 7.0; beyond 2**53 a float no longer holds every whole number.
         return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
     if isinstance(value, str | int):
         return str(value)

@@ -70,6 +70,7 @@ def read_bytes(path: str | Path, *, limit: int = MAX_BYTES) -> bytes:
     while rest.startswith(GZIP_MAGIC):  # a gzip file is one or more members
         member = zlib.decompressobj(wbits=31)
         try:
+            # One byte more than allowed is enough to notice excess, and bounds the memory of a bomb.
             part = member.decompress(rest, left + 1)
         except zlib.error as error:
             raise SourceError(f"{path} is not a whole gzip file ({error}): {REMEDY}") from None
@@ -80,6 +81,7 @@ def read_bytes(path: str | Path, *, limit: int = MAX_BYTES) -> bytes:
         parts.append(part)
         left -= len(part)
         rest = member.unused_data
+    # Tapes and some tools pad with zeros; anything else is a second file or damage.
     if rest.strip(b"\0"):
         raise SourceError(f"{path} has {len(rest):,} bytes after its gzip stream, expected none: {REMEDY}")
     return b"".join(parts)
@@ -171,6 +173,7 @@ class Rows:
             absent = np.array([value in missing for value in values], dtype=bool)
             values = ["nan" if gone else value for value, gone in zip(values, absent, strict=True)]
         out = np.fromiter(map(_number, values), np.float64, len(values))
+        # Negated, so that NaN, which _number returns for other text, counts as bad.
         bad = np.flatnonzero(~(np.abs(out) < LARGEST) & ~absent)
         if bad.size:
             row = int(bad[0])
@@ -324,6 +327,7 @@ class GeneNames:
 
 def match_genes(names: Sequence[str], genes: GeneIndex) -> GeneNames:
     """Map names [m] to genes, each distinct name once: systematic names, then as ``GeneIndex.find``."""
+    # Systematic names first: such a name can also be an alias of another gene.
     known = {name: (i, False) for i, name in enumerate(genes.names)}
     current = set(genes.standard.values())
     for name in {name for name in names if name not in known}:

@@ -1,4 +1,4 @@
-"""Whether what is on disk is still what it was: publishers' files, and the datasets in the cache."""
+"""Check that files on disk are unchanged: publishers' files, and organisms and datasets in the cache."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ State = Literal["ok", "unchanged", "not known", "damaged"]
 
 @dataclass(frozen=True)
 class Verified:
-    """What one file, dataset or organism is worth.
+    """The result of the check of one file, dataset or organism.
 
     Attributes
     ----------
@@ -105,6 +105,7 @@ def _verify_file(path: Path, name: str) -> Verified:
             if entry.get("sha256") == found:
                 return Verified("file", name, "ok" if entry.get("confirmed") else "unchanged", publisher)
             return Verified("file", name, "damaged", publisher, "it is not what was fetched: fetch it again")
+        # A checksum of an archive says nothing about its member, and so cannot show damage.
         published = [remote.sha256 for _, remote in known if remote.sha256 and not remote.member]
         if published:
             remark = f"its sha256 is {found}, published is {published[0]}: fetch it again"
@@ -129,6 +130,7 @@ def _stored(kind: str, name: str, read: Callable[[], object]) -> Verified:
 def _rehash(folder: Path) -> None:
     """Read a dataset on the gene list that it was stored with, and compare its content hash."""
     record = json.loads((folder / "dataset.json").read_text(encoding="utf-8"))
+    # The stored gene list, not the present organism: the dataset is checked, not its organism.
     organism = Organism(record["organism"], GeneIndex.from_json(record["genes"]))
     found = read_dataset(folder, organism).sha256
     if found != record["sha256"]:

@@ -22,7 +22,7 @@ from wildtype.sources.catalogue import dataset_folder, load_dataset, organism_fo
 from wildtype.sources.user_tables.register import NOTE, check_name, register
 from wildtype.sources.user_tables.summary import summarise
 from wildtype.sources.user_tables.table import read_table
-from wildtype.sources.user_tables.template import template
+from wildtype.sources.user_tables.vocabulary import template
 
 TEXT = """\
 genes,value,kind,condition,replicate,sd

@@ -15,7 +15,7 @@ from tests.sources.user_tables.tables import GENES, write, yeast
 from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Environment, Genotype, Perturbation, PerturbationKind
 from wildtype.errors import SourceError
-from wildtype.sources.user_tables.problems import SHOWN, TableProblems
+from wildtype.sources.user_tables.grid import SHOWN, TableProblems
 from wildtype.sources.user_tables.table import read_table, study_name
 from wildtype.sources.user_tables.vocabulary import PHENOTYPES, Columns
 from wildtype.sources.yeast.screens import trigenic_table

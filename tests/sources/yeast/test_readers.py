@@ -12,6 +12,17 @@ from wildtype.organism import GeneIndex
 from wildtype.report.data_tables import sources_markdown
 from wildtype.sources.yeast.readers import MEASURED, READERS, ingest, survey
 
+AWAITING_READERS = {
+    "costanzo2010_sga_intermediate_cutoff_101120.tsv.gz": "joins the whole screen of 2010 with its grid",
+    "costanzo2010_reserved_crosses.tsv.gz": "crosses of that grid whose measurements are set aside",
+    "reserved_genes.txt.gz": "genes all of whose crosses are set aside",
+    "collins2007_emap_sscore_pairs.tsv.gz": "S-scores with alleles as strains, on a scale that is no epsilon",
+    "collins2007_emap_alleles.tsv.gz": "the strains to which the rows of these S-scores point",
+    "schuldiner2005_emap_sscore_pairs.tsv.gz": "S-scores, on a scale that is no epsilon",
+    "phenotype_growth38cond_galardini2019.tsv.gz": "S-scores of deletion strains in 38 conditions",
+}
+"""Files that a folder of publishers' files may hold and that no reader reads yet, and why."""
+
 
 def test_studies_whose_files_are_there_are_stored(small, genes: GeneIndex, tmp_path) -> None:
     with Store.create(tmp_path / "store.duckdb") as store:
@@ -70,4 +81,5 @@ def test_every_real_file_is_read_by_some_reader(mirror: Path) -> None:
     read = {one.report.file for one in survey(mirror) if one.report is not None}
     unread = {path.name for path in mirror.iterdir()} - read
     # the node list of STRING 9.1 numbers the nodes of its four channels and is read with them
-    assert unread <= {"string_v9.1_yeast_genes.txt.gz"}
+    assert unread - AWAITING_READERS.keys() <= {"string_v9.1_yeast_genes.txt.gz"}
+    assert read & AWAITING_READERS.keys() == set()  # a file that has a reader leaves the list

@@ -17,12 +17,12 @@ def build(
     organism: Annotated[str, typer.Argument(help="yeast, ecoli-core, ecoli-core-foreign or ecoli-ijo1366.")],
     source: Annotated[Path | None, typer.Option("--from", help="Folder of publishers' files.")] = None,
     alleles: Annotated[
-        str, typer.Option(help="averaged: alleles of a gene pair give one row; apart: one row each.")
+        str, typer.Option(help="averaged: one row for all alleles of a gene pair; apart: one row for each.")
     ] = "averaged",
     string: Annotated[
         str,
         typer.Option(
-            help="Only the organism, with this version of STRING, beside the usual one: for data.organism."
+            help="Build only a variant of the organism, with this version of STRING, for data.organism."
         ),
     ] = "",
     json: Json = False,
@@ -49,7 +49,7 @@ def build(
 
     if string:
         if source is None:
-            raise DatasetError("--string needs a folder of publishers' files: say where with --from FOLDER")
+            raise DatasetError("--string needs a folder of publishers' files: name it with --from FOLDER")
         built = catalogue.build_variant(organism, source, string=string)
         report(built)
         cards.append({"name": built.name, "relations": list(built.graphs)})

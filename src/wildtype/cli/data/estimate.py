@@ -1,4 +1,4 @@
-"""`wildtype data estimate`: what storing the masks of a dataset's mutants would take."""
+"""`wildtype data estimate`: bytes and time to store the masks of a dataset's mutants."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from wildtype.mutants.cell_graph import CellGraph
 
 Relations = Annotated[
-    str | None, typer.Option(help="Relations, separated by commas; all that have edges if not given.")
+    str | None, typer.Option(help="Relations, separated by commas; all with edges if not given.")
 ]
 WithMetabolism = Annotated[
-    bool, typer.Option("--metabolism", help="Also edges of gene rules and of reactions with metabolites.")
+    bool,
+    typer.Option("--metabolism", help="Include edges of gene rules and between reactions and metabolites."),
 ]
 
 
@@ -28,12 +29,13 @@ def estimate(
     relations: Relations = None,
     metabolism: WithMetabolism = False,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Where the masks would go: the disk that is looked at.")
+        Path,
+        typer.Option("--output", "-o", help="Folder for the masks; the free space of its disk is checked."),
     ] = Path("."),
-    seconds: Annotated[float, typer.Option(help="How long the timed sample of a layout may grow.")] = 1.0,
+    seconds: Annotated[float, typer.Option(help="Largest duration of the timed sample of a layout.")] = 1.0,
     json: Json = False,
 ) -> None:
-    """Say how many bytes and how much time storing all masks would take; nothing is kept on disk."""
+    """Estimate the bytes and the time to store all masks; nothing is kept on disk."""
     from rich.table import Table
 
     from wildtype.mutants.precomputed import LAYOUTS
@@ -79,6 +81,7 @@ def load(dataset: str, relations: str | None, metabolism: bool) -> tuple[Dataset
 def human_bytes(count: float) -> str:
     """Return a number of bytes with a decimal unit: 840,751,890,000 is 841 GB."""
     for unit in ("B", "kB", "MB", "GB", "TB"):
+        # 999.5 rounds to 1,000 in three digits, which is 1 of the next unit.
         if count < 999.5 or unit == "TB":
             return f"{count:.0f} B" if unit == "B" else f"{count:.3g} {unit}"
         count /= 1000
@@ -86,7 +89,7 @@ def human_bytes(count: float) -> str:
 
 
 def human_seconds(seconds: float) -> str:
-    """Return a duration in the unit in which it is read: 5400 is 1.5 h."""
+    """Return a duration in a readable unit: 5400 is 1.5 h."""
     for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"

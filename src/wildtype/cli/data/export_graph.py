@@ -14,7 +14,7 @@ from wildtype.cli.output import Json, console, print_json
 def export_graph(
     folder: Annotated[Path, typer.Argument(help="A new folder.")], store: StoreFile = None, json: Json = False
 ) -> None:
-    """Write nodes and relations of the whole store as CSV files with typed headers."""
+    """Write all nodes and relations of the store as CSV files with typed headers."""
     from rich.table import Table
 
     from wildtype.datasets.store import Store, store_path

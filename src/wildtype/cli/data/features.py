@@ -1,4 +1,4 @@
-"""`wildtype data features`: what is known of every gene, where from, and what may leak."""
+"""`wildtype data features`: the features of every gene, their sources, and possible leaks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wildtype.cli.output import Json, console, print_json
 def features(
     name: Annotated[str, typer.Argument(help="An organism.")],
     for_: Annotated[
-        str, typer.Option("--for", help="A dataset: also say which blocks are refused for its targets.")
+        str, typer.Option("--for", help="A dataset: also show the blocks refused for its targets.")
     ] = "",
     embeddings: Annotated[
         list[Path] | None, typer.Option(help="A file of vectors by gene name, as data.embeddings takes it.")

@@ -16,18 +16,19 @@ if TYPE_CHECKING:
 def fetch(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]...", help="Publishers, or publisher/file; without, all are listed."),
+        typer.Argument(
+            metavar="[NAME]...", help="Publishers, or publisher/file; all are listed if none is given."
+        ),
     ] = None,
     to: Annotated[
-        Path | None, typer.Option("--to", help="Folder to put the files into; the cache if not given.")
+        Path | None, typer.Option("--to", help="Folder for the files; the cache if not given.")
     ] = None,
     source: Annotated[
-        Path | None,
-        typer.Option("--from", help="Folder of files fetched by hand: they are checked and copied."),
+        Path | None, typer.Option("--from", help="Folder of files fetched by hand, to be checked and copied.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Fetch publishers' files, check them, and say what a person must fetch by hand."""
+    """Fetch publishers' files, check them, and list those that must be fetched by hand."""
     from wildtype.errors import SourceError
     from wildtype.sources.fetch import fetch as fetch_files
 
@@ -39,6 +40,7 @@ def fetch(
     try:
         fetch_files(names, to, source=source, progress=not json, report=done.append)
     except SourceError as error:
+        # Shown after the table, so that the files that were obtained are listed as well.
         failure = error
     if json:
         print_json([one.to_json() for one in done])

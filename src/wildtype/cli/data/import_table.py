@@ -1,4 +1,4 @@
-"""`wildtype data import`: a user's own table, checked as a whole and summed up before anything is written."""
+"""`wildtype data import`: a user's table, checked and summarised before anything is written."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import typer
 from wildtype.cli.output import Json, console, notes, print_json
 
 if TYPE_CHECKING:
-    from wildtype.sources.user_tables.problems import TableProblems
+    from wildtype.sources.user_tables.grid import TableProblems
 
 
 def import_(
     table: Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or spreadsheet, one measurement per row.")],
-    organism: Annotated[str, typer.Option("--organism", help="Whose genes are meant, as in yeast.")],
+    organism: Annotated[str, typer.Option("--organism", help="Organism of the genes, as in yeast.")],
     name: Annotated[str, typer.Option(help="Name of the data; made from the file's name if not given.")] = "",
     genes: Annotated[str, typer.Option("--genes-column", help="Column of genes.")] = "genes",
     value: Annotated[str, typer.Option("--value-column", help="Column of values.")] = "value",
@@ -28,23 +28,28 @@ def import_(
     ] = "phenotype",
     sd: Annotated[str, typer.Option("--sd-column", help="Column of standard deviations.")] = "sd",
     replicate: Annotated[str, typer.Option("--replicate-column", help="Column of replicates.")] = "replicate",
-    separator: Annotated[str, typer.Option(help="Between columns of a text file, as in ';'.")] = "",
+    separator: Annotated[
+        str, typer.Option(help="Between columns of a text file, as in ';'; detected if not given.")
+    ] = "",
     gene_separator: Annotated[
-        str, typer.Option(help="Between genes of a cell; found out from ; + | , and blanks if not given.")
+        str, typer.Option(help="Between genes of a cell; the first of ; + | , or blanks if not given.")
     ] = "",
     sheet: Annotated[str, typer.Option(help="Sheet of a workbook; the first if not given.")] = "",
     phenotype: Annotated[
-        str, typer.Option(help="What is measured where no column says it: fitness, epsilon, tau or a name.")
+        str,
+        typer.Option(help="Measured phenotype if there is no such column: fitness, epsilon, tau or a name."),
     ] = "",
     unit: Annotated[str, typer.Option(help="Unit of a phenotype of your own.")] = "",
-    replace: Annotated[bool, typer.Option("--replace", help="Replace own data of the same name.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Import without asking.")] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace imported data of the same name.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Import without confirmation.")] = False,
     json: Json = False,
 ) -> None:
-    """Import a table of your own measurements as a dataset, if nothing is wrong with any of its rows."""
+    """Import a table of your measurements as a dataset, if no row has a problem."""
     from wildtype.errors import DatasetError, SourceError
     from wildtype.sources.catalogue import load_organism
-    from wildtype.sources.user_tables.problems import TableProblems
+    from wildtype.sources.user_tables.grid import TableProblems
     from wildtype.sources.user_tables.register import check_name, register
     from wildtype.sources.user_tables.summary import summarise
     from wildtype.sources.user_tables.table import read_table, study_name

@@ -10,34 +10,34 @@ import typer
 from wildtype.cli.output import Json, console, notes, print_json
 
 SHOWN = 40
-"""Rows that are printed unless told otherwise."""
+"""Rows printed by default."""
 StoreFile = Annotated[
-    Path | None, typer.Option("--store", help="Store file; store.duckdb in the cache unless named.")
+    Path | None, typer.Option("--store", help="Store file; store.duckdb in the cache if not given.")
 ]
 
 
 def query(
     sql: Annotated[
-        str, typer.Argument(help="As in: SELECT phenotype, count(*) FROM measurements GROUP BY 1")
+        str, typer.Argument(help="A SELECT, as in: SELECT phenotype, count(*) FROM measurements GROUP BY 1")
     ],
     store: StoreFile = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write all rows to this .csv or .parquet file.")
     ] = None,
     limit: Annotated[
-        int | None, typer.Option(min=0, help=f"Print so many rows; 0: all. {SHOWN}, or all with --json.")
+        int | None, typer.Option(min=0, help=f"Rows to print; 0: all. Default: {SHOWN}, or all with --json.")
     ] = None,
     dataset: Annotated[
-        str, typer.Option(help="Make a dataset of this name of the measurements whose id the SQL gives.")
+        str, typer.Option(help="Name of a dataset to make of the measurements whose id the SQL returns.")
     ] = "",
     organism: Annotated[str, typer.Option(help="With --dataset: the wild type.")] = "yeast",
     policy: Annotated[
         list[str] | None,
-        typer.Option(help="With --dataset, as in alleles=apart or neutral=YDL227C; may stand several times."),
+        typer.Option(help="With --dataset, as in alleles=apart or neutral=YDL227C; may be repeated."),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Answer one SQL statement that reads, over the view measurements (DESCRIBE measurements lists it)."""
+    """Run one read-only SQL query on the view measurements (DESCRIBE measurements lists its columns)."""
     if dataset:
         _make_dataset(dataset, sql, store, organism, policy or [], json)
         return
@@ -97,6 +97,7 @@ def _print(names: list[str], rows: list[dict[str, Any]]) -> None:
     for row in rows:
         table.add_row(*(escape(_cell(row[name])) for name in names))
     out = console()
+    # Into a file or pipe: no wrapping at 80 columns, so that other programs can read the lines.
     out.print(table, width=None if out.is_terminal else 10_000, crop=False)
 
 

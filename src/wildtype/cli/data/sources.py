@@ -1,4 +1,4 @@
-"""`wildtype data sources`: what becomes of every row of every file in a folder."""
+"""`wildtype data sources`: rows read, kept and dropped of every file in a folder."""
 
 from __future__ import annotations
 

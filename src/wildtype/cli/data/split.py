@@ -21,23 +21,24 @@ def split(
         str | None,
         typer.Option(
             "--split",
-            help="random (R), one-unseen (Q), unseen (G), any-unseen, query-pair, screen or order; random.",
+            help="random (R, default), one-unseen (Q), unseen (G), any-unseen, query-pair, screen or order.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     phenotype: Annotated[
-        list[str] | None, typer.Option(help="Phenotypes whose rows are split; the dataset's targets.")
+        list[str] | None,
+        typer.Option(help="Phenotypes whose rows are split; the targets of the dataset if not given."),
     ] = None,
     validation: Annotated[float | None, typer.Option(help="Fraction for validation.")] = None,
     test: Annotated[float | None, typer.Option(help="Fraction for test.")] = None,
-    folds: Annotated[int | None, typer.Option(help="Make a cross-validation of so many folds.")] = None,
+    folds: Annotated[int | None, typer.Option(help="Number of folds of a cross-validation.")] = None,
     fold: Annotated[int | None, typer.Option(help="Make this fold only, from 0.")] = None,
     order: Annotated[int | None, typer.Option(help="Tested order (split order).")] = None,
     up_to: Annotated[
-        int | None, typer.Option(help="Highest training order; --order and above are tested (split order).")
+        int | None, typer.Option(help="Highest training order; --order and above are for test (split order).")
     ] = None,
     by: Annotated[
-        str | None, typer.Option(help="What a screen is: query, condition or study (split screen).")
+        str | None, typer.Option(help="Unit of a screen: query, condition or study (split screen).")
     ] = None,
     genes: Annotated[
         int | None, typer.Option(help="Genes held out for test (one-unseen, unseen, any-unseen).")
@@ -76,7 +77,7 @@ def split(
         if value is not None
     }
     if pinned is not None and (kind or folds or fold is not None or options):
-        raise ConfigError(f"--pinned {pinned} says how to split: leave the options of a draw out")
+        raise ConfigError(f"--pinned {pinned} says how to split: leave out the options of a random split")
     dataset = load_dataset(name)
     if phenotype or dataset.targets:
         dataset = dataset.select(phenotype or list(dataset.targets))
@@ -89,6 +90,7 @@ def split(
         splits = (make_split(dataset, kind or "random", seed, fold=fold, folds=folds, **options),)
     reports = [leakage_report(one, dataset) for one in splits]
     broken = any(report.broken for report in reports)
+    # A split that breaks its rule is never written: others would trust the file.
     paths = [] if output is None or broken else [output]
     if output is not None and paths and len(splits) > 1:
         paths = [output.with_name(f"{output.stem}-fold{i}{output.suffix}") for i in range(len(splits))]

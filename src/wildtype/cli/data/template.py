@@ -13,10 +13,10 @@ def template(
         Path | None, typer.Option("-o", "--output", help="Write to this new file instead of the terminal.")
     ] = None,
 ) -> None:
-    """Write an example table with its explanation, to be filled in and imported."""
+    """Write an example table with explanations, to fill in and import."""
     from wildtype.errors import OutputError
     from wildtype.files import write_text
-    from wildtype.sources.user_tables.template import template as example
+    from wildtype.sources.user_tables.vocabulary import template as example
 
     if output is None:
         typer.echo(example(), nl=False)

@@ -1,4 +1,4 @@
-"""`wildtype data verify`: whether publishers' files and cached datasets are still what they were."""
+"""`wildtype data verify`: check that publishers' files and cached datasets are unchanged."""
 
 from __future__ import annotations
 

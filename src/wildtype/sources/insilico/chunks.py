@@ -1,7 +1,7 @@
 """Many linear programs in chunks, on one or more processes; each chunk is kept, so that a build can resume.
 
-A chunk's file is named by the content of its question (metabolism, solver and bounds), so it is found
-again by any later build that asks the same, and an interrupted build goes on where it stopped.
+The name of a chunk's file is a hash of metabolism, solver and bounds. A later build with the same programs
+finds the file again, so that an interrupted build continues where it stopped.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import selectors
+import signal
 import subprocess
 import sys
 import tempfile
@@ -27,16 +28,20 @@ from wildtype.organism import Metabolism
 from wildtype.sources.insilico.fba import Change, GrowthProgram, Growths, solve_all
 
 VERSION = 2
-"""Raised whenever ``fba`` changes what it is asked or answers: older chunk files are then not found."""
+"""To be raised whenever programs or results of ``fba`` change, so that older chunk files are not found."""
 CHUNK = 256
+"""Mutants per chunk, which is what an interrupted process loses at most."""
 WORTH_WORKERS = 5.0
 """Seconds of work left from which further processes are started."""
+
+# Not ``-m``: the package imports this module first, so that it would exist twice in the worker.
+_WORKER = f"import sys; from {__name__} import work; work(sys.argv[1])"
 
 Changes = list[Change]
 
 
 def write_chunk(path: Path, answer: Growths) -> None:
-    """Write one chunk's answers, whole or not at all."""
+    """Write one chunk's answers, completely or not at all."""
     with writing(path) as temporary, open(temporary, "wb") as handle:
         np.savez_compressed(handle, growth=answer.growth, status=answer.status, active=answer.active)
 
@@ -100,8 +105,10 @@ class ChunkSolver:
                 read_chunk(path, len(chunk)) if self.folder else None
                 for path, chunk in zip(paths, chunks, strict=True)
             ]
+            # A damaged or cut file reads as None and is solved again: what is kept never stops a build.
             todo = [i for i, answer in enumerate(answers) if answer is None]
             advance = stack.enter_context(self._bar(label, sum(len(chunks[i]) for i in todo)))
+            # Chunks run here until one has shown its duration; workers cost seconds of imports to start.
             began, done = time.perf_counter(), 0
             while todo and not self._wants_workers(len(todo), done, time.perf_counter() - began):
                 i = todo.pop(0)
@@ -121,12 +128,13 @@ class ChunkSolver:
             )
         width = -(-self.program.columns // 8)
         return Growths(
-            np.concatenate([np.zeros(0)] + [a.growth for a in whole]),
+            np.concatenate([np.zeros(0)] + [a.growth for a in whole]),  # the empty first part serves u = 0
             np.concatenate([np.zeros(0, np.uint8)] + [a.status for a in whole]),
             np.concatenate([np.zeros((0, width), np.uint8)] + [a.active for a in whole]),
         )
 
     def _name(self, chunk: Changes) -> str:
+        # Sizes are hashed too: without them, {a}, {b, c} and {a, b}, {c} would have the same hash.
         sizes = np.array([one.reaction.size for one in chunk], dtype=np.int64)
         columns = [np.concatenate(column) for column in zip(*chunk, strict=True)]
         return content_hash(self._key, sizes, *columns)[:32]
@@ -137,7 +145,7 @@ class ChunkSolver:
         return done > 0 and left > 1 and _cores() > 1 and seconds / done * left > WORTH_WORKERS
 
     def _on_workers(self, folder: Path, jobs: list[tuple[Path, Changes]], advance: Any) -> None:
-        """Hand jobs to worker processes one at a time; each writes its chunk file and then says so.
+        """Send jobs to worker processes one at a time; each writes its chunk file, then answers ``done``.
 
         Workers are fresh interpreters, not forks: they share no threads or locks with this process, and do
         not import its main module.
@@ -147,7 +155,8 @@ class ChunkSolver:
             arrays: dict[str, Any] = self.metabolism.to_arrays()
             np.savez_compressed(handle, **arrays)
         waiting = list(reversed(jobs))
-        command = [sys.executable, "-m", "wildtype.sources.insilico.worker", str(problem)]
+        command = [sys.executable, "-c", _WORKER, str(problem)]
+        # The worker imports the very package of this process, also where a caller has changed sys.path.
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}
         count = min(self.processes or _cores(), len(jobs))
         workers = [
@@ -165,6 +174,7 @@ class ChunkSolver:
                 while sizes:
                     for key, _ in ready.select():
                         worker = key.data
+                        # A pipe at its end is readable too and gives "": so a dead worker is found at once.
                         if worker.stdout.readline().strip() != "done":
                             raise DatasetError(
                                 f"a flux balance process died (exit code {worker.wait()}): what was solved "
@@ -210,3 +220,26 @@ def _send(worker: subprocess.Popen[str], job: tuple[Path, Changes]) -> int:
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def work(problem: str) -> None:
+    """Serve jobs in a worker process: JSON lines in, a chunk's file and ``done`` out, until the input closes.
+
+    ``problem`` is the file of the metabolism's arrays.
+    """
+    # Ctrl-C reaches the whole process group; the parent handles it and ends this process.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with np.load(problem, allow_pickle=False) as arrays:
+        program = GrowthProgram(Metabolism.from_arrays(arrays))
+    for line in sys.stdin:
+        job = json.loads(line)
+        changes = [
+            Change(np.array(reaction, dtype=np.int64), np.array(lower), np.array(upper))
+            for reaction, lower, upper in job["changes"]
+        ]
+        write_chunk(Path(job["path"]), solve_all(program, changes))
+        try:
+            print("done", flush=True)
+        except BrokenPipeError:  # the parent is gone; what was solved is kept for its next build
+            sys.stdout = None
+            return

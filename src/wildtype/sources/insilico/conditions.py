@@ -25,14 +25,14 @@ CARBON = 60.0
 
 @dataclass(frozen=True)
 class Medium:
-    """What a medium changes in a model's own.
+    """A growth medium, as changes of the model's default medium.
 
     Attributes
     ----------
     name : str
         Name of the condition.
     uptake : mapping of str to float
-        Largest uptake by exchange reaction, in mmol per gram dry weight and hour; 0 takes it away.
+        Largest uptake by exchange reaction, in mmol per gram dry weight and hour; 0 removes the nutrient.
     """
 
     name: str
@@ -74,6 +74,7 @@ def in_medium(metabolism: Metabolism, medium: Medium) -> Metabolism:
             )
         if not 0.0 <= rate < np.inf:
             raise ConfigError(f"medium {medium.name!r}: uptake {rate:g} by {exchange} must be 0 or more")
+        # Exchange reactions run out of the cell, so that uptake is a negative flux.
         lower[metabolism.reactions.index(exchange)] = -rate
     return replace(metabolism, lower=lower)
 
@@ -150,6 +151,7 @@ def build_media_dataset(
         simulator_in(metabolism, organism, medium, processes=processes, progress=progress) for medium in media
     ]
     f1 = [simulator.fitness(MutantTable.from_matrix(singles)) for simulator in simulators]
+    # Viability in the reference medium decides for all, so that every medium has the same pairs.
     viable = f1[0] >= LETHAL
     columns = metabolism.gene_columns(organism.genes)
     with_flux = np.any(

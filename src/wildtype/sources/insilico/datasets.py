@@ -27,9 +27,8 @@ from wildtype.sources.insilico.design import (
     pair_codes,
     pairs_of,
 )
-from wildtype.sources.insilico.features import gene_features
 from wildtype.sources.insilico.heterologous import FOREIGN, extend, with_foreign_genes
-from wildtype.sources.insilico.models import MODELS, read_model
+from wildtype.sources.insilico.models import MODELS, gene_features, read_model
 from wildtype.sources.insilico.simulate import ROUND_OFF, GrowthSimulator
 
 LETHAL = 1e-3

@@ -85,6 +85,7 @@ def enriched_pool(graphs: GeneGraphs, viable: Bools, with_flux: Bools) -> Ints:
     n = len(viable)
     a, b, _ = graphs["reaction"].endpoints()
     chosen = (a < b) & viable[a] & viable[b]
+    # Reactions without flux can go without effect: the wild type's flux stays optimal.
     return np.union1d(a[chosen] * n + b[chosen], all_pairs(np.flatnonzero(viable & with_flux), n))
 
 
@@ -107,6 +108,7 @@ def draw_doubles(sizes: Sizes, graphs: GeneGraphs, viable: Bools, with_flux: Boo
     count = round(sizes.doubles * (1.0 - sizes.random_share))
     rng = generator(seed, "in-silico doubles")
     enriched = rng.permutation(pool)[:count]
+    # Drawn without the enriched pairs, so that no pair is simulated twice.
     rest = np.setdiff1d(all_pairs(np.flatnonzero(viable), n), enriched)
     if len(pool) < count or len(rest) < sizes.doubles - count:
         raise DatasetError(

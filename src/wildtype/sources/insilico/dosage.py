@@ -1,18 +1,21 @@
-"""What kinds and doses of perturbed genes do to the flux bounds of a mutant.
+"""Flux bounds of a mutant from the kinds and doses of its perturbed genes.
 
-Loosening a bound does nothing to an optimum that does not touch it, so both directions are limits relative to
-the wild type's flux v⁰ of parsimonious flux balance (Lewis et al. 2010, Mol Syst Biol 6:390). Every gene has
-an amount: 1 in the wild type, 0 when absent, its dose when reduced (between 0 and 1) or overexpressed (above
-1). A complex has the amount of its scarcest member (AND). Over the complexes of a reaction (OR):
+A looser bound changes no optimum that does not touch it. Therefore doses below and above 1 both set limits
+relative to v⁰, the parsimonious flux of the wild type (Lewis et al. 2010, Mol Syst Biol 6:390).
 
-* capacity, the sum: one intact complex alone can carry the wild type's flux, as in any deletion analysis. At
-  0 the reaction is closed, below 1 it is capped, |v| ≤ capacity · |v⁰|, from 1 on nothing limits it;
-* drive, the mean: complexes share the wild type's flux equally. Above 1 the flux is forced, in the direction
-  of the wild type's: |v| ≥ drive · |v⁰|. One subunit alone drives nothing, one isozyme of two half as much.
+Every gene has an amount: 1 in the wild type, 0 when absent, its dose when reduced (between 0 and 1) or
+overexpressed (above 1). The amount of a complex is the smallest among its members (AND). Over the complexes
+of a reaction (OR):
 
-A reaction without flux in the wild type gives nothing to be relative to: it is closed with its last complex
-and otherwise left alone. Foreign genes (those of foreign reactions only) have the amount 0 in the wild type
-and 1 when added; a foreign reaction is closed while its capacity is 0 and then has its own bounds.
+* Capacity is the sum. One intact complex can carry the wild type's flux, as in any deletion analysis. At 0
+  the reaction is closed; below 1 its flux is capped, |v| ≤ capacity · |v⁰|; from 1 on it is not limited.
+* Drive is the mean, because complexes share the wild type's flux equally. Above 1 it forces a flux in the
+  direction of the wild type's, |v| ≥ drive · |v⁰|. One subunit of a complex has no effect; one isozyme of two
+  has half the effect.
+
+A reaction without flux in the wild type has no v⁰ to scale. It closes with its last complex and otherwise
+keeps its bounds. Foreign genes (those of foreign reactions only) have amount 0 in the wild type and 1 when
+added. A foreign reaction is closed at capacity 0 and otherwise has the bounds given for it.
 
 Legend: m mutants · g genes in rules · r reactions · c complexes.
 """
@@ -50,6 +53,7 @@ class Limits(NamedTuple):
 
     def changes(self, rows: int) -> list[Change]:
         """Return one change per mutant."""
+        # Rows are sorted, and a mutant without new bounds gets an empty slice.
         at = np.searchsorted(self.row, np.arange(1, rows))
         columns = (np.split(column, at) for column in self[1:])
         return [Change(*change) for change in zip(*columns, strict=True)] if rows else []
@@ -81,6 +85,7 @@ class Dosage:
         self._column = metabolism.gene_columns(genes)
         native = np.ones(len(metabolism.reactions), bool)
         native[list(foreign)] = False
+        # A gene that stands in the rule of any native reaction is native, whatever foreign rules list it too.
         listed = metabolism.reaction_gene[np.flatnonzero(native)].indices
         self._foreign_gene = np.ones(len(metabolism.genes), bool)
         self._foreign_gene[listed] = False
@@ -89,6 +94,7 @@ class Dosage:
         self._strangers = np.asarray(members @ self._foreign_gene.astype(np.float64)).astype(np.int64)
         self._complexes_of = sparse.csr_array(members.T)
         self._reactions_of = sparse.csr_array(metabolism.reaction_complex.T)
+        # Complexes without a foreign member: their number is a reaction's capacity in the wild type.
         whole = (self._strangers == 0).astype(np.float64)
         self._natives: Floats = np.asarray(metabolism.reaction_complex @ whole, np.float64)
 
@@ -137,12 +143,15 @@ class Dosage:
             row * len(self._size) + complex_, return_inverse=True, return_counts=True
         )
         row, complex_ = np.divmod(key, len(self._size))
+        # AND: the minimum over perturbed members, then over all others, which have 1 (native) or 0 (foreign).
         level = np.full(key.size, np.inf)
         np.minimum.at(level, inverse, amount)
         strangers = np.bincount(inverse, weights=self._foreign_gene[column], minlength=key.size)
         rest = np.where(strangers < self._strangers[complex_], 0.0, 1.0)
         level = np.where(touched < self._size[complex_], np.minimum(level, rest), level)
 
+        # OR: the sum over complexes, as the wild type's sum plus the change of each touched complex. A native
+        # complex had level 1 before, a foreign one 0.
         entry, reaction = _expand(self._reactions_of, complex_)
         native = self._strangers[complex_] == 0
         gained = np.where(native, level - 1.0, level)[entry]
@@ -151,6 +160,7 @@ class Dosage:
         natives = self._natives[of_reaction]
         capacity: Floats = natives + np.bincount(inverse, weights=gained, minlength=key.size)
         own = np.bincount(inverse, weights=gained * native[entry], minlength=key.size)
+        # The mean over native complexes only: an added enzyme has no share of the wild type's flux.
         drive: Floats = 1.0 + own / np.maximum(natives, 1.0)
         return of_row.astype(np.int64), of_reaction.astype(np.int64), capacity, drive
 
@@ -160,11 +170,14 @@ class Dosage:
         lower, upper = self.metabolism.lower[reaction], self.metabolism.upper[reaction]
         v = self.flux[reaction]
         flows, foreign = np.abs(v) > ZERO_FLUX, np.isin(reaction, list(self.foreign))
+        # Sums of doses round, so that 0 and 1 are met up to SAME only; else a flux of 1e-17 would be allowed.
         closed = ~foreign & (capacity <= SAME)
         opened = foreign & (capacity > SAME)
         capped = ~foreign & flows & ~closed & (capacity < 1.0 - SAME)
         forced = ~foreign & flows & (drive > 1.0 + SAME)
 
+        # New bounds only tighten the present ones. Where drive forces more than a bound allows, lower > upper
+        # and the program is infeasible: the network cannot carry that flux.
         cap, force = capacity * np.abs(v), drive * v
         lower = np.where(capped, np.maximum(lower, -cap), lower)
         upper = np.where(capped, np.minimum(upper, cap), upper)

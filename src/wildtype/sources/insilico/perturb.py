@@ -1,4 +1,4 @@
-"""Growth and fluxes of mutants of any kinds and doses, each distinct change of bounds solved once.
+"""Growth and fluxes of mutants of any kinds and doses; every distinct change of bounds is solved once.
 
 Legend: m mutants · r reactions · x exchange reactions · n genes.
 """
@@ -15,9 +15,8 @@ from wildtype.mutants import MutantTable
 from wildtype.organism import GeneIndex, Metabolism
 from wildtype.sources.insilico.chunks import ChunkSolver
 from wildtype.sources.insilico.dosage import Dosage
-from wildtype.sources.insilico.fba import Change, Status
+from wildtype.sources.insilico.fba import Change, ParsimoniousProgram, Status
 from wildtype.sources.insilico.heterologous import foreign_bounds
-from wildtype.sources.insilico.parsimonious import ParsimoniousProgram
 from wildtype.sources.insilico.simulate import rounded
 
 Floats = NDArray[np.float64]
@@ -139,6 +138,7 @@ class PerturbationSimulator:
         keys = [_key(change) for change in changes]
         place: dict[bytes, int] = {key: i for i, key in enumerate(dict.fromkeys(keys))}
         solved = [self._flux(change) for change in dict(zip(keys, changes, strict=True)).values()]
+        # The row of zeros lets np.stack work for an empty table; no mutant refers to it.
         values = np.stack([*solved, np.zeros(len(self.metabolism.reactions))])
         values = values[[place[key] for key in keys]].astype(np.float32)
         return Fluxes(table, values, self.metabolism.reactions, "mmol per gram dry weight and hour")
@@ -146,6 +146,7 @@ class PerturbationSimulator:
     def _flux(self, change: Change) -> Floats:
         solution = self._program.solve(change)
         if solution.status is not Status.OPTIMAL:
+            # NaN, not 0: without a steady state there are no fluxes, and zeros would train as values.
             return np.full(len(self.metabolism.reactions), np.nan)
         return solution.flux
 

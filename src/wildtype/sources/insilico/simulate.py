@@ -1,11 +1,12 @@
-"""Growth of many mutants by flux balance: each distinct set of dead reactions once, and few are solved.
+"""Growth of many deletion mutants by flux balance, with few solved linear programs.
 
-Three exact shortcuts, by the monotony of linear programs (tightening bounds never raises the optimum):
+Three exact shortcuts follow from monotonicity: tighter bounds never raise the optimum. A parent is the mutant
+without one of its deletions.
 
-* mutants that lose the same reactions grow alike, and those that lose none grow as the wild type;
-* a mutant whose parent (the same without one gene) does not grow does not grow;
-* if the slowest parent has an optimal flux that uses none of the mutant's dead reactions, that flux is still
-  feasible, hence optimal.
+* Mutants that lose the same reactions have equal growth; those that lose none grow as the wild type.
+* A mutant does not grow if one of its parents does not grow.
+* Growth equals that of the slowest parent if an optimal flux of that parent uses none of the mutant's dead
+  reactions. That flux is still feasible, and no larger growth is possible.
 
 Legend: m mutants · r reactions · s solutions.
 """
@@ -26,13 +27,14 @@ from wildtype.sources.insilico.fba import Change, Status
 from wildtype.sources.insilico.models import model_file
 
 ROUND_OFF = 1e-6
-"""Growth relative to the wild type within this of 0 or 1 is 0 or 1; the solver's own error is some 1e-10."""
+"""Relative growth closer than this to 0 or 1 is 0 or 1; the solver's error is about 1e-10."""
 NO_GROWTH = 1e-9
-"""Growth (1/h) below this is the solver's error around 0."""
+"""Growth (1/h) below this is 0 up to the tolerance of the solver."""
 
 
 def rounded(fitness: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return fitness [M] in which what is within round-off of 0 or 1 is 0 or 1."""
+    """Return fitness [M] with values within `ROUND_OFF` of 0 or 1 set to 0 or 1."""
+    # Else epsilon of two genes without effect would be 1e-11 and count as an interaction.
     near_one = np.abs(fitness - 1.0) < ROUND_OFF
     return np.where(near_one, 1.0, np.where(np.abs(fitness) < ROUND_OFF, 0.0, fitness))
 
@@ -97,6 +99,7 @@ class GrowthSimulator:
         offsets = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(table)))]).astype(np.int64)
         lost = MutantTable.build(table.gene[absent], offsets)
         self.counts["mutants"] += len(lost)
+        # Single mutants first, also those not requested: they are the parents of all shortcuts.
         if (lost.order > 1).any():
             self._wave(MutantTable.from_matrix(np.unique(lost.gene)[:, None]))
         for order in np.unique(lost.order[lost.order > 0]):
@@ -107,14 +110,14 @@ class GrowthSimulator:
     def active(self, table: MutantTable) -> NDArray[np.bool_]:
         """Return the reactions that carry flux in one optimum of each mutant, bool [M, R].
 
-        ``fitness`` has settled these mutants, of absent genes only; a mutant that does not grow may have a
-        parent's.
+        Requires a call of ``fitness`` with these mutants, of absent genes only. A mutant without growth may
+        have the reactions of a parent.
         """
         packed = np.stack([self._active[self._by_genes[genes]] for genes in table.sets()])
         return np.unpackbits(packed, axis=1, count=len(self.metabolism.reactions)).astype(bool)
 
     def _wave(self, table: MutantTable) -> None:
-        """Settle all mutants of one order; those of lower orders are settled as far as they were asked."""
+        """Find the growth of all mutants of one order; requested mutants of lower orders come before."""
         dead = self.metabolism.dead_reactions(self.genes, table)
         indices = dead.indices.astype(np.int64)
         pending: dict[bytes, NDArray[np.int64]] = {}
@@ -123,6 +126,7 @@ class GrowthSimulator:
             if genes in self._by_genes:
                 continue
             lost = indices[start:stop]
+            # Indices of a row are sorted, so that equal sets of dead reactions have equal bytes.
             key = lost.tobytes()
             keys.append((genes, key))
             if key in self._by_dead or key in pending:
@@ -153,15 +157,19 @@ class GrowthSimulator:
     def _same_as_parent(self, genes: tuple[int, ...], dead: NDArray[np.int64]) -> int | None:
         """Return the solution of a parent that is also the mutant's, or None if it has to be solved."""
         settled = [self._by_genes.get(parent) for parent in combinations(genes, len(genes) - 1)]
+        # Without solved parents one order below, the single mutants serve: they bound growth from above too.
         parents = {p for p in settled if p is not None} or {self._by_genes[(gene,)] for gene in genes}
+        # A numerical failure is stored as growth 0 and must not make its descendants lethal.
         if parents & self._failed:
             return None
         slowest = min(self._growth[p] for p in parents)
+        # Sorted, so that the result does not depend on the order of a set.
         for parent in sorted(parents):
             if self._growth[parent] > slowest:
                 continue
             if slowest < NO_GROWTH:
                 return parent
+            # np.packbits puts the first reaction into the highest bit of a byte.
             used = self._active[parent][dead >> 3] >> (7 - (dead & 7)).astype(np.uint8) & 1
             if not used.any():
                 return parent

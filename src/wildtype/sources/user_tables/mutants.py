@@ -1,4 +1,4 @@
-"""What the cells of a row say about its mutant: which genes, what was done to each, and how much.
+"""The mutant of a row from its cells: the genes, the kind of perturbation of each, and the doses.
 
 Legend: k perturbed genes of one row.
 """
@@ -68,6 +68,7 @@ class MutantReader:
             *index.standard.values(),
             *(a for names in index.aliases.values() for a in names),
         ]
+        # Gene names that hold a separator, as ARG5,6 does, are recognised before a cell is split.
         self._divided = {name.upper() for name in spelled if any(mark in name for mark in (*MARKS, " "))}
         self._current = {name.upper() for name in (*index.names, *index.standard.values())}
 
@@ -96,6 +97,7 @@ class MutantReader:
             else:
                 spelled.setdefault(position, []).append(name)
         for position, same in spelled.items():
+            # Two spellings of one gene, such as YAL001C and TFC3, would else count as a double mutant.
             if len(same) > 1:
                 gene, spellings = shown(self.genes[position]), ", ".join(map(shown, same))
                 message = f"names {gene} more than once ({spellings}): a gene counts once in a mutant"
@@ -133,6 +135,7 @@ class MutantReader:
     def _lookup(self, name: str) -> int | str:
         if name not in self.index:
             self._unknown += 1
+            # The first unknown names get suggestions; a column of wrong identifiers must not take minutes.
             if self._unknown > HINTED:
                 return f"{shown(name)} is not in organism {self.index.organism!r}; check the spelling"
         try:

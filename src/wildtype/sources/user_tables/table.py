@@ -1,4 +1,4 @@
-"""A user's table to measurements: every row is checked, and all that is wrong is said at once.
+"""Measurements from a user's table: every row is checked, and all problems are reported together.
 
 Legend: m rows · k perturbed genes of one row · Σk of all.
 """
@@ -19,9 +19,8 @@ from wildtype.errors import SourceError, shown
 from wildtype.files import sha256_of_file
 from wildtype.organism import GeneIndex, Organism
 from wildtype.sources.text import Collector, ignore
-from wildtype.sources.user_tables.grid import Grid, read_grid
+from wildtype.sources.user_tables.grid import Grid, Problem, TableProblems, read_grid
 from wildtype.sources.user_tables.mutants import MutantReader
-from wildtype.sources.user_tables.problems import Problem, TableProblems
 from wildtype.sources.user_tables.vocabulary import PHENOTYPES, Columns, define, is_missing, parse_number
 
 USE = "own data"
@@ -101,6 +100,7 @@ def read_table(
     name = study_name(path, name)
     grid = read_grid(path, separator=separator, sheet=sheet)
     at = (columns or Columns()).positions(grid.header, grid.path)
+    # A column called "epsilon" names its phenotype, so that a table of two columns is enough.
     default = phenotype or ("" if "phenotype" in at else grid.header[at["value"]])
     if default:
         define(default, unit)
@@ -111,6 +111,7 @@ def read_table(
     if problems:
         raise TableProblems(grid.path, problems, grid.rows)
     unused = ", ".join(known for i, known in enumerate(grid.header) if i not in at.values() and known)
+    # Line breaks and tabs in a file name would break the tables of the report.
     file = " ".join(grid.path.name.split())
     study = Study(
         name=name,
@@ -195,6 +196,7 @@ class _RowReader:
             return math.nan
         value = parse_number(cell)
         if value is None:
+            # Decimal commas are refused, not read: 1,234 is 1.234 in one country and 1234 in another.
             hint = ", with a decimal point" if re.fullmatch(r"[-+]?\d*,\d+", cell) else ""
             self._report(i, [(column, f"received {shown(cell)}, expected a number{hint}")])
             return math.nan

@@ -1,4 +1,4 @@
-"""The words of a user's table: names of columns, kinds of perturbation, phenotypes, and how sets look."""
+"""The words of a user's table: names of columns, kinds of perturbation, phenotypes, sets, and an example."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from wildtype.errors import SourceError, shown
 from wildtype.sources.text import LARGEST
 
 MARKS = (";", "+", "|", ",")
-"""What may separate members of a set: a cell is taken apart at the first that it holds, else at blanks."""
+"""Separators of the members of a set: a cell is split at the first of these that it holds, else at blanks."""
 MISSING = ("", "na", "n/a", "nan", "null", "none")
-"""What stands for a number that is not known, in any case."""
+"""Texts for a missing number, in upper or lower case."""
 MOST_SHOWN = 30
 """Names of columns that a message lists at most."""
 KINDS = {
@@ -69,6 +69,7 @@ class Columns:
         found: dict[str, int] = {}
         for field in fields(self):
             name = getattr(self, field.name)
+            # Case matters only in a table that has both Value and value.
             exact = [i for i, known in enumerate(header) if known == name]
             alike = exact or [i for i, known in enumerate(header) if known.casefold() == name.casefold()]
             if len(alike) > 1:
@@ -93,13 +94,14 @@ class Columns:
 def members(cell: str, separator: str, known: Callable[[str], bool]) -> list[str]:
     """Return the members of a set as a cell spells it; an empty cell gives none.
 
-    A cell that is one name as a whole is not taken apart (``ARG5,6`` is a gene); otherwise `separator`
-    decides, or the first of `MARKS` that the cell holds, or blanks.
+    A cell that is itself a name is not split (``ARG5,6`` is a gene). Otherwise `separator` decides, else the
+    first of `MARKS` that the cell holds, else blanks.
     """
     if not cell:
         return []
     if known(cell):
         return [cell]
+    # The rarest characters in gene names come first: a comma occurs in names such as ARG5,6.
     mark = separator or next((mark for mark in MARKS if mark in cell), " ")
     parts = cell.split() if mark.isspace() else cell.split(mark)
     return [part.strip() for part in parts]
@@ -129,7 +131,7 @@ def parse_number(cell: str) -> float | None:
 
 
 def is_missing(cell: str) -> bool:
-    """Say whether a cell stands for a number that is not known."""
+    """Return whether a cell stands for a missing number."""
     return cell.lower() in MISSING
 
 
@@ -156,3 +158,35 @@ def define(name: str, unit: str = "") -> PhenotypeDefinition:
     if unit != unit.strip() or re.search(r"[\x00-\x1f]", unit):
         raise SourceError(f"{shown(unit)} cannot be a unit: write it on one line, without surrounding blanks")
     return PhenotypeDefinition(name=name, unit=unit or NOT_STATED)
+
+
+EXPLANATION = f"""\
+One row per measured mutant. Lines that begin with # above the header are comments and may stay.
+genes       one or several genes, by systematic name, standard name or alias; several are separated
+            by a semicolon (or + | , or a blank)
+value       the measured number
+All other columns may be left out:
+kind        what was done to the genes, one word for all or one each (absent where it says nothing):
+            {kind_words()}
+dose        copies, or expression relative to wild type, one number for each gene
+condition   name of the medium, drug or temperature
+phenotype   fitness (wild type = 1), epsilon (2 genes or more), tau (3 or more), or a name of your own
+sd          standard deviation of the value
+replicate   which of several independent measurements
+Import with: wildtype data import my.csv --organism yeast
+"""
+ROWS = (
+    "genes,value,kind,dose,condition,phenotype,sd,replicate",
+    "SGS1,0.93,,,YPD 30 C,fitness,0.02,plate 1",
+    "SGS1,0.95,,,YPD 30 C,fitness,0.02,plate 2",
+    "SGS1;SRS2,0.41,absent;absent,,YPD 30 C,fitness,0.05,plate 1",
+    "CDC28;CLN2,0.77,temperature sensitive;absent,,YPD 30 C,fitness,0.04,plate 1",
+    "PDR5,1.08,overexpressed,3,YPD 30 C fluconazole,fitness,0.03,plate 1",
+    "SGS1;SRS2,-0.31,,,YPD 30 C,epsilon,,plate 1",
+)
+
+
+def template() -> str:
+    """Return the example as CSV text."""
+    comments = [f"# {line}".rstrip() for line in EXPLANATION.splitlines()]
+    return "\n".join([*comments, *ROWS]) + "\n"
