@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
-    """Predictions of mutants that nobody measured.
+class UnmeasuredPredictions:
+    """Predictions of mutants without a measurement.
 
     Attributes
     ----------
     what : str
-        What was asked, in one sentence.
+        Which mutants were predicted, in one sentence.
     frame : DataFrame or None
-        As ``Predictor.screen`` returns it; None where nothing was asked.
+        As ``Predictor.screen`` returns it; None where nothing was predicted.
     """
 
     what: str
@@ -54,7 +54,7 @@ class RunFacts:
         For names.
     essential : frozenset of str
         Systematic names of essential genes.
-    asked : sequence of Asked
+    unmeasured : sequence of UnmeasuredPredictions
         Predictions not yet measured, by phenotype.
     explained : mapping or None
         What ``wildtype explain`` found.
@@ -78,7 +78,7 @@ class RunFacts:
     profile: Mapping[str, Any]
     genes: GeneIndex
     essential: frozenset[str]
-    asked: Sequence[Asked]
+    unmeasured: Sequence[UnmeasuredPredictions]
     explained: Mapping[str, Any] | None
     sides: Sides | None
     settings: Mapping[str, Any]

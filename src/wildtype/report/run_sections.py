@@ -273,12 +273,12 @@ def _descriptions(run: RunFacts, names: Iterable[str]) -> Blocks:
 def _next(run: RunFacts, key: str) -> Blocks:
     blocks: Blocks = []
     named: list[str] = []
-    for asked in run.asked:
-        blocks.append(_lead(asked.what))
-        if asked.frame is None or not len(asked.frame):
+    for predicted in run.unmeasured:
+        blocks.append(_lead(predicted.what))
+        if predicted.frame is None or not len(predicted.frame):
             continue
         tables = []
-        for (phenotype, direction), frame in asked.frame.groupby(["phenotype", "direction"], sort=False):
+        for (phenotype, direction), frame in predicted.frame.groupby(["phenotype", "direction"], sort=False):
             head = ["genes", "predicted", "90 % interval", "singles"]
             cells: list[list[Cell]] = [
                 [

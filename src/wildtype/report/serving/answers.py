@@ -35,7 +35,7 @@ EXAMPLES = 3
 
 
 @dataclass(frozen=True)
-class Asked:
+class PredictionRequest:
     """A checked request for predictions; see ``Predictor.predict``."""
 
     sets: list[list[str]]
@@ -44,7 +44,7 @@ class Asked:
     fitness: bool
 
     @classmethod
-    def of(cls, request: Mapping[str, Any]) -> Asked:
+    def of(cls, request: Mapping[str, Any]) -> PredictionRequest:
         """Read a request; raises ``ConfigError`` for one that no page makes."""
         condition, interval = request.get("condition"), request.get("interval")
         if condition is not None and not isinstance(condition, str):
@@ -107,7 +107,7 @@ class Answers:
         self.model()
 
     def model(self) -> dict[str, Any]:
-        """Return what the page shows before anything is asked: the model, its phenotypes and choices."""
+        """Return what the page shows before any request: the model, its phenotypes and choices."""
         with self._lock:
             return self._model
 
@@ -192,10 +192,10 @@ class Answers:
 
     def predict(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return predictions of ``sets``, lists of written genes; ``interval`` is their coverage."""
-        asked = Asked.of(request)
+        checked = PredictionRequest.of(request)
         with self._lock:
-            frame = self._frame(asked)
-            table = self.predictor.table(asked.sets)
+            frame = self._frame(checked)
+            table = self.predictor.table(checked.sets)
         rows = frame.to_dict("records")
         names = [p["name"] for p in self._shown]
         mutants = [
@@ -220,32 +220,32 @@ class Answers:
 
     def as_csv(self, request: Mapping[str, Any]) -> str:
         """Return the table of ``Predictor.predict`` as CSV, without a cell that a spreadsheet computes."""
-        asked = Asked.of(request)
+        checked = PredictionRequest.of(request)
         with self._lock:
-            frame = self._frame(asked)
+            frame = self._frame(checked)
         return frame_to_csv(frame)
 
     def as_json(self, request: Mapping[str, Any]) -> str:
         """Return the table of ``Predictor.predict`` as JSON, an object per mutant."""
-        asked = Asked.of(request)
+        checked = PredictionRequest.of(request)
         with self._lock:
-            frame = self._frame(asked)
+            frame = self._frame(checked)
         return json.dumps(finite(frame.to_dict("records")), indent=2, allow_nan=False) + "\n"
 
-    def _frame(self, asked: Asked) -> pd.DataFrame:
+    def _frame(self, request: PredictionRequest) -> pd.DataFrame:
         return self.predictor.predict(
-            asked.sets,
-            as_="fitness" if asked.fitness else "phenotype",
-            condition=asked.condition,
-            interval=asked.interval,
+            request.sets,
+            as_="fitness" if request.fitness else "phenotype",
+            condition=request.condition,
+            interval=request.interval,
         )
 
     def nearest(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the measured mutants nearest to the first of ``sets``."""
-        asked = Asked.of(request)
+        checked = PredictionRequest.of(request)
         with self._lock:
             checkpoint = self.predictor.checkpoint
-            table = self.predictor.table(asked.sets[:1], condition=asked.condition)
+            table = self.predictor.table(checked.sets[:1], condition=checked.condition)
             found = nearest(checkpoint, table)
             index = checkpoint.evidence
             return {
@@ -267,9 +267,9 @@ class Answers:
 
     def neighbourhood(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the genes of the first of ``sets``, their strongest neighbours and the edges between."""
-        asked = Asked.of(request)
+        checked = PredictionRequest.of(request)
         with self._lock:
-            table = self.predictor.table(asked.sets[:1])
+            table = self.predictor.table(checked.sets[:1])
             found = neighbourhood(self._relations, table.gene.tolist())
         return {
             "genes": [self._gene(gene) for gene in found.genes],
