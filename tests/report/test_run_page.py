@@ -217,7 +217,7 @@ def test_command_writes_a_page_and_asks_about_mutants(tiny_run: Path, tmp_path: 
 
 def test_command_refuses(tiny_run: Path, tmp_path: Path) -> None:
     several = wildtype("report", str(tiny_run), str(tiny_run))
-    assert_one_sentence(several, "say where the page of several runs goes")
+    assert_one_sentence(several, "give a file, as in -o report.html")
     assert_one_sentence(wildtype("report", str(tmp_path)), "holds no finished run")
     assert_one_sentence(wildtype("report", str(tiny_run), "--screen", "-1"), "screen=-1")
     assert os.listdir(tmp_path) == []

@@ -44,6 +44,7 @@ def command(
 
         typer.echo(OmegaConf.to_yaml(OmegaConf.structured(config)), nl=False)
         return
+    # Settings are composed above, before anything is submitted: a mistake must not wait in a queue.
     if submitted(slurm, preset, prefix, dry_run):
         return
     from wildtype.experiments.run import train
@@ -51,6 +52,7 @@ def command(
     from wildtype.training.world import world
 
     run = train(config, log=notes().print)
+    # Of several processes under torchrun, only the first prints and writes.
     if not world().is_rank_zero:
         return
     if config.execution != "training":
