@@ -1,4 +1,4 @@
-"""`wildtype`: the entry point. An error is one sentence and a non-zero exit code; `--debug` adds a traceback."""
+"""`wildtype`: the entry point. Errors are one sentence, with an exit code above 0 (`--debug`: traceback)."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def command(
         answers.wake()
         if not server.is_local:
             notes().print(
-                f"everyone who reaches this machine at {host} can use the page and read stored measurements: "
+                f"whoever reaches this machine at {host} can use the page and read stored measurements: "
                 f"omit --host to serve this machine only",
                 soft_wrap=True,
             )

@@ -1,4 +1,4 @@
-"""`RunFacts`: everything that the page of a run tells, as plain numbers, tables and records."""
+"""`RunFacts`: the contents of the page of a run, as plain numbers, tables and records."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class UnmeasuredPredictions:
 
 @dataclass(frozen=True, eq=False)
 class RunFacts:
-    """What the page tells of one run; what is None or empty was not there, and ``missing`` says why.
+    """The contents of the page of one run; for parts that are None or empty, ``missing`` has the reason.
 
     Attributes
     ----------
     name, model : str
-        Of the folder, and of the run's own model.
+        Names of the run directory and of the run's model.
     tables, others : sequences of Comparison
         Those to show in full, and those to show in one line each.
     ceilings : mapping of str to float

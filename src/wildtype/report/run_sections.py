@@ -54,7 +54,7 @@ def _lead(text: str) -> Text:
 
 
 def _missing(run: RunFacts, name: str) -> Blocks:
-    """Return why something is not shown; nothing where it was not expected."""
+    """Return the reason for a missing part; nothing where none was expected."""
     why = run.missing.get(name)
     return [Text(f"Not shown: {why}.", "none-there")] if why else []
 
@@ -123,6 +123,7 @@ def _comparison(run: RunFacts, key: str) -> Blocks:
 
 
 def _bold(text: object) -> Markup:
+    # `Markup.format` escapes its arguments, so that names of models and genes stay text.
     return Markup("<b>{}</b>").format(text)
 
 
@@ -164,9 +165,9 @@ def _calibration(run: RunFacts, key: str) -> Blocks:
         reasons = dict.fromkeys(f"{one.group}: {one.reason}" for one in run.coverage if one.reason)
         return _missing(run, "calibration") or ([Notes(list(reasons))] if reasons else [])
     lead = (
-        "Does an interval that promises to hold 90 % of all values hold 90 % of them? On the dashed line it "
-        "does; below it, intervals are too narrow. Rows are judged in groups: by their number of genes, and "
-        "of genes that no training row has."
+        "Does an interval of 90 % nominal coverage contain 90 % of the measured values? On the dashed line "
+        "it does; below it, intervals are too narrow. Rows are grouped by their number of genes, and by how "
+        "many of them no training row has."
     )
     rows = [
         [
@@ -247,7 +248,8 @@ def _mutant_table(run: RunFacts, rows: PredictedRows, at: Sequence[int], caption
 
 
 def _fixed(value: float, digits: int) -> str:
-    """Return a number with so many decimals, without a sign where it is 0 then."""
+    """Return a number with this many decimals; a number that rounds to 0 has no sign."""
+    # Adding 0.0 turns -0.0 into 0.0.
     return f"{round(value, digits) + 0.0:,.{digits}f}".replace("-", "−")
 
 
@@ -265,6 +267,7 @@ def _genes(run: RunFacts, names: Iterable[str]) -> Markup:
 def _descriptions(run: RunFacts, names: Iterable[str]) -> Blocks:
     """Return the descriptions of genes, each once, folded up."""
     known = run.genes.descriptions
+    # Predictions name a kind behind the gene, as in CDC28:reduced.
     described = sorted({name.partition(":")[0] for name in names} & set(known))
     pairs: list[tuple[Cell, Cell]] = [(_genes(run, [name]), known[name]) for name in described]
     return [Details("what these genes do", [Facts(pairs)])] if pairs else []
@@ -364,7 +367,7 @@ def _split(run: RunFacts) -> Blocks:
     if sides is not None:
         found["rows"] = ", ".join(f"{side} {count:,}" for side, count in sides.rows.items())
         found["gene sets"] = ", ".join(f"{side} {count:,}" for side, count in sides.gene_sets.items())
-        shared = f"{sides.on_two_sides:,} gene sets stand on two sides"
+        shared = f"{sides.on_two_sides:,} gene sets are on two sides"
         found["leak check"] = f"{shared} (counted again from the rows that the checkpoint keeps)"
         for side, counts in sides.unseen.items():
             told = ", ".join(f"{rows:,} rows with {unseen}" for unseen, rows in counts.items())
@@ -384,7 +387,7 @@ def _flat(settings: Mapping[str, Any], prefix: str = "") -> list[tuple[Cell, Cel
 SECTIONS: tuple[tuple[str, str, Callable[[RunFacts, str], Blocks]], ...] = (
     ("comparison", "Models compared", _comparison),
     ("predicted", "Predicted against measured", _predicted),
-    ("calibration", "Do intervals hold what they promise?", _calibration),
+    ("calibration", "Do intervals have their nominal coverage?", _calibration),
     ("error", "Where it is wrong", _error),
     ("learning", "How it learned", _learning),
     ("time", "Where the time went", _time),
