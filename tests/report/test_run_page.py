@@ -117,6 +117,12 @@ def test_page_is_whole_in_itself(text: str) -> None:
     assert len(text.encode()) < MOST_BYTES
 
 
+def test_browsers_show_the_model_and_its_data_as_the_title(facts: RunFacts, text: str) -> None:
+    title = "cell_transformer on tiny-growth"
+    assert f"<title>{title}</title>" in text
+    assert f"<title>{title}</title>" in run_page([facts, facts])
+
+
 def test_every_section_shows_its_figure(text: str) -> None:
     for key in [*SECTIONS, "explained"]:
         section = re.search(rf'<section id="{key}".*?</section>', text, re.DOTALL)

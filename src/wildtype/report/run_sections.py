@@ -367,7 +367,7 @@ def _split(run: RunFacts) -> Blocks:
     if sides is not None:
         found["rows"] = ", ".join(f"{side} {count:,}" for side, count in sides.rows.items())
         found["gene sets"] = ", ".join(f"{side} {count:,}" for side, count in sides.gene_sets.items())
-        shared = f"{sides.on_two_sides:,} gene sets are on two sides"
+        shared = f"{sides.on_two_sides:,} gene sets stand on two sides"
         found["leak check"] = f"{shared} (counted again from the rows that the checkpoint keeps)"
         for side, counts in sides.unseen.items():
             told = ", ".join(f"{rows:,} rows with {unseen}" for unseen, rows in counts.items())
