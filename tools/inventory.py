@@ -40,11 +40,9 @@ from wildtype.datasets.closed_forms import CLOSED_FORMS
 from wildtype.datasets.dataset_record import FORMS
 from wildtype.datasets.draws import MAKERS as SPLITS
 from wildtype.datasets.plans import ALIASES as SPLIT_ALIASES
-from wildtype.datasets.plans import BY as SCREEN_BY
 from wildtype.errors import WildtypeError
 from wildtype.evaluation.metrics import METRICS
 from wildtype.evaluation.retrieval import METRICS as RETRIEVAL_METRICS
-from wildtype.evidence.holdout import SCHEMES as REGIMES
 from wildtype.experiments.profile import PARTS as PHASES
 from wildtype.experiments.report import PLOTS
 from wildtype.experiments.settings.compose import SETTINGS as PRESETS  # the folder of all preset files
@@ -54,9 +52,7 @@ from wildtype.experiments.stored import Run
 from wildtype.inference.explaining.explain import SECTIONS as EXPLANATIONS
 from wildtype.inference.predictor import Predictor
 from wildtype.models.baselines import BASELINES
-from wildtype.models.cell_transformer.config import EXPERTS, OWN_QUERIES, SUMMARIES
-from wildtype.models.dango.config import SCHEDULES, ZEROS
-from wildtype.models.difference_gnn.config import ACTIVATIONS, AGGREGATIONS, COMBINATIONS
+from wildtype.models.dango.config import ZEROS
 from wildtype.models.registry import MODELS, config_class
 from wildtype.mutants import Kind
 from wildtype.mutants.representations.fast import NAMES as REPRESENTATIONS
@@ -70,6 +66,7 @@ from wildtype.profiling.scaling import AXES
 from wildtype.report import serving as SERVING  # the package of the local page: its code names the routes
 from wildtype.report.run_sections import SECTIONS
 from wildtype.report.serving.server import FILES as PAGE_FILES
+from wildtype.settings import declared
 from wildtype.sources.catalogue import DATASETS, IN_SILICO, ORGANISMS
 from wildtype.sources.publishers import publishers
 from wildtype.sources.user_tables.vocabulary import KINDS as TABLE_KINDS
@@ -79,25 +76,19 @@ from wildtype.sources.user_tables.vocabulary import Columns as TableColumns
 from wildtype.sources.yeast.datasets import RECIPES
 from wildtype.sources.yeast.readers import all_readers
 from wildtype.sources.yeast.traits.production import RECIPES as TABLE_RECIPES
-from wildtype.training.config import CHOICES as TRAINING
-from wildtype.training.task import EXECUTIONS
 
-# The values that a setting, option or field takes, by its name, where the code lists them. When they are
-# declared beside the field, read them there.
+# The values that a setting, option or field takes, by its name, where the code lists them. Those of settings
+# are declared beside the field; of models other than the default, their names end in the model's name.
 CHOICES: dict[str, Iterable[str]] = {
-    **{f"training.{name}": values for name, values in TRAINING.items()},
-    "execution": EXECUTIONS,
+    **{found.name: found.choices for found in declared(TrainConfig())},
+    **{
+        f"{found.name} ({model})": found.choices
+        for model in MODELS
+        if model != TrainConfig().model.name
+        for found in declared(config_class(model)(), "model.")
+    },
     "split.name, short": SPLIT_ALIASES,
-    "split.by": SCREEN_BY,
-    "model.head.summary": (*SUMMARIES, OWN_QUERIES),
-    "model.head.direct": SUMMARIES,
-    "model.evidence.experts": EXPERTS,
-    "model.evidence.imitate": REGIMES,
-    "model.schedule (dango)": SCHEDULES,
     "model.zeros (dango)": ZEROS,
-    "model.aggregation (difference_gnn)": AGGREGATIONS,
-    "model.combination (difference_gnn)": COMBINATIONS,
-    "model.activation (difference_gnn)": ACTIVATIONS,
     "form of a phenotype": FORMS,
     "section of an explanation": EXPLANATIONS,
     "axis of profile scaling": AXES,

@@ -67,6 +67,10 @@ class CheckpointError(WildtypeError, ValueError):
     """A run folder or checkpoint that is missing, damaged or of another format."""
 
 
+class DivergedError(WildtypeError, ArithmeticError):
+    """A training whose loss or weights are no longer finite numbers."""
+
+
 class OutputError(WildtypeError, OSError):
     """A place that cannot be written: read-only, full, or not a folder."""
 

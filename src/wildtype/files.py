@@ -158,6 +158,12 @@ def write_tensors(target: Path, tensors: Mapping[str, Tensor]) -> None:
         raise OSError(code, os.strerror(code), str(target)) from error
 
 
+def first_not_finite(tensors: Mapping[str, Tensor]) -> str | None:
+    """Return the name of the first tensor with an infinite entry or one that is not a number, or None."""
+    floats = ((name, x) for name, x in tensors.items() if x.is_floating_point())
+    return next((name for name, x in floats if not bool(x.isfinite().all())), None)
+
+
 def finite(value: Any) -> Any:
     """Copy a JSON-like value with NaN and infinities replaced by None, which JSON can carry."""
     if isinstance(value, dict):

@@ -21,6 +21,7 @@ from wildtype.cli.main import app
 from wildtype.errors import WildtypeError
 from wildtype.experiments.settings.compose import GROUPS, SETTINGS, compose, known
 from wildtype.experiments.slurm_presets import read_preset, split_prefix
+from wildtype.settings import as_schema
 
 OWN_DATA = {"my", "traits", "xga"}
 """Names that the documents use for data of the reader's own."""
@@ -212,4 +213,4 @@ def _check_word(word: str, model: str) -> None:
 
 @cache
 def _settings(model: str) -> Any:
-    return OmegaConf.structured(compose([f"model={model}"]))
+    return OmegaConf.structured(as_schema(compose([f"model={model}"])))

@@ -22,7 +22,7 @@ from wildtype.experiments.settings.ablation import Ablation, read_ablation
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.files import write_json
 from wildtype.locks import exclusive_lock
-from wildtype.training import best_checkpoint
+from wildtype.training import saved_weights
 
 PLAN = """
 base: [data.name=tiny-growth, model.width=16, model.heads=4, model.layers=1, model.head.heads=2,
@@ -284,9 +284,9 @@ def test_a_run_that_was_killed_goes_on(
     plan: Ablation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With true training: the interrupted base is resumed, not begun anew, and all are finished then."""
-    save = best_checkpoint.BestCheckpoint._save
+    save = saved_weights.BestCheckpoint._save
 
-    def save_and_die(self: best_checkpoint.BestCheckpoint, *arguments: object) -> None:
+    def save_and_die(self: saved_weights.BestCheckpoint, *arguments: object) -> None:
         save(self, *arguments)  # type: ignore[arg-type]
         raise KeyboardInterrupt
 
@@ -299,7 +299,7 @@ def test_a_run_that_was_killed_goes_on(
 
     out = tmp_path / "out"
     with monkeypatch.context() as patched:
-        patched.setattr(best_checkpoint.BestCheckpoint, "_save", save_and_die)
+        patched.setattr(saved_weights.BestCheckpoint, "_save", save_and_die)
         with pytest.raises(BaseException):  # noqa: B017 (Lightning turns an interrupt into an exit)
             ablate(small, [0], folder=out, dataset=tiny_dataset(), trainer=trainer)
     assert not (out / "base/R/seed-0" / DONE).is_file()

@@ -18,7 +18,7 @@ from wildtype.experiments.stored import Run
 from wildtype.models.ensemble import Ensemble
 from wildtype.models.registry import MODELS
 from wildtype.organism import Metabolism
-from wildtype.training import best_checkpoint
+from wildtype.training import saved_weights
 
 SMALL = {
     "cell_transformer": ["model.width=16", "model.heads=4", "model.layers=1", "model.head.heads=2"],
@@ -59,14 +59,14 @@ def test_a_killed_run_resumes_to_the_same_result(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = run(name, tmp_path / "whole")
-    save = best_checkpoint.BestCheckpoint._save
+    save = saved_weights.BestCheckpoint._save
 
-    def save_and_die(self: best_checkpoint.BestCheckpoint, *arguments: object) -> None:
+    def save_and_die(self: saved_weights.BestCheckpoint, *arguments: object) -> None:
         save(self, *arguments)  # type: ignore[arg-type]
         raise InterruptedError
 
     with monkeypatch.context() as patch:
-        patch.setattr(best_checkpoint.BestCheckpoint, "_save", save_and_die)
+        patch.setattr(saved_weights.BestCheckpoint, "_save", save_and_die)
         with pytest.raises(InterruptedError):
             run(name, tmp_path / "killed")
     (tmp_path / "killed" / ".resume.0a1b.part").mkdir()

@@ -106,7 +106,7 @@ def test_labels_of_another_form_are_refused() -> None:
 def test_a_killed_run_of_many_targets_resumes_to_the_same_bits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from wildtype.training.best_checkpoint import BestCheckpoint
+    from wildtype.training.saved_weights import BestCheckpoint
 
     def settings(name: str, *words: str) -> TrainConfig:
         return compose([*WORDS, "training.deterministic=true", f"run.folder={tmp_path / name}", *words])

@@ -21,7 +21,7 @@ from wildtype.experiments.settings.compose import compose
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.stored import Run
 from wildtype.models.ensemble import Ensemble
-from wildtype.training import best_checkpoint
+from wildtype.training import saved_weights
 
 QUICK = [
     "model.width=16",
@@ -100,17 +100,17 @@ def test_test_labels_reach_no_prediction(tmp_path: Path) -> None:
 def test_killed_run_resumes_to_the_same_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ("training.deterministic=true", "training.epochs=3")
     whole = train(settings(tmp_path / "whole", *words), dataset=tiny_dataset())
-    from wildtype.training import best_checkpoint
+    from wildtype.training import saved_weights
 
-    save = best_checkpoint.BestCheckpoint._save
+    save = saved_weights.BestCheckpoint._save
 
-    def save_and_die(self: best_checkpoint.BestCheckpoint, *arguments: object) -> None:
+    def save_and_die(self: saved_weights.BestCheckpoint, *arguments: object) -> None:
         save(self, *arguments)  # type: ignore[arg-type]
         if self.epoch == 1:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(best_checkpoint.BestCheckpoint, "_save", save_and_die)
+        patched.setattr(saved_weights.BestCheckpoint, "_save", save_and_die)
         with pytest.raises(BaseException):  # noqa: B017 (Lightning turns an interrupt into an exit)
             train(settings(tmp_path / "killed", *words), dataset=tiny_dataset())
     with pytest.raises(CheckpointError, match="no checkpoint|did not finish"):
@@ -252,15 +252,15 @@ def test_snapshots_are_members_that_say_how_far_they_lie_apart(tmp_path: Path) -
 def test_a_command_that_is_given_again_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ("baselines=[]", "training.deterministic=true", "run.requeued=true")
     whole = train(settings(tmp_path / "whole", *words), dataset=tiny_dataset())  # nothing had begun
-    save, saved = best_checkpoint.BestCheckpoint._save, []
+    save, saved = saved_weights.BestCheckpoint._save, []
 
-    def save_and_die(self: best_checkpoint.BestCheckpoint, *arguments: object) -> None:
+    def save_and_die(self: saved_weights.BestCheckpoint, *arguments: object) -> None:
         save(self, *arguments)  # type: ignore[arg-type]
         saved.append(self.epoch)
         if saved == [1]:
             raise InterruptedError
 
-    monkeypatch.setattr(best_checkpoint.BestCheckpoint, "_save", save_and_die)
+    monkeypatch.setattr(saved_weights.BestCheckpoint, "_save", save_and_die)
     with pytest.raises(InterruptedError):
         train(settings(tmp_path / "again", *words), dataset=tiny_dataset())
     again = train(settings(tmp_path / "again", *words), dataset=tiny_dataset())

@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
 
 import wildtype as wt
 from tests.command import assert_one_sentence, wildtype
@@ -170,3 +171,15 @@ def test_files_of_sets(tmp_path: Path) -> None:
             (tmp_path / name).write_text(text)
         with pytest.raises(SourceError, match=message):
             read_sets(tmp_path / name)
+
+
+def test_a_prediction_that_is_no_number_has_a_note(tiny_run: Path) -> None:
+    predictor = wt.load(tiny_run)
+    assert set(predictor.predict([["G001", "G002"]])["note"]) == {""}
+    with torch.no_grad():
+        for weight in predictor.checkpoint.model.parameters():
+            weight.mul_(1e30)  # finite, and so large that sums of products are not
+    frame = predictor.predict([["G001", "G002"], ["G003"]])
+    name = predictor.phenotypes[0]
+    assert frame[name].isna().all()
+    assert f"{name} is not a number" in frame["note"][0]

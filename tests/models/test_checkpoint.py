@@ -16,7 +16,8 @@ from wildtype.evidence.reference import PARTS
 from wildtype.experiments.run import train
 from wildtype.experiments.settings.compose import compose
 from wildtype.files import content_hash
-from wildtype.models.checkpoint import FORMAT, OWN_HASH, load_checkpoint
+from wildtype.models import checkpoint as checkpoint_module
+from wildtype.models.checkpoint import FORMAT, OWN_HASH, Checkpoint, load_checkpoint
 from wildtype.models.ensemble import Ensemble
 from wildtype.models.interface import MetabolismTensors, OrganismTensors, message_operator
 from wildtype.models.organism_tensors import from_tensors, to_tensors
@@ -246,3 +247,27 @@ def test_folder_in_the_way_of_nothing_half_written(tiny_run: Path, tmp_path: Pat
     with pytest.raises(OutputError):
         load_checkpoint(tiny_run).save(tmp_path / "file" / "c")
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+def spoil(checkpoint: Checkpoint, what: str) -> None:
+    if what == "weights":
+        with torch.no_grad():
+            next(checkpoint.model.parameters()).fill_(torch.inf)
+    else:
+        getattr(checkpoint, what)[:] = np.nan
+
+
+@pytest.mark.parametrize("what", ["weights", "mean", "sd"])
+def test_what_is_not_finite_is_neither_written_nor_loaded(
+    tiny_run: Path, tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint = load_checkpoint(tiny_run)
+    spoil(checkpoint, what)
+    with pytest.raises(CheckpointError, match="is not finite: train again"):
+        checkpoint.save(tmp_path / "refused")
+    assert not (tmp_path / "refused").exists()
+    with monkeypatch.context() as patch:  # as an earlier version wrote it
+        patch.setattr(checkpoint_module, "first_not_finite", lambda tensors: None)
+        checkpoint.save(tmp_path / "written")
+    with pytest.raises(CheckpointError, match="is not finite: train again"):
+        load_checkpoint(tmp_path / "written")

@@ -28,7 +28,7 @@ from wildtype.profiling.estimate import (
     state_bytes,
 )
 from wildtype.profiling.synthetic_problem import ProblemSizes, synthetic_step
-from wildtype.training.best_checkpoint import BestCheckpoint
+from wildtype.training.saved_weights import BestCheckpoint
 
 MIB = 2**20
 PROBE = Probe(

@@ -60,7 +60,7 @@ def test_data_only_works_backward_and_steps_on_its_own_number(tmp_path: Path) ->
 
 
 def test_an_unknown_mode_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="execution='backward'; known: training, forward_backward"):
+    with pytest.raises(ConfigError, match="execution='backward': choose training, forward_backward"):
         fit(tmp_path, execution="backward")
 
 

@@ -51,16 +51,16 @@ class Killed(Exception):
 
 
 def kill_after(monkeypatch: pytest.MonkeyPatch, epochs: int) -> None:
-    from wildtype.training import best_checkpoint
+    from wildtype.training import saved_weights
 
-    save = best_checkpoint.BestCheckpoint._save
+    save = saved_weights.BestCheckpoint._save
 
-    def save_and_die(self: best_checkpoint.BestCheckpoint, *arguments: object) -> None:
+    def save_and_die(self: saved_weights.BestCheckpoint, *arguments: object) -> None:
         save(self, *arguments)  # type: ignore[arg-type]
         if self.epoch == epochs:
             raise Killed
 
-    monkeypatch.setattr(best_checkpoint.BestCheckpoint, "_save", save_and_die)
+    monkeypatch.setattr(saved_weights.BestCheckpoint, "_save", save_and_die)
 
 
 def test_resumed_run_is_bit_identical(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

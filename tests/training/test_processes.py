@@ -14,7 +14,7 @@ import pytest
 
 import wildtype as wt
 from tests.tiny import tiny_dataset
-from tests.training.test_parts import words
+from tests.training.test_micro_batches import words
 from wildtype.experiments.run import train
 from wildtype.experiments.settings.compose import compose
 from wildtype.experiments.stored import Run
@@ -96,7 +96,7 @@ def test_two_tasks_of_srun_train_what_one_trains(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["cell_transformer", "dango"])
 def test_three_processes_with_parts(name: str, tmp_path: Path) -> None:
-    more = () if name == "dango" else ("training.accumulate=2",)
+    more = () if name == "dango" else ("training.gradient_accumulation_steps=2",)
     one = [
         word for word in settings(name, tmp_path / "1") if name == "cell_transformer" or "head" not in word
     ]
@@ -114,3 +114,12 @@ def test_an_error_ends_all_processes(tmp_path: Path) -> None:
     assert done.returncode != 0
     assert "is not empty and holds no run" in done.stderr
     assert [path.name for path in (tmp_path / "taken").iterdir()] == ["file"]
+
+
+def test_divergence_stops_all_processes(tmp_path: Path) -> None:
+    more = ("training.learning_rate=1e30", "training.clip=0", "training.gradient_accumulation_steps=2")
+    done = started(2, *settings("cell_transformer", tmp_path / "run", *more))
+    assert done.returncode != 0
+    assert done.stderr.count("DivergedError: training diverged at step") == 2
+    assert not (tmp_path / "run" / "checkpoint").exists()
+    assert not (tmp_path / "run" / "resume").exists()

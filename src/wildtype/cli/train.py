@@ -17,7 +17,9 @@ def command(
         list[str] | None,
         typer.Argument(metavar="[KEY=VALUE]...", help="Overrides, as in data=… model.layers=2 seed=1."),
     ] = None,
-    show: Annotated[bool, typer.Option("--settings", help="Print all settings and stop.")] = False,
+    show: Annotated[
+        bool, typer.Option("--settings", help="Print all settings with their meaning and range, and stop.")
+    ] = False,
     multirun: Annotated[
         bool,
         typer.Option("--multirun", "-m", help="Train every combination of several values, as in seed=1,2,3."),
@@ -40,9 +42,9 @@ def command(
         return
     config = compose(settings or [])
     if show:
-        from omegaconf import OmegaConf
+        from wildtype.settings import to_yaml
 
-        typer.echo(OmegaConf.to_yaml(OmegaConf.structured(config)), nl=False)
+        typer.echo(to_yaml(config), nl=False)
         return
     # Settings are composed above, before anything is submitted: a mistake must not wait in a queue.
     if submitted(slurm, preset, prefix, dry_run):

@@ -175,8 +175,6 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
         rows = np.isin(whole.table.gene, genes)
         whole_rows = np.bincount(whole.table.row, weights=~rows, minlength=len(whole)) == 0
         whole = replace(whole, table=whole.table.take(whole_rows)).restrict_genes(genes)
-    elif config.data.tokens != "all":
-        raise ConfigError(f"data.tokens={config.data.tokens!r} is not known; known: all, measured")
     chosen_organism = with_chosen_graphs(config, whole.organism)
     whole = whole if chosen_organism is whole.organism else replace(whole, organism=chosen_organism)
     chosen = whole.select([p.name for p in chosen.phenotypes])

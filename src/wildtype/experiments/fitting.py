@@ -28,7 +28,7 @@ from wildtype.mutants import MutantTable
 from wildtype.profiling.record import FILE
 from wildtype.seeds import derive
 from wildtype.training.fit import FitReport, fit_model
-from wildtype.training.snapshots import read_snapshots
+from wildtype.training.saved_weights import read_snapshots
 from wildtype.training.validation import ValidationScore
 from wildtype.training.world import world
 

@@ -21,7 +21,7 @@ from wildtype.models.baselines import BASELINES
 from wildtype.models.registry import MODELS
 from wildtype.plugins import recorded
 from wildtype.profiling.record import FILE
-from wildtype.training.snapshots import FOLDER as SNAPSHOTS
+from wildtype.training.saved_weights import SNAPSHOTS
 from wildtype.training.world import world
 
 MARK = "settings.json"

@@ -31,11 +31,12 @@ from wildtype.profiling.python_lines import LineReport, time_lines
 from wildtype.profiling.record import FILE
 from wildtype.profiling.trace import Window, nvtx_listener, trace
 from wildtype.profiling.trace_analysis import TraceReport
+from wildtype.training.config import Execution
 from wildtype.training.fit import accelerator, fit_model, in_bfloat16
 from wildtype.training.task import FitTask
 from wildtype.training.weights import TargetWeights
 
-MODES = ("data_only", "forward", "forward_backward", "training")
+MODES: tuple[Execution, ...] = ("data_only", "forward", "forward_backward", "training")
 """Each does the work of the one before, and more."""
 PARTS = {
     "data": ("wait for loader", "fetch", "representation", "collate"),
@@ -50,7 +51,7 @@ def profile_run(
     config: TrainConfig,
     *,
     steps: int = 50,
-    modes: tuple[str, ...] = MODES,
+    modes: tuple[Execution, ...] = MODES,
     reference: bool = False,
     folder: Path | None = None,
     dataset: Dataset | None = None,
@@ -266,7 +267,7 @@ def profile_folder(name: str) -> Path | None:
     return folder
 
 
-def chosen_modes(names: str) -> tuple[str, ...]:
+def chosen_modes(names: str) -> tuple[Execution, ...]:
     """Return modes named with commas, in the order of ``MODES``; raises ``ConfigError``."""
     named = [word.strip() for word in names.split(",") if word.strip()]
     unknown = [word for word in named if word not in MODES]

@@ -51,8 +51,8 @@ from wildtype.models.registry import check
 from wildtype.mutants import MutantTable
 from wildtype.profiling.machine import PeakMemory
 from wildtype.report.comparison_tables import comparison_to_markdown
+from wildtype.settings import check_settings
 from wildtype.training.fit import accelerator
-from wildtype.training.task import EXECUTIONS
 from wildtype.training.world import world
 
 Log = Callable[[str], None]
@@ -83,6 +83,7 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, log: Log = lam
 
 
 def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
+    check_settings(config)
     config.training.check()
     accelerator(config.training)  # a missing device must be an error before anything is written
     check(config.model)
@@ -90,8 +91,6 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
         raise ConfigError(
             f"run.estimate=true is about whole training, which execution={config.execution} is not"
         )
-    if config.execution not in EXECUTIONS:
-        raise ConfigError(f"execution={config.execution!r}; known: {', '.join(EXECUTIONS)}")
     baselines = list(BASELINES) if config.baselines == ["all"] else config.baselines
     for name in baselines:
         if name not in CLOSED_FORMS:

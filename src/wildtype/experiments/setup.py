@@ -15,7 +15,7 @@ from wildtype.models.registry import make_model, model_class
 from wildtype.mutants.loader import Batches, MutantLoader
 from wildtype.organism.features import FeatureScaling
 from wildtype.seeds import derive
-from wildtype.training.parts import shared
+from wildtype.training.micro_batches import for_this_rank
 
 
 def build(
@@ -91,7 +91,7 @@ def loaders(
     validation: Batches = MutantLoader(data.scaled("validation"), size)
     # Training divides the mutants over the processes; a post-fit runs in one process on all of them.
     if not post_fit:
-        train, validation = shared(train), shared(validation)
+        train, validation = for_this_rank(train), for_this_rank(validation)
     rows = rows_of(data, organism, seed)
     kind = model_class(config.model.name)
     return Loaders(*kind.batches(config.model, train, validation, rows, post_fit=post_fit))

@@ -58,6 +58,10 @@ def prediction_table(
             notes[row].append(f"{phenotype['name']} needs at least {minimum} genes")
         if phenotype.get("form") == "gene":
             continue  # one value per gene has a table of its own: ``Predictor.predict_profiles``
+        # A mutant too small for the phenotype has its note; any other empty cell comes from overflow or from
+        # inputs that are not numbers, and must not look like a phenotype that is not defined.
+        for row in np.flatnonzero(~np.isfinite(values[:, p]) & ~too_small).tolist():
+            notes[row].append(f"{phenotype['name']} is not a number: the model's computation overflowed")
         columns[phenotype["name"]] = values[:, p]
         if around is not None:
             for name, part in (("low", around.low), ("high", around.high), ("sd", sd)):

@@ -20,18 +20,29 @@ from __future__ import annotations
 
 import json
 import zipfile
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
 from omegaconf.errors import OmegaConfBaseException
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from wildtype.errors import CheckpointError, ConfigError, GeneSetError, reason_of
 from wildtype.evidence.reference import ReferenceMeasurements
-from wildtype.files import content_hash, sha256_of_file, write_json, write_tensors, write_text, writing_folder
+from wildtype.files import (
+    content_hash,
+    first_not_finite,
+    sha256_of_file,
+    write_json,
+    write_tensors,
+    write_text,
+    writing_folder,
+)
 from wildtype.models.ensemble import Ensemble, members_of
 from wildtype.models.interface import Model, OrganismTensors, Output
 from wildtype.models.model_card import FILE as CARD
@@ -59,7 +70,16 @@ class Checkpoint(TrainedModel):
     """A trained model that can be saved."""
 
     def save(self, folder: str | Path) -> None:
-        """Write the checkpoint, whole or not at all; raises ``OutputError``."""
+        """Write the checkpoint, whole or not at all.
+
+        Raises
+        ------
+        OutputError
+            If the folder cannot be written.
+        CheckpointError
+            If weights or scaling are not finite.
+        """
+        _require_finite(self.model.state_dict(), self.mean, self.sd, f"checkpoint {str(folder)!r}")
         known = self.known
         beside = {name: getattr(known, name) for name in BESIDE}
         if known.coordinates is not None:
@@ -108,6 +128,17 @@ class Checkpoint(TrainedModel):
             }
             write_json(temporary / "config.json", record | {OWN_HASH: content_hash(record)})
             write_text(temporary / CARD, model_card(self, FORMAT))
+
+
+def _require_finite(
+    weights: Mapping[str, torch.Tensor], mean: NDArray[np.float64], sd: NDArray[np.float64], what: str
+) -> None:
+    """Raise ``CheckpointError`` where weights or the labels' scaling are not finite: predictions would be
+    empty.
+    """
+    scaling = {"mean of the labels": torch.from_numpy(mean), "sd of the labels": torch.from_numpy(sd)}
+    if (name := first_not_finite({**weights, **scaling})) is not None:
+        raise CheckpointError(f"{what}: {name!r} is not finite: train again with a lower learning rate")
 
 
 def checkpoint_folder(path: str | Path) -> Path:
@@ -173,8 +204,12 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         )
         organism = from_tensors(load_file(folder / "organism.safetensors"), record["operators"])
         model = _model(record, organism)
-        model.load_state_dict(load_file(folder / "model.safetensors"))
+        weights = load_file(folder / "model.safetensors")
         phenotypes = record["phenotypes"]
+        mean = np.array([scaling[p["name"]]["mean"] for p in phenotypes], np.float64)
+        sd = np.array([scaling[p["name"]]["sd"] for p in phenotypes], np.float64)
+        _require_finite(weights, mean, sd, f"checkpoint {str(folder)!r}")
+        model.load_state_dict(weights)
         validation = ValidationRows.read(folder) if CALIBRATION in record["sha256"] else None
         features = record["features"]
         scaling_of_features = None if features is None else FeatureScaling.from_json(features)
@@ -206,8 +241,8 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         organism=organism,
         phenotypes=phenotypes,
         conditions=record["conditions"],
-        mean=np.array([scaling[p["name"]]["mean"] for p in phenotypes]),
-        sd=np.array([scaling[p["name"]]["sd"] for p in phenotypes]),
+        mean=mean,
+        sd=sd,
         relations=record["relations"],
         known=known,
         origin=record["origin"],

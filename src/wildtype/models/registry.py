@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from wildtype.errors import ConfigError
 from wildtype.plugins import Registry
+from wildtype.settings import check_settings, from_record
 
 if TYPE_CHECKING:
     from wildtype.models.interface import Model, Output
@@ -128,9 +129,7 @@ def settings_of_model(name: str, values: Mapping[str, Any]) -> Any:
     OmegaConfBaseException
         If there is no such setting, or a value is of another type.
     """
-    from omegaconf import OmegaConf
-
-    return OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(config_class(name)), dict(values)))
+    return from_record(config_class(name), values)
 
 
 def model_class(name: str) -> type[Model]:
@@ -139,7 +138,8 @@ def model_class(name: str) -> type[Model]:
 
 
 def check(config: Any) -> None:
-    """Refuse settings of a model that do not fit each other; raises ``ConfigError`` naming the setting."""
+    """Refuse settings of a model out of range or that do not fit each other; raises ``ConfigError``."""
+    check_settings(config, "model.")
     MODELS.find(config.name).check(config)
 
 

@@ -56,8 +56,8 @@ class MutantBatch:
         One number per gene (NaN: not measured).
     evidence : EvidenceTokens or None
         Measurements of similar mutants, where they were looked up.
-    whole : int64 scalar or None
-        Known targets of the step that the batch is a part of; None: it is all of it.
+    step_targets : int64 scalar or None
+        Known targets of the optimiser step that this is a micro-batch of; None: the batch is the step.
     """
 
     gene: Tensor
@@ -73,7 +73,7 @@ class MutantBatch:
     profile: Tensor | None = None
     profiles: Tensor | None = None
     evidence: EvidenceTokens | None = None
-    whole: Tensor | None = None
+    step_targets: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

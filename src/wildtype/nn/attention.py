@@ -104,8 +104,10 @@ def merge_outside(
     -------
     Merged output in the dtype of `out`, and merged lse in the dtype of `lse`.
     """
+    # Autocast would make the logits halves; their difference from lse needs float32.
     with torch.autocast(q.device.type, enabled=False):
         logits = scale * promoted(q) @ promoted(k).transpose(-1, -2)
+        # Both sums are divided by the new mass: every exponent is at most 0, and none overflows.
         total = torch.logaddexp(lse, logits.logsumexp(-1))
         kept = promoted(out) * (lse - total).exp().unsqueeze(-1)
         merged = kept + (logits - total.unsqueeze(-1)).exp() @ promoted(v)
@@ -175,6 +177,8 @@ def _is_narrow(q: Tensor, k: Tensor, v: Tensor, scale: float) -> bool:
         return False
     if q.shape[:-1].numel() * k.shape[-2] < _WORTH_COMPILING:
         return False
+    # |s_ij| ≤ scale · d · max|q| · max|k|. The kernel's polynomial exp2 is built for finite logits, and its
+    # sums start at LOWEST instead of −inf; a nan fails the comparison and goes to torch's kernel as well.
     bound = abs(scale) * q.shape[-1] * q.detach().abs().max() * k.detach().abs().max()
     return bool((bound < _TAME) & torch.isfinite(v).all())
 
@@ -224,9 +228,11 @@ class _FlashWithLse(torch.autograd.Function):
         grad = torch.zeros_like(out)
         if grad_out is not None:
             grad[..., :width_v] = grad_out
+        # The channel behind v, which is zero in V: dO = 1 and O = −g make the kernel's D = Σ dO · O smaller
+        # by g and leave dO · V alone, so that dS = α (dO · V − D + g), the gradient through lse included.
         if grad_lse is not None:
             grad[..., width_v] = 1
-            out = out.clone()
+            out = out.clone()  # the saved tensor stays as it is for another backward pass
             out[..., width_v] = -grad_lse
         if q.is_cuda:
             *sizes, seed, offset, _ = ctx.cuda
@@ -267,6 +273,7 @@ class _NarrowWithLse(torch.autograd.Function):
             return None, None, None, None
         q, k, v, out, lse = ctx.saved_tensors
         grad = torch.zeros_like(out) if grad_out is None else grad_out.flatten(0, 1)
+        # dS_ij = α_ij (dO_i · V_j − shift_i), with D_i = dO_i · O_i less the gradient that arrives in lse_i.
         shift = (grad * out).sum(-1)
         if grad_lse is not None:
             shift = shift - grad_lse.flatten(0, 1)

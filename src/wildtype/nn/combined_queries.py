@@ -120,9 +120,11 @@ class CombinedQueries:
         logits = self.query @ keys.mT
         top = logits.amax(-1)
         self.top = top.T.contiguous()
+        # Each w_a is divided by its largest entry, so that products of k of them are at most 1; `read` adds
+        # the tops of the members back to the log-normaliser.
         torch.exp(logits.sub_(top[..., None]), out=self.weights[..., :n])
         ones = values.new_ones(*values.shape[:2], 1)
-        columns = torch.cat([values, ones], -1).mT
+        columns = torch.cat([values, ones], -1).mT  # the ones sum the weights: mass and values in one product
         self.columns = F.pad(columns, (0, self.weights.shape[-1] - n)).contiguous()
 
     @staticmethod
@@ -161,6 +163,7 @@ class CombinedQueries:
         mass = sums[..., -1]
         z = torch.div(sums[..., :-1], mass[..., None], out=sums.new_empty(*mass.shape, sums.shape[2] - 1))
         lse = mass.log() + F.embedding_bag(sets, self.top, mode="sum")
+        # Where members look at different keys, all products are tiny and float32 loses their digits.
         faint = (mass < FAINT).any(1).nonzero()[:, 0]
         if len(faint):
             z[faint], lse[faint] = self._from_logits(sets[faint])
@@ -180,6 +183,7 @@ class CombinedQueries:
         """
         weights, columns, size = self.weights[h], self.columns[h], self.block
         low, count, runs = int(tile.last[0]), len(tile.last), len(tile.lead)
+        # Consecutive members are a view; gathering rows would copy [b, N] for every tile and head.
         dense = int(tile.last[-1]) - low + 1 == count
         own = weights[low : low + count] if dense else weights[tile.last]
         total = self.values.new_empty(count, runs * len(columns))
@@ -190,6 +194,7 @@ class CombinedQueries:
             for i, column in enumerate(tile.lead.T):
                 product = weights[column, block].mul_(product) if i else weights[column, block]
             torch.mul(product[:, None], columns[:, block], out=shared)
+            # beta = 0 ignores what `new_empty` holds, nan included; later blocks add to the first.
             total.addmm_(own[:, block], shared.view(-1, size).T, beta=int(start > 0))
         return total.view(-1, len(columns))
 

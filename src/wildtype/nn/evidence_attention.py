@@ -81,6 +81,7 @@ class EvidenceAttention(nn.Module):
         return self._weights(self.out(inner if content is None else inner + content), mask)
 
     def _weights(self, out: Tensor, mask: Tensor) -> Tensor:
+        # Padding has the weight exp(lowest) = 0; without any token, the null key has all of it.
         logits = out[..., : self.heads].masked_fill(~mask.unsqueeze(-1), torch.finfo(out.dtype).min)
         null = self.null.expand(*logits.shape[:-2], 1, self.heads)
         return torch.cat([null.to(logits.dtype), logits], dim=-2).softmax(dim=-2)[..., 1:, :]

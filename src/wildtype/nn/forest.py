@@ -5,7 +5,9 @@ Legend: b rows · f features · t trees · v nodes of all trees.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from math import isnan
 from typing import Any
 
 import torch
@@ -16,6 +18,30 @@ from wildtype.errors import ShapeError
 Tree = tuple[Tensor, Tensor, Tensor, Tensor]
 """Feature (−1: a leaf), children [·, 2] (within the tree), threshold or the leaf's value, and whether what is
 not a number goes left, of every node; the first node is the root."""
+
+
+@cache
+def _compiled() -> Callable[..., None]:
+    """Return the loop over trees and rows, compiled by numba and kept on disk."""
+    # numba is slow to import: not before trees are evaluated.
+    from numba import njit
+
+    @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+    def add_trees(
+        x: Any, feature: Any, child: Any, split: Any, missing_left: Any, root: Any, out: Any
+    ) -> None:
+        # Tree by tree: its nodes stay in the cache while all rows pass it, and every row adds its trees in
+        # the same order, so that the sum does not depend on the batch.
+        for t in range(len(root)):
+            for i in range(len(x)):
+                node = root[t]
+                while feature[node] >= 0:
+                    value = x[i, feature[node]]
+                    left = missing_left[node] if isnan(value) else value <= split[node]
+                    node = child[node, 0] if left else child[node, 1]
+                out[i] += split[node]
+
+    return add_trees  # type: ignore[no-any-return]
 
 
 class Forest(nn.Module):
@@ -80,15 +106,12 @@ class Forest(nn.Module):
         ShapeError
             If a tree asks for a column that x does not have.
         """
-        # Compiling needs numba, which is slow to import: not before it is used.
-        from wildtype.nn.forest_kernels import add_trees
-
         wanted = int(self.feature.max()) + 1 if len(self) else 0
         if x.ndim != 2 or x.shape[1] < wanted:
             raise ShapeError(f"x: received {list(x.shape)}, expected [b, f] with at least {wanted} columns")
         out = torch.full((len(x),), self.start.item(), dtype=torch.float64)
         parts = (x.contiguous(), self.feature, self.child, self.split, self.missing_left, self.root)
-        add_trees(*(part.cpu().numpy() for part in parts), out.numpy())
+        _compiled()(*(part.cpu().numpy() for part in parts), out.numpy())
         return out
 
     def _load_from_state_dict(self, state: Mapping[str, Any], prefix: str, *rest: Any) -> None:

@@ -59,6 +59,8 @@ def graph_prior_kl(
     regularised = prior.rows_with_edges if rows is None else _with_edges(prior, rows)
     with torch.autocast(q.device.type, enabled=False):
         q, k, lse = promoted(q), promoted(k), promoted(lse)
+        # Σ_j Ã_ij log α_ij = Σ_j Ã_ij (s_ij − lse_i) = scale · q_i · (Ã K)_i − lse_i, since Ã_i sums to one:
+        # the map α [T, T] is never formed, and the gradient in lse goes through `attention_with_lse`.
         constant = prior.row_entropy_constant.to(lse.dtype)
         divergence = constant - scale * (q * (prior @ k)).sum(-1) + lse
         return divergence.index_select(0, regularised).sum() / max(len(regularised), 1)
@@ -94,6 +96,7 @@ def graph_prior_bce(
     with torch.autocast(q.device.type, enabled=False):
         q, k, lse = promoted(q), promoted(k), promoted(lse)
         pattern = op.pattern()
+        # Σ_edges q_i · k_j = Σ_i q_i · Σ_{j ~ i} k_j: one sparse product instead of e gathered pairs.
         edge_logits = scale * (q * (pattern @ k)).sum()
         log_alpha_edges = edge_logits - (pattern.row_counts * lse).sum()
         products = F.embedding(source, q) * F.embedding(target, k)
@@ -135,6 +138,7 @@ def sample_non_edges(
     blocked = int(torch.isin(taken % width, candidates).sum())
     if blocked == len(rows) * len(candidates):
         raise GraphError(f"{op!r} has no non-edges to sample: every candidate pair is an edge")
+    # Rejection keeps the draw uniform over non-edges; graphs are sparse, so that few draws are rejected.
     drawn = taken.new_empty(0)
     while len(drawn) < count:
         size = (count,)
@@ -192,10 +196,11 @@ def lse_over_valid_pairs(
         # The shift cancels in value and gradient; it only keeps the exponentials in range.
         shift = held.detach().scatter_reduce(0, rows, logits.detach(), "amax")
         shift = shift.masked_fill(shift == -math.inf, 0.0)
+        # Masked rows hold −inf: exp gives 0, so that they start without mass and only listed pairs count.
         total = (
             (held - shift).exp().index_add(0, rows, (logits - F.embedding(rows, shift[:, None])[:, 0]).exp())
         )
-        empty = total == 0
+        empty = total == 0  # log would be −inf with an infinite gradient: 1 stands in and is masked out
         return (total.masked_fill(empty, 1.0).log() + shift).masked_fill(empty, -math.inf)
 
 
@@ -235,6 +240,9 @@ def _with_edges(op: SparseOperator, rows: Tensor) -> Tensor:
 
 def _log_one_minus_exp(x: Tensor) -> Tensor:
     """log(1 − exp x) for x < 0; both branches are evaluated where they are finite, so gradients are too."""
+    # Near 0, 1 − exp x cancels and expm1 does not; far from 0, log1p(−exp x) keeps the small exp x. Each
+    # branch sees arguments of its own side: `where` would multiply the other's infinite derivative by 0,
+    # which is nan.
     x = x.clamp(max=-torch.finfo(x.dtype).eps)
     near, far = x.clamp(min=-math.log(2)), x.clamp(max=-math.log(2))
     return torch.where(x > -math.log(2), (-near.expm1()).log(), (-far.exp()).log1p())

@@ -33,6 +33,7 @@ def forward(q: Tensor, k: Tensor, v: Tensor, scale: float) -> tuple[Tensor, Tens
     """Return softmax(scale q kᵀ) v [t, m, e] and its lse [t, m] for q [t, m, d], k [t, n, d], v [t, n, e]."""
     heads, queries, width = q.shape
     values = v.shape[-1]
+    # exp x = 2^(x log2 e): the factor goes into the queries once, and the kernel needs base 2 alone.
     scaled = F.pad(q.detach() * (scale * _LOG2_E), (0, _even(width) - width)).contiguous().numpy()
     keys, entries = _columns(k), _columns(v)
     out = np.zeros((heads, queries, _even(values)), np.float32)
@@ -55,6 +56,7 @@ def forward(q: Tensor, k: Tensor, v: Tensor, scale: float) -> tuple[Tensor, Tens
         )
 
     _share(work, heads, parts)
+    # top + log2 Σ 2^(s − top), back in nats.
     lse = (np.log2(mass) + top) / np.float32(_LOG2_E)
     return torch.from_numpy(out[..., :values] / mass[..., None]), torch.from_numpy(lse)
 
@@ -87,6 +89,8 @@ def backward(
     keys, entries = _columns(k), _columns(v)
     grad_k, grad_v = np.zeros_like(keys), np.zeros_like(entries)
     parts = _parts(heads)
+    # Parts of one head work on different keys but add to the gradient of the same queries: each has an array
+    # of its own, summed at the end in the order of the parts, whichever thread ends first.
     grad_q = np.zeros((parts, *scaled.shape), np.float32)
     _, differentiate = kernels(wide, wide_v)
     blocks = keys.shape[1]

@@ -27,7 +27,7 @@ f32, i32 = np.float32, np.int32
 @njit(**INLINED)
 def exp2(x: Any) -> Any:
     """2 to the x, at least 2⁻¹²⁶: a polynomial of degree 6 (relative error 2e-7) and the exponent's bits."""
-    x = max(x, f32(-126))
+    x = max(x, f32(-126))  # below, the exponent's bits would wrap around
     whole = np.floor(x + f32(0.5))
     x = x - whole
     p = f32(1.5353362e-4)
@@ -53,6 +53,7 @@ def dots(space: Any, rows: Any, i: int, start: Any, at: int, width: int, to: int
 @njit(**INLINED)
 def gather(space: Any, at: int, of: int, width: int, out: Any, i: int) -> None:
     """Add Σ_keys weight · channel to every channel of out[i]."""
+    # Four sums at a time: each is a chain of dependent additions, and four chains hide their latency.
     for c in range(0, width, 4):
         s0, s1, s2, s3 = f32(0), f32(0), f32(0), f32(0)
         for j in range(BLOCK):
@@ -106,11 +107,14 @@ def kernels(d: int, e: int) -> tuple[Callable[..., None], Callable[..., None]]:
             left = n - b * BLOCK
             for i in range(q.shape[0]):
                 dots(space, q, i, f32(0), 0, d, weights)
+                # Keys of padding get the weight 2^LOWEST = 0. A finite number: fast-math assumes there is no
+                # inf.
                 for j in range(left, BLOCK):
                     space[weights + j] = f32(LOWEST)
                 high = f32(LOWEST)
                 for j in range(BLOCK):
                     high = max(high, space[weights + j])
+                # Online softmax: what was summed under the old maximum fades by 2^(old − new).
                 if high > top[i]:
                     fade = exp2(top[i] - high)
                     top[i] = high
@@ -139,6 +143,7 @@ def kernels(d: int, e: int) -> tuple[Callable[..., None], Callable[..., None]]:
             for i in range(0, q.shape[0], ROWS):
                 for r in range(ROWS):
                     at, to = weights + r * BLOCK, logits + r * BLOCK
+                    # α = 2^(s − lse) is recomputed: keeping it would be the N × N map.
                     dots(space, q, i + r, -lse[i + r], 0, d, at)
                     for j in range(BLOCK):
                         space[at + j] = exp2(space[at + j])

@@ -49,6 +49,7 @@ def mean_cosine(x: Tensor) -> float:
     expect_shape("x", x, "n", "d")
     x = x.detach().double()
     lengths = x.norm(dim=1, keepdim=True)
+    # Σ_{i≠j} x̂_i · x̂_j = |Σ x̂|² − Σ |x̂_i|²: no array of pairs.
     units = x / lengths.masked_fill(lengths == 0, 1.0)
     n = len(x)
     if n < 2:

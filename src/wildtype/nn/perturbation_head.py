@@ -73,10 +73,12 @@ def perturbation_attention(
         return perturbation_attention(query, keys, values, gene, offsets, delta, scale=scale).squeeze(0)
 
     shared, lse = attention_with_lse(*(x.unsqueeze(0) for x in (query, keys, values)), scale=scale)
-    owner = segment_ids(offsets)
+    owner = segment_ids(offsets)  # the mutant of every perturbed gene
     query_khd = take_rows(promoted(query).transpose(0, 1), owner)
     keys_khd = take_rows(promoted(keys).transpose(0, 1), gene)
     lse_kh = take_rows(lse.squeeze(0).T, owner)
+    # β_bi = exp(s_bi − lse_b) on the perturbed genes alone: lse holds the sum over all N genes, so that the
+    # other weights are not needed again.
     beta_kh = (scale * (query_khd * keys_khd).sum(-1) - lse_kh).exp()
     own_bhd = segment_sum(beta_kh.unsqueeze(-1) * promoted(delta).transpose(0, 1), offsets)
     return (promoted(shared.squeeze(0)) + own_bhd.transpose(0, 1)).to(values.dtype)

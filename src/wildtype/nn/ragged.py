@@ -39,6 +39,7 @@ def segment_ids(offsets: Tensor) -> Tensor:
 
 def take_rows(x: Tensor, index: Tensor) -> Tensor:
     """x[index] for x [N, ...] and int64 index of any shape, with a deterministic backward."""
+    # x[index] has index_put as its backward, whose order of sums is not fixed; that of embedding is.
     taken = F.embedding(index, x.reshape(x.shape[0], math.prod(x.shape[1:])))
     return taken.reshape(*index.shape, *x.shape[1:])
 
@@ -67,6 +68,7 @@ def segment_prod(x: Tensor, offsets: Tensor) -> Tensor:
     The gradient of a factor is the product of the others, also where factors are zero. ShapeError as in
     `segment_sum`.
     """
+    # prod over a rectangle: exp Σ log would lose signs and zeros, and its gradient divides by the factors.
     return pad_ragged(x, offsets, fill=1.0)[0].prod(1)
 
 

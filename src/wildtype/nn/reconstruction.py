@@ -86,6 +86,7 @@ class _Reconstruction(torch.autograd.Function):
         ctx: Any, h: Tensor, weight: Tensor, bias: Tensor, op: SparseOperator, zeros: float
     ) -> Tensor:
         with torch.autocast(h.device.type, enabled=False):
+            # Σ_ij R_ij² = ⟨HᵀH, WᵀW⟩ + 2 ⟨Σ_i h_i, Wᵀb⟩ + N |b|², the blocks of ⟨ĤᵀĤ, ŴᵀŴ⟩.
             of_h, of_weight, sum_h, crossed = h.T @ h, weight.T @ weight, h.sum(0), bias @ weight
             squares = _inner(of_h, of_weight) + 2 * _inner(sum_h, crossed) + len(h) * _inner(bias, bias)
             residuals = _Residuals(op, h, weight, bias, zeros, transposed=False)
@@ -159,7 +160,7 @@ class _Residuals:
 
 
 def _inner(x: Tensor, y: Tensor) -> Tensor:
-    """Σ x ∘ y, summed in float64."""
+    """Σ x ∘ y, summed in float64: the loss is a difference of sums over N² pairs and over edges."""
     return (x * y).sum(dtype=torch.float64)
 
 

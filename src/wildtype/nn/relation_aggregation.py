@@ -72,6 +72,7 @@ class AttentionAggregation(nn.Module):
             linear(x).view(m, relations, self.heads, d // self.heads).transpose(1, 2)
             for linear in (self.query, self.key, self.value)
         )
+        # mean_r (Σ_s a_rs v_s) = Σ_s (mean_r a_rs) v_s: one weight per value instead of R attended states.
         weights = (q @ k.transpose(-1, -2) * (d // self.heads) ** -0.5).softmax(-1).mean(-2, keepdim=True)
         out: Tensor = self.output((weights @ v).reshape(m, d))
         return out
@@ -112,6 +113,7 @@ class PairwiseAggregation(nn.Module):
     def forward(self, states: Sequence[Tensor]) -> Tensor:
         """R times [..., d] -> [..., d]."""
         p, d, b = self.option_weight.shape
+        # (W O_p) [b, b] once per call: the scorer then reads h_p and never the d-wide option.
         composed = self.option_weight.transpose(1, 2) @ self.score_hidden.weight.t()
         shift = self.score_hidden(self.option_bias).unsqueeze(1)
         stacked = self.option_weight.transpose(1, 2).reshape(p * b, d)
@@ -147,6 +149,7 @@ class _PairInputs(torch.autograd.Function):
         for p, (r, s) in enumerate(pairs):
             left, right = weight[p, :, :d].t(), weight[p, :, d:].t()
             if r == s:
+                # L x_r + Q x_r = (L + Q) x_r: one product for a pair of a relation with itself.
                 torch.addmm(bias[p], states[r], left + right, out=out[:, p])
             else:
                 torch.addmm(bias[p], states[r], left, out=out[:, p])
@@ -237,6 +240,7 @@ def _in_chunks(rows: Callable[..., Tensor], states: Sequence[Tensor]) -> Tensor:
     """Apply a map of rows to R times [..., d], a chunk of rows at a time."""
     flat = [state.reshape(-1, state.shape[-1]) for state in states]
     m = len(flat[0])
+    # Recomputing costs a second forward pass and saves P b numbers per row until the backward pass.
     again = m > KEPT_ROWS and torch.is_grad_enabled()
     chunks = zip(*(torch.split(x, CHUNK) for x in flat), strict=True)
     out = [checkpoint(rows, *chunk, use_reentrant=False) if again else rows(*chunk) for chunk in chunks]

@@ -63,6 +63,7 @@ class _Csr:
     @classmethod
     def compress(cls, rows: Tensor, columns: Tensor, values: Tensor, shape: tuple[int, int]) -> _Csr:
         """Sort edges by row, then column; equal pairs are summed."""
+        # In float64, and rounded once: repeated edges lose nothing, in whatever order a file lists them.
         pairs, owner = torch.unique(rows * shape[1] + columns, sorted=True, return_inverse=True)
         summed = values.new_zeros(len(pairs), dtype=torch.float64).index_add_(0, owner, values.double())
         counts = torch.bincount(pairs // max(shape[1], 1), minlength=shape[0])
@@ -134,6 +135,8 @@ class _Csr:
         flat = x.reshape(self.shape[1], math.prod(x.shape[1:]))
         if not len(self.columns):
             return x.new_zeros(self.shape[0], *x.shape[1:])
+        # A tile of 256 columns of the source stays in the caches while MKL walks the rows; all columns do
+        # not.
         out = flat.new_empty(self.shape[0], flat.shape[1])
         with torch.autocast(x.device.type, enabled=False):
             for start in range(0, flat.shape[1], _TILE):
@@ -154,6 +157,7 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
         (keep,) = ctx.saved_tensors
+        # d(Ax)/dx is Aᵀ, masked alike. Through `_apply` again, so that second derivatives exist.
         return _apply(grads[0], keep, ctx.backward_csr, ctx.forward_csr), None, None, None
 
 
@@ -299,6 +303,7 @@ class SparseOperator:
         """
         counts = self.row_counts[rows]
         which = torch.repeat_interleave(counts)
+        # Position in the stored arrays less position in the answer, constant within a row.
         first = self._forward.starts[rows].long() - (counts.cumsum(0) - counts)
         at = torch.arange(len(which), device=which.device) + first[which]
         return which, self._forward.columns[at].long(), self.values[at]
@@ -360,6 +365,7 @@ class SparseOperator:
         sums = values.new_zeros(self.shape[0]).index_add_(0, self._forward.rows, values)
         return SparseOperator(
             self._forward.with_values(values / sums[self._forward.rows]),
+            # A column of the transpose is a row here: the same sums divide both.
             self._backward.with_values(self._backward.values.double() / sums[self._backward.columns.long()]),
             name=self.name,
             merged=self.merged,

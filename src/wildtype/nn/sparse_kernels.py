@@ -91,6 +91,7 @@ def sum_of_rows(
 
         builder.position_at_end(body)
         source = row(edge)
+        # Rows of x are read in the order of the columns, which no hardware prefetcher can guess.
         if floats > 2 * _LANES:
             later = builder.add(edge, ir.Constant(_LONG, _AHEAD))
             ahead = row(builder.select(builder.icmp_signed("<", later, edges), later, edge))
@@ -104,6 +105,7 @@ def sum_of_rows(
         for offset, total in zip(offsets, sums, strict=True):
             term = builder.load(part(source, offset), align=4)
             if has_values:
+                # "contract" allows one fused multiply-add, and no other change of order.
                 term = builder.fmul(term, value, flags=["contract"])
             total.add_incoming(builder.fadd(total, term, flags=["contract"]), body)
         edge.add_incoming(builder.add(edge, ir.Constant(_LONG, 1)), body)
@@ -173,6 +175,8 @@ def kernel(w: int, weighted: int, added: int) -> Callable[..., None]:
         whole = edges + _ROW_COST * n  # of one tile
         tiles = (width + w - 1) // w
         line = mutants * tiles * whole
+        # Pieces of equal cost, not of equal rows: rows differ in edges by orders of magnitude. A row is
+        # never cut, since its edges are summed in stored order.
         first, last = line * piece // pieces, line * (piece + 1) // pieces
         for tile in range(first // whole, (last + whole - 1) // whole):
             b, c = tile // tiles, min(tile % tiles * w, width - w)
@@ -251,7 +255,7 @@ def product(
         keep is None and not apart and x.is_contiguous() and out.is_contiguous()
     ):  # columns of all mutants are one row of columns
         of, to = of.reshape(m, 1, mutants * width), out.reshape(n, 1, mutants * width)
-    empty = torch.empty(0)
+    empty = torch.empty(0)  # numba takes arrays, not None
     mask = torch.empty(0, 0, dtype=torch.uint8) if keep is None else keep.view(torch.uint8)
     packed = keep is not None or of.stride(0) > _FAR
     threads = torch.get_num_threads() if len(columns) * mutants * width >= _WORTH_THREADS else 1

@@ -31,6 +31,7 @@ def loops(count: int, work: Callable[[int], None]) -> None:
         for i in todo:  # the iterator hands out each number once, whoever asks
             work(i)
 
+    # The calling thread takes part: it would only wait, and the machine has no thread more than torch uses.
     others = [_pool(os.getpid()).submit(take) for _ in range(threads - 1)] if threads > 1 else []
     try:
         take()
@@ -66,6 +67,7 @@ def each(count: int, work: Callable[[int], None], *, together: bool = True) -> N
                 work(i)
 
     pool = _pool(os.getpid())
+    # Threads times threads would be more than the cores: torch's operations get one each while pieces run.
     with _single_threaded():
         parts = [pool.submit(take) for _ in range(threads)]
         try:
@@ -81,6 +83,7 @@ def shares(count: int, work: Callable[[int, int], None], *, together: bool = Tru
     The ranges depend on the two numbers alone, so that sums over one repeat. With fewer things than threads,
     or not ``together``, it is one range, and torch's operations have all threads.
     """
+    # Ranges by thread count, not by who is free: sums over a range are made in the same order every time.
     threads = torch.get_num_threads()
     ranges = threads if together and count >= threads else 1
 
@@ -100,6 +103,7 @@ def _stop(todo: Iterator[int], parts: list[Future[None]]) -> None:
 @contextmanager
 def _single_threaded() -> Iterator[None]:
     """Give every operation one thread: MKL's number is the process's own, OpenMP's is each thread's."""
+    # MKL's setting is shared by the process: two callers at once would restore each other's number.
     with _one_at_a_time:
         before = torch.get_num_threads()
         torch.set_num_threads(1)
@@ -126,8 +130,8 @@ def _started(threads: int) -> ThreadPoolExecutor:
     met = Barrier(threads)
 
     def start(_: int) -> None:
-        torch.set_num_threads(1)
-        met.wait()
+        torch.set_num_threads(1)  # OpenMP's number belongs to the thread that sets it
+        met.wait()  # holds every thread until all have started: a fast one would take another's turn
 
     with _single_threaded():
         list(pool.map(start, range(threads)))

@@ -2,98 +2,81 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Literal, get_args
 
 from wildtype.errors import ConfigError
+from wildtype.settings import check_settings, setting
 
-CHOICES = {
-    "precision": ("auto", "32", "bf16"),
-    "device": ("auto", "cpu", "cuda"),
-    "loss": ("squared", "log_cosh"),
-    "weighting": ("none", "p", "sd"),
-    "balance": ("rows", "phenotypes", "heads"),
-}
+Execution = Literal["training", "forward_backward", "forward", "data_only"]
+EXECUTIONS: tuple[str, ...] = get_args(Execution)
+"""How much of a training step is done."""
 
 
 @dataclass
 class TrainingConfig:
-    """How a neural model is trained.
+    """How a neural model is trained."""
 
-    Attributes
-    ----------
-    epochs : int
-        Most passes over the training rows.
-    steps : int
-        Most optimiser steps, with the epoch that is going on cut short; 0: as many as the epochs have.
-    batch_size : int
-        Mutants per step, of all processes together; the encoder's cost does not depend on it.
-    accumulate : int
-        Parts that the mutants of a step pass the model in, for want of memory: the gradient is that of the
-        whole batch.
-    learning_rate, weight_decay : float
-        Of AdamW.
-    warmup : float
-        Share of all steps with a rising learning rate; cosine decay afterwards.
-    clip : float
-        Largest gradient norm; 0: no clipping.
-    loss : str
-        ``squared`` error or ``log_cosh`` of the scaled labels.
-    weighting : str
-        ``none``; ``p``: a row counts as -log10 of its p-value, as in DANGO's published protocol; or ``sd``:
-        by its inverse variance, sd² plus the median sd² of its phenotype.
-    balance : str
-        Whether all ``rows`` count alike, or all ``phenotypes``, or all ``heads`` (a vector is one).
-    members : int
-        Models to train from different seeds; their mean predicts.
-    snapshots : int
-        Ends of the last so many cycles of the learning rate whose weights become members (Huang et al. 2017),
-        instead of the weights that were best on validation; 0: none. Training then never stops early.
-    cycles : int
-        Cycles of the learning rate, of whole epochs; 0: as many as snapshots.
-    patience : int
-        Epochs without a better validation score before training stops; 0: never.
-    precision : str
-        ``auto`` (bf16 on a GPU, float32 on a CPU, where bf16 does not pay), ``32`` or ``bf16``.
-    device : str
-        ``auto``, ``cpu`` or ``cuda``.
-    deterministic : bool
-        One thread and deterministic kernels: equal runs give equal bits.
-    threads : int
-        CPU threads; 0: all.
-    start : str
-        Run or checkpoint folder whose weights to start from, by name; empty: weights are drawn.
-    like_start : bool
-        Whether the model has the settings of the start, whatever ``model`` says for these data.
-    frozen : list of str
-        Parts of the model that keep the weights of the start, by the beginnings of their names, as in
-        ``encoder``.
-    wandb : bool
-        Also log to Weights & Biases (extra ``wandb``; offline unless ``WANDB_API_KEY`` is set).
-    """
-
-    epochs: int = 30
-    steps: int = 0
-    batch_size: int = 2048
-    accumulate: int = 1
-    learning_rate: float = 1e-3
-    weight_decay: float = 0.1
-    warmup: float = 0.1
-    clip: float = 1.0
-    loss: str = "squared"
-    weighting: str = "none"
-    balance: str = "rows"
-    members: int = 1
-    snapshots: int = 0
-    cycles: int = 0
-    patience: int = 8
-    precision: str = "auto"
-    device: str = "auto"
-    deterministic: bool = False
-    threads: int = 0
-    start: str = ""
-    like_start: bool = False
-    frozen: list[str] = field(default_factory=list)
-    wandb: bool = False
+    epochs: int = setting(30, "Most passes over the training rows.", minimum=1)
+    steps: int = setting(
+        0, "Most optimiser steps, even if the last epoch ends early; 0: no limit.", minimum=0
+    )
+    batch_size: int = setting(2048, "Mutants per optimiser step, over all processes.", minimum=1)
+    gradient_accumulation_steps: int = setting(
+        1,
+        "Micro-batches that the mutants of a step are split into to save memory; their gradients add up to "
+        "that of the batch.",
+        minimum=1,
+    )
+    learning_rate: float = setting(1e-3, "Peak learning rate of AdamW.", above=0)
+    weight_decay: float = setting(
+        0.1, "Weight decay of AdamW, on weights of two or more dimensions.", minimum=0
+    )
+    warmup: float = setting(
+        0.1, "Fraction of all steps with a rising learning rate; cosine decay follows.", minimum=0, below=1
+    )
+    clip: float = setting(1.0, "Largest norm of the gradient; 0: no clipping.", minimum=0)
+    loss: Literal["squared", "log_cosh"] = setting("squared", "Loss of one scaled regression label.")
+    weighting: Literal["none", "p", "sd"] = setting(
+        "none",
+        "Weight of a row: equal; -log10 of its p-value, as in DANGO's published protocol; or its inverse "
+        "variance, 1 / (sd² + median sd² of its phenotype).",
+    )
+    balance: Literal["rows", "phenotypes", "heads"] = setting(
+        "rows", "What counts equally in the loss: rows, phenotypes, or output heads (a vector is one)."
+    )
+    members: int = setting(1, "Models trained from different seeds; their mean predicts.", minimum=1)
+    snapshots: int = setting(
+        0,
+        "Ensemble members taken at the ends of the last cycles of the learning rate (Huang et al. 2017), "
+        "instead of the weights that were best on validation. 0: none. Training then never stops early.",
+        minimum=0,
+    )
+    cycles: int = setting(
+        0, "Cycles of the learning rate, of whole epochs; 0: as many as snapshots.", minimum=0
+    )
+    patience: int = setting(
+        8, "Epochs without a better validation score before training stops; 0: never.", minimum=0
+    )
+    precision: Literal["auto", "32", "bf16"] = setting(
+        "auto", "Arithmetic: bf16 on a GPU and float32 on a CPU (auto), float32, or bf16."
+    )
+    device: Literal["auto", "cpu", "cuda"] = setting("auto", "Where training runs.")
+    deterministic: bool = setting(
+        False, "Use one thread and deterministic kernels: equal runs give equal bits."
+    )
+    threads: int = setting(0, "CPU threads; 0: all.", minimum=0)
+    start: str = setting(
+        "", "Run or checkpoint whose weights training starts from, matched by name; empty: random weights."
+    )
+    like_start: bool = setting(False, "Take the settings of the model from `training.start`.")
+    frozen: list[str] = setting(
+        [],
+        "Modules that keep the weights of `training.start`, by the beginning of their names, as in encoder.",
+    )
+    wandb: bool = setting(
+        False, "Also log to Weights & Biases (extra wandb; offline unless WANDB_API_KEY is set)."
+    )
 
     @property
     def cycle_ends(self) -> list[int]:
@@ -109,19 +92,12 @@ class TrainingConfig:
         return self.cycle_ends[-self.snapshots :] if self.snapshots else []
 
     def check(self) -> None:
-        """Refuse values that make no sense; raises ``ConfigError``."""
-        if self.steps < 0:
-            raise ConfigError(f"training.steps={self.steps} must be at least 0, which is no limit")
-        for name in ("epochs", "batch_size", "accumulate", "members"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"training.{name}={getattr(self, name)} must be at least 1")
-        for name in ("snapshots", "cycles"):
-            if getattr(self, name) < 0:
-                raise ConfigError(f"training.{name}={getattr(self, name)} must be at least 0, which is none")
+        """Refuse values out of range and combinations that make no sense; raises ``ConfigError``."""
+        check_settings(self, "training.")
         if self.cycles and not self.snapshots <= self.cycles:
             raise ConfigError(
-                f"training.snapshots={self.snapshots} are ends of cycles, of which training.cycles="
-                f"{self.cycles} are fewer: ask for more cycles"
+                f"training.snapshots={self.snapshots} needs as many cycles, and training.cycles="
+                f"{self.cycles}: choose more cycles"
             )
         if max(self.snapshots, self.cycles) > self.epochs:
             raise ConfigError(
@@ -133,18 +109,9 @@ class TrainingConfig:
                 f"training.steps={self.steps} would cut cycles short, and training.snapshots="
                 f"{self.snapshots} need their ends: limit training.epochs instead"
             )
-        if self.learning_rate <= 0 or not 0 <= self.warmup < 1:
-            raise ConfigError(
-                f"training.learning_rate={self.learning_rate} must be positive and "
-                f"training.warmup={self.warmup} between 0 and 1"
-            )
         if self.frozen and not self.start:
             raise ConfigError(
-                f"training.frozen={self.frozen} would keep weights as they were drawn: "
-                f"give training.start=RUN"
+                f"training.frozen={self.frozen} would freeze random weights: give training.start=RUN"
             )
         if self.like_start and not self.start:
             raise ConfigError("training.like_start=true: give training.start=RUN")
-        for name, known in CHOICES.items():
-            if getattr(self, name) not in known:
-                raise ConfigError(f"training.{name}={getattr(self, name)!r}; known: {', '.join(known)}")

@@ -28,19 +28,18 @@ from wildtype.errors import ConfigError
 from wildtype.models.interface import Model, OrganismTensors, Output
 from wildtype.mutants import MutantTable
 from wildtype.mutants.loader import Batches, MutantLoader
-from wildtype.training.best_checkpoint import BestCheckpoint, restore_optimizer
-from wildtype.training.config import TrainingConfig
-from wildtype.training.parts import shared
+from wildtype.training.config import EXECUTIONS, TrainingConfig
+from wildtype.training.micro_batches import for_this_rank
 from wildtype.training.phase_hooks import PhaseHooks, PhaseProfiler, recorder_for
 from wildtype.training.phase_recorder import PhaseRecorder
 from wildtype.training.progress import Progress, TimedLoader
-from wildtype.training.snapshots import Snapshots
-from wildtype.training.task import EXECUTIONS, FitTask
+from wildtype.training.saved_weights import BestCheckpoint, Snapshots, restore_optimizer
+from wildtype.training.task import FitTask
 from wildtype.training.weights import TargetWeights
 from wildtype.training.world import World, world
 
 TERMINATED = 128 + 15
-"""Exit code of a process that was asked to end."""
+"""Exit code of a process that SIGTERM ended."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ class _Restore(Callback):
 
 
 class _FlushLogsOnError(Callback):
-    """Hands on what was logged before an error: the last steps tell why."""
+    """Writes what was logged before an error: the last steps may show its cause."""
 
     def on_exception(self, trainer: Trainer, pl_module: FitTask, exception: BaseException) -> None:
         with contextlib.suppress(Exception):  # the first error is the one to show
@@ -93,7 +92,7 @@ class _FlushLogsOnError(Callback):
 
 
 class _NextEpoch(Callback):
-    """Tells the loader which epoch's order comes next."""
+    """Sets the epoch whose order the loader serves next."""
 
     def __init__(self, loader: Batches, keeper: BestCheckpoint) -> None:
         self.loader = loader
@@ -139,14 +138,18 @@ def fit_model(
     Parameters
     ----------
     model, organism, train, validation, config
-        What to fit, on what, and how.
+        Model, organism as it sees it, rows to train on and to validate on, and settings.
     folder : Path
-        Of the run.
-    seed, fingerprint, resume, show
-        Root of all random draws; hash of what a state to resume must fit; whether to; whether to draw a bar.
+        Run directory.
+    seed : int
+        Root of all random draws.
+    fingerprint : str
+        Hash of settings and data; a resume state with another one is refused.
+    resume, show : bool
+        Whether to continue from the resume state, and whether to draw a progress bar.
     execution : str
-        One of ``EXECUTIONS``: with another than ``training``, steps are cut short to see what their parts
-        cost, nothing is validated, and the model is not as good as trained.
+        One of ``EXECUTIONS``. All but ``training`` run less of every step, to measure what its parts cost;
+        nothing is validated then, and the model is not trained.
     recorder : PhaseRecorder, optional
         Listens to the phases of every step; one is made otherwise.
     callbacks : sequence of Callback
@@ -154,7 +157,7 @@ def fit_model(
     loader, validation_loader : Batches, optional
         Serve the training and validation rows instead of a `MutantLoader`.
     outputs : sequence of Output
-        The phenotypes; none: all are scalars.
+        The phenotypes; empty: all are regression targets.
 
     Raises
     ------
@@ -163,29 +166,33 @@ def fit_model(
     DatasetError
         If rows are to be weighed and have no p-values, or no sd.
     CheckpointError
-        If ``resume`` is asked for and the state is missing, damaged or of another run.
+        If the state to resume is missing, damaged or of another run.
+    DivergedError
+        If a loss or weight is not finite.
     """
     config.check()
     if execution not in EXECUTIONS:
-        raise ConfigError(f"execution={execution!r}; known: {', '.join(EXECUTIONS)}")
+        raise ConfigError(f"execution={execution!r}: choose {', '.join(EXECUTIONS)}")
     place = accelerator(config)
-    whole = execution == "training"
+    trains = execution == "training"
     processes = world()
     if loader is None:
-        loader = shared(MutantLoader(train, config.batch_size, shuffle=True, seed=seed))
+        loader = for_this_rank(MutantLoader(train, config.batch_size, shuffle=True, seed=seed))
     if validation_loader is None:
-        validation_loader = shared(MutantLoader(validation, config.batch_size))
+        validation_loader = for_this_rank(MutantLoader(validation, config.batch_size))
     timed = TimedLoader(loader)
     if recorder is None:
         recorder = recorder_for("cuda" if place == "gpu" else "cpu")
     keeper = BestCheckpoint(
-        folder / "resume", config.patience if whole and not config.snapshots else 0, fingerprint
+        folder / "resume", config.patience if trains and not config.snapshots else 0, fingerprint
     )
     outputs = Output.of(outputs or int(max(train.phenotype.max(), validation.phenotype.max())) + 1)
     weights = TargetWeights.fit(train, outputs, weighting=config.weighting, balance=config.balance)
     steps = config.epochs * len(loader)
     steps = min(steps, config.steps or steps)
     task = FitTask(model, organism, config, steps, seed, weights, execution, outputs, processes)
+    # In this order at the end of an epoch: snapshots are on disk before the epoch is recorded as finished,
+    # and the loader learns the next epoch from a record that counts this one.
     hooks: list[Callback] = [PhaseHooks(recorder), Snapshots(folder, config), keeper]
     hooks += [_NextEpoch(loader, keeper), _FlushLogsOnError()]
     if resume:
@@ -210,7 +217,7 @@ def fit_model(
                 gradient_clip_val=config.clip or None,
                 callbacks=hooks,
                 profiler=PhaseProfiler(recorder, hooks),
-                limit_val_batches=1.0 if whole else 0,
+                limit_val_batches=1.0 if trains else 0,
                 logger=_loggers(folder, config) if processes.is_rank_zero else False,
                 log_every_n_steps=1,
                 deterministic=config.deterministic,
@@ -223,7 +230,7 @@ def fit_model(
             with _stops(trainer):
                 trainer.fit(task, timed, validation_loader)
     recorder.finish()
-    if whole:
+    if trains:
         model.load_state_dict(keeper.best)
     model.cpu().eval()
     return FitReport(
@@ -234,26 +241,26 @@ def fit_model(
         seconds=time.perf_counter() - start,
         mutants_per_second=progress.throughput,
         loading_share=progress.loading_share,
-        scores=tuple(keeper.scores) if whole else (),
-        snapshots=tuple(config.snapshot_epochs) if whole else (),
+        scores=tuple(keeper.scores) if trains else (),
+        snapshots=tuple(config.snapshot_epochs) if trains else (),
     )
 
 
 def _strategy(processes: World, place: str) -> DDPStrategy | str:
-    """Return how gradients are averaged over processes.
-
-    Every parameter has a gradient in every step, so that none is looked for; what buffers hold is joined by
-    `FitTask`.
-    """
+    """Return how gradients are averaged over processes."""
     if processes.size == 1:
         return "auto"
+    # Every parameter has a gradient in every step (a process without mutants has gradients of 0), so that DDP
+    # need not walk the graph for unused ones and fills its buckets while the backward pass runs. Buffers are
+    # counters, which `FitTask` joins before validation; broadcasting rank 0's would lose the others'.
     backend = "gloo" if place == "cpu" else "nccl"
     return DDPStrategy(find_unused_parameters=False, broadcast_buffers=False, process_group_backend=backend)
 
 
 def _environment(processes: World) -> ClusterEnvironment:
-    """Return how Lightning finds the other processes: told, it does not take every job of Slurm for one of
-    many processes, nor its signals for its own.
+    """Return how Lightning finds the other processes.
+
+    Left to itself, Lightning takes every Slurm job for one of several processes, and handles its signals.
     """
     if processes.started_by == "srun":
         return SLURMEnvironment(auto_requeue=False)
@@ -262,7 +269,7 @@ def _environment(processes: World) -> ClusterEnvironment:
 
 @contextlib.contextmanager
 def _stops(trainer: Trainer) -> Iterator[None]:
-    """Let a stop be told by the exit code: Lightning turns Ctrl-C into 1 and a termination into success."""
+    """Restore the exit code of a stop: Lightning turns Ctrl-C into 1 and a termination into success."""
     try:
         yield
     except SIGTERMException:
@@ -279,9 +286,10 @@ def in_bfloat16(config: TrainingConfig, place: str) -> bool:
 
 
 class _threads:
-    """Sets the number of CPU threads for a while (one when the run must be deterministic)."""
+    """Sets the number of CPU threads during training (one when the run must be deterministic)."""
 
     def __init__(self, config: TrainingConfig) -> None:
+        # Sums of several threads are added in the order in which they finish.
         self.wanted = 1 if config.deterministic else config.threads
 
     def __enter__(self) -> None:

@@ -1,5 +1,4 @@
-"""The training objective: how wrong the phenotypes are, plus every auxiliary loss at its weight, each
-accounted for.
+"""The training objective: the loss of the phenotypes plus every auxiliary loss at its weight.
 
 Legend: b mutants · t targets · p phenotypes · n genes.
 """
@@ -60,25 +59,27 @@ def objective(
 ) -> Objective:
     """Return the mean loss of all targets of a batch (scaled labels), and the weighted auxiliary losses.
 
-    Targets that are not a number are left out, whether they stand alone or in a profile. A class counts by
-    its cross-entropy. Of a part of a batch it is the part's share in that mean.
+    Targets that are not a number are left out, single ones and entries of profiles. A class counts by its
+    cross-entropy. The loss of a micro-batch is its contribution to the mean of the whole step.
 
     Parameters
     ----------
     prediction, wild_type, mutants
-        What a model said of what, and what was measured.
+        The model's predictions, its encoded wild type, and the measured mutants.
     loss : {"squared", "log_cosh"}
         Of one target that is no class.
     weights : TargetWeights, optional
-        How targets count; alike, and all as scalars, without.
+        Weight of every target; equal weights, and regression only, without.
     processes : int
-        Whose gradients are averaged, each with its part of the targets.
+        Number of processes whose gradients are averaged.
     """
     known = ~mutants.value.isnan()
+    # Unknown targets get the error 0 before the loss, not after: the gradient of 0 · nan is nan.
     own = targets_of(prediction, mutants).float()
     rows = LOSSES[loss](torch.where(known, own - mutants.value, 0.0))
     count = known.sum()
     if weights is not None and weights.any_class:
+        # From logits, which never takes the log of a rounded 0; 0.5 stands in where nothing was measured.
         logistic = nn.functional.binary_cross_entropy_with_logits(
             own, torch.where(known, mutants.value, 0.5), reduction="none"
         )
@@ -96,8 +97,12 @@ def objective(
         entries = LOSSES[loss](torch.where(there, profile.dense(rows_of).float() - truth, 0.0))
         total = total + entries.sum() * (1.0 if weights is None else weights.factor[p])
         count = count + there.sum()
-    count = count if mutants.whole is None else mutants.whole
+    # A micro-batch is divided by the known targets of its whole step, so that micro-batches add up to the
+    # mean over all targets; with its own count, targets in a micro-batch with few of them would weigh more.
+    count = count if mutants.step_targets is None else mutants.step_targets
     terms = {"data": total / count.clamp(min=1)}
+    # DDP averages gradients over processes, and the data loss is a sum over them: times their number. Losses
+    # of the wild type are the same in all processes, so that their average is what counts once.
     weighted = {"data": processes * wild_type.weights.get("data", 1.0) * terms["data"]}
     for name, value in wild_type.losses.items():
         label = name if "/" in name else f"prior/{name}"  # a bare name is a relation's graph prior
@@ -126,6 +131,7 @@ def profile_targets(mutants: MutantBatch, phenotype: int) -> tuple[Tensor, Tenso
 
 def log_cosh(error: Tensor) -> Tensor:
     """Return log cosh of every entry, without overflow: about x²/2 for small ones, |x| - log 2 for large."""
+    # log cosh x = |x| + log(1 + e^(−2|x|)) − log 2, and softplus(−2|x|) is that logarithm; cosh overflows.
     size = error.abs()
     return size + nn.functional.softplus(-2 * size) - math.log(2)
 
@@ -144,6 +150,7 @@ def learning_rate(step: int, ends: Sequence[int], peak: float, warmup: float) ->
     """
     cycle = min(bisect.bisect_right(ends, step), len(ends) - 1)
     start, length = (ends[cycle - 1], ends[cycle] - ends[cycle - 1]) if cycle else (0, ends[0])
+    # The first cycle alone warms up: later ones start from weights that a high rate is to leave.
     rising = 0 if cycle else max(int(warmup * ends[-1]), 1)
     if len(ends) > 1:
         rising = min(rising, max(length // 2, 1))

@@ -139,6 +139,7 @@ class PhaseRecorder:
         if self.begun <= self.warm_up:
             return
         self._waiting.append(cuts)
+        # Oldest first, and only those that the GPU has passed: reading an event too early would wait for it.
         while self._waiting and self._passed(self._waiting[0]):
             self._add(self._waiting.popleft())
 
@@ -153,6 +154,7 @@ class PhaseRecorder:
             self._cut(phase)
 
     def _cut(self, phase: str | None) -> None:
+        # A high-water mark belongs to the phase that ends here; asking for it starts the next.
         if self._watching and self._cuts and self.high_water is not None:
             before = self._cuts[-1].phase
             self.peaks[before] = max(self.peaks.get(before, 0.0), self.high_water())
@@ -256,4 +258,5 @@ def seconds_per_cut(cuts: int = 4000) -> float:
             recorder.change("head")
         return time.perf_counter() - start
 
+    # The smallest of three: whatever else the machine does only adds time.
     return min(run() for _ in range(3)) / cuts

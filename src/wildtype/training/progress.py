@@ -15,7 +15,7 @@ from rich.progress import Progress as Bar
 
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.loader import Batches
-from wildtype.training.best_checkpoint import BestCheckpoint
+from wildtype.training.saved_weights import BestCheckpoint
 
 
 class TimedLoader:

@@ -6,26 +6,90 @@ stopped.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from lightning.pytorch import LightningModule
+from lightning.pytorch.loggers import Logger
 from torch import Tensor, nn
 
+from wildtype.errors import DivergedError
 from wildtype.models.interface import Model, OrganismTensors, Output, WildType
 from wildtype.mutants.batch import MutantBatch
 from wildtype.phases import no_phase, phase
 from wildtype.seeds import derive
 from wildtype.training.config import TrainingConfig
+from wildtype.training.micro_batches import DetachedWildType, micro_batches
 from wildtype.training.objective import Objective, learning_rate, objective
-from wildtype.training.parts import DetachedWildType, parts
-from wildtype.training.step_log import StepLog
 from wildtype.training.validation import ValidationScore
 from wildtype.training.weights import TargetWeights
 from wildtype.training.world import World
 
-EXECUTIONS = ("training", "forward_backward", "forward", "data_only")
+GATHERED = 20
+"""Steps between two readings."""
+
+
+@dataclass(frozen=True)
+class NotFinite:
+    """The first loss that is infinite or not a number: its step and epoch (from 0), its term and value."""
+
+    step: int
+    epoch: int
+    term: str
+    value: float
+
+
+def _not_finite(step: int, epoch: int, row: Mapping[str, float]) -> NotFinite | None:
+    """Return the first term of a step's loss that is not finite, or the total if only their sum is not."""
+    terms = {name.removeprefix("loss/"): x for name, x in row.items() if name.startswith("loss/")}
+    terms["total"] = row["loss"]  # last: a term says more
+    return next((NotFinite(step, epoch, k, x) for k, x in terms.items() if not math.isfinite(x)), None)
+
+
+class StepLog:
+    """Writes the numbers of every step to the loggers, many steps at a time.
+
+    Reading a number off a GPU waits for it, and a logger's bookkeeping per step costs more than a small
+    model's backward pass. So the numbers stay where they are until some steps have gathered.
+
+    Parameters
+    ----------
+    loggers : sequence of Logger
+        Where they go.
+    """
+
+    def __init__(self, loggers: Sequence[Logger]) -> None:
+        self.loggers = loggers
+        self._rows: list[tuple[int, int, dict[str, Tensor]]] = []
+
+    def add(self, step: int, epoch: int, record: dict[str, Tensor]) -> None:
+        """Take the numbers of a step of the run."""
+        self._rows.append((step, epoch, record))
+
+    @property
+    def full(self) -> bool:
+        """Whether enough steps have gathered to be read."""
+        return len(self._rows) >= GATHERED
+
+    def flush(self) -> NotFinite | None:
+        """Write what has gathered, read in one go; return the first loss among it that is not finite."""
+        rows, self._rows = self._rows, []
+        tensors = [value.detach().float() for _, _, record in rows for value in record.values()]
+        values = iter(torch.stack(tensors).tolist() if tensors else [])
+        found = None
+        for step, epoch, record in rows:
+            row = {name: next(values) for name in record}
+            self.write(step, epoch, row)
+            found = found or _not_finite(step, epoch, row)
+        return found
+
+    def write(self, step: int, epoch: int, row: dict[str, float]) -> None:
+        """Hand on numbers at once; what has gathered before goes first, by `flush`."""
+        for logger in self.loggers:
+            logger.log_metrics({"epoch": epoch, **row}, step=step)
 
 
 class FitTask(LightningModule):
@@ -107,9 +171,10 @@ class FitTask(LightningModule):
     def on_train_batch_start(self, batch: MutantBatch, batch_idx: int) -> None:
         """Set this step's learning rate and random streams."""
         with phase("optimizer"):
-            # torch.manual_seed asks every kind of device, which takes as long as a small model's loss.
+            # From (seed, step) alone, not from the state of a generator: a resumed run draws as one that was
+            # never stopped. torch.manual_seed asks every kind of device, as slow as a small model's loss.
             seed = derive(self.seed, "step", self.step)
-            if not self.world.is_rank_zero:
+            if not self.world.is_rank_zero:  # rank 0 draws as a single process does
                 seed = derive(seed, "process", self.world.rank)
             torch.default_generator.manual_seed(seed)
             if self.device.type == "cuda":
@@ -121,35 +186,42 @@ class FitTask(LightningModule):
             self.trainer.optimizers[0].zero_grad()
 
     def optimizer_zero_grad(self, *arguments: Any) -> None:
-        """Do nothing: gradients of all parts of a step add up, and were cleared when it began."""
+        """Do nothing: the gradients of a step's micro-batches add up, and were cleared when it began."""
 
     def training_step(self, batch: MutantBatch, batch_idx: int) -> Tensor | None:
         """Encode the wild type once, predict every mutant of the batch, and return the objective."""
         if self.execution == "data_only":
             with phase("loss"):
-                total = self.trivial * batch.value.nanmean()
+                # A mean over known targets that is 0, not 0/0, for a batch without any.
+                known = (~batch.value.isnan()).sum()
+                total = self.trivial * (batch.value.nansum() / known.clamp(min=1))
                 record = {"loss": total.detach()}
         else:
-            result = self._in_parts(batch) if self.config.accumulate > 1 else self.objective(batch)
+            several = self.config.gradient_accumulation_steps > 1
+            result = self._accumulate(batch) if several else self.objective(batch)
             with phase("loss"):
-                total, record = result.total, self._whole(result).log_record()
+                total, record = result.total, self._over_processes(result).log_record()
         with phase("logging"):
             self._log.add(self.step, self.epoch, record)
+            if self._log.full:
+                self.check_losses()
         self.step += 1
         return None if self.execution == "forward" else total
 
     def objective(self, batch: MutantBatch) -> Objective:
         """Encode the wild type, unless that is done once per epoch, and return the batch's objective."""
-        return self._of(self._encoded(), batch)
+        return self._objective_of(self._encoded(), batch)
 
     def _encoded(self) -> WildType:
         if self._wild_type is not None:
             return self._wild_type
         with phase("encode wild type"):
+            # The same rows and non-edges of the priors in every process: DDP's average over processes is then
+            # the gradient that one process has.
             stream = torch.Generator().manual_seed(derive(self.seed, "prior", self.step))
             return self.model.encode(self.organism, stream)
 
-    def _of(self, wild_type: WildType, batch: MutantBatch) -> Objective:
+    def _objective_of(self, wild_type: WildType, batch: MutantBatch) -> Objective:
         with phase("head"):
             prediction = self.model(wild_type, batch)
         with phase("loss"):
@@ -162,36 +234,40 @@ class FitTask(LightningModule):
                 processes=self.world.size,
             )
 
-    def _in_parts(self, batch: MutantBatch) -> Objective:
-        """Return the objective of a batch after the backward passes of all its parts but the last."""
-        *others, last = parts(batch, self.config.accumulate)
+    def _accumulate(self, batch: MutantBatch) -> Objective:
+        """Return the objective of a batch after the backward passes of all its micro-batches but the last."""
+        *others, last = micro_batches(batch, self.config.gradient_accumulation_steps)
         wild_type = self._encoded()
-        apart = DetachedWildType.of(wild_type)
-        done = torch.zeros((), device=self.device)
-        for part in others:
-            said = self._of(apart.copy, part)
+        detached = DetachedWildType.of(wild_type)
+        done = torch.zeros((), device=self.device)  # data loss of the micro-batches so far
+        for micro_batch in others:
+            # These passes end at the detached copy. DDP ignores gradients made inside its forward until the
+            # backward pass that follows it: processes exchange their sums once per step.
+            result = self._objective_of(detached.copy, micro_batch)
             if self.execution != "forward":
                 with phase("backward"):
-                    said.total.backward()
-            done += said.terms["data"].detach()
-        result = self._of(wild_type, last)
+                    result.total.backward()
+            done += result.terms["data"].detach()
+        result = self._objective_of(wild_type, last)
         with phase("loss"):
-            carried = apart.carried()
+            carried = detached.gradient_term()
             rest = wild_type.weights.get("data", 1.0) * self.world.size * done
+            # x − x.detach() is 0 with the gradient of x: the logged loss stays that of the step.
             result.total = result.total + (carried - carried.detach()) + rest
             result.terms["data"] = result.terms["data"] + done
             result.weighted["data"] = result.weighted["data"] + rest
         return result
 
-    def _whole(self, result: Objective) -> Objective:
-        """Return what all processes together have, for the log."""
+    def _over_processes(self, result: Objective) -> Objective:
+        """Return the losses of all processes together, for the log."""
         if self.world.size == 1:
             return result
+        # A process divides by the known targets of all of them: the data losses add up to that of the batch.
+        # Its weighted data loss is multiplied by their number, since DDP averages gradients; not in the log.
         data = self.world.total(result.terms["data"].detach())
         terms = {name: term.detach() for name, term in result.terms.items()} | {"data": data}
-        share = result.weighted["data"].detach() / self.world.size
         weighted = {name: term.detach() for name, term in result.weighted.items()}
-        weighted["data"] = self.world.total(share)
+        weighted["data"] = self.world.total(result.weighted["data"].detach() / self.world.size)
         return Objective(torch.stack(list(weighted.values())).sum(), terms, weighted)
 
     def optimizer_step(
@@ -200,7 +276,7 @@ class FitTask(LightningModule):
         """Step, after the closure has computed loss and gradients; or only compute them."""
 
         def closure() -> Any:
-            with no_phase:
+            with no_phase:  # the closure is the whole step but the optimiser's own arithmetic
                 return optimizer_closure()
 
         if self.execution in ("forward", "forward_backward"):
@@ -219,18 +295,49 @@ class FitTask(LightningModule):
         if gradient_clip_val:
             torch.nn.utils.clip_grad_norm_(self.parameters(), gradient_clip_val)
 
-    def on_train_epoch_end(self) -> None:
-        """Hand on what the last steps logged."""
-        self.flush_log()
-
     def flush_log(self) -> None:
-        """Hand on what has been logged so far."""
+        """Write what has been logged so far."""
         self._log.flush()
+
+    def check_losses(self) -> None:
+        """Write what has been logged so far, and stop if a loss is not finite; every process must call it.
+
+        Raises
+        ------
+        DivergedError
+            Naming step and term.
+        """
+        # The check reads numbers that the log copies from the device anyway, once in `GATHERED` steps: it
+        # never makes a GPU wait. Some steps later is early enough: nothing is saved before this is called.
+        # One process may see a loss that the others do not (an infinite prior under its own dropout), so
+        # all of them exchange what they saw and stop together; one alone would leave the others waiting.
+        found = [problem for problem in self.world.gathered(self._log.flush()) if problem is not None]
+        if found:
+            raise DivergedError(self._divergence(min(found, key=lambda problem: problem.step)))
+
+    def _divergence(self, problem: NotFinite) -> str:
+        """Return what a loss that is not finite means, and what to try."""
+        remedies = [f"lower training.learning_rate={self.config.learning_rate:g}"]
+        if not self.config.clip:
+            remedies.append("set training.clip=1")
+        if self.trainer.precision != "32-true":
+            remedies.append("set training.precision=32")
+        if problem.term not in ("data", "total"):
+            remedies.append("lower the weight of this term in the model's settings")
+        if problem.step == 0:  # no weight has changed yet
+            remedies = ["check labels, features and embeddings for values that are extreme"]
+        return (
+            f"training diverged at step {problem.step + 1} (epoch {problem.epoch + 1}): the loss "
+            f"{problem.term!r} is {problem.value}; {', or '.join(remedies)}"
+        )
 
     def on_validation_epoch_start(self) -> None:
         """Encode the wild type once for the whole validation pass."""
+        self.check_losses()  # scores of predictions that are no numbers would hide what happened
+        # DDP does not broadcast buffers (`fit._strategy`). Integer ones record what training has seen, such
+        # as the largest order of a mutant, which differs by process; the largest is that of the whole data.
         for buffer in self.model.buffers():
-            if not buffer.is_floating_point():  # what was seen so far, as the largest order of a mutant
+            if not buffer.is_floating_point():
                 buffer.copy_(self.world.largest(buffer))
         self._wild_type = self.model.encode(self.organism.without_priors())
         self._validation = ValidationScore(self.outputs)
@@ -244,7 +351,6 @@ class FitTask(LightningModule):
         """Log the score of `ValidationScore` and the squared error on the validation rows."""
         self._validation.join(self.world)
         self.validation_score, error = self._validation.result()
-        self._log.flush()
         record = {"validation/pearson": self.validation_score, "validation/error": error}
         self._log.write(self.step - 1, self.epoch, record)
         self._wild_type = None

@@ -116,6 +116,7 @@ def pearson_by_gene(predicted: Floats, measured: Floats) -> Floats:
     """Return the Pearson [n] over mutants of every gene, from [m, n] (NaN: not measured); NaN where it has
     fewer than two mutants or all are equal.
     """
+    # Centred before products: Σ (a − ā)(b − b̄), not Σ ab − n ā b̄, which cancels for nearly equal values.
     there = np.isfinite(measured)
     count = np.maximum(there.sum(0), 1)
 
@@ -126,6 +127,7 @@ def pearson_by_gene(predicted: Floats, measured: Floats) -> Floats:
     a, b = centred(predicted), centred(measured)
     spread = np.sqrt((a * a).sum(0) * (b * b).sum(0))
     rows = max(len(a), 1)
+    # A gene whose values differ by rounding alone has no correlation; it would be ±1 by chance.
     flat = (np.sqrt((a * a).sum(0) / rows) <= 1e-9) | (np.sqrt((b * b).sum(0) / rows) <= 1e-9)
     flat |= there.sum(0) < 2
     return np.asarray(np.where(flat, np.nan, (a * b).sum(0) / np.where(flat, 1.0, spread)))

@@ -1,4 +1,4 @@
-"""`TargetWeights`: how much every target counts in the loss, from what training rows alone tell.
+"""`TargetWeights`: how much every target counts in the loss, learned from training rows alone.
 
 Legend: m rows · p phenotypes · t targets of a batch.
 
@@ -98,6 +98,7 @@ class TargetWeights:
         if table.profile is not None and table.profiles is not None:
             own = table.profile >= 0
             known = np.isfinite(table.profiles).sum(1)[table.profile[own]]
+            # A profile is one row above, and as many targets as it has known entries.
             counts += np.bincount(table.phenotype[own], weights=known - 1.0, minlength=p)
         noise, factor = np.zeros(p), np.ones(p)
         mean = mean_weight(table) if weighting == "p" else 1.0
@@ -108,6 +109,8 @@ class TargetWeights:
             there = np.flatnonzero(counts > 0)
             members = Counter(heads[i] for i in there)
             for i in there:
+                # Σ_i counts_i · factor_i is the number of targets: the loss keeps its scale, whatever the
+                # balance.
                 factor[i] *= counts.sum() / (len(members) * members[heads[i]] * counts[i])
         return cls(
             torch.tensor([output.form == "class" for output in outputs], dtype=torch.bool),
@@ -121,6 +124,7 @@ class TargetWeights:
 
 def precision_weights(sd: Tensor, noise: Tensor) -> Tensor:
     """Return noise² / (sd² + noise²) [t], which is 1/2 where sd is not known, and 1 where noise is 0."""
+    # noise² / (sd² + noise²) as 1 / (1 + (sd / noise)²): squares of small sd would underflow in float32.
     relative = torch.where(sd.isnan(), 1.0, sd / torch.where(noise > 0, noise, 1.0))
     return torch.where(noise > 0, 1 / (1 + relative.square()), 1.0)
 

@@ -40,21 +40,21 @@ class World:
         return self.rank == 0
 
     def total(self, value: Tensor) -> Tensor:
-        """Return the sum of a tensor over processes; every one must ask."""
+        """Return the sum of a tensor over processes; every process must call it."""
         if self.size > 1:
-            value = value.clone()
+            value = value.clone()  # all_reduce writes in place
             torch.distributed.all_reduce(value)
         return value
 
     def largest(self, value: Tensor) -> Tensor:
-        """Return the largest entries over processes; every one must ask."""
+        """Return the largest entries over processes; every process must call it."""
         if self.size > 1:
             value = value.clone()
             torch.distributed.all_reduce(value, torch.distributed.ReduceOp.MAX)
         return value
 
     def gathered(self, value: T) -> list[T]:
-        """Return what every process has, in order of their ranks; every one must ask."""
+        """Return the value of every process, in order of their ranks; every process must call it."""
         if self.size == 1:
             return [value]
         out: list[T] = [value] * self.size
@@ -68,12 +68,13 @@ def world() -> World:
     Raises
     ------
     ConfigError
-        If only a part of what torchrun or srun says is there, or srun started more of them on one machine
+        If torchrun's or srun's variables are incomplete, or srun started more of them on one machine
         than on another.
     """
     if "WORLD_SIZE" in os.environ:
         rank, size, local = _numbers("torchrun", "RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE")
         return World(rank, size, local, "torchrun")
+    # Of the step, not of the job: SLURM_NTASKS is also set in a batch script, which is one process.
     if os.environ.get("SLURM_STEP_NUM_TASKS", "1") == "1":
         return World()
     rank, size, machines = _numbers("srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_NUM_NODES")

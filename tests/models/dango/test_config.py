@@ -7,11 +7,11 @@ from wildtype.errors import ConfigError
 from wildtype.models.dango.config import (
     SCHEDULES,
     DangoConfig,
-    check,
     chosen_relations,
     published_zeros,
     reconstruction_share,
 )
+from wildtype.models.registry import check
 
 
 @pytest.mark.parametrize(
@@ -23,10 +23,10 @@ from wildtype.models.dango.config import (
         ({"layers_head": 0}, "layers_head=0"),
         ({"heads": 5}, "model.heads=5 does not divide model.width=64"),
         ({"dropout": 1.0}, "model.dropout=1.0"),
-        ({"schedule": "cosine"}, "'cosine'; known schedules: pre_then_post, linear_until_uniform"),
+        ({"schedule": "cosine"}, "model.schedule='cosine': choose pre_then_post, linear_until_uniform"),
         ({"transition": -1}, "model.transition=-1"),
-        ({"zeros": {"physical": -0.1}}, "'physical' the weight -0.1"),
-        ({"zeros": {"physical": float("nan")}}, "'physical' the weight nan"),
+        ({"zeros": {"physical": -0.1}}, "model.zeros={'physical': -0.1}: every number must be at least 0"),
+        ({"zeros": {"physical": float("nan")}}, "model.zeros={'physical': nan}"),
         ({"relations": ["physical", "physical"]}, "'physical' more than once"),
     ],
 )

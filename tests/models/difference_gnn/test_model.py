@@ -7,9 +7,9 @@ import torch
 
 from tests.models.difference_gnn.problems import RELATIONS, N, batch_of, build, organism
 from wildtype.errors import ConfigError, ShapeError
-from wildtype.models.difference_gnn.config import DifferenceGNNConfig, check
+from wildtype.models.difference_gnn.config import DifferenceGNNConfig
 from wildtype.models.difference_gnn.model import DifferenceGNN
-from wildtype.models.registry import config_class, make_model
+from wildtype.models.registry import check, config_class, make_model
 from wildtype.mutants import Kind
 from wildtype.nn.oversmoothing import oversmoothing
 
@@ -199,7 +199,7 @@ def test_relations_are_chosen():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"name": "dango"}, "model.name='dango' has no place here"),
+        ({"name": "dango"}, "model.name='dango': choose difference_gnn"),
         ({"width": 0}, "model.width=0: it must be at least 1"),
         ({"layers": 0}, "model.layers=0"),
         ({"tile": -1}, "model.tile=-1: it must be at least 0"),
@@ -209,7 +209,7 @@ def test_relations_are_chosen():
         ({"wild_type": "never"}, "model.wild_type='never': choose step, epoch"),
         ({"dropout": 1.0}, "model.dropout=1.0: it must be at least 0 and below 1"),
         ({"heads": 3}, "model.heads=3 does not divide model.width=64"),
-        ({"removes": ["gone"]}, "'gone' is not a kind of perturbation"),
+        ({"removes": ["gone"]}, "model.removes=.* names 'gone': choose absent, reduced"),
         ({"combination": "local", "metabolism": True}, "model.combination=local sees no metabolism"),
     ],
 )

@@ -33,7 +33,7 @@ FOUND: dict[str, tuple[str, str, Change, str]] = {
     "two such columns": ("own table", "my.csv", put(b"kind,dose", LONG + b"," + LONG), "column 'xxx.* twice"),
     "pyarrow explains in two lines": (
         "pinned split", "pinned.parquet", lambda content: content[:40] + b"\x0f" * 9 + content[49:],
-        "not a whole",
+        "is not a complete pinned split",
     ),
     "libsbml explains in five lines": (
         "metabolism: imm904", "iMM904.xml", put(b"<model", b"<modle"), "cannot be parsed as a metabolic model"

@@ -1,5 +1,5 @@
-"""From `key=value` words to checked settings, with Hydra; unknown keys and wrong types are errors in one
-sentence.
+"""From `key=value` overrides to checked settings, with Hydra; unknown keys and forbidden values are
+errors in one sentence.
 """
 
 from __future__ import annotations
@@ -8,8 +8,9 @@ import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
-from functools import cache, reduce
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
@@ -23,15 +24,16 @@ from wildtype.errors import ConfigError, shown
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.settings.stored import model_settings
 from wildtype.models.registry import MODELS, config_class
+from wildtype.settings import build, check_settings, declared, schema
 
 SETTINGS = Path(__file__).parents[1] / "presets"
 GROUPS = {"data": "dataset", "model": "model", "experiment": "experiment"}
 LONGEST = 500
-"""Characters of what another library says of a word."""
+"""Characters of another library's message about an override."""
 
 
 def compose(overrides: Sequence[str] = ()) -> TrainConfig:
-    """Return the settings of a run: defaults, what the files of dataset and experiment say, ``overrides``.
+    """Return the settings of a run: defaults, then the presets of dataset and experiment, then ``overrides``.
 
     Parameters
     ----------
@@ -42,61 +44,63 @@ def compose(overrides: Sequence[str] = ()) -> TrainConfig:
     Raises
     ------
     ConfigError
-        On an unknown key, dataset, model or experiment, or a value of the wrong type.
+        On an unknown key, dataset, model or experiment, or a value of the wrong type or out of range.
     CheckpointError
         If the model is to have the settings of another, and there is none, or it is damaged.
     """
-    given = [_taken_apart(word) for word in overrides]
+    given = [_key_and_value(override) for override in overrides]
     groups = [f"{key}={value}" for key, value in (_chosen(*pair) for pair in given) if key in GROUPS]
-    keys, maps = _keys_of(tuple(groups), tuple(config_class(name) for name in MODELS))
+    keys, maps = _names_of(tuple(groups), tuple(config_class(name) for name in MODELS))
     checked = [_checked(*_chosen(*pair), keys, maps) for pair in given]
     # Hydra cannot add entries to a map by their dotted names; OmegaConf can.
-    entries = [word for word in checked if word.startswith(tuple(f"{name}." for name in maps))]
-    words = [word for word in checked if word not in entries]
-    if any(word.startswith("data.name=") for word in words) and not any(w.startswith("data=") for w in words):
-        words.insert(0, "data=other")
-    config = _compose(words, entries)
+    entries = [text for text in checked if text.startswith(tuple(f"{name}." for name in maps))]
+    others = [text for text in checked if text not in entries]
+    chosen = {text.partition("=")[0] for text in others}
+    if "data.name" in chosen and "data" not in chosen:
+        others.insert(0, "data=other")
+    config = _compose(others, entries)
     if config.training.like_start and config.training.start:
-        if own := [key for key, _ in given if key.partition(".")[0] == "model"]:
+        if of_model := [key for key, _ in given if key.partition(".")[0] == "model"]:
             raise ConfigError(
-                f"{own[0]}: the model is that of training.start={config.training.start}; leave it out, or "
-                f"say training.like_start=false"
+                f"{of_model[0]}: the model is that of training.start={config.training.start}; leave it out, "
+                f"or set training.like_start=false"
             )
         config.model = model_settings(Path(config.training.start))
+    check_settings(config)
     return config
 
 
 @cache
-def _keys_of(groups: tuple[str, ...], models: tuple[type, ...]) -> tuple[list[str], list[str]]:
+def _names_of(groups: tuple[str, ...], models: tuple[type, ...]) -> tuple[list[str], list[str]]:
     """Return the names of all settings that these groups choose, and of those that are maps, whose keys are
     names of the user's data; ``models`` are the settings that are registered, for the cache.
     """
     config = _compose(groups, [])
-    keys = known_keys(config)
-    return keys, [key for key in keys if isinstance(reduce(getattr, key.split("."), config), dict)]
+    return known_keys(config), [found.name for found in declared(config) if isinstance(found.value, dict)]
 
 
-def _compose(words: Sequence[str], entries: Sequence[str]) -> TrainConfig:
-    """Return what Hydra makes of words that were checked, with further entries of maps."""
-    schema = OmegaConf.structured(TrainConfig)
-    schema.model = MISSING  # its type is that of the model that is chosen
+def _compose(overrides: Sequence[str], entries: Sequence[str]) -> TrainConfig:
+    """Return the settings that Hydra composes of checked overrides, with further entries of maps."""
+    settings = OmegaConf.structured(schema(TrainConfig))
+    settings.model = MISSING  # its type is that of the model that is chosen
     store = ConfigStore.instance()
-    store.store(name="schema", node=schema)
+    store.store(name="schema", node=settings)
     for name in MODELS:
-        store.store(group="model_schema", name=name, node=config_class(name))
-        if name not in _files("model"):  # what suits a plug-in's training is registered with it
-            suited = {"defaults": [{"/model_schema@model": name}], "training": dict(MODELS[name].training)}
-            store.store(group="model", name=name, node=suited, package="_global_")
+        store.store(group="model_schema", name=name, node=schema(config_class(name)))
+        if name not in _files("model"):  # training settings of a plug-in are registered with it
+            recipe = {"defaults": [{"/model_schema@model": name}], "training": dict(MODELS[name].training)}
+            store.store(group="model", name=name, node=recipe, package="_global_")
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(str(SETTINGS.resolve()), version_base="1.3"):
-            composed = hydra_compose("train", overrides=list(words))
+            composed = hydra_compose("train", overrides=list(overrides))
         OmegaConf.set_struct(composed, False)
-        config = OmegaConf.to_object(OmegaConf.merge(composed, OmegaConf.from_dotlist(list(entries))))
+        merged = OmegaConf.merge(composed, OmegaConf.from_dotlist(list(entries)))
+        values: Any = OmegaConf.to_container(merged, throw_on_missing=True)
     except (HydraException, OmegaConfBaseException, ValueError) as error:  # a number of 5,000 digits
         raise ConfigError(_explain(error)) from error
-    assert isinstance(config, TrainConfig)
-    return config
+    model = values["model"]
+    return build(TrainConfig, values | {"model": build(config_class(model["name"]), model)})
 
 
 def known_keys(node: object = TrainConfig, prefix: str = "") -> list[str]:
@@ -120,16 +124,16 @@ def _files(group: str) -> list[str]:
     return sorted(path.stem for path in (SETTINGS / group).glob("*.yaml"))
 
 
-def _taken_apart(word: str) -> tuple[str, str]:
-    """Return key and value of a word; raises ``ConfigError`` if it is none."""
-    key, found, value = word.lstrip("+").partition("=")
+def _key_and_value(override: str) -> tuple[str, str]:
+    """Return key and value of an override; raises ``ConfigError`` without ``=``."""
+    key, found, value = override.lstrip("+").partition("=")
     if not found:
-        raise ConfigError(f"{shown(word)} is not a setting: write key=value, as in model.layers=2")
+        raise ConfigError(f"{shown(override)} is not a setting: write key=value, as in model.layers=2")
     return key, value
 
 
 def _chosen(key: str, value: str) -> tuple[str, str]:
-    """Return a word again after checking what it chooses of a group; own data take the general settings."""
+    """Check the preset that an override names; datasets of the user take the general preset."""
     if key == "model.name":
         key = "model"
     if key == "model":
@@ -138,12 +142,12 @@ def _chosen(key: str, value: str) -> tuple[str, str]:
     if key not in GROUPS or value in known(key):
         return key, value
     if key == "data" and re.fullmatch(r"[A-Za-z0-9][\w.-]*", value):
-        return "data.name", value  # own data, or a query's
+        return "data.name", value  # the user's data, or a stored query
     raise ConfigError(f"there is no {GROUPS[key]} {shown(value)}; known: {', '.join(known(key))}")
 
 
 def _checked(key: str, value: str, keys: Sequence[str], maps: Sequence[str]) -> str:
-    """Return a word as Hydra wants it, after checking its key; raises ``ConfigError``."""
+    """Return an override as Hydra takes it, after checking its key; raises ``ConfigError``."""
     if key in GROUPS:
         return f"{key}={value}"
     owner = next((name for name in maps if key == name or key.startswith(f"{name}.")), None)

@@ -1,142 +1,129 @@
-"""The settings of `wildtype train`, typed; every part is documented where its dataclass stands."""
+"""The settings of `wildtype train`, typed; those of models are declared in ``models/*/config.py``."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from wildtype.models.registry import DEFAULT_MODEL, config_class
-from wildtype.training.config import TrainingConfig
+from wildtype.settings import setting
+from wildtype.training.config import Execution, TrainingConfig
+
+SplitName = Literal[
+    "random", "one-unseen", "unseen", "any-unseen", "query-pair", "screen", "order", "R", "Q", "G"
+]
 
 
 @dataclass
 class DataConfig:
-    """Which measurements to learn from.
+    """Which measurements to learn from."""
 
-    Attributes
-    ----------
-    name : str
-        A dataset (`wildtype data list`).
-    phenotypes : list of str
-        What to predict; empty: the dataset's own targets.
-    tokens : str
-        ``all`` genes of the organism, or the ``measured`` ones only, which is cheaper.
-    rows : int or None
-        Use so many rows of these phenotypes alone, the same ones whatever the seed; None: all.
-    embeddings : list of str
-        Files of vectors by gene name (CSV, Parquet, NPZ), such as the embeddings of a protein language model:
-        each a further feature block, called after its file.
-    flip : bool
-        Train on the labels times -1, as DANGO's published protocol does; predictions are turned back.
-    organism : str
-        A variant of the organism instead of the one that the dataset was built with (`wildtype data build
-        yeast --string 9.1`); empty: that one.
-    graphs : list of str
-        Only these gene graphs, for every model and baseline, with the features read off them; empty: all.
-    without : list of str
-        Gene graphs to leave out.
-    rewired : bool
-        A control: every gene graph is replaced by a random one of the same degrees, drawn by ``seed``.
-    """
-
-    name: str = "ecoli-core-growth"
-    phenotypes: list[str] = field(default_factory=list)
-    tokens: str = "all"
-    rows: int | None = None
-    embeddings: list[str] = field(default_factory=list)
-    flip: bool = False
-    organism: str = ""
-    graphs: list[str] = field(default_factory=list)
-    without: list[str] = field(default_factory=list)
-    rewired: bool = False
+    name: str = setting("ecoli-core-growth", "A dataset (`wildtype data list`).")
+    phenotypes: list[str] = setting([], "Phenotypes to predict; empty: the targets of the dataset.")
+    tokens: Literal["all", "measured"] = setting(
+        "all", "Genes that the model sees: all of the organism, or only measured ones, which is faster."
+    )
+    rows: int | None = setting(
+        None, "Use only this many rows of the phenotypes, the same for every seed; null: all.", minimum=1
+    )
+    embeddings: list[str] = setting(
+        [],
+        "Files of vectors by gene name (CSV, Parquet, NPZ), such as embeddings of a protein language model; "
+        "each becomes a feature block named after its file.",
+    )
+    flip: bool = setting(
+        False,
+        "Train on the labels times -1, as DANGO's published protocol does; predictions are turned back.",
+    )
+    organism: str = setting(
+        "",
+        "Variant of the organism instead of the one that the dataset was built with, as built by "
+        "`wildtype data build yeast --string 9.1`; empty: that one.",
+    )
+    graphs: list[str] = setting(
+        [], "Gene graphs that all models see, with the features computed from them; empty: all."
+    )
+    without: list[str] = setting([], "Gene graphs to leave out.")
+    rewired: bool = setting(
+        False, "Control: replace every gene graph by a random one of the same degrees, drawn by `seed`."
+    )
 
 
 @dataclass
 class SplitConfig:
-    """How rows are split.
+    """How rows are split into training, validation and test."""
 
-    Attributes
-    ----------
-    name : str
-        ``random``, ``one-unseen``, ``unseen``, ``any-unseen``, ``query-pair``, ``screen`` or ``order``.
-    validation, test : float or None
-        Fractions; None: the split's own defaults.
-    fold, folds : int or None
-        Test the fold-th (from 0) of so many equal parts instead of a fraction.
-    order : int or None
-        Number of perturbed genes that is tested, in the split ``order``.
-    up_to : int or None
-        Train on rows of at most so many perturbed genes, test those of ``order`` and more, and validate on
-        all between, in the split ``order``.
-    by : str or None
-        What a screen is, in the split ``screen``: ``query``, ``condition`` or ``study``.
-    genes : int or None
-        Number of genes held out for test instead of a fraction, in the splits ``one-unseen``, ``unseen`` and
-        ``any-unseen``.
-    pinned : str
-        A file that ``wildtype data split -o`` wrote: its sides are used again, and nothing is drawn.
-    """
-
-    name: str = "random"
-    validation: float | None = None
-    test: float | None = None
-    fold: int | None = None
-    folds: int | None = None
-    order: int | None = None
-    by: str | None = None
-    genes: int | None = None
-    up_to: int | None = None
-    pinned: str = ""
+    name: SplitName = setting(
+        "random", "Kind of split (docs/phenotypes.md); R, Q and G stand for random, one-unseen and unseen."
+    )
+    validation: float | None = setting(
+        None, "Fraction of the rows that validate; null: default of the split.", above=0, below=1
+    )
+    test: float | None = setting(
+        None, "Fraction of the rows that are tested; null: default of the split.", above=0, below=1
+    )
+    fold: int | None = setting(None, "Test this one of `split.folds` equal parts, from 0.", minimum=0)
+    folds: int | None = setting(
+        None, "Number of equal parts, one of which is tested instead of a fraction.", minimum=2
+    )
+    order: int | None = setting(None, "Split order: number of perturbed genes of a tested mutant.", minimum=1)
+    by: Literal["query", "condition", "study"] | None = setting(
+        None, "Split screen: what one screen is; null: default of the dataset."
+    )
+    genes: int | None = setting(
+        None,
+        "Splits one-unseen, unseen, any-unseen: number of genes held out for test instead of a fraction.",
+        minimum=1,
+    )
+    up_to: int | None = setting(
+        None,
+        "Split order: train on at most this many perturbed genes, test `split.order` and more, validate on "
+        "those between.",
+        minimum=1,
+    )
+    pinned: str = setting(
+        "", "File that `wildtype data split -o` wrote; the run uses its split instead of drawing one."
+    )
 
 
 @dataclass
 class RunConfig:
-    """Where a run goes.
+    """Where a run is written, and how."""
 
-    Attributes
-    ----------
-    folder : str
-        Run folder; empty: ``runs/<dataset>-<split>-seed<seed>``, numbered when it is taken.
-    overwrite : bool
-        Replace a folder that holds a run.
-    resume : bool
-        Continue the run in ``folder`` where it stopped.
-    requeued : bool
-        The same command once more, as a cluster gives it after it took a job off a node: continue what stands
-        in ``folder``, or begin where nothing does.
-    progress : bool
-        Draw progress bars.
-    replicates : int
-        Bootstrap replicates behind every interval.
-    estimate : bool
-        Predict time, memory and disk from the first steps before training, stop if they are not there, and
-        write afterwards how wrong that was.
-    """
-
-    folder: str = ""
-    overwrite: bool = False
-    resume: bool = False
-    requeued: bool = False
-    progress: bool = True
-    replicates: int = 1000
-    estimate: bool = False
+    folder: str = setting(
+        "", "Run directory; empty: runs/<dataset>-<split>-seed<seed>, numbered if that exists."
+    )
+    overwrite: bool = setting(False, "Replace a directory that holds a run.")
+    resume: bool = setting(False, "Continue the run in `run.folder` where it stopped.")
+    requeued: bool = setting(
+        False,
+        "For jobs that a cluster may start again: continue the run in `run.folder` if there is one, or start "
+        "it.",
+    )
+    progress: bool = setting(True, "Show progress bars.")
+    replicates: int = setting(1000, "Bootstrap replicates behind every confidence interval.", minimum=1)
+    estimate: bool = setting(
+        False,
+        "Predict time, memory and disk from the first steps before training, stop if they do not suffice, "
+        "and report the error of the prediction afterwards.",
+    )
 
 
 @dataclass
 class TrainConfig:
-    """Everything that `wildtype train` can be told.
-
-    ``model`` holds the settings of one of `models.registry.MODELS`. ``baselines`` names those to compare
-    with: ``[all]``, or none with ``[]``. ``execution`` is how much of every step is done: ``training``, or,
-    to see what its parts cost, ``forward_backward``, ``forward`` or ``data_only``. ``seed`` draws split,
-    initial weights and order.
-    """
+    """All settings of `wildtype train`; ``model`` holds those of the chosen model."""
 
     data: DataConfig = field(default_factory=DataConfig)
     split: SplitConfig = field(default_factory=SplitConfig)
     model: Any = field(default_factory=lambda: config_class(DEFAULT_MODEL)())
     training: TrainingConfig = field(default_factory=TrainingConfig)
-    baselines: list[str] = field(default_factory=lambda: ["all"])
+    baselines: list[str] = setting(
+        ["all"], "Baselines to compare with, by name; [all] for every one that applies, [] for none."
+    )
     run: RunConfig = field(default_factory=RunConfig)
-    execution: str = "training"
-    seed: int = 0
+    execution: Execution = setting(
+        "training",
+        "How much of every step runs: training, or less of it to measure what the parts cost "
+        "(`wildtype profile`).",
+    )
+    seed: int = setting(0, "Random seed of the split, the initial weights and the order of rows.", minimum=0)

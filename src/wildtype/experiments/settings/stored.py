@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from wildtype.errors import CheckpointError, ConfigError, reason_of
 from wildtype.experiments.settings.schema import TrainConfig
-from wildtype.models.registry import MODELS, config_class, settings_of_model
+from wildtype.models.registry import MODELS, settings_of_model
 from wildtype.plugins import require_plugins
+from wildtype.settings import from_record
 
 CONFIG = "config.json"
 
@@ -48,13 +48,12 @@ def read_settings(path: Path) -> TrainConfig:
     """
     record = read_record(path)
     try:
-        settings = record["settings"]
-        schema = OmegaConf.structured(TrainConfig)
-        schema.model = OmegaConf.structured(config_class(settings["model"]["name"]))
-        config = OmegaConf.to_object(OmegaConf.merge(schema, settings))
+        settings = dict(record["settings"])
+        model = settings.pop("model")
+        config = from_record(TrainConfig, settings)
+        config.model = settings_of_model(model["name"], model)
     except (ValueError, KeyError, TypeError, ConfigError, OmegaConfBaseException) as error:
         raise _unknown(path, error) from error
-    assert isinstance(config, TrainConfig)
     return config
 
 

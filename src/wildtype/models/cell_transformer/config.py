@@ -4,96 +4,83 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from wildtype.errors import ConfigError
+from wildtype.settings import setting
 
-EXPERTS = ("seen", "one", "none")
+Expert = Literal["seen", "one", "none"]
+Summary = Literal["mean", "sum", "product", "set_attention"]
+OWN_QUERIES = "own_queries"
 
 
 @dataclass
 class PriorHead:
     """One regularised attention head: which layer and head follow a relation, and how strongly."""
 
-    layer: int = 0
-    head: int = 0
-    weight: float = 0.1
+    layer: int = setting(0, "Layer, from 0.", minimum=0)
+    head: int = setting(0, "Attention head of the layer, from 0.", minimum=0)
+    weight: float = setting(0.1, "Weight λ of the prior.", minimum=0)
 
 
 @dataclass
 class PriorConfig:
-    """Graph priors of the encoder.
+    """Graph priors of the encoder."""
 
-    Attributes
-    ----------
-    relations : list of str
-        Relations to follow; empty: every relation of the organism that has edges.
-    heads : dict of str to PriorHead
-        Explicit place of every relation; empty: one head per relation, filling layers in order and leaving at
-        least one free head per layer.
-    weight : float
-        Lambda of every prior placed by the rule, on the mean KL per regularised row (nats). 0 switches
-        priors off.
-    loss : str
-        ``kl``, or ``bce`` (edges against sampled non-edges).
-    reverse : list of str
-        Relations read from target to source.
-    rows : int
-        Rows drawn per step and relation; 0: all.
-    negatives : int
-        Non-edges drawn per step and relation, for ``bce``; 0: as many as edges.
-    """
-
-    relations: list[str] = field(default_factory=list)
-    heads: dict[str, PriorHead] = field(default_factory=dict)
-    weight: float = 0.1
-    loss: str = "kl"
-    reverse: list[str] = field(default_factory=list)
-    rows: int = 0
-    negatives: int = 0
+    relations: list[str] = setting([], "Relations to follow; empty: every relation that has edges.")
+    heads: dict[str, PriorHead] = setting(
+        {},
+        "Layer, head and weight of every relation; empty: one head per relation, filling layers in order and "
+        "leaving at least one free head per layer.",
+    )
+    weight: float = setting(
+        0.1,
+        "Weight λ of every prior placed by that rule (mean KL per regularised row, in nats); 0: none.",
+        minimum=0,
+    )
+    loss: Literal["kl", "bce"] = setting(
+        "kl", "Prior loss: KL divergence, or cross-entropy of edges against sampled non-edges."
+    )
+    reverse: list[str] = setting([], "Relations read from target to source.")
+    rows: int = setting(0, "Rows drawn per step and relation; 0: all.", minimum=0)
+    negatives: int = setting(
+        0, "Loss bce: non-edges drawn per step and relation; 0: as many as edges.", minimum=0
+    )
 
 
 @dataclass
 class EvidenceConfig:
-    """What was measured of similar mutants, as an input.
+    """Measurements of similar mutants, as an input."""
 
-    Attributes
-    ----------
-    tokens : int
-        Measured mutants one edit away that a mutant attends to; 0 switches all evidence off, trees and
-        equivalents too.
-    two : int
-        Measured mutants two edits away.
-    neighbours : int
-        Neighbours of each gene whose own statistics are read.
-    heads, value, hidden : int
-        Heads of the attention over them, width of a head's value, and hidden width.
-    dropout : float
-        Share of tokens left out in training.
-    imitate : dict of str to float
-        How training mutants are asked about: shares of ``seen``, ``one`` (one gene unseen), ``none`` (no gene
-        seen) and ``pair`` (the leading pair unseen). Empty: as validation mutants are, judged by their genes.
-    experts : list of str
-        One of ``seen``, ``one`` and ``none`` for every member of an ensemble: its training and validation
-        mutants are asked about so. A mutant is answered by the members for as many genes as it has unseen.
-        Empty: all members are alike.
-    also : list of str
-        Further phenotypes of the dataset whose measurements are evidence.
-    equivalents : bool
-        Whether mutants that lose the same reactions of the organism's metabolism, if it has one, are looked
-        up: how much they count is found on the validation rows, once the network is trained.
-    """
-
-    tokens: int = 32
-    two: int = 16
-    neighbours: int = 8
-    heads: int = 4
-    value: int = 12
-    hidden: int = 40
-    dropout: float = 0.1
-    imitate: dict[str, float] = field(default_factory=dict)
-    experts: list[str] = field(default_factory=list)
-    also: list[str] = field(default_factory=list)
-    equivalents: bool = False
+    tokens: int = setting(
+        32,
+        "Measured mutants one edit away that a mutant attends to; 0: no evidence, trees or equivalents.",
+        minimum=0,
+    )
+    two: int = setting(16, "Measured mutants two edits away that a mutant attends to.", minimum=0)
+    neighbours: int = setting(8, "Neighbours of each gene whose statistics are read.", minimum=0)
+    heads: int = setting(4, "Attention heads over the evidence.", minimum=1)
+    value: int = setting(12, "Width of the value of one head.", minimum=1)
+    hidden: int = setting(40, "Hidden width.", minimum=1)
+    dropout: float = setting(0.1, "Fraction of tokens left out in training.", minimum=0, below=1)
+    imitate: dict[str, float] = setting(
+        {},
+        "Holdout schemes of training mutants and their fractions: all genes seen, one gene unseen, no gene "
+        "seen, leading pair unseen. Empty: the scheme that most validation mutants have.",
+        minimum=0,
+        choices=("seen", "one", "none", "pair"),
+    )
+    experts: list[Expert] = setting(
+        [],
+        "Holdout scheme of every member of an ensemble; a mutant is predicted by the members for its number "
+        "of unseen genes. Empty: all members are alike.",
+    )
+    also: list[str] = setting([], "Further phenotypes of the dataset whose measurements are evidence.")
+    equivalents: bool = setting(
+        False,
+        "Look up mutants that lose the same metabolic reactions; their weight is fitted on the validation "
+        "rows after training.",
+    )
 
     def expert(self, number: int, members: int) -> str | None:
         """Return what one of so many members, from 0, is an expert of; None where members are alike.
@@ -105,113 +92,77 @@ class EvidenceConfig:
 
 @dataclass
 class TreesConfig:
-    """Boosted trees over the evidence, averaged with the network.
+    """Boosted trees over the evidence, averaged with the network."""
 
-    Attributes
-    ----------
-    bags : int
-        Models whose trees are averaged; 0: no trees.
-    draws : int
-        How often every training mutant is asked about, each time with other measurements hidden.
-    leaves : list of int
-        Leaves per tree to choose from, by the validation rows; empty: 7, 15 and 31.
-    iterations : int
-        Trees of one model; 0: as many as do best on the validation rows.
-    share : float
-        How much trees count beside the network, from 0 to 1; negative: found on the validation rows.
-    tokens, two, neighbours : int
-        As in the evidence of the network, where it has fewer: trees read more for little.
-    features : bool
-        Whether trees read every feature of the genes, or those of small blocks alone.
-    genes : bool
-        Whether trees have a column for every gene: for few genes, all of them measured.
-    """
-
-    bags: int = 0
-    draws: int = 1
-    leaves: list[int] = field(default_factory=list)
-    iterations: int = 0
-    share: float = -1.0
-    tokens: int = 160
-    two: int = 64
-    neighbours: int = 24
-    features: bool = False
-    genes: bool = False
+    bags: int = setting(0, "Models whose trees are averaged; 0: no trees.", minimum=0)
+    draws: int = setting(
+        1, "Copies of every training mutant, each with other measurements hidden.", minimum=1
+    )
+    leaves: list[int] = setting(
+        [], "Leaves per tree to choose from on the validation rows; empty: 7, 15 and 31.", minimum=2
+    )
+    iterations: int = setting(
+        0, "Trees of one model; 0: the number that is best on the validation rows.", minimum=0
+    )
+    share: float = setting(
+        -1.0,
+        "Weight of the trees beside the network, from 0 to 1; negative: fitted on the validation rows.",
+        maximum=1,
+    )
+    tokens: int = setting(160, "As model.evidence.tokens, for trees, where it is more.", minimum=0)
+    two: int = setting(64, "As model.evidence.two, for trees, where it is more.", minimum=0)
+    neighbours: int = setting(24, "As model.evidence.neighbours, for trees, where it is more.", minimum=0)
+    features: bool = setting(False, "Use every feature of the genes; false: only those of small blocks.")
+    genes: bool = setting(False, "Add a column per gene: for few genes, all of them measured.")
 
 
 @dataclass
 class HeadConfig:
-    """The perturbation head.
+    """The perturbation head."""
 
-    Attributes
-    ----------
-    summary : str
-        Summary of S that asks the question: ``mean``, ``sum``, ``product`` or ``set_attention``; or
-        ``own_queries``: every gene asks its own, and S the mean of them, which makes screens fast.
-    direct : list of str
-        Summaries of S that reach the output directly: any of the same names. Empty: ``[h_CLS ‖ z_S]`` alone.
-    heads : int
-        Heads of the cross-attention over all genes; 0 switches z_S off.
-    sharpness : float
-        Initial scale of the cross-attention logits (standard deviation of a logit at the start, about).
-    hidden : int
-        Width of the output MLP; 0: twice the model's width.
-    relations : bool
-        Whether the relations between the genes of S are read out: edge weights, similarity of features and of
-        positions in the graphs, and the logits of the regularised attention heads.
-    additive : bool
-        Whether the additive model, fitted to what may be seen, is added to the output.
-    smallest : bool
-        Whether the output starts from the smallest value measured for a mutant less one gene, where there is
-        one: under flux balance, growth is never above it. It needs evidence.
-    rank : int
-        Width that the members of a group of phenotypes share, and of mutants and genes where a phenotype has
-        a number per gene.
-    """
-
-    summary: str = "sum"
-    direct: list[str] = field(default_factory=lambda: ["sum", "product"])
-    heads: int = 4
-    sharpness: float = 4.0
-    hidden: int = 0
-    relations: bool = True
-    additive: bool = True
-    smallest: bool = False
-    rank: int = 32
+    summary: Literal[Summary, "own_queries"] = setting(
+        "sum",
+        "Summary of the perturbed genes S that queries the wild type; own_queries: every gene queries by "
+        "itself and S takes the mean, which makes screens fast.",
+    )
+    direct: list[Summary] = setting(
+        ["sum", "product"], "Summaries of S that reach the output directly; empty: [h_CLS ‖ z_S] alone."
+    )
+    heads: int = setting(4, "Heads of the cross-attention over all genes; 0: no z_S.", minimum=0)
+    sharpness: float = setting(
+        4.0, "Initial scale of the cross-attention logits (about their standard deviation).", above=0
+    )
+    hidden: int = setting(0, "Width of the output MLP; 0: twice the width of the model.", minimum=0)
+    relations: bool = setting(
+        True,
+        "Read out the relations between the genes of S: edge weights, similarity of features and of "
+        "positions in the graphs, and logits of the regularised heads.",
+    )
+    additive: bool = setting(True, "Add an additive model, fitted to visible measurements, to the output.")
+    smallest: bool = setting(
+        False,
+        "Start the output from the smallest value measured for the mutant less one gene: under flux balance, "
+        "growth never exceeds it. Needs evidence.",
+    )
+    rank: int = setting(
+        32, "Width shared by the members of a phenotype group, and by per-gene outputs.", minimum=1
+    )
 
 
 @dataclass
 class CellTransformerConfig:
-    """The cell transformer.
+    """The cell transformer."""
 
-    Attributes
-    ----------
-    width, layers, heads : int
-        Model width d, encoder layers L (0 is legal: no encoder) and attention heads H.
-    feedforward : int
-        Width of the feed-forward block, in multiples of d.
-    dropout : float
-        On residual branches and in the output MLP.
-    feature_dropout : float
-        On the gene features at the input.
-    table : bool
-        Whether every gene has a learned embedding.
-    features : bool
-        Whether the organism's gene features are projected and added.
-    leave_out : list of str
-        Feature blocks not to use.
-    """
-
-    name: str = "cell_transformer"
-    width: int = 64
-    layers: int = 2
-    heads: int = 8
-    feedforward: int = 4
-    dropout: float = 0.1
-    feature_dropout: float = 0.2
-    table: bool = True
-    features: bool = True
-    leave_out: list[str] = field(default_factory=list)
+    name: Literal["cell_transformer"] = setting("cell_transformer", "The model.")
+    width: int = setting(64, "Width d of the model.", minimum=1)
+    layers: int = setting(2, "Encoder layers L; 0: no encoder.", minimum=0)
+    heads: int = setting(8, "Attention heads H per layer.", minimum=1)
+    feedforward: int = setting(4, "Width of the feed-forward block, in multiples of d.", minimum=1)
+    dropout: float = setting(0.1, "Dropout on residual branches and in the output MLP.", minimum=0, below=1)
+    feature_dropout: float = setting(0.2, "Dropout on the gene features at the input.", minimum=0, below=1)
+    table: bool = setting(True, "Give every gene a learned embedding.")
+    features: bool = setting(True, "Project and add the gene features of the organism.")
+    leave_out: list[str] = setting([], "Feature blocks not to use.")
     prior: PriorConfig = field(default_factory=PriorConfig)
     head: HeadConfig = field(default_factory=HeadConfig)
     evidence: EvidenceConfig = field(default_factory=EvidenceConfig)
@@ -228,73 +179,26 @@ class CellTransformerConfig:
         return self.reads_measurements or self.head.relations
 
 
-SUMMARIES = ("mean", "sum", "product", "set_attention")
-OWN_QUERIES = "own_queries"
-
-
 def check(config: CellTransformerConfig) -> None:
-    """Refuse settings that do not fit each other; raises ``ConfigError`` naming the setting and the
-    remedy.
-    """
-    if config.name != "cell_transformer":
-        raise ConfigError(f"there is no model {config.name!r}; known models: cell_transformer")
-    if config.width < 1 or config.layers < 0 or config.heads < 1:
-        raise ConfigError(
-            f"model.width={config.width}, model.layers={config.layers}, model.heads={config.heads}: "
-            f"width and heads must be at least 1 and layers at least 0"
-        )
-    for setting, heads in (("model.heads", config.heads), ("model.head.heads", config.head.heads)):
+    """Refuse settings that do not fit each other; raises ``ConfigError`` naming them and the remedy."""
+    for name, heads in (("model.heads", config.heads), ("model.head.heads", config.head.heads)):
         if heads and config.width % heads:
-            raise ConfigError(
-                f"{setting}={heads} does not divide model.width={config.width}: choose a divisor"
-            )
+            raise ConfigError(f"{name}={heads} does not divide model.width={config.width}: choose a divisor")
     if not (config.table or config.features):
         raise ConfigError(
             "model.table=false and model.features=false leave the genes without any input: set one true"
         )
-    for setting, names, known in (
-        ("model.head.summary", [config.head.summary], (*SUMMARIES, OWN_QUERIES)),
-        ("model.head.direct", config.head.direct, SUMMARIES),
-    ):
-        for name in names:
-            if name not in known:
-                raise ConfigError(f"{setting} names {name!r}; known summaries: {', '.join(known)}")
     if not (config.head.direct or config.head.heads or config.head.relations or config.evidence.tokens):
         raise ConfigError(
             "model.head.direct=[], model.head.heads=0, model.head.relations=false and "
             "model.evidence.tokens=0 leave the head without S: set one of them"
         )
     evidence = config.evidence
-    if evidence.tokens < 0 or evidence.two < 0 or evidence.neighbours < 0:
-        raise ConfigError(
-            f"model.evidence.tokens={evidence.tokens}, two={evidence.two}, neighbours={evidence.neighbours}: "
-            f"none may be negative"
-        )
-    if evidence.tokens and min(evidence.heads, evidence.value, evidence.hidden) < 1:
-        raise ConfigError("model.evidence.heads, .value and .hidden must be at least 1")
-    for name in evidence.experts:
-        if name not in EXPERTS:
-            raise ConfigError(f"model.evidence.experts names {name!r}; known: {', '.join(EXPERTS)}")
     if evidence.experts and (evidence.imitate or not evidence.tokens):
         raise ConfigError(
-            "model.evidence.experts says how each member's mutants are asked about: leave out "
+            "model.evidence.experts sets the holdout scheme of every member: leave out "
             "model.evidence.imitate, and keep model.evidence.tokens above 0"
         )
-    if not 0 <= evidence.dropout < 1:
-        raise ConfigError(f"model.evidence.dropout={evidence.dropout}: a share from 0 to below 1")
-    trees = config.trees
-    if min(trees.bags, trees.iterations) < 0 or trees.draws < 1 or any(leaves < 2 for leaves in trees.leaves):
-        raise ConfigError(
-            f"model.trees.bags={trees.bags}, iterations={trees.iterations}, draws={trees.draws}, "
-            f"leaves={trees.leaves}: bags and iterations must be at least 0, draws at least 1 and leaves at "
-            f"least 2"
-        )
-    if trees.share > 1:
-        raise ConfigError(f"model.trees.share={trees.share}: a share is at most 1; negative: found by itself")
-    if config.head.rank < 1:
-        raise ConfigError(f"model.head.rank={config.head.rank} must be at least 1")
-    if config.prior.loss not in ("kl", "bce"):
-        raise ConfigError(f"model.prior.loss={config.prior.loss!r}; known losses: kl, bce")
 
 
 def assign_heads(config: CellTransformerConfig, relations: Sequence[str]) -> dict[str, PriorHead]:
@@ -311,7 +215,7 @@ def assign_heads(config: CellTransformerConfig, relations: Sequence[str]) -> dic
     """
     prior = config.prior
     known = ", ".join(relations) or "none"
-    for setting, names in (
+    for field_name, names in (
         ("relations", prior.relations),
         ("heads", list(prior.heads)),
         ("reverse", prior.reverse),
@@ -319,7 +223,7 @@ def assign_heads(config: CellTransformerConfig, relations: Sequence[str]) -> dic
         for name in names:
             if name not in relations:
                 raise ConfigError(
-                    f"model.prior.{setting} names {name!r}, which is no relation with edges here; "
+                    f"model.prior.{field_name} names {name!r}, which is no relation with edges here; "
                     f"known: {known}"
                 )
     if prior.heads:

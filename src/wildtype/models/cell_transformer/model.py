@@ -15,7 +15,7 @@ from wildtype.errors import ConfigError, ShapeError
 from wildtype.evidence.lookup import EvidenceIndex
 from wildtype.evidence.reference import ReferenceMeasurements
 from wildtype.models.cell_transformer.combinations import SetTables
-from wildtype.models.cell_transformer.config import CellTransformerConfig, PriorHead, assign_heads, check
+from wildtype.models.cell_transformer.config import CellTransformerConfig, PriorHead, assign_heads
 from wildtype.models.cell_transformer.encoder import Encoder
 from wildtype.models.cell_transformer.equivalents import Equivalents
 from wildtype.models.cell_transformer.head import PerturbationHead
@@ -40,6 +40,7 @@ from wildtype.models.interface import (
     WildType,
     prior_operator,
 )
+from wildtype.models.registry import check
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.loader import Batches
 from wildtype.nn.sparse import SparseOperator

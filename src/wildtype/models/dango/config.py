@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Literal
 
 from wildtype.errors import ConfigError
+from wildtype.settings import setting
 
 ZEROS = {
     "coexpression": 0.1,
@@ -39,63 +40,34 @@ _CHANNEL = re.compile(rf"string[^_]*_({'|'.join(ZEROS)})")
 
 @dataclass
 class DangoConfig:
-    """DANGO (Zhang, Ma & Ma, bioRxiv 2020.11.26.400739).
+    """DANGO (Zhang, Ma & Ma, bioRxiv 2020.11.26.400739)."""
 
-    Attributes
-    ----------
-    width : int
-        d, of gene embeddings and of all layers.
-    heads, layers_head : int
-        Attention heads and layers of the set head.
-    dropout : float
-        On what attention adds to a gene's state in the set head.
-    relations : list of str
-        Gene networks to learn from; empty: every relation of the organism that has edges.
-    zeros : dict of str to float
-        Weight of the pairs without an edge in the reconstruction of a relation. A channel of STRING that is
-        not named has the published weight, any other relation 1.
-    schedule : str
-        How training passes from reconstruction of the networks to phenotypes: ``pre_then_post``,
-        ``linear_until_uniform`` or ``linear_until_flipped``.
-    transition : int
-        Epochs that it takes.
-    """
-
-    name: str = "dango"
-    width: int = 64
-    heads: int = 4
-    layers_head: int = 2
-    dropout: float = 0.0
-    relations: list[str] = field(default_factory=list)
-    zeros: dict[str, float] = field(default_factory=dict)
-    schedule: str = "linear_until_uniform"
-    transition: int = 10
+    name: Literal["dango"] = setting("dango", "The model.")
+    width: int = setting(64, "Width d of gene embeddings and of all layers.", minimum=2)
+    heads: int = setting(4, "Attention heads of the set head.", minimum=1)
+    layers_head: int = setting(2, "Layers of the set head.", minimum=1)
+    dropout: float = setting(
+        0.0, "Dropout on what attention adds to a gene's state in the set head.", minimum=0, below=1
+    )
+    relations: list[str] = setting([], "Gene networks to learn from; empty: all that have edges.")
+    zeros: dict[str, float] = setting(
+        {},
+        "Weight of the pairs without an edge in the reconstruction of a relation. A channel of STRING that "
+        "is not named has the published weight, any other relation 1.",
+        minimum=0,
+    )
+    schedule: Literal["pre_then_post", "linear_until_uniform", "linear_until_flipped"] = setting(
+        "linear_until_uniform", "How training passes from reconstruction of the networks to phenotypes."
+    )
+    transition: int = setting(10, "Epochs of that transition.", minimum=0)
 
 
 def check(config: DangoConfig) -> None:
-    """Refuse settings that do not fit each other; raises ``ConfigError`` naming the setting and the
-    remedy.
-    """
-    if config.name != "dango":
-        raise ConfigError(f"DangoConfig has model.name={config.name!r}: it must be dango")
-    if config.width < 2 or config.heads < 1 or config.layers_head < 1:
-        raise ConfigError(
-            f"model.width={config.width}, model.heads={config.heads}, model.layers_head="
-            f"{config.layers_head}: width must be at least 2, heads and layers_head at least 1"
-        )
+    """Refuse settings that do not fit each other; raises ``ConfigError`` naming them and the remedy."""
     if config.width % config.heads:
         raise ConfigError(
             f"model.heads={config.heads} does not divide model.width={config.width}: choose a divisor"
         )
-    if not 0 <= config.dropout < 1:
-        raise ConfigError(f"model.dropout={config.dropout}: it must be at least 0 and below 1")
-    if config.schedule not in SCHEDULES:
-        raise ConfigError(f"model.schedule={config.schedule!r}; known schedules: {', '.join(SCHEDULES)}")
-    if config.transition < 0:
-        raise ConfigError(f"model.transition={config.transition}: it must be at least 0 epochs")
-    for name, weight in config.zeros.items():
-        if not (math.isfinite(weight) and weight >= 0):
-            raise ConfigError(f"model.zeros gives {name!r} the weight {weight}: it must be at least 0")
     twice = {name for name in config.relations if config.relations.count(name) > 1}
     if twice:
         raise ConfigError(f"model.relations names {min(twice)!r} more than once: name it once")
@@ -116,12 +88,12 @@ def chosen_relations(config: DangoConfig, relations: Sequence[str]) -> dict[str,
     ConfigError
         If a setting names a relation that is not there, or if there is none at all.
     """
-    for setting, names in (("relations", config.relations), ("zeros", list(config.zeros))):
+    for field_name, names in (("relations", config.relations), ("zeros", list(config.zeros))):
         for name in names:
             if name not in relations:
                 known = ", ".join(relations) or "none"
                 raise ConfigError(
-                    f"model.{setting} names {name!r}, which is no relation with edges here; known: {known}"
+                    f"model.{field_name} names {name!r}, which is no relation with edges here; known: {known}"
                 )
     chosen = config.relations or relations
     if not chosen:

@@ -13,8 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from wildtype.errors import ConfigError, ShapeError
-from wildtype.models.dango.config import DangoConfig, check, chosen_relations, reconstruction_share
+from wildtype.models.dango.config import DangoConfig, chosen_relations, reconstruction_share
 from wildtype.models.interface import Model, OrganismTensors, Prediction, WildType
+from wildtype.models.registry import check
 from wildtype.mutants.batch import MutantBatch
 from wildtype.nn.hyper_sagnn import HyperSagnn
 from wildtype.nn.ragged import segment_ids, take_rows

@@ -2,80 +2,72 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Literal
 
 from wildtype.errors import ConfigError
 from wildtype.mutants import Kind
-
-AGGREGATIONS = ("sum", "mean", "attention", "pairwise")
-COMBINATIONS = ("concat", "gating", "global", "local")
-ACTIVATIONS = ("gelu", "relu", "silu")
+from wildtype.settings import setting
 
 
 @dataclass
 class DifferenceGNNConfig:
-    """The difference GNN.
+    """The difference GNN."""
 
-    Attributes
-    ----------
-    width, layers : int
-        Width d of every state, and number of message-passing layers L.
-    gin_layers : int
-        Linear maps of the MLP of every relation in every layer.
-    activation : {"gelu", "relu", "silu"}
-        After every linear map but the last of an MLP.
-    dropout : float
-        After activations. In the first layer, mutants share the wild type's draw where their states are the
-        wild type's.
-    aggregation : {"sum", "mean", "attention", "pairwise"}
-        How the relations' states of a gene become one.
-    aggregation_norm : bool
-        Whether a LayerNorm follows.
-    heads : int
-        Attention heads, of the aggregation ``attention`` and of the local head.
-    bottleneck : int
-        Hidden width of the pairwise MLPs, of their scorer, and of the pooling gate; 0: half the width.
-    combination : {"concat", "gating", "global", "local"}
-        How the score of the pooled difference and the score of the perturbed set become one: half of each (as
-        the model's first users had it, under this name), a learned gate, or one of them alone.
-    attention_layers : int
-        Self-excluding attention layers of the local head.
-    removes : list of str
-        Kinds of perturbation that take a gene out of the graph; genes of other kinds stay, and are seen by
-        the local head only. Doses are not seen.
-    relations : list of str
-        Relations to pass messages over; empty: all of the organism that have edges.
-    metabolism : bool
-        Whether reactions and metabolites are nodes, too.
-    reactions, metabolites : int
-        How many the organism has, with ``metabolism``: each has a learned embedding. 0: a run counts them.
-    wild_type : {"step", "epoch"}
-        Encode the wild type at every step; or once per epoch and without its gradient, an approximation that
-        leaves the gene table and the preprocessor as they began.
-    tile : int
-        Mutants that pass the upper layers together; 0: as many as have about 8,192 nodes. One at a time is
-        fastest on graphs of thousands of genes, whose states then stay in the cache.
-    """
-
-    name: str = "difference_gnn"
-    width: int = 64
-    layers: int = 3
-    gin_layers: int = 4
-    activation: str = "gelu"
-    dropout: float = 0.0
-    aggregation: str = "sum"
-    aggregation_norm: bool = True
-    heads: int = 4
-    bottleneck: int = 0
-    combination: str = "concat"
-    attention_layers: int = 2
-    removes: list[str] = field(default_factory=lambda: ["absent", "reduced"])
-    relations: list[str] = field(default_factory=list)
-    metabolism: bool = False
-    reactions: int = 0
-    metabolites: int = 0
-    wild_type: str = "step"
-    tile: int = 0
+    name: Literal["difference_gnn"] = setting("difference_gnn", "The model.")
+    width: int = setting(64, "Width d of every state.", minimum=1)
+    layers: int = setting(3, "Message-passing layers L.", minimum=1)
+    gin_layers: int = setting(4, "Linear maps in the MLP of every relation in every layer.", minimum=1)
+    activation: Literal["gelu", "relu", "silu"] = setting(
+        "gelu", "Function after every linear map but the last of an MLP."
+    )
+    dropout: float = setting(
+        0.0,
+        "Dropout after activations. In the first layer, mutants share the wild type's draw where their "
+        "states are the wild type's.",
+        minimum=0,
+        below=1,
+    )
+    aggregation: Literal["sum", "mean", "attention", "pairwise"] = setting(
+        "sum", "How the states of a gene, one per relation, become one."
+    )
+    aggregation_norm: bool = setting(True, "Apply a LayerNorm after the aggregation.")
+    heads: int = setting(4, "Attention heads of `aggregation=attention` and of the local head.", minimum=1)
+    bottleneck: int = setting(
+        0,
+        "Hidden width of the pairwise MLPs, of their scorer and of the pooling gate; 0: half the width.",
+        minimum=0,
+    )
+    combination: Literal["concat", "gating", "global", "local"] = setting(
+        "concat",
+        "How the scores of the pooled difference and of the perturbed set combine: half of each, a learned "
+        "gate, or one alone.",
+    )
+    attention_layers: int = setting(2, "Self-excluding attention layers of the local head.", minimum=0)
+    removes: list[Literal["absent", "reduced", "present", "added", "overexpressed"]] = setting(
+        ["absent", "reduced"],
+        "Kinds of perturbation that remove a gene from the graph. Genes of other kinds stay, and only the "
+        "local head sees them. Doses are not seen.",
+    )
+    relations: list[str] = setting([], "Relations to pass messages over; empty: all that have edges.")
+    metabolism: bool = setting(False, "Add reactions and metabolites as nodes.")
+    reactions: int = setting(
+        0, "Reactions with a learned embedding, with metabolism; 0: all of the organism.", minimum=0
+    )
+    metabolites: int = setting(
+        0, "Metabolites with a learned embedding, with metabolism; 0: all of the organism.", minimum=0
+    )
+    wild_type: Literal["step", "epoch"] = setting(
+        "step",
+        "Encode the wild type at every step; or once per epoch without its gradient, an approximation that "
+        "never trains the gene table and the preprocessor.",
+    )
+    tile: int = setting(
+        0,
+        "Mutants that pass the upper layers together; 0: as many as have about 8,192 nodes. 1 is fastest on "
+        "graphs of thousands of genes, whose states then stay in the cache.",
+        minimum=0,
+    )
 
     @property
     def narrow(self) -> int:
@@ -84,34 +76,7 @@ class DifferenceGNNConfig:
 
 
 def check(config: DifferenceGNNConfig) -> None:
-    """Refuse settings that do not fit each other; raises ``ConfigError`` naming the setting."""
-    if config.name != "difference_gnn":
-        raise ConfigError(
-            f"model.name={config.name!r} has no place here: these settings are difference_gnn's"
-        )
-    for setting, lowest in (
-        ("width", 1),
-        ("layers", 1),
-        ("gin_layers", 1),
-        ("heads", 1),
-        ("bottleneck", 0),
-        ("attention_layers", 0),
-        ("tile", 0),
-        ("reactions", 0),
-        ("metabolites", 0),
-    ):
-        if (value := getattr(config, setting)) < lowest:
-            raise ConfigError(f"model.{setting}={value}: it must be at least {lowest}")
-    for setting, known in (
-        ("aggregation", AGGREGATIONS),
-        ("combination", COMBINATIONS),
-        ("activation", ACTIVATIONS),
-        ("wild_type", ("step", "epoch")),
-    ):
-        if (value := getattr(config, setting)) not in known:
-            raise ConfigError(f"model.{setting}={value!r}: choose {', '.join(known)}")
-    if not 0 <= config.dropout < 1:
-        raise ConfigError(f"model.dropout={config.dropout}: it must be at least 0 and below 1")
+    """Refuse settings that do not fit each other; raises ``ConfigError`` naming them and the remedy."""
     attends = config.aggregation == "attention" or config.combination != "global"
     if attends and config.width % config.heads:
         raise ConfigError(
@@ -119,7 +84,6 @@ def check(config: DifferenceGNNConfig) -> None:
         )
     if config.combination == "local" and config.metabolism:
         raise ConfigError("model.combination=local sees no metabolism: set model.metabolism=false")
-    removed_kinds(config)
 
 
 def removed_kinds(config: DifferenceGNNConfig) -> list[int]:

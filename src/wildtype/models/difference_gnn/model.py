@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from wildtype.errors import ConfigError, ShapeError
-from wildtype.models.difference_gnn.config import DifferenceGNNConfig, check, chosen_relations, removed_kinds
+from wildtype.models.difference_gnn.config import DifferenceGNNConfig, chosen_relations, removed_kinds
 from wildtype.models.difference_gnn.fused import Buffers
 from wildtype.models.difference_gnn.gradients import scalars
 from wildtype.models.difference_gnn.layers import (
@@ -40,6 +40,7 @@ from wildtype.models.difference_gnn.layers import (
 )
 from wildtype.models.difference_gnn.metabolism import MetabolicNetwork, MetabolicPass, Wiring
 from wildtype.models.interface import Model, ModelInputs, OrganismTensors, Prediction, WildType
+from wildtype.models.registry import check
 from wildtype.mutants.batch import MutantBatch
 from wildtype.nn.ragged import segment_ids, take_rows
 from wildtype.nn.sparse import SparseOperator

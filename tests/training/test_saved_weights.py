@@ -12,7 +12,7 @@ from tests.training.test_fit import CONFIG, Killed, fit, kill_after
 from wildtype.errors import CheckpointError, ConfigError
 from wildtype.training.config import TrainingConfig
 from wildtype.training.objective import learning_rate
-from wildtype.training.snapshots import read_snapshots
+from wildtype.training.saved_weights import read_snapshots
 
 TWO = replace(CONFIG, epochs=3, snapshots=2, cycles=3, patience=1)
 

@@ -23,7 +23,7 @@ from wildtype.experiments.settings.compose import compose
 from wildtype.experiments.setup import build, loaders
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.loader import MutantLoader
-from wildtype.training.parts import Share, known_targets, parts
+from wildtype.training.micro_batches import RankLoader, known_targets, micro_batches
 from wildtype.training.task import FitTask
 from wildtype.training.world import World, world
 
@@ -51,7 +51,7 @@ def words(name: str, *more: str) -> list[str]:
 
 
 def step(name: str, count: int, *more: str) -> tuple[FitTask, MutantBatch]:
-    config = compose(words(name, f"training.accumulate={count}", *more))
+    config = compose(words(name, f"training.gradient_accumulation_steps={count}", *more))
     data = prepare(config, tiny_dataset())
     model, tensors = build(config, data, 0)
     for module in model.modules():
@@ -72,7 +72,7 @@ def test_the_gradient_of_parts_is_that_of_the_batch(name: str, count: int) -> No
     whole.total.backward()
     expected = {n: p.grad.clone() for n, p in task.model.named_parameters() if p.grad is not None}
     task.zero_grad()
-    split = task._in_parts(batch)
+    split = task._accumulate(batch)
     split.total.backward()
     assert split.total.item() == pytest.approx(whole.total.item(), rel=1e-5)
     for term in whole.terms:
@@ -94,7 +94,7 @@ def test_the_gradient_of_parts_in_float64() -> None:
     batch = _double(batch)
     whole, other = copy.deepcopy(task), task
     whole.objective(batch).total.backward()
-    other._in_parts(batch).total.backward()
+    other._accumulate(batch).total.backward()
     for (name, a), b in zip(whole.model.named_parameters(), other.model.parameters(), strict=True):
         assert (a.grad is None) == (b.grad is None), name
         if a.grad is not None and b.grad is not None:
@@ -114,21 +114,21 @@ def _double(batch: MutantBatch) -> MutantBatch:
 @given(st.integers(1, 9), st.integers(1, 12))
 def test_parts_are_the_batch(count: int, mutants: int) -> None:
     batch = next(iter(MutantLoader(tiny_dataset().table, mutants)))
-    found = parts(batch, count)
+    found = micro_batches(batch, count)
     assert len(found) == min(count, len(batch))
     assert max(map(len, found)) - min(map(len, found)) <= 1
     assert torch.cat([part.gene for part in found]).tolist() == batch.gene.tolist()
     assert torch.cat([part.value for part in found]).tolist() == batch.value.tolist()
-    assert all(part.whole == known_targets(batch) for part in found)
+    assert all(part.step_targets == known_targets(batch) for part in found)
 
 
 def test_parts_have_their_evidence() -> None:
     task, batch = step("cell_transformer", 1, "model.evidence.tokens=4")
     evidence = batch.evidence
     assert evidence is not None
-    found = [part.evidence for part in parts(batch, 4)]
+    found = [part.evidence for part in micro_batches(batch, 4)]
     row = 0
-    for part, tokens in zip(parts(batch, 4), found, strict=True):
+    for part, tokens in zip(micro_batches(batch, 4), found, strict=True):
         assert tokens is not None
         own = (evidence.pairs.row >= row) & (evidence.pairs.row < row + len(part))
         for f in fields(evidence.pairs):
@@ -147,7 +147,7 @@ def test_parts_have_their_evidence() -> None:
 def test_shares_serve_every_mutant_once(size: int) -> None:
     table = tiny_dataset().select(["epsilon"]).table
     every = [
-        list(Share(MutantLoader(table, 50, shuffle=True, seed=3), World(rank, size, size)))
+        list(RankLoader(MutantLoader(table, 50, shuffle=True, seed=3), World(rank, size, size)))
         for rank in range(size)
     ]
     assert len({len(batches) for batches in every}) == 1
@@ -155,7 +155,7 @@ def test_shares_serve_every_mutant_once(size: int) -> None:
     for i, batch in enumerate(alone):
         values = torch.cat([batches[i].value for batches in every])
         assert values[~values.isnan()].tolist() == batch.value.tolist()
-        assert all(int(batches[i].whole) == len(batch) for batches in every)  # type: ignore[arg-type]
+        assert all(int(batches[i].step_targets) == len(batch) for batches in every)  # type: ignore[arg-type]
         assert all(len(batches[i]) for batches in every)
 
 
@@ -163,7 +163,11 @@ def test_accumulation_trains_the_same_model(tmp_path: Path) -> None:
     logs = []
     for count in (1, 3):
         folder = tmp_path / str(count)
-        more = (f"training.accumulate={count}", f"run.folder={folder}", "model.head.relations=false")
+        more = (
+            f"training.gradient_accumulation_steps={count}",
+            f"run.folder={folder}",
+            "model.head.relations=false",
+        )
         train(compose(words("cell_transformer", *more)), dataset=tiny_dataset())
         logs.append(pd.read_csv(folder / "logs" / "metrics.csv"))
     assert list(logs[0]) == list(logs[1])
@@ -185,7 +189,8 @@ def test_half_a_world_is_refused(missing: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_part_of_nothing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"training.accumulate=0 must be at least 1"):
+    with pytest.raises(ConfigError, match=r"training.gradient_accumulation_steps=0: it must be at least 1"):
         train(
-            compose(words("dango", "training.accumulate=0", f"run.folder={tmp_path}")), dataset=tiny_dataset()
+            compose(words("dango", "training.gradient_accumulation_steps=0", f"run.folder={tmp_path}")),
+            dataset=tiny_dataset(),
         )
