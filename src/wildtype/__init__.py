@@ -1,10 +1,11 @@
-"""wildtype: encode the wild type once, then ask it about every mutant.
+"""wildtype: encode the wild type once, then score every mutant.
 
-Everything heavy is imported when it is first used: ``import wildtype`` loads neither torch nor cobra.
+Heavy modules are imported at their first use: ``import wildtype`` loads neither torch nor cobra.
 """
 
 from __future__ import annotations
 
+import re
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +67,7 @@ def fit(
     dataset : Dataset or str
         A dataset, or the name of one.
     seed : int
-        Draws split, initial weights and order.
+        Random seed of the split, the initial weights and the order of mutants.
     plugin : path or sequence of path
         Python files that register models or baselines.
     **settings
@@ -76,7 +77,7 @@ def fit(
     Raises
     ------
     ConfigError, DatasetError, SplitError, OutputError
-        In one sentence each.
+        If a setting, the dataset or the split is not usable, or the run directory cannot be written.
     """
     from wildtype.experiments.run import train
     from wildtype.experiments.settings.compose import compose
@@ -84,20 +85,20 @@ def fit(
 
     load_plugins(plugin)
     name = dataset if isinstance(dataset, str) else dataset.name
-    words = [f"data={name}", f"model={model}", f"seed={seed}"]
-    words += [f"{key.replace('__', '.')}={_written(value)}" for key, value in settings.items()]
-    return train(compose(words), dataset=None if isinstance(dataset, str) else dataset)
+    overrides = [f"data={name}", f"model={model}", f"seed={seed}"]
+    overrides += [f"{key.replace('__', '.')}={_written(value)}" for key, value in settings.items()]
+    return train(compose(overrides), dataset=None if isinstance(dataset, str) else dataset)
 
 
 def load(path: str | Path, *, plugin: str | Path | Sequence[str | Path] = ()) -> Predictor:
-    """Return the predictor of a run or checkpoint folder.
+    """Return the predictor of a run or checkpoint directory.
 
     Parameters
     ----------
     path : path
-        The folder.
+        The directory.
     plugin : path or sequence of path
-        The files of plug-ins that the run was made with. A checkpoint never loads them by itself.
+        The plug-in files that the run was trained with. A checkpoint never loads them by itself.
 
     Raises
     ------
@@ -117,4 +118,12 @@ def _written(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, list | tuple):
         return "[" + ",".join(_written(item) for item in value) + "]"
-    return "null" if value is None else str(value)
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{key}:{_written(item)}" for key, item in value.items()) + "}"
+    text = "null" if value is None else str(value)
+    if re.fullmatch(r"[\w./+-]+", text):
+        return text
+    # Hydra's grammar gives a meaning to commas, brackets and outer spaces, except between quotes. There, only
+    # a quote needs a backslash, and backslashes are doubled only before a quote or at the end.
+    escaped = re.sub(r"(\\*)('|\Z)", lambda found: 2 * found[1] + ("\\'" if found[2] else ""), text)
+    return f"'{escaped}'"

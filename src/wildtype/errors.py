@@ -1,15 +1,15 @@
-"""Every error a user can meet: one sentence with the offending value, the place, and what to do about it."""
+"""Errors for users: each is one sentence with the offending value, its place and the remedy."""
 
 from __future__ import annotations
 
 import re
 
 LONGEST_WORD = 300
-"""Characters of a word in a message; a path may be so long, and what is longer is damage."""
+"""Most characters of a word in a message; paths can be this long, longer words come from damaged files."""
 
 
 class WildtypeError(Exception):
-    """Base of all errors this package raises on purpose; the command line prints them without a traceback."""
+    """Base of all errors for users; the command line prints them without a traceback."""
 
     def __init__(self, *args: object) -> None:
         longer = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
@@ -23,7 +23,8 @@ def _cut(word: re.Match[str]) -> str:
 class UnknownGeneError(WildtypeError, KeyError):
     """A gene name that the organism does not have."""
 
-    def __str__(self) -> str:  # KeyError would print the repr
+    def __str__(self) -> str:
+        # KeyError prints the repr of its argument, with quotes around the sentence.
         return str(self.args[0])
 
 
@@ -51,7 +52,7 @@ class MissingFileError(SourceError):
 
 
 class DatasetError(WildtypeError, ValueError):
-    """A dataset that is unknown, empty, or not what was asked for."""
+    """A dataset that is unknown, empty or unsuitable."""
 
 
 class SplitError(WildtypeError, ValueError):
@@ -75,7 +76,7 @@ class OutputError(WildtypeError, OSError):
 
 
 def reason_of(error: BaseException) -> str:
-    """Return what another library says is wrong as a part of one sentence: its first line, printable, cut."""
+    """Return another library's message as part of a sentence: its first line, printable and cut."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = lines[0] if lines else type(error).__name__
     text = "".join(c if c.isprintable() else "\ufffd" for c in text)

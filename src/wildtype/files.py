@@ -1,4 +1,4 @@
-"""Files that are either whole or not there: atomic writes, content hashes, and the cache folder."""
+"""Atomic writes, content hashes, and the cache directory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def cache_dir() -> Path:
-    """Return the folder of everything that can be rebuilt: ``$WILDTYPE_CACHE`` or ``~/.cache/wildtype``."""
+    """Return the directory of files that can be rebuilt: ``$WILDTYPE_CACHE`` or ``~/.cache/wildtype``."""
     base = os.environ.get("WILDTYPE_CACHE")
     if base:
         return Path(base)
@@ -30,7 +30,7 @@ def cache_dir() -> Path:
 
 
 def writing_refused(error: OSError, target: Path) -> OutputError:
-    """Return the error that says in one sentence why ``target`` cannot be written, and what to do."""
+    """Return the error for a ``target`` that cannot be written: reason and remedy in one sentence."""
     reason = {
         errno.ENOSPC: "the disk is full; free some space",
         errno.EDQUOT: "the disk quota is used up; free some space",
@@ -55,7 +55,7 @@ def _sync(path: Path) -> None:
 
 @contextlib.contextmanager
 def writing(target: str | Path) -> Iterator[Path]:
-    """Give a temporary path beside ``target``; on success it is synced and renamed, on failure removed.
+    """Yield a temporary path beside ``target``; on success it is synced and renamed, on failure removed.
 
     Raises
     ------
@@ -63,10 +63,14 @@ def writing(target: str | Path) -> Iterator[Path]:
         One sentence naming the path and the reason (full disk, read-only, ...).
     """
     target = Path(target)
+    # In the same directory, since a rename is atomic only within one file system; the random part keeps two
+    # processes from writing to one temporary file.
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
+        # First the data, then the name, then the directory that holds the name. After a power failure a file
+        # that was renamed before its data was synced could be empty under its final name.
         _sync(temporary)
         os.replace(temporary, target)
         _sync(target.parent)
@@ -81,10 +85,10 @@ def writing(target: str | Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def writing_folder(target: str | Path) -> Iterator[Path]:
-    """Give a temporary folder beside ``target``; on success all its files are synced and it takes the name.
+    """Yield a temporary folder beside ``target``; on success its files are synced and it takes the name.
 
-    A folder that already stands there changes places with the new one in one step, and is removed then.
-    Where the system has no such step it is moved aside first, so that for an instant neither is there.
+    An existing folder is exchanged with the new one in one step and then removed. Where the system has no
+    such step, the old one is moved aside first, and for an instant neither has the name.
 
     Raises
     ------
@@ -100,12 +104,14 @@ def writing_folder(target: str | Path) -> Iterator[Path]:
         yield temporary
         for path in sorted(temporary.rglob("*")):
             _sync(path)
+        # os.replace cannot replace a folder that is not empty.
         if not (target.exists() and _exchange(temporary, target)):
             if target.exists():
                 os.replace(target, old)
             os.replace(temporary, target)
         _sync(target.parent)
     except OSError as error:
+        # The old folder was moved aside and the new one failed to take its place: put the old one back.
         if old.exists() and not target.exists():
             os.replace(old, target)
         if isinstance(error, OutputError):
@@ -117,7 +123,7 @@ def writing_folder(target: str | Path) -> Iterator[Path]:
 
 
 def _exchange(first: Path, second: Path) -> bool:
-    """Let two paths change places at once (``renameat2``); False where that cannot be done."""
+    """Exchange two paths atomically (``renameat2``); False where that cannot be done."""
     import ctypes
 
     here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
@@ -144,8 +150,9 @@ def write_tensors(target: Path, tensors: Mapping[str, Tensor]) -> None:
     from safetensors.torch import save_file
 
     try:
+        # Clones: safetensors refuses tensors that share memory, such as tied weights or views.
         save_file({name: x.detach().cpu().contiguous().clone() for name, x in tensors.items()}, target)
-    except SafetensorError as error:  # which hides what the system said in its text
+    except SafetensorError as error:  # its text holds the number of the system's error
         number = re.search(r"os error (\d+)", str(error))
         code = int(number[1]) if number else errno.EIO
         raise OSError(code, os.strerror(code), str(target)) from error
@@ -186,6 +193,7 @@ def content_hash(*parts: Any) -> str:
             payload = f"{part.dtype.str}{part.shape}".encode() + part.tobytes()
         else:
             payload = json.dumps(finite(part), sort_keys=True).encode()
+        # The length separates the parts: ("ab", "c") and ("a", "bc") must differ.
         digest.update(len(payload).to_bytes(8, "little"))
         digest.update(payload)
     return digest.hexdigest()

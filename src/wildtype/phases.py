@@ -1,10 +1,11 @@
-"""Named phases of a training step: code says in which it works, and a listener may keep account of time.
+"""Named phases of a training step: code marks its phase, and listeners can record the time.
 
     with phase("collate"):
         ...
 
-Phases nest, and time belongs to the innermost one. While nobody listens, entering and leaving costs less than
-a microsecond together. Only the thread that trains says so: what its helpers do is part of its phase.
+Phases nest, and time counts for the innermost one. Without a listener, entering and leaving a phase costs
+less than a microsecond. Only the training thread marks phases: work of its helper threads counts for its
+phase.
 """
 
 from __future__ import annotations
@@ -32,17 +33,18 @@ PHASES = (
     "logging",
     "callbacks",
 )
-"""In the order of a step; ``wait for loader`` is what is left of waiting besides fetch, representation and
-collate, which a loader in the same process does meanwhile."""
+"""In the order of a step; ``wait for loader`` is waiting time without fetch, representation and collate,
+which a loader in the same process marks itself."""
 
 
 class Listener(Protocol):
-    """Is told whenever the innermost phase changes."""
+    """Receives every change of the innermost phase."""
 
     def change(self, phase: str | None) -> None:
-        """Take note that ``phase`` begins, or goes on; None: no phase."""
+        """Record that ``phase`` begins or continues; None: no phase."""
 
 
+# Of the module and not of a thread: only the training thread enters phases, and a step does so many times.
 _stack: list[str | None] = []
 _listeners: list[Listener] = []
 
@@ -66,9 +68,10 @@ class _Phase:
             listener.change(current())
 
 
+# One object per name, made once: a step enters phases thousands of times.
 _PHASES = {name: _Phase(name) for name in PHASES}
 no_phase = _Phase(None)
-"""Context of work that is part of no phase, although it is done inside of one."""
+"""Context for work within a phase that does not count for it."""
 
 
 def phase(name: str) -> _Phase:
@@ -92,7 +95,7 @@ def current() -> str | None:
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Tell ``listener`` of all changes meanwhile; phases that an error left open are closed."""
+    """Report all changes to ``listener`` within the context; close phases that an error left open."""
     depth = len(_stack)
     _listeners.append(listener)
     try:

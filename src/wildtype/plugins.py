@@ -1,8 +1,8 @@
-"""Plug-ins: files and installed packages that register models and baselines of their own, by name.
+"""Plug-ins: files and installed packages that register further models and baselines by name.
 
 A plug-in is code, so it is loaded only where a user names it: by a path (``--plugin my_model.py``), or, for
-an installed package with an entry point, by the name of what it offers. What a run stores of a plug-in is a
-file name and a sha256; they are compared with what is loaded, and never load anything.
+an installed package with an entry point, by the name of the model or baseline. A run records the file name
+and sha256 of its plug-ins for comparison; a record never loads a file.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SHOWN = 12
 
 @dataclass(frozen=True)
 class Plugin:
-    """What registered something that does not come with the package.
+    """The origin of a model or baseline from outside the package.
 
     Attributes
     ----------
@@ -49,9 +49,9 @@ class Plugin:
 
 
 class Registry(Mapping[str, T], Generic[T]):
-    """Things by name: those of the package, then those that plug-ins registered.
+    """Models or baselines by name: those of the package, then those of plug-ins.
 
-    Entry points count only once their name is asked for: neither ``names`` nor iteration holds them.
+    Entry points are loaded when their name is looked up: neither ``names`` nor iteration holds them.
 
     Parameters
     ----------
@@ -74,8 +74,11 @@ class Registry(Mapping[str, T], Generic[T]):
         """Add ``value``, defined in ``module``; raises ``ConfigError`` if the name is taken."""
         owner = self._built_in.get(name)
         ours = module.partition(".")[0] == PACKAGE
-        if _loading and not ours:  # also what the file imports belongs to the file that was named
+        # A class that the named file imports from another file belongs to the named file, whose hash is
+        # recorded.
+        if _loading and not ours:
             module = _loading[-1]
+        # A file that is loaded again may replace its own classes; nobody may replace those of the package.
         taken = not ours if owner else name in self._found and self._module[name] != module
         if taken:
             by = f"{PACKAGE} itself" if owner else f"plug-in {self._plugin(name).file!r}"
@@ -219,6 +222,7 @@ def _load_file(path: Path) -> None:
         raise ConfigError(f"the plug-in {str(path)!r} cannot be read ({error.strerror})") from error
     stem = re.sub(r"\W", "_", path.stem)
     name = f"wildtype_plugin_{stem}_{sha256(str(path).encode()).hexdigest()[:8]}"
+    # The hash of the path in the module's name keeps two files of one name in different folders distinct.
     plugin = Plugin(path.name, sha256(content).hexdigest())
     if _loaded.get(name) == (path, plugin):
         return
@@ -226,6 +230,7 @@ def _load_file(path: Path) -> None:
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)
+    # State to return to: a file that fails half-way must leave no class registered.
     before = (
         [(dict(r._found), dict(r._module)) for r in _registries],
         sys.modules.get(name),
@@ -240,6 +245,7 @@ def _load_file(path: Path) -> None:
             raise ConfigError(
                 "it registers nothing: decorate a class with register_model or register_baseline"
             )
+    # A plug-in that calls sys.exit must not end the program without a sentence.
     except (Exception, SystemExit) as error:
         kept, module_before, loaded_before = before
         for registry, (found, owners) in zip(_registries, kept, strict=True):

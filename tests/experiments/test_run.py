@@ -4,6 +4,7 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -201,6 +202,37 @@ def test_fit_of_the_public_interface(tmp_path: Path) -> None:
     assert list(run.comparisons) == ["epsilon"]
     with pytest.raises(ConfigError, match="no model 'oracle'"):
         wt.fit(model="oracle", dataset=tiny_dataset())
+
+
+FOLDERS = [
+    "a, b",
+    "[a]",
+    "{a}",
+    "it's",
+    'an "a"',
+    "a\\",
+    "a\\\n",
+    "a\\'b",
+    "k=v, l=w",
+    " a ",
+    "α (1)",
+    "a: b",
+    "",
+]
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_fit_takes_texts_letter_by_letter(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wildtype.experiments.run.train", lambda config, dataset: config)
+    config: Any = wt.fit(run__folder=folder, data__phenotypes=[folder], data__embeddings=["a,b.csv"])
+    assert config.run.folder == folder
+    assert config.data.phenotypes == [folder]
+    assert config.data.embeddings == ["a,b.csv"]
+    config = wt.fit(run__folder=Path("a, b"), seed=3, baselines=[], training__learning_rate=1e-3)
+    assert (config.run.folder, config.seed, config.baselines) == ("a, b", 3, [])
+    assert config.training.learning_rate == 1e-3
+    other: Any = wt.fit(model__evidence__imitate={"a": 1.5})
+    assert other.model.evidence.imitate == {"a": 1.5}
 
 
 def test_snapshots_are_members_that_say_how_far_they_lie_apart(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from wildtype.files import write_json
 from wildtype.organism import GeneIndex
 from wildtype.report.explained_section import explained_blocks
 from wildtype.report.page import show
-from wildtype.report.run_facts import Asked, RunFacts
+from wildtype.report.run_facts import RunFacts, UnmeasuredPredictions
 from wildtype.report.run_page import MOST_RUNS, run_page
 
 __all__ = ["chromium"]  # a fixture
@@ -85,7 +85,7 @@ def hostile(facts: RunFacts, name: str) -> RunFacts:
         others=tables,
         tested=rows,
         coverage=[replace(one, phenotype=name, group=name, reason=name) for one in facts.coverage],
-        asked=[Asked(name, pd.DataFrame([column]))],
+        unmeasured=[UnmeasuredPredictions(name, pd.DataFrame([column]))],
         explained=explanation(name),
         settings=texts(dict(facts.settings), name),
         record=texts(dict(facts.record), name),
@@ -115,6 +115,12 @@ def test_page_is_whole_in_itself(text: str) -> None:
         assert attrs.get("aria-labelledby") in {None, *ids}
         assert attrs.get("role") not in {"img", "region"} or attrs.get("aria-label")
     assert len(text.encode()) < MOST_BYTES
+
+
+def test_browsers_show_the_model_and_its_data_as_the_title(facts: RunFacts, text: str) -> None:
+    title = "cell_transformer on tiny-growth"
+    assert f"<title>{title}</title>" in text
+    assert f"<title>{title}</title>" in run_page([facts, facts])
 
 
 def test_every_section_shows_its_figure(text: str) -> None:
@@ -217,7 +223,7 @@ def test_command_writes_a_page_and_asks_about_mutants(tiny_run: Path, tmp_path: 
 
 def test_command_refuses(tiny_run: Path, tmp_path: Path) -> None:
     several = wildtype("report", str(tiny_run), str(tiny_run))
-    assert_one_sentence(several, "say where the page of several runs goes")
+    assert_one_sentence(several, "give a file, as in -o report.html")
     assert_one_sentence(wildtype("report", str(tmp_path)), "holds no finished run")
     assert_one_sentence(wildtype("report", str(tiny_run), "--screen", "-1"), "screen=-1")
     assert os.listdir(tmp_path) == []
@@ -227,18 +233,20 @@ def test_unmeasured_mutants_are_listed(tiny_run: Path) -> None:
     run = Run(tiny_run)
     from wildtype.inference.predictor import Predictor
 
-    everything = module.ask_unmeasured(Predictor(run.predictor.checkpoint), "epsilon", 60)
+    everything = module.predict_unmeasured(Predictor(run.predictor.checkpoint), "epsilon", 60)
     assert everything.what.endswith("every one of them was measured.")
     known = run.predictor.checkpoint.known
     some = np.random.default_rng(0).random(len(known.part)) < 0.7
     some |= known.part == PARTS.index("validation")
     known = replace(known, table=known.table.take(some), part=known.part[some])
-    asked = module.ask_unmeasured(Predictor(replace(run.predictor.checkpoint, known=known)), "epsilon", 60)
-    assert asked.frame is not None
-    assert "all 55 sets of 2 of the 11 genes with most training rows, of which" in asked.what
+    found = module.predict_unmeasured(
+        Predictor(replace(run.predictor.checkpoint, known=known)), "epsilon", 60
+    )
+    assert found.frame is not None
+    assert "all 55 sets of 2 of the 11 genes with most training rows, of which" in found.what
     measured = {frozenset(genes) for genes in known.table.take(known.table.phenotype == 1).sets()}
     names = list(run.genes.names)
-    for genes in asked.frame["genes"]:
+    for genes in found.frame["genes"]:
         assert frozenset(names.index(gene) for gene in genes.split(",")) not in measured
 
 
@@ -265,7 +273,7 @@ def test_the_command_train_writes_the_page(tmp_path: Path) -> None:
     assert said.returncode == 0, said.stderr
     assert "no page was written" not in said.stderr
     text = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
-    assert "epsilon: asked about all 1,953 sets of 2 of the 63 genes" in Page(text).text
+    assert "epsilon: all 1,953 sets of 2 of the 63 genes" in Page(text).text
     again = [f"run.folder={tmp_path / 'r'}", "run.overwrite=true", "execution=forward"]
     assert wildtype("train", "data.name=ecoli-core-growth", *words, *again).returncode == 0
     assert not (tmp_path / "r" / "report.html").exists()  # it was another run's

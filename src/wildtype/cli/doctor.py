@@ -1,4 +1,4 @@
-"""`wildtype doctor`: whether this machine is ready, and how fast it is."""
+"""`wildtype doctor`: checks of the installation and the speed of this machine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def command(
     ] = "",
     json: Json = False,
 ) -> None:
-    """Check versions, threads, cache, disk and what is built; exit code 1 if something is wrong."""
+    """Check versions, threads, cache, disk and built data sets; the exit code is 1 if there is a problem."""
     from wildtype.errors import ConfigError
 
     if device and not speed:
@@ -44,7 +44,7 @@ def command(
 
 
 def _check() -> tuple[dict[str, str], list[str]]:
-    """Return what this machine and installation are, and what is wrong with them."""
+    """Return facts about this machine and installation, and their problems."""
     import torch  # noqa: F401  (machine() reports torch only where it is loaded)
 
     from wildtype.experiments.record import environment
@@ -56,7 +56,7 @@ def _check() -> tuple[dict[str, str], list[str]]:
     problems = []
     cache = cache_dir()
     try:
-        # Permissions alone do not tell: disks can be full, and mounts read-only.
+        # Permissions are not enough: disks can be full, and mounts read-only. So a file is written.
         write_text(cache / ".doctor", "ok\n")
         (cache / ".doctor").unlink()
         free = shutil.disk_usage(cache).free / 2**30

@@ -1,6 +1,4 @@
-"""`wildtype`: the entry point. Errors are one sentence and a non-zero exit code; `--debug` shows the
-traceback.
-"""
+"""`wildtype`: the entry point. Errors are one sentence, with an exit code above 0 (`--debug`: traceback)."""
 
 from __future__ import annotations
 
@@ -56,8 +54,8 @@ app.command("serve")(serve.command)
 app.command("doctor")(doctor.command)
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(requested: bool) -> None:
+    if requested:
         from wildtype import __version__
 
         typer.echo(__version__)
@@ -71,6 +69,7 @@ def _root(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
+    # The environment also reaches processes that a command starts, such as workers of a screen.
     if debug:
         os.environ["WILDTYPE_DEBUG"] = "1"
 
@@ -78,26 +77,28 @@ def _root(
 def main() -> None:
     """Run the command line and exit."""
     threading.excepthook = _in_a_thread
-    words = sys.argv[1:]
-    if "--debug" in words:  # accepted anywhere, also behind the command
-        words = ["--debug", *(word for word in words if word != "--debug")]
+    arguments = sys.argv[1:]
+    # Typer accepts an option of the program only before the command; users append it to a failed one.
+    if "--debug" in arguments:
+        arguments = ["--debug", *(argument for argument in arguments if argument != "--debug")]
     try:
-        app(args=words)
+        app(args=arguments)
     except (WildtypeError, OSError, MemoryError, KeyboardInterrupt) as error:
         if os.environ.get("WILDTYPE_DEBUG"):
             traceback.print_exc()
         print(f"wildtype: {_sentence(error)}", file=sys.stderr)
+        # Shells expect 128 + the number of the signal (SIGINT is 2).
         sys.exit(130 if isinstance(error, KeyboardInterrupt) else 1)
     except SystemExit as end:
-        if end.code == 130:  # Typer takes an interrupt for itself
+        if end.code == 130:  # Typer turns KeyboardInterrupt into this exit code
             print("wildtype: stopped", file=sys.stderr)
-        if end.code == 143:
-            print("wildtype: stopped, as the system asked", file=sys.stderr)
+        if end.code == 143:  # SIGTERM (15), as a batch system sends it at the end of the time limit
+            print("wildtype: stopped by a signal of the system (SIGTERM)", file=sys.stderr)
         raise
 
 
 def _in_a_thread(error: threading.ExceptHookArgs) -> None:
-    """Say in one sentence what ended a thread, as a logger's when the disk is full."""
+    """Print in one sentence the error that ended a thread, such as a logger's when the disk is full."""
     if os.environ.get("WILDTYPE_DEBUG"):
         threading.__excepthook__(error)
     elif error.exc_value is not None:
@@ -111,4 +112,5 @@ def _sentence(error: BaseException) -> str:
         return "out of memory: choose a smaller batch or data.tokens=measured"
     if isinstance(error, OSError) and not isinstance(error, WildtypeError):
         return f"{error.strerror or error}: {error.filename}" if error.filename else str(error)
+    # Messages of other libraries may span lines; a log line must hold the whole sentence.
     return " ".join(str(error).split())

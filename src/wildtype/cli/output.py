@@ -1,4 +1,4 @@
-"""What commands share: plug-ins, and where tables and JSON go."""
+"""Shared parts of commands: plug-ins, and the output of tables and JSON."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 
 def _load(files: list[Path] | None) -> list[Path] | None:
+    # A callback of the option, so that no command can forget it: is_eager loads the files before other
+    # arguments are read, and help without --plugin imports nothing.
     from wildtype.plugins import load_plugins
 
     load_plugins(files)
@@ -33,35 +35,39 @@ Plugins = Annotated[
         help="Python file that registers a model or baseline; may be given several times.",
     ),
 ]
-"""Files of plug-ins, loaded while the command line is read: a command need only name the option."""
+"""Plug-in files, loaded while the command line is parsed: a command only declares the option."""
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
 def console() -> Console:
     """Return the console of tables: as wide as the terminal, 120 columns where there is none."""
+    # Rich falls back to 80 columns in a pipe, where wide tables would be wrapped in the middle of numbers.
     out = Console()
     return out if out.is_terminal else Console(width=120)
 
 
 def notes() -> Console:
     """Return the console of remarks that are not the result."""
+    # Standard error, so that a pipe receives nothing but the table or the JSON.
     return Console(stderr=True, highlight=False)
 
 
 def print_json(value: Any) -> None:
     """Print a JSON-like value; NaN becomes null."""
+    # Python writes NaN as a bare word, which is no JSON and stops other readers.
     typer.echo(json.dumps(finite(value), indent=2, allow_nan=False))
 
 
 def check_format(output: Path) -> None:
-    """Refuse a file name whose ending says no format that a table can be written in."""
+    """Refuse a file whose suffix is not that of a table format; raises ``ConfigError``."""
     if output.suffix not in (".csv", ".parquet", ".json"):
         raise ConfigError(f"cannot tell the format of {str(output)!r}: end it in .csv, .parquet or .json")
 
 
 def give_frame(frame: pd.DataFrame, output: Path | None, as_json: bool) -> None:
-    """Write a table to a file, in the format that its ending says and whole or not at all; or print it: for a
-    person on a terminal, else as CSV or JSON.
+    """Write a table atomically to a file, in the format of its suffix, or print it.
+
+    On a terminal it is printed as aligned text, elsewhere as CSV; with ``as_json`` always as JSON.
     """
     from wildtype.tables import frame_to_csv
 
@@ -75,6 +81,7 @@ def give_frame(frame: pd.DataFrame, output: Path | None, as_json: bool) -> None:
         return
     with writing(output) as path:
         if output.suffix == ".csv":
+            # newline="": no translation on Windows, so that the same table has the same bytes everywhere.
             path.write_text(frame_to_csv(frame), encoding="utf-8", newline="")
         elif output.suffix == ".json":
             frame.to_json(path, orient="records", indent=2)

@@ -11,19 +11,19 @@ from wildtype.cli.output import Plugins, notes
 
 KINDS = """comparison: every model with its interval and the noise ceiling;
 predicted: predicted against measured values;
-calibration: coverage of intervals against what was promised;
+calibration: observed against nominal coverage of intervals;
 error: error by order, by effect and by query;
 learning: terms of the loss, their shares, the validation score;
-time: where the time of a training step went."""
+time: time of a training step by phase."""
 
 
 def command(
     kind: Annotated[str, typer.Argument(help=KINDS)],
-    runs: Annotated[list[Path], typer.Argument(help="Folders of finished runs.")],
+    runs: Annotated[list[Path], typer.Argument(help="Directories of finished runs.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="A .pdf, .svg or .png file.")],
     plugin: Plugins = None,
 ) -> None:
-    """Draw one figure as wide as one or two columns of a journal, with embedded fonts."""
+    """Draw one figure, one or two journal columns wide, with embedded fonts."""
     from wildtype.experiments.report import write_plot
 
     write_plot(kind, runs, output)

@@ -51,6 +51,8 @@ def command(
     from wildtype.errors import GeneSetError
     from wildtype.inference.sets import parse_set, read_lines, read_sets
 
+    # Everything that can be wrong with the request is checked before the model is loaded, which takes
+    # seconds.
     if output is not None:
         check_format(output)
     requested = [parse_set(text) for text in sets or []]

@@ -14,10 +14,10 @@ from wildtype.models.registry import MODELS
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 Settings = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[KEY=VALUE]...", help="Overrides as of wildtype train: data=… model=…"),
+    typer.Argument(metavar="[KEY=VALUE]...", help="Overrides as for wildtype train: data=… model=…"),
 ]
 Html = Annotated[str, typer.Option("--html", help="Also write a self-contained HTML page.", metavar="FILE")]
-Folder = Annotated[str, typer.Option("--folder", help="Write the profiles to this folder.")]
+Folder = Annotated[str, typer.Option("--folder", help="Directory of the profiles.")]
 
 
 @app.command()
@@ -25,7 +25,7 @@ def run(
     settings: Settings = None,
     steps: Annotated[int, typer.Option(help="Timed steps of each mode.")] = 50,
     modes: Annotated[
-        str, typer.Option(help="Some of the modes, comma-separated.")
+        str, typer.Option(help="Modes, separated by commas.")
     ] = "data_only,forward,forward_backward,training",
     reference: Annotated[
         bool, typer.Option("--reference", help="Profile the model's reference implementation.")
@@ -39,12 +39,13 @@ def run(
     prefix: Prefix = "",
     dry_run: DryRun = False,
 ) -> None:
-    """Some steps of a training run, cut short after each part: cost of data, transfer, model and sync."""
+    """Time steps of a training run that stop after each part: cost of data, transfer, model and sync."""
     from wildtype.experiments.settings.compose import compose
 
     config = compose(settings or [])
     from wildtype.experiments.profile import check_counts, chosen_modes, profile_folder, profile_run
 
+    # All arguments are checked before a job is submitted.
     chosen, target = chosen_modes(modes), profile_folder(folder)
     check_counts(steps=steps)
     if submitted(slurm, preset, prefix, dry_run):
@@ -77,7 +78,7 @@ def step(
     prefix: Prefix = "",
     dry_run: DryRun = False,
 ) -> None:
-    """Whole training steps on one batch: mean, median and 95th percentile, phase by phase."""
+    """Time training steps on one batch: mean, median and 95th percentile of each phase."""
     from wildtype.experiments.settings.compose import compose
 
     config = compose(settings or [])
@@ -100,7 +101,7 @@ def compare(
     html: Html = "",
     json: Json = False,
 ) -> None:
-    """Runs side by side: which phases explain the gap, and how much of it."""
+    """Compare profiles: the phases that explain a difference in speed, and their shares of it."""
     from wildtype.profiling.compare import compare_profiles
     from wildtype.profiling.record import load_record
 
@@ -120,8 +121,8 @@ def compare(
 def trace(
     settings: Settings = None,
     wait: Annotated[int, typer.Option(help="Steps before the recording.")] = 2,
-    warm_up: Annotated[int, typer.Option(help="Recorded steps that are discarded.")] = 2,
-    active: Annotated[int, typer.Option(help="Recorded steps that count.")] = 5,
+    warm_up: Annotated[int, typer.Option(help="Warm-up steps, recorded but not reported.")] = 2,
+    active: Annotated[int, typer.Option(help="Recorded steps that are reported.")] = 5,
     to: Annotated[str, typer.Option(help="Chrome trace; compressed if it ends in .gz.")] = "trace.json.gz",
     python_lines: Annotated[
         bool, typer.Option("--python-lines", help="Time the lines of the data pipeline instead.")
@@ -133,7 +134,7 @@ def trace(
     prefix: Prefix = "",
     dry_run: DryRun = False,
 ) -> None:
-    """A window of steps under torch's profiler: operators, gaps, and reads with their lines of Python."""
+    """Record steps with torch's profiler: operators, gaps, and reads of single values with source lines."""
     from wildtype.experiments.settings.compose import compose
 
     config = compose(settings or [])
@@ -154,10 +155,10 @@ def trace(
 @app.command()
 def pipelines(
     settings: Settings = None,
-    models: Annotated[str, typer.Option(help="Models, comma-separated.")] = ",".join(MODELS),
+    models: Annotated[str, typer.Option(help="Models, separated by commas.")] = ",".join(MODELS),
     batches: Annotated[int, typer.Option(help="Timed steps of each model.")] = 20,
     seconds: Annotated[float, typer.Option(help="Time limit of each pipeline.")] = 1.0,
-    reference: Annotated[bool, typer.Option(help="Also the torch_geometric reference.")] = True,
+    reference: Annotated[bool, typer.Option(help="Also time the torch_geometric reference.")] = True,
     plugin: Plugins = None,
     json: Json = False,
     slurm: Slurm = False,
@@ -165,7 +166,7 @@ def pipelines(
     prefix: Prefix = "",
     dry_run: DryRun = False,
 ) -> None:
-    """Five representations of a dataset's mutants, and the models that they feed."""
+    """Compare five representations of a dataset's mutants, and the models that use them."""
     from wildtype.experiments.settings.compose import compose
 
     configs = [compose([*(settings or []), f"model={name}"]) for name in models.split(",")]
@@ -185,13 +186,13 @@ def pipelines(
 @app.command()
 def scaling(
     settings: Settings = None,
-    genes: int = 1000,
-    relations: int = 4,
-    edges: int = 40_000,
-    batch_size: int = 64,
-    perturbed: int = 3,
-    factors: Annotated[str, typer.Option(help="Multiples of each size, comma-separated.")] = "1,2,4,8",
-    repeats: int = 3,
+    genes: Annotated[int, typer.Option(help="Genes of the random organism.")] = 1000,
+    relations: Annotated[int, typer.Option(help="Gene graphs of the random organism.")] = 4,
+    edges: Annotated[int, typer.Option(help="Edges of all gene graphs together.")] = 40_000,
+    batch_size: Annotated[int, typer.Option(help="Mutants per batch.")] = 64,
+    perturbed: Annotated[int, typer.Option(help="Perturbed genes per mutant.")] = 3,
+    factors: Annotated[str, typer.Option(help="Multiples of each size, separated by commas.")] = "1,2,4,8",
+    repeats: Annotated[int, typer.Option(help="Timings of each size; the fastest counts.")] = 3,
     memory: Annotated[bool, typer.Option(help="Also measure peak memory.")] = False,
     plugin: Plugins = None,
     json: Json = False,
@@ -200,7 +201,7 @@ def scaling(
     prefix: Prefix = "",
     dry_run: DryRun = False,
 ) -> None:
-    """Cost of a training step against mutants, genes, edges and perturbed genes, on random organisms."""
+    """Measure a training step on random organisms against mutants, genes, edges and perturbed genes."""
     from wildtype.experiments.settings.compose import compose
 
     config = compose(settings or [])
@@ -243,7 +244,7 @@ def estimate(
     prefix: Prefix = "",
     dry_run: DryRun = False,
 ) -> None:
-    """Seconds per epoch, memory and disk of a run from its first 20 steps; an error if it does not fit."""
+    """Estimate seconds per epoch, memory and disk from 20 steps; an error if the run does not fit."""
     from wildtype.experiments.settings.compose import compose
 
     config = compose(settings or [])
@@ -258,6 +259,7 @@ def estimate(
         from wildtype.report.profile_tables import estimate_table
 
         console().print(estimate_table(found))
+    # After the table: the user sees by how much the run does not fit.
     refuse(found)
 
 

@@ -1,4 +1,4 @@
-"""`wildtype report`: everything about a run, or several, as one page."""
+"""`wildtype report`: one HTML page about one or several runs."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from wildtype.cli.output import Plugins, notes
 
 
 def command(
-    runs: Annotated[list[Path], typer.Argument(help="Folders of finished runs.")],
+    runs: Annotated[list[Path], typer.Argument(help="Directories of finished runs.")],
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="The page; report.html in the run's folder if not said."),
+        typer.Option("-o", "--output", help="The page; default: report.html in the run directory."),
     ] = None,
-    screen: Annotated[
-        int, typer.Option(help="Mutants to predict for the list of those not yet measured; 0: no list.")
-    ] = 10_000,
+    screen: Annotated[int, typer.Option(help="Unmeasured mutants to predict and rank; 0: none.")] = 10_000,
     plugin: Plugins = None,
 ) -> None:
-    """Write one HTML file that holds all it shows: tables, figures, mutants, and how the run was made."""
+    """Write one self-contained HTML file: tables, figures, mutants, settings and versions of the run."""
     from wildtype.errors import ConfigError
     from wildtype.experiments.folder import REPORT
     from wildtype.experiments.report import write_report
 
     if output is None and len(runs) > 1:
-        raise ConfigError("say where the page of several runs goes, as in -o report.html")
+        raise ConfigError(
+            "a page of several runs belongs to none of their directories: give a file, as in -o report.html"
+        )
     target = runs[0] / REPORT if output is None else output
     write_report(runs, target, screened=screen)
     notes().print(f"page: {target}", soft_wrap=True)

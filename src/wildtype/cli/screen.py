@@ -67,11 +67,13 @@ def command(
     from wildtype.inference.predictor import load
     from wildtype.inference.sets import named_genes, named_sets
 
+    # A wrong suffix is an error now, and not after hours of screening.
     if output is not None:
         check_format(output)
     predictor = load(run)
     if evidence is not None:
         predictor = predictor.with_evidence(read_evidence(evidence))
+    # Beside the output and named after it, so that the same command finds it, and other screens do not.
     state = None if output is None else output.with_name(f".{output.name}.screen")
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=notes(), transient=True) as bar:
@@ -107,5 +109,6 @@ def command(
     for short in frame.attrs["short"]:
         notes().print(f"a list is short: {short}; raise --max-per-gene or lower --top", soft_wrap=True)
     give_frame(frame, output, json)
+    # Only now is the result safe on disk: removing the state earlier could lose a finished screen.
     if state is not None:
         state.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""`wildtype serve`: a local page where genes are typed and predictions read."""
+"""`wildtype serve`: a local page that shows predictions for typed genes."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from wildtype.cli.output import Plugins, notes
 
 
 def command(
-    run: Annotated[Path, typer.Argument(help="Run or checkpoint folder.")],
+    run: Annotated[Path, typer.Argument(help="Run or checkpoint directory.")],
     host: Annotated[
-        str, typer.Option(help="Address of this machine to serve at; only this machine reaches the default.")
+        str, typer.Option(help="Address to listen at; the default is reachable from this machine only.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to serve at; 0 takes any that is free.")] = 8765,
+    port: Annotated[int, typer.Option(help="Port to listen at; 0 chooses a free one.")] = 8765,
     open_: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     evidence: Annotated[
-        Path | None, typer.Option(help="Own measurements to look up, too, as for predict.")
+        Path | None, typer.Option(help="Your measurements to look up as well, as for predict.")
     ] = None,
     plugin: Plugins = None,
 ) -> None:
-    """Serve a page where genes are typed: predictions with intervals, nearest measured mutants, neighbours.
+    """Serve a page that predicts typed mutants, with intervals, nearest measured mutants and gene neighbours.
 
-    Ctrl-C ends it.
+    Ctrl-C stops the server.
     """
     import webbrowser
 
@@ -38,11 +38,12 @@ def command(
         predictor = predictor.with_evidence(read_evidence(evidence))
     answers = Answers(predictor, run.resolve().name)
     with Server(answers, host, port) as server:
+        # The port is bound already: a port in use is an error before the slow first encoding.
         answers.wake()
         if not server.is_local:
             notes().print(
-                f"whoever reaches this machine at {host} can use the page and read what the model knows: "
-                f"leave --host out unless you mean that",
+                f"whoever reaches this machine at {host} can use the page and read stored measurements: "
+                f"omit --host to serve this machine only",
                 soft_wrap=True,
             )
         typer.echo(f"serving {run} at {server.url} until Ctrl-C")

@@ -15,15 +15,16 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the sbatch script
 
 
 def submitted(slurm: bool, preset: str, prefix: str, dry_run: bool, tasks: int = 0) -> bool:
-    """Submit the present command if ``slurm`` asks for it; return whether it was submitted or printed.
+    """Submit the present command if ``slurm`` is set; return whether it was submitted or printed.
 
-    ``tasks`` above 0 makes it a job array, of one run each.
+    ``tasks`` above 0 makes it a job array with one run per task.
     """
     if not slurm and not dry_run:
         return False
     from wildtype.experiments.slurm import submit
     from wildtype.experiments.slurm_presets import Preset, read_preset
 
+    # The job runs the typed arguments without the Slurm options, so that both take the same path.
     found = submit(
         sys.argv[1:],
         read_preset(preset) if preset else Preset(),

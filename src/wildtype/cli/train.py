@@ -46,6 +46,7 @@ def command(
 
         typer.echo(to_yaml(config), nl=False)
         return
+    # Settings are composed above, before anything is submitted: a mistake must not wait in a queue.
     if submitted(slurm, preset, prefix, dry_run):
         return
     from wildtype.experiments.run import train
@@ -53,6 +54,7 @@ def command(
     from wildtype.training.world import world
 
     run = train(config, log=notes().print)
+    # Of several processes under torchrun, only the first prints and writes.
     if not world().is_rank_zero:
         return
     if config.execution != "training":

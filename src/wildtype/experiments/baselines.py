@@ -1,4 +1,4 @@
-"""What simple predictors and closed forms say of a run's test rows.
+"""Predictions of baselines and closed forms for the test rows of a run.
 
 Legend: M test rows.
 """
@@ -18,13 +18,15 @@ from wildtype.models.baselines.groundwork import BaselineFeatures
 
 def predict_baseline(name: str, data: RunData, seed: int) -> NDArray[np.float64]:
     """Fit a baseline on every phenotype that has test rows, and predict these."""
+    # Baselines get the same training rows, validation rows and visible single fitness as the model. Test rows
+    # reach only `predict`, which reads their genes and no labels.
     train, validation, test = (data.part(part) for part in ("train", "validation", "test"))
     out = np.full(len(test), np.nan)
     groundwork = BaselineFeatures(data.dataset.organism, train, data.single_fitness)
     for p, phenotype in enumerate(data.dataset.phenotypes):
         rows = test.phenotype == p
         if phenotype.form == "gene" or not rows.any():
-            continue  # a number per gene is no column of a baseline; its mean profile stands in the table
+            continue  # a baseline predicts one value per mutant; profiles are compared with a mean profile
         baseline = make_baseline(name).fit(
             data.dataset.organism,
             train.take(train.phenotype == p),
@@ -57,7 +59,7 @@ def predict_closed_form(name: str, data: RunData, log: Callable[[str], None]) ->
         out[rows] = closed_form(name, data.dataset.phenotypes[p].name, parts)
         log(
             f"{name} of {data.dataset.phenotypes[p].name}: {parts.missing_pairs:,} of {parts.pairs.size:,} "
-            f"pairs are not measured in what may be seen (product of the singles instead), "
+            f"pairs have no visible measurement (product of the singles instead), "
             f"{parts.missing_singles:,} singles (1 instead)"
         )
     return out

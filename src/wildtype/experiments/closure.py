@@ -1,4 +1,4 @@
-"""What predicted fitness of triple mutants says of tau, where tau itself was not predicted."""
+"""Tau of triple mutants computed from predicted fitness, where tau itself is not predicted."""
 
 from __future__ import annotations
 
@@ -27,10 +27,9 @@ def implied_tau(
 ) -> dict[str, Comparison]:
     """Return the table of tau by closure: predicted fitness of a triple, measured fitness of its parts.
 
-    Only where the run predicts fitness, not tau, and some test rows are triples whose tau the dataset knows;
-    no table otherwise. Parts are those that closed forms may look at, so that all models are given the same.
-    A pair that was not measured is what a model itself predicts for it, if it is in ``own``, else the product
-    of its singles.
+    There is a table only if the run predicts fitness but not tau, and the dataset has tau of some test
+    triples. All models use the same parts: the measurements that closed forms may use. For an unmeasured
+    pair, a model in ``own`` uses its prediction, and other models use the product of the singles.
 
     Parameters
     ----------
@@ -55,6 +54,7 @@ def implied_tau(
     rows, at = rows[found >= 0], known[found[found >= 0]]
     if not rows.size:
         return {}
+    # Measured fitness without test labels, as closed forms get it: otherwise all models would look better.
     parts = parts_of(test.take(rows), data.measured_fitness(), data.single_fitness)
     implied = {
         name: tau(values[rows], *_pairs(parts, test.take(rows), (own or {}).get(name)), *parts.singles)

@@ -1,4 +1,4 @@
-"""The data of a run: the chosen rows and genes, what may be looked at, the split, and scaled labels."""
+"""The data of a run: its rows and genes, the labels models may see, the split, and scaled labels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from wildtype.sources.catalogue import IN_SILICO, load_dataset
 
 @dataclass(frozen=True, eq=False)
 class RunData:
-    """Everything that models of one run are given.
+    """The inputs of all models of one run.
 
     Attributes
     ----------
@@ -98,14 +98,18 @@ class RunData:
         if "fitness" in (names := [p.name for p in self.dataset.phenotypes]):
             train = self.part("train")
             return train.take((train.phenotype == names.index("fitness")) & (train.order < 3))
+        # Fitness of a pair and the epsilon of the same pair are one measurement: the fitness of a test mutant
+        # must stay hidden although fitness is not the target. A held-out screen hides all of its fitness.
         t, split = self.whole.table, self.split
         if split.held_out_screens or "fitness" not in [p.name for p in self.whole.phenotypes]:
             return t.take([])
         chosen = [self.whole.phenotype_index(name) for name in names]
         rows = np.flatnonzero(np.isin(t.phenotype, chosen))
+        # Everything but training rows is hidden, also rows that the split dropped.
         hidden = np.ones(rows.size, bool)
         hidden[split.train] = False
         seen = (t.phenotype == self.whole.phenotype_index("fitness")) & (t.order < 3)
+        # By gene set and not by row: another row of a test mutant would reveal its label.
         seen &= ~np.isin(t.set_id, t.set_id[rows[hidden]])
         return t.take(seen & ~self._held_out())
 
@@ -126,7 +130,9 @@ class RunData:
         return np.asarray(out)
 
     def known(self) -> ReferenceMeasurements:
-        """Return what a checkpoint remembers of the measurements."""
+        """Return the measurements that a checkpoint stores, each marked with its part of the split."""
+        # "hidden" rows of other phenotypes hold a held-out gene or pair: stored for users of the finished
+        # model, but no evidence during training and testing.
         n, whole = len(self.whole.organism.genes), self.whole
         part = np.where(self._held_out(), PARTS.index("hidden"), PARTS.index("unused")).astype(np.uint8)
         chosen = np.array([whole.phenotype_index(p.name) for p in self.dataset.phenotypes])
@@ -158,6 +164,8 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
     whole = load_for(config) if dataset is None else dataset
     for path in config.data.embeddings:
         whole = replace(whole, organism=whole.organism.with_features(path))
+    # Before the split: the split is of the rows that are left, and fewer rows are drawn from the targets
+    # only.
     targets = config.data.phenotypes or list(whole.targets)
     if config.data.rows is not None:
         whole = _fewer(whole, targets, config.data.rows)
@@ -171,6 +179,7 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
     whole = whole if chosen_organism is whole.organism else replace(whole, organism=chosen_organism)
     chosen = whole.select([p.name for p in chosen.phenotypes])
     split = _split(config, chosen)
+    # A feature computed from the same publication as a label contains the label, also of test rows.
     sources = [source for p in chosen.phenotypes for source in p.sources]
     organism: Organism = replace(chosen.organism, features=chosen.organism.features.allowed_for(sources))
     if organism.name in IN_SILICO and organism.essential is not None:
@@ -183,6 +192,7 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
         dataset=chosen,
         split=split,
         leakage=split.check(chosen),
+        # Mean and sd of training labels only: those of all rows would carry information about test labels.
         scaler=LabelScaler.of_table(train, chosen.phenotypes, flip=config.data.flip),
         single_fitness=_visible_single_fitness(chosen, split, sources),
     )
@@ -205,12 +215,12 @@ def with_chosen_graphs(config: TrainConfig, organism: Organism) -> Organism:
 def _fewer(dataset: Dataset, targets: list[str], rows: int) -> Dataset:
     """Return a dataset with so many rows of the phenotypes ``targets``, and all rows of the others."""
     phenotypes = [dataset.phenotype_index(name) for name in targets]
-    wanted = np.isin(dataset.table.phenotype, phenotypes)
+    candidates = np.isin(dataset.table.phenotype, phenotypes)
     try:
-        drawn = subset(dataset, np.flatnonzero(wanted), size=rows)
+        drawn = subset(dataset, np.flatnonzero(candidates), size=rows)
     except SplitError as error:
         raise ConfigError(f"data.rows={rows}: {error}") from error
-    keep = ~wanted
+    keep = ~candidates
     keep[drawn] = True
     return replace(dataset, table=dataset.table.take(keep))
 
@@ -225,9 +235,8 @@ def _split(config: TrainConfig, dataset: Dataset) -> Split:
 
 
 def _visible_single_fitness(dataset: Dataset, split: Split, sources: list[str]) -> NDArray[np.float32] | None:
-    """Return single-mutant fitness without what a validation or test row of a single mutant would give
-    away.
-    """
+    """Return single-mutant fitness without the labels of validation and test rows of single mutants."""
+    # If both come from one source, epsilon was computed from exactly these values.
     if dataset.single_fitness is None or set(dataset.single_fitness_source.split(" + ")) & set(sources):
         return None
     visible = dataset.single_fitness.copy()

@@ -42,13 +42,15 @@ def fit_members(
     fingerprint: str,
     callbacks: Sequence[Callback] = (),
 ) -> tuple[list[Model], list[FitReport]]:
-    """Fit ``model``, and further members in folders of their own; snapshots are members too.
+    """Fit ``model``, and further members in subdirectories; snapshots are members too.
 
     ``callbacks`` of Lightning listen to the training of every member.
     """
     members, reports, rank_zero = [model], [], world().is_rank_zero
     for number in range(config.training.members):
         seed, room = config.seed, folder
+        # The first member has the seed of the run: an ensemble of one equals a single model to the bit. Seeds
+        # of the others are hashed, since seed + 1 would be the first member of the next run.
         if number:
             seed, room = derive(config.seed, "member", number), folder / f"{MEMBER}{number + 1}"
             members.append(build(config, data, seed)[0])
@@ -88,7 +90,7 @@ def fit_members(
 def post_fit(
     config: TrainConfig, data: RunData, tensors: OrganismTensors, members: Sequence[Model], log: Log
 ) -> None:
-    """Fit what members have that is fitted once their networks are trained, and log what was found."""
+    """Fit the parts of members that need a trained network, and log the result."""
     for number, member in enumerate(members):
         if not member.has_post_fit:
             continue
@@ -108,7 +110,7 @@ def _with_weights(model: Model, weights: dict[str, Tensor]) -> Model:
 def make_checkpoint(
     config: TrainConfig, data: RunData, model: Model, tensors: OrganismTensors, reports: list[FitReport]
 ) -> Checkpoint:
-    """Return a trained model with everything it answers from, and what it reaches on the validation rows."""
+    """Return the checkpoint of a trained model, with its metrics on the validation rows."""
     organism = data.dataset.organism
     checkpoint = Checkpoint(
         model=model,
@@ -132,6 +134,7 @@ def make_checkpoint(
     validation = data.part("validation")
     values, sd = checkpoint.predict_measured_with_sd(validation)
     checkpoint.validation = ValidationRows(values, sd, held_out_units(data.dataset, data.split, "validation"))
+    # Stored with held-out units, since intervals are calibrated on these rows and never on test rows.
     error = values - validation.value
     checkpoint.metrics = {
         "fit": asdict(reports[0]),
@@ -155,10 +158,10 @@ def _score(checkpoint: Checkpoint, validation: MutantTable, values: NDArray[np.f
     found = (values[rows], validation.value[rows], validation.phenotype[rows])
     score.add_rows(*(torch.from_numpy(np.asarray(x)) for x in found))
     for p, output in enumerate(outputs):
-        own = validation.take(np.flatnonzero(validation.phenotype == p))
-        if output.form == "gene" and len(own):
-            assert own.profile is not None
-            assert own.profiles is not None
-            said = torch.from_numpy(checkpoint.predict_profiles(own, p))
-            score.add_profiles(p, said, torch.from_numpy(own.profiles[own.profile]))
+        measured = validation.take(np.flatnonzero(validation.phenotype == p))
+        if output.form == "gene" and len(measured):
+            assert measured.profile is not None
+            assert measured.profiles is not None
+            predicted = torch.from_numpy(checkpoint.predict_profiles(measured, p))
+            score.add_profiles(p, predicted, torch.from_numpy(measured.profiles[measured.profile]))
     return score.result()[0]

@@ -24,7 +24,7 @@ from wildtype.report.figures.panel import Panel, save_panels
 from wildtype.report.figures.predicted import predicted_panels
 from wildtype.report.figures.style import check_target
 from wildtype.report.figures.time import time_panel
-from wildtype.report.run_facts import Asked, RunFacts
+from wildtype.report.run_facts import RunFacts, UnmeasuredPredictions
 from wildtype.report.run_page import run_page
 
 if TYPE_CHECKING:
@@ -82,18 +82,20 @@ def report_after_training(folder: Path, log: Callable[[str], None]) -> None:
 def run_facts(run: Run, *, phenotypes: int = MOST_PHENOTYPES, screened: int = 0) -> RunFacts:
     """Gather what a page shows of a run."""
     first, *more = run.tables().values()
-    tested, asked, sides, essential = run.tested[:phenotypes], [], None, frozenset[str]()
+    tested, unmeasured, sides, essential = run.tested[:phenotypes], [], None, frozenset[str]()
     coverage = run.coverage
     try:
         known = run.predictor.checkpoint.known
         sides = count_sides(known)
         essential = frozenset(run.genes.names[i] for i in np.flatnonzero(known.essential))
         if screened:
-            asked = [ask_unmeasured(run.predictor, rows.phenotype, screened) for rows in tested]
+            unmeasured = [predict_unmeasured(run.predictor, rows.phenotype, screened) for rows in tested]
     except WildtypeError as error:
         run.missing["sides"] = str(error)
     if not screened:
-        asked = [Asked(f"Nothing was asked yet: wildtype report {run.path} asks the model about mutants.")]
+        unmeasured = [
+            UnmeasuredPredictions(f"No unmeasured mutant was predicted yet: run wildtype report {run.path}.")
+        ]
     own = {first.phenotype, *(table.phenotype for table in more)}
     return RunFacts(
         name=run.path.resolve().name,
@@ -108,7 +110,7 @@ def run_facts(run: Run, *, phenotypes: int = MOST_PHENOTYPES, screened: int = 0)
         profile=run.profile,
         genes=run.genes,
         essential=essential,
-        asked=asked,
+        unmeasured=unmeasured,
         explained=run.explained,
         sides=sides,
         settings=run.settings,
@@ -120,7 +122,7 @@ def run_facts(run: Run, *, phenotypes: int = MOST_PHENOTYPES, screened: int = 0)
     )
 
 
-def ask_unmeasured(predictor: Predictor, phenotype: str, most: int) -> Asked:
+def predict_unmeasured(predictor: Predictor, phenotype: str, most: int) -> UnmeasuredPredictions:
     """Predict at most ``most`` mutants that were not measured: sets of the genes with most training rows, of
     the size that most training rows have.
     """
@@ -138,12 +140,12 @@ def ask_unmeasured(predictor: Predictor, phenotype: str, most: int) -> Asked:
             order, among, top=TOP, phenotypes=[phenotype], unmeasured=True, interval=interval
         )
     except WildtypeError as error:
-        return Asked(f"{phenotype}: {sets} could not be asked about: {error}")
-    asked = frame.attrs["asked"]
-    if not asked:
-        return Asked(f"{phenotype}: asked about {sets}; every one of them was measured.", frame)
-    return Asked(
-        f"{phenotype}: asked about {sets}, of which {asked:,} were not measured. A list of extremes is a "
+        return UnmeasuredPredictions(f"{phenotype}: {sets} could not be predicted: {error}")
+    count = frame.attrs["asked"]
+    if not count:
+        return UnmeasuredPredictions(f"{phenotype}: {sets}; every one of them was measured.", frame)
+    return UnmeasuredPredictions(
+        f"{phenotype}: {sets}, of which {count:,} were not measured. A list of extremes is a "
         f"list of errors, too: the interval is that of a mutant drawn at random, not of one picked for its "
         f"prediction.",
         frame,

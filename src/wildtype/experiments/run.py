@@ -2,7 +2,7 @@
 
     settings.json · split.json · card.json · record.json   what was done, with what, where
     checkpoint/                                             the model, ready to predict
-    comparison.json · comparison.md                         the honest table, one per phenotype
+    comparison.json · comparison.md                         the comparison table, one per phenotype
     across.json                                             the mean over phenotypes, where there are several
     predictions.parquet                                     test rows: measured, and predicted by every model
     vectors.csv                                             Pearson of every member of a vector
@@ -71,12 +71,12 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, log: Log = lam
     dataset : Dataset, optional
         Used instead of the one that the settings name.
     log : callable
-        Told, in a few words, what is going on.
+        Receives one line per event.
 
     Raises
     ------
     ConfigError, DatasetError, SplitError, CheckpointError, OutputError
-        In one sentence each.
+        If a setting, the dataset or the split is not usable, or the run directory cannot be written.
     """
     with locked_run(config, log) as config:
         return _train(config, dataset, log)
@@ -85,7 +85,7 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, log: Log = lam
 def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
     check_settings(config)
     config.training.check()
-    accelerator(config.training)  # what is not there must be found out before anything is written
+    accelerator(config.training)  # a missing device must be an error before anything is written
     check(config.model)
     if config.run.estimate and config.execution != "training":
         raise ConfigError(
@@ -94,7 +94,7 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
     baselines = list(BASELINES) if config.baselines == ["all"] else config.baselines
     for name in baselines:
         if name not in CLOSED_FORMS:
-            make_baseline(name)  # an unknown name must not be found out after an hour of training
+            make_baseline(name)  # an unknown name must be an error before hours of training
     if config.model.name in baselines:
         raise ConfigError(
             f"model and baseline are both called {config.model.name!r}: they could not be told "
@@ -114,6 +114,7 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
         refuse(estimate)
     model, tensors = build(config, data, config.seed, log)
     fingerprint = content_hash(resumable(settings_of(config)), data.dataset.sha256, data.split.to_json())
+    # All processes train the network together; only the first may claim and write the run directory.
     if not world().is_rank_zero:
         folder = Path(config.run.folder)
         fit_members(config, data, model, tensors, folder, fingerprint)
@@ -170,6 +171,7 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
     checkpoint.metrics["test"] = {
         name: asdict(comparison[config.model.name]) for name, comparison in comparisons.items()
     }
+    # Test metrics enter after every choice (epoch, mixing weights, intervals) was made on validation rows.
     checkpoint.save(folder / "checkpoint")
     _write_predictions(data, predicted, folder / "predictions.parquet")
     grouped = [i for i, p in enumerate(data.dataset.phenotypes) if p.group]
@@ -192,6 +194,7 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
     if estimate is not None:
         errors = write_outcome(estimate, folder, reports, peak[config.model.name])
         log("estimate against run: " + ", ".join(f"{name} {error:+.0%}" for name, error in errors.items()))
+    # Last, since this file marks a finished run: whatever failed before leaves a run that can be resumed.
     write_json(folder / DONE, {name: comparison.to_json() for name, comparison in comparisons.items()})
     return Run(folder)
 

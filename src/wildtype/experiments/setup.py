@@ -1,4 +1,4 @@
-"""What a run starts from: a model with its initial weights, the organism as it sees it, and its batches."""
+"""The start of a run: the model with its initial weights, the organism as its input, and its batches."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from wildtype.training.micro_batches import for_this_rank
 def build(
     config: TrainConfig, data: RunData, seed: int, log: Log = lambda text: None
 ) -> tuple[Model, OrganismTensors]:
-    """Return the model with its initial weights, and the organism as it sees it.
+    """Return the model with its initial weights, and the organism as its input.
 
-    ``log`` is told which weights were taken from where, if training starts from another run.
+    If training starts from another run, ``log`` receives the weights that were taken from it.
     """
     kind, settings = model_class(config.model.name), config.model
-    # What is wrong with the settings must be found out before anything is written.
+    # Errors in the settings must appear before anything is written.
     kind.check_run(settings, [p.name for p in data.whole.phenotypes], config.training.members)
     needs = kind.needed(settings)
     check_needs(settings.name, needs)
@@ -38,12 +38,14 @@ def build(
     if scaling is not None:
         blocks = data.features(kind.left_out(settings))
         features = torch.from_numpy(scaling.transform(blocks, len(organism.genes)))
+    # Similarity is computed from the visible features only: those of the targets' sources are gone by now.
     if "similarity" in needs:
         visible = data.organism_without(kind.left_out(settings))
         similarity = GeneSimilarity.of(visible) if start is None else start.similarity(visible)
     if start is not None:
         settings = kind.started_from(settings, start.model, relations(data))
     network = organism.metabolism
+    # A stream for the weights alone: drawing more or fewer numbers before this line does not change them.
     torch.manual_seed(derive(seed, "initial weights"))
     model = make_model(
         settings,
@@ -68,7 +70,7 @@ def build(
 
 @dataclass(frozen=True)
 class Loaders:
-    """Serve the training rows, in another order every epoch, and the validation rows."""
+    """Batches of the training rows, in a new order every epoch, and of the validation rows."""
 
     train: Batches
     validation: Batches
@@ -87,7 +89,8 @@ def loaders(
     size = config.training.batch_size
     train: Batches = MutantLoader(data.scaled("train"), size, shuffle=shuffle, seed=seed)
     validation: Batches = MutantLoader(data.scaled("validation"), size)
-    if not post_fit:  # which one process fits to all mutants
+    # Training divides the mutants over the processes; a post-fit runs in one process on all of them.
+    if not post_fit:
         train, validation = for_this_rank(train), for_this_rank(validation)
     rows = rows_of(data, organism, seed)
     kind = model_class(config.model.name)
@@ -109,7 +112,7 @@ def rows_of(data: RunData, organism: OrganismTensors, seed: int) -> RunRows:
 
 
 def of_member(config: TrainConfig, number: int, members: int) -> TrainConfig:
-    """Return the settings by which one of so many members, from 0, is trained."""
+    """Return the settings of one member of an ensemble, counted from 0."""
     return replace(config, model=model_class(config.model.name).of_member(config.model, number, members))
 
 

@@ -1,7 +1,7 @@
-"""A run that starts from the weights of another: which are taken, which stay as drawn, and which are frozen.
+"""Start of a run from the weights of another: copied weights, newly drawn weights, and frozen weights.
 
-Weights go by their names; columns of gene features and rows of genes go by theirs, and attention heads by the
-relation that they follow. Nothing that a start was trained on may be tested here.
+Weights are matched by name, columns of gene features by feature, rows by gene, and attention heads by
+relation. Mutants in the training rows of the start may not be test rows of the new run.
 """
 
 from __future__ import annotations
@@ -71,6 +71,8 @@ class Start:
             > 0
         )
         count = 0
+        # Validation rows of the start chose its best epoch, so they may be validation rows here but not test
+        # rows.
         for before, parts in (("train", ("validation", "test")), ("validation", ("test",))):
             rows = np.flatnonzero((known.part == PARTS.index(before)) & ~lost)
             table = known.table.take(rows).remap(mapping, len(self.data.dataset.organism.genes))
@@ -87,17 +89,17 @@ class Start:
         return similar_to(self.checkpoint, organism, comparable) or GeneSimilarity.of(organism)
 
     def apply(self, model: Model, scaling: FeatureScaling | None, log: Log) -> None:
-        """Put the start's weights into ``model`` and say which were taken and which were not.
+        """Copy the start's weights into ``model`` and log which were copied and which were not.
 
-        A weight of a feature column that the start does not have, or that means something else in another
-        organism, is 0: the column says nothing until training makes it.
+        Weights of feature columns that the start lacks, or that have another meaning in another organism, are
+        0: such a column has no effect before training.
 
         Raises
         ------
         ConfigError
             If the models are of different kinds.
         CheckpointError
-            If the start does not say what its features are.
+            If the start does not record its features.
         """
         origin = self.checkpoint.origin
         if model.config.name != self.model.config.name:
@@ -120,10 +122,10 @@ class Start:
                     left.append(name)
                     continue
                 taken += 1
-        said = (
+        summary = (
             f"{taken} of {taken + len(left)} parameters from {self.path}, trained on {origin.get('dataset')}"
         )
-        log(f"start: {said}; left as drawn: {', '.join(left) or 'none'}")
+        log(f"start: {summary}; left as drawn: {', '.join(left) or 'none'}")
         if self.seen:
             log(
                 f"start: {self.seen:,} validation or test rows are of genes that were perturbed together in "
@@ -153,6 +155,7 @@ class Start:
             for new, (column, usable) in enumerate(zip(scaling.columns, marks, strict=True))
             if usable and column in place
         ]
+        # 0 and not the random draw: noise from an unknown feature would disturb the pretrained network.
         weight.zero_()
         to, from_ = (torch.tensor([pair[i] for pair in pairs], dtype=torch.int64) for i in (0, 1))
         weight[:, to] = before[:, from_]

@@ -1,6 +1,6 @@
-"""`Run`: what a finished run left in its folder, read when it is asked for.
+"""`Run`: the files of a finished run, read at first use.
 
-Files of an older run may be missing; what rests on them is then None, and ``missing`` says why.
+Files of an older run may be missing; attributes that need them are then None, with a reason in ``missing``.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ COPY = "restore it from a copy, or train again"
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run: its folder, and what was found.
+    """A finished run.
 
     Attributes
     ----------
     path : Path
-        The run folder.
+        The run directory.
     missing : dict of str to str
-        What could not be read so far, and why.
+        Parts that could not be read so far, with the reason.
 
     Raises
     ------
     CheckpointError
-        When a part is read without which there is no run, and it is missing or damaged.
+        When a required part is read and is missing or damaged.
     """
 
     path: Path
@@ -78,12 +78,12 @@ class Run:
 
     @property
     def model(self) -> str:
-        """Name of the run's own model, by which its predictions stand in tables."""
+        """Name of the run's model in tables."""
         return str((self.settings.get("model") or {}).get("name", DEFAULT_MODEL))
 
     @cached_property
     def comparisons(self) -> dict[str, Comparison]:
-        """The honest table of every phenotype or group, by name."""
+        """The comparison table of every phenotype or group, by name."""
         return self._compared(DONE, lambda found: {k: Comparison.from_json(x) for k, x in found.items()})
 
     @cached_property
@@ -132,7 +132,7 @@ class Run:
 
     @cached_property
     def explained(self) -> dict[str, Any] | None:
-        """What an explanation wrote; None where nobody asked for one."""
+        """The stored explanation; None where there is none."""
         return self._json(EXPLANATION) if (self.path / EXPLANATION).is_file() else None
 
     @cached_property

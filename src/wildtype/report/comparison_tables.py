@@ -56,6 +56,7 @@ def facts_of(comparison: Comparison) -> list[str]:
         for metric, reason in score.undefined.items():
             if metric not in HEADLINES or metric == "pearson" or comparison.headline == metric:
                 reasons.setdefault(f"{metric} is undefined: {reason}", []).append(score.model)
+    # A reason that holds for all models is given once, without their names.
     everyone = len(comparison.scores)
     facts += [
         reason if len(models) == everyone else f"{', '.join(models)}: {reason}"

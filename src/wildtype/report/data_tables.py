@@ -1,4 +1,4 @@
-"""What data consist of, as tables: cards, relations and features of organisms, rows of sources."""
+"""Contents of data as tables: cards, relations and features of organisms, rows of sources."""
 
 from __future__ import annotations
 

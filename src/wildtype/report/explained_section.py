@@ -1,4 +1,4 @@
-"""What ``wildtype explain`` left in a run folder, as a section of the run's page."""
+"""The stored result of ``wildtype explain`` as a section of the page of a run."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ def explained_blocks(record: Record, key: str) -> list[Block]:
 
     A file of another format is refused in one sentence on the page.
     """
+    # The file is read from a run directory and may be damaged or of another version: the rest of the page
+    # does not depend on it.
     try:
         if record["format"] != FORMAT:
             raise ValueError(f"it has format {record['format']}")

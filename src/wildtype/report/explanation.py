@@ -1,4 +1,4 @@
-"""What models have learned, as tables: heads, latents, and what carries the prediction of a mutant."""
+"""Explanations of models as tables: heads, latents, and the parts of the prediction of a mutant."""
 
 from __future__ import annotations
 
@@ -316,6 +316,7 @@ def _print_tokens(found: MutantExplained, models: int, console: Console) -> None
 def _digits(values: Sequence[OverModels]) -> int:
     """Return the decimals at which the largest of some numbers has three digits: 2 to 6."""
     largest = max((abs(value.mean) for value in values if not math.isnan(value.mean)), default=0.0)
+    # One number of decimals for all rows: parts of a prediction are compared with each other and summed.
     return min(max(2 - math.floor(math.log10(largest)), 2), 6) if largest > 0 else 4
 
 
@@ -330,7 +331,7 @@ def _signed(value: float, digits: int) -> str:
 
 
 def check_drawing(target: Path) -> None:
-    """Refuse a file name whose ending says no format that can be drawn in; raises ``ConfigError``."""
+    """Refuse a file whose suffix is not that of a drawing format; raises ``ConfigError``."""
     if target.suffix not in FORMATS:
         raise ConfigError(f"cannot tell the format of {str(target)!r}: end it in {', '.join(FORMATS)}")
 

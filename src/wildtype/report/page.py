@@ -1,8 +1,8 @@
-"""Pages: plain data in blocks, which templates turn into one HTML file without scripts.
+"""Pages: blocks of plain data, which templates turn into one HTML file without scripts.
 
-Templates escape every text (Jinja2's autoescape), so that names from data are never markup; only the drawings
-made here are `Markup`. A page asks for nothing from outside, follows the reader's choice of light or dark,
-fits a phone, and prints in light.
+Templates escape every text (Jinja2's autoescape), so that names from data are never markup; only drawings
+made here are `Markup`. A page loads nothing from outside, follows the reader's light or dark mode, fits a
+phone, and prints in light colours.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from markupsafe import Markup
 
 from wildtype.report.text_table import NONE
 
+# A second protection behind the escaping: if markup from data ever reached a page, it could load and run
+# nothing, also in a file that is opened from a disk or a shared folder.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-"""What a browser may load and run: nothing; only the style that stands in the page counts."""
+"""Content security policy: nothing is loaded or run, and only the page's inline style applies."""
 
 Cell = object
 """Of a table or a list: shown as text, `Markup` as it is, None as a dash."""
@@ -144,12 +146,14 @@ class Section(Block):
 
 def lines(cells: Iterable[Cell]) -> Markup:
     """Return cells with line breaks between them."""
+    # `Markup.join` escapes every plain text; a join of `str` would not.
     return Markup("<br>").join(cell if isinstance(cell, Markup) else str(cell) for cell in cells)
 
 
 @cache
 def templates() -> Environment:
-    """Return the templates of all pages; what they name must be given."""
+    """Return the templates of all pages; every name in them must be defined."""
+    # StrictUndefined: a misspelt name is an error in a test, and not an empty place on a page.
     return Environment(
         loader=PackageLoader("wildtype.report"),
         autoescape=True,
@@ -176,7 +180,7 @@ def render(template: str, *, title: str, styles: Sequence[str], colours: str = "
     styles : sequence of str
         Style sheets in ``templates/`` beside that of all pages.
     colours : str
-        Style that is computed; no text from data is part of it.
+        Computed style; it is not escaped and holds no text from data.
     **data
         What the template shows.
     """

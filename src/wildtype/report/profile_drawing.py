@@ -74,6 +74,7 @@ def stacked_bar(record: Record, longest: float, scale: Scale) -> Markup:
     pieces, at, whole = [], 0.0, mean_step(record)
     for name, seconds in mean_phases(record).items():
         share = seconds / longest
+        # Percentages of the drawing's width: bars of all runs keep one scale in every window.
         pieces.append(
             Markup(
                 '<g><title>{}</title><rect class="{}" data-seconds="{!r}" x="{:.4f}%" width="{:.4f}%" '
@@ -113,6 +114,7 @@ def _inside(name: str, centre: float, share: float) -> Markup:
 
 def _is_dark(colour: str) -> bool:
     """Whether white reads better than black on a colour (by relative luminance)."""
+    # sRGB values to linear light (gamma about 2.2), weighted by the eye's sensitivity (Rec. 709).
     red, green, blue = ((int(colour[i : i + 2], 16) / 255) ** 2.2 for i in (1, 3, 5))
     luminance: float = 0.2126 * red + 0.7152 * green + 0.0722 * blue
     return luminance < 0.18
@@ -150,6 +152,7 @@ def timeline(record: Record) -> Markup:
                 '<text x="{:.4f}%" y="15" dx="4">{}</text>'
             ).format(i % 2, x, width, foot, x, title)
         )
+        # Pieces closer than half a pixel or so would multiply the size of a page without being visible.
         for phase, since, until, pieces in _merged(step, whole / 2000):
             length_since = f"{scale.show(until - since)} {scale.unit}, from {scale.show(since)}"
             several = f", {pieces} pieces" if pieces > 1 else ""

@@ -64,6 +64,7 @@ def profile_page(records: Sequence[Record]) -> str:
     """
     if not records:
         raise ConfigError("there is no profile to show; name at least one run that has a profile.json")
+    # Profiles of killed runs may hold NaN, which no table can show.
     records = [finite(record) for record in records]
     scale = Scale.of(map(mean_step, records))
     runs = [(_letter(i) if len(records) > 1 else "", record) for i, record in enumerate(records)]
@@ -200,7 +201,9 @@ def _differences(runs: Runs, scale: Scale) -> Section:
     for other, record in runs[1:]:
         head += [f"{other}, {scale.unit}", f"{other} − {letter}", "", "of gap", f"{other} ÷ {letter}"]
         means, step = mean_phases(record), mean_step(record)
-        whole = step - before if abs(step - before) > 0.01 * before else 0.0  # no shares of nothing
+        whole = (
+            step - before if abs(step - before) > 0.01 * before else 0.0
+        )  # shares of a difference near 0 are noise
         gaps = {name: means.get(name, 0.0) - base.get(name, 0.0) for name in names}
         most = max(names, key=lambda name: abs(gaps[name]))
         for row, name in zip(rows, names, strict=True):

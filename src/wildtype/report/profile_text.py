@@ -1,7 +1,6 @@
-"""A profile for the terminal: where a step's time goes, phase by phase.
+"""A profile for the terminal: the time of a step, phase by phase.
 
-What the profile's page shares with it stands here too: the order of phases, the share of a phase, and how
-seconds are written.
+It also holds functions shared with the profile's page: order and share of phases, and the format of seconds.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ def percent(part: float | None, whole: float) -> str:
 
 
 def number(value: float | None) -> str:
-    """Return a number with three digits that count, or all where it is large."""
+    """Return a number with three significant digits, or all digits of its integer part."""
     if value is None:
         return NONE
     if value == 0 or float(value).is_integer():

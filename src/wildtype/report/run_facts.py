@@ -1,4 +1,4 @@
-"""`RunFacts`: everything that the page of a run tells, as plain numbers, tables and records."""
+"""`RunFacts`: the contents of the page of a run, as plain numbers, tables and records."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
-    """Predictions of mutants that nobody measured.
+class UnmeasuredPredictions:
+    """Predictions of mutants without a measurement.
 
     Attributes
     ----------
     what : str
-        What was asked, in one sentence.
+        Which mutants were predicted, in one sentence.
     frame : DataFrame or None
-        As ``Predictor.screen`` returns it; None where nothing was asked.
+        As ``Predictor.screen`` returns it; None where nothing was predicted.
     """
 
     what: str
@@ -34,12 +34,12 @@ class Asked:
 
 @dataclass(frozen=True, eq=False)
 class RunFacts:
-    """What the page tells of one run; what is None or empty was not there, and ``missing`` says why.
+    """The contents of the page of one run; for parts that are None or empty, ``missing`` has the reason.
 
     Attributes
     ----------
     name, model : str
-        Of the folder, and of the run's own model.
+        Names of the run directory and of the run's model.
     tables, others : sequences of Comparison
         Those to show in full, and those to show in one line each.
     ceilings : mapping of str to float
@@ -54,7 +54,7 @@ class RunFacts:
         For names.
     essential : frozenset of str
         Systematic names of essential genes.
-    asked : sequence of Asked
+    unmeasured : sequence of UnmeasuredPredictions
         Predictions not yet measured, by phenotype.
     explained : mapping or None
         What ``wildtype explain`` found.
@@ -78,7 +78,7 @@ class RunFacts:
     profile: Mapping[str, Any]
     genes: GeneIndex
     essential: frozenset[str]
-    asked: Sequence[Asked]
+    unmeasured: Sequence[UnmeasuredPredictions]
     explained: Mapping[str, Any] | None
     sides: Sides | None
     settings: Mapping[str, Any]

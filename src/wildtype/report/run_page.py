@@ -40,6 +40,7 @@ def run_page(runs: Sequence[RunFacts], summaries: Sequence[Summary] = ()) -> str
     """
     if not 1 <= len(runs) <= MOST_RUNS:
         raise ConfigError(f"a page shows 1 to {MOST_RUNS} runs, and {len(runs)} were named: name fewer")
+    # Sections and drawings of several runs share a page, whose ids must be unique.
     letters = [chr(ord("a") + i) if len(runs) > 1 else "" for i in range(len(runs))]
     return render(
         "run.html",

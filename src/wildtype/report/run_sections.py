@@ -54,7 +54,7 @@ def _lead(text: str) -> Text:
 
 
 def _missing(run: RunFacts, name: str) -> Blocks:
-    """Return why something is not shown; nothing where it was not expected."""
+    """Return the reason for a missing part; nothing where none was expected."""
     why = run.missing.get(name)
     return [Text(f"Not shown: {why}.", "none-there")] if why else []
 
@@ -123,6 +123,7 @@ def _comparison(run: RunFacts, key: str) -> Blocks:
 
 
 def _bold(text: object) -> Markup:
+    # `Markup.format` escapes its arguments, so that names of models and genes stay text.
     return Markup("<b>{}</b>").format(text)
 
 
@@ -164,9 +165,9 @@ def _calibration(run: RunFacts, key: str) -> Blocks:
         reasons = dict.fromkeys(f"{one.group}: {one.reason}" for one in run.coverage if one.reason)
         return _missing(run, "calibration") or ([Notes(list(reasons))] if reasons else [])
     lead = (
-        "Does an interval that promises to hold 90 % of all values hold 90 % of them? On the dashed line it "
-        "does; below it, intervals are too narrow. Rows are judged in groups: by their number of genes, and "
-        "of genes that no training row has."
+        "Does an interval of 90 % nominal coverage contain 90 % of the measured values? On the dashed line "
+        "it does; below it, intervals are too narrow. Rows are grouped by their number of genes, and by how "
+        "many of them no training row has."
     )
     rows = [
         [
@@ -247,7 +248,8 @@ def _mutant_table(run: RunFacts, rows: PredictedRows, at: Sequence[int], caption
 
 
 def _fixed(value: float, digits: int) -> str:
-    """Return a number with so many decimals, without a sign where it is 0 then."""
+    """Return a number with this many decimals; a number that rounds to 0 has no sign."""
+    # Adding 0.0 turns -0.0 into 0.0.
     return f"{round(value, digits) + 0.0:,.{digits}f}".replace("-", "−")
 
 
@@ -265,6 +267,7 @@ def _genes(run: RunFacts, names: Iterable[str]) -> Markup:
 def _descriptions(run: RunFacts, names: Iterable[str]) -> Blocks:
     """Return the descriptions of genes, each once, folded up."""
     known = run.genes.descriptions
+    # Predictions name a kind behind the gene, as in CDC28:reduced.
     described = sorted({name.partition(":")[0] for name in names} & set(known))
     pairs: list[tuple[Cell, Cell]] = [(_genes(run, [name]), known[name]) for name in described]
     return [Details("what these genes do", [Facts(pairs)])] if pairs else []
@@ -273,12 +276,12 @@ def _descriptions(run: RunFacts, names: Iterable[str]) -> Blocks:
 def _next(run: RunFacts, key: str) -> Blocks:
     blocks: Blocks = []
     named: list[str] = []
-    for asked in run.asked:
-        blocks.append(_lead(asked.what))
-        if asked.frame is None or not len(asked.frame):
+    for predicted in run.unmeasured:
+        blocks.append(_lead(predicted.what))
+        if predicted.frame is None or not len(predicted.frame):
             continue
         tables = []
-        for (phenotype, direction), frame in asked.frame.groupby(["phenotype", "direction"], sort=False):
+        for (phenotype, direction), frame in predicted.frame.groupby(["phenotype", "direction"], sort=False):
             head = ["genes", "predicted", "90 % interval", "singles"]
             cells: list[list[Cell]] = [
                 [
@@ -384,7 +387,7 @@ def _flat(settings: Mapping[str, Any], prefix: str = "") -> list[tuple[Cell, Cel
 SECTIONS: tuple[tuple[str, str, Callable[[RunFacts, str], Blocks]], ...] = (
     ("comparison", "Models compared", _comparison),
     ("predicted", "Predicted against measured", _predicted),
-    ("calibration", "Do intervals hold what they promise?", _calibration),
+    ("calibration", "Do intervals have their nominal coverage?", _calibration),
     ("error", "Where it is wrong", _error),
     ("learning", "How it learned", _learning),
     ("time", "Where the time went", _time),

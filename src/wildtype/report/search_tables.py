@@ -1,4 +1,4 @@
-"""What ablations and searches found, as tables for a terminal or for a document."""
+"""Results of ablations and searches as tables for a terminal or a document."""
 
 from __future__ import annotations
 
@@ -160,8 +160,8 @@ def _trial_cells(
 
 def _trial_notes(trials: Sequence[Trial], best: Trial | None, base: Trial | None) -> list[str]:
     notes = [
-        "scores are of validation rows and one seed, and the best of many is too good by chance: what was "
-        "gained, the test says"
+        "scores are of validation rows and one seed, and the best of many is too good by chance: judge the "
+        "gain by the test rows"
     ]
     if any(trial.state == "cut short" for trial in trials):
         notes.append("a trial that was cut short has the score of its best epoch")

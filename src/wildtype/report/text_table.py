@@ -35,6 +35,7 @@ NONE = "–"
 
 def plain_text(value: object, console: Console, style: str = "") -> Text:
     """Return text without markup, respelled where the terminal's encoding cannot show it."""
+    # `Text` is never parsed for markup: a gene named "[red]" or "[/]" prints as it is.
     spelled = str(value)
     try:
         spelled.encode(console.encoding)
@@ -116,12 +117,13 @@ def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, 
 
 
 def markdown_cell(value: object) -> str:
-    """Return a value as a cell of Markdown: one line, and no bar that would end the cell."""
+    """Return a value as a cell of Markdown: one line, with bars escaped, as they would end the cell."""
     return str(value).replace("|", "\\|").replace("\n", " ")
 
 
 def decimals(value: float, digits: int = 2) -> str:
     """Return a number with so many decimals, or a dash where it is not defined."""
+    # U+2212 is as wide as a plus sign and never breaks a line; JSON and CSV keep the hyphen.
     return NONE if math.isnan(value) else f"{value:.{digits}f}".replace("-", "−")
 
 

@@ -1,4 +1,4 @@
-"""Coverage of intervals: what was promised against what came."""
+"""Observed against nominal coverage of intervals."""
 
 from __future__ import annotations
 

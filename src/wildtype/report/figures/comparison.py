@@ -1,4 +1,4 @@
-"""Models side by side: the metric they are ranked by, with intervals and the noise ceiling."""
+"""Models compared by their headline metric, with intervals and the noise ceiling."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 def comparison_panel(comparison: Comparison, ceiling: float = math.nan) -> Panel:
     """Return the panel of one comparison; the ceiling is a Pearson and drawn only where models have one."""
     name = HEADLINES[comparison.headline]
+    # The ceiling is a correlation: beside an average precision it would be a wrong bound.
     ceiling = ceiling if comparison.headline != "average_precision" else math.nan
     points = []
     for score in comparison.scores:

@@ -68,6 +68,7 @@ def _panel(
         for group in groups
     ]
     first = models[0]
+    # A group without an error (NaN) must not become the worst: max compares NaN by position.
     worst = max(groups, key=lambda group: np.nan_to_num(group.errors[first].value, nan=-1.0))
     about = (
         f"Root mean squared error of {' and '.join(models)} with 95 % intervals. That of {first} is largest "

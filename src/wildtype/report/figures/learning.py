@@ -69,6 +69,7 @@ def _term(name: str) -> str:
 
 def _looks(names: Mapping[str, Floats]) -> dict[str, tuple[str, str]]:
     """Return colour and dashes of every term: alike in both panels, the data first."""
+    # By name and not by size, so that a term keeps its colour in both panels and in all runs.
     ordered = sorted(names, key=lambda name: (name != "data", name))
     return {
         name: (SERIES[i % len(SERIES)], DASHES[(i // len(SERIES)) % len(DASHES)])
@@ -89,6 +90,7 @@ def _draw_terms(axes: Axes, curves: LearningCurves) -> None:
         )
     every = np.concatenate(list(curves.terms.values()))
     known = every[np.isfinite(every)]
+    # Priors in nats and the data term may differ by orders of magnitude; a logarithm needs positive terms.
     if known.size and known.min() > 0 and known.max() > 30 * known.min():
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter("{x:g}")
@@ -150,6 +152,7 @@ def _finish(axes: Axes, curves: LearningCurves) -> None:
     from matplotlib.ticker import MaxNLocator
 
     first, last = curves.epochs[0], curves.epochs[-1]
+    # One epoch alone would give an axis of zero width, of which matplotlib warns.
     axes.set_xlim((first, last) if last > first else (first - 1, last + 1))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(axis="y")

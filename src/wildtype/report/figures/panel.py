@@ -1,6 +1,6 @@
-"""`Panel`: one pair of axes, what it says in words, and its numbers; a figure is some of them.
+"""`Panel`: one pair of axes, a text alternative, and its numbers; a figure consists of panels.
 
-A page lays panels out by itself, each a drawing of its own; a publication has them in one figure.
+A page shows every panel as a separate drawing; a publication has them in one figure.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ class Panel:
     title : str
         Above it.
     about : str
-        What it shows and says, for those who cannot see it: one or two sentences.
+        Content and result in one or two sentences, for screen readers.
     draw : callable
         Draws on axes.
     head, rows : sequences of str
-        The numbers as a table, first column what they are of.
+        The numbers as a table; the first column names the rows.
     height : float
         Of the axes with labels, as a share of its width.
     short : str
-        Above it in a publication, whose caption says the rest; empty: the title.
+        Title in a publication, whose caption has the rest; empty: the title.
     """
 
     title: str
@@ -96,6 +96,7 @@ def save_panels(panels: Sequence[Panel], target: Path) -> None:
         raise ConfigError(f"{len(panels)} panels are too many for one figure: draw fewer runs together")
     from matplotlib.figure import Figure
 
+    # Rows of three where they come out even, since an empty place in a figure looks like an error.
     columns = 1 if len(panels) == 1 else 3 if len(panels) % 3 == 0 else 2
     rows = [panels[i : i + columns] for i in range(0, len(panels), columns)]
     whole = ONE_COLUMN if columns == 1 else TWO_COLUMNS
@@ -122,5 +123,5 @@ def legend_below(axes: Axes, columns: int = 2) -> None:
 
 
 def shown(value: float, digits: int = 3) -> str:
-    """Return a number with so many digits that count, as a person writes it; a dash where it is undefined."""
+    """Return a number with this many significant digits; a dash where it is undefined."""
     return f"{value:.{digits}g}".replace("-", "−") if math.isfinite(value) else "–"

@@ -40,12 +40,13 @@ def predicted_panels(rows: PredictedRows) -> list[Panel]:
 
 def levels(most: int) -> list[float]:
     """Return the lower ends of the steps of a density: whole numbers of rows, each step a like factor."""
+    # Counts of rows span orders of magnitude; a linear scale would show the densest cells only.
     steps = np.unique(np.round(np.geomspace(1, max(most, 1), len(DENSITY) + 1)[:-1]))
     return [float(step) for step in steps]
 
 
 def draw_density(axes: Axes, found: Density, rows: PredictedRows) -> None:
-    """Draw rectangles, all of one step as one shape, so that the drawing stays small."""
+    """Draw the cells of a density, all of one step as one shape, which keeps the drawing small."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import BoundaryNorm, ListedColormap
     from matplotlib.patches import PathPatch

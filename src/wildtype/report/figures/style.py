@@ -1,9 +1,9 @@
 """How figures look, on a page and in a publication.
 
-Figures are drawn by matplotlib in the colours of ``LIGHT``. For a page the drawing is taken apart: every
-colour that has a role becomes a variable of the page's style, so that it follows light and dark; text stays
-text in the page's font. Colours of models are Okabe and Ito's (2008) or near them, densities go from light to
-dark of one hue, and lines also differ by their dashes and markers, so that no colour-blind eye misses one.
+Figures are drawn by matplotlib in the colours of ``LIGHT``. For a page, every colour with a role becomes a
+variable of the page's style, so that it follows light and dark mode; text stays text in the page's font.
+Colours of models are Okabe and Ito's (2008) or near them, and densities go from light to dark in one hue.
+Lines also differ by dashes and markers, for readers with colour vision deficiency.
 """
 
 from __future__ import annotations
@@ -64,9 +64,12 @@ def figure_colours() -> str:
 
 @contextmanager
 def drawing(font: float) -> Iterator[None]:
-    """Draw within: fonts of so many points, thin axes, no surprises from names or from a user's settings."""
+    """Draw with fonts of this size in points, independently of names in the data and of a user's settings."""
     import matplotlib
 
+    # parse_math and usetex are off: a gene or phenotype with dollar signs is text, and no formula to parse.
+    # Font type 42 embeds outlines that journals accept; a fixed hashsalt gives the same file for the same
+    # figure.
     thin, ink, quiet = font / 12, LIGHT["ink"], LIGHT["quiet"]
     settings: Any = {
         "font.family": "DejaVu Sans", "font.size": font, "axes.titlesize": font * 1.1,
@@ -84,6 +87,7 @@ def drawing(font: float) -> Iterator[None]:
         "figure.facecolor": LIGHT["paper"], "axes.facecolor": "none",
         "pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "wildtype",
     }  # fmt: skip
+    # From the defaults, so that a user's matplotlibrc does not change published figures.
     with warnings.catch_warnings(), matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(settings)
@@ -98,7 +102,7 @@ def plain(name: object, most: int = 48) -> str:
 
 
 def check_target(target: Path) -> None:
-    """Refuse a file name whose ending says no format that a figure can be written in."""
+    """Refuse a file whose suffix is not that of a figure format; raises ``ConfigError``."""
     if target.suffix.lower() not in FORMATS:
         raise ConfigError(f"cannot tell the format of {str(target)!r}: end it in {', '.join(FORMATS)}")
 
@@ -109,12 +113,13 @@ def save(figure: Figure, target: Path) -> None:
     Raises
     ------
     ConfigError
-        If the ending says no known format.
+        If the suffix is not that of a figure format.
     OutputError
         If the file cannot be written.
     """
     check_target(target)
     kind = target.suffix.lower()[1:]
+    # Dates would make two files of one figure differ.
     metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(kind)
     with writing(target) as path:
         figure.savefig(path, format=kind, metadata=metadata, dpi=300)
@@ -133,7 +138,7 @@ def page_svg(make: Callable[[], Figure], key: str, about: str) -> Markup:
     Parameters
     ----------
     make : callable
-        Draws it.
+        Makes the figure.
     key : str
         Letters and digits that no other figure of the page has; its ids begin with them.
     about : str
@@ -143,17 +148,21 @@ def page_svg(make: Callable[[], Figure], key: str, about: str) -> Markup:
     with drawing(FONT_PAGE):
         make().savefig(out, format="svg", transparent=True, metadata={"Date": None})
     root = ElementTree.fromstring(out.getvalue())
+    # matplotlib draws the same ids (clip paths, markers) in every figure. On one page the first would win, so
+    # ids that are referred to get the figure's key, and all others are dropped.
     words = " ".join(value for element in root.iter() for value in element.attrib.values())
     used = set(re.findall(r"#([\w-]+)", words)) & {element.get("id", "") for element in root.iter()}
     _clean(root, key, used)
     for name in ("width", "height", "version"):
         root.attrib.pop(name, None)
     root.attrib |= {"role": "img", "aria-label": about}
-    return Markup(ElementTree.tostring(root, encoding="unicode"))  # the writer has escaped every text
+    # Safe as markup: ElementTree escapes all texts and attributes, and only matplotlib makes elements.
+    return Markup(ElementTree.tostring(root, encoding="unicode"))
 
 
 def _clean(element: ElementTree.Element, key: str, used: set[str]) -> None:
-    """Take out what a page has itself, and tie colours to its style and ids to the figure's key."""
+    """Remove namespaces and metadata, and tie colours to the page's style and ids to the figure's key."""
+    # Within HTML, svg elements have no namespace prefix.
     element.tag = element.tag.rpartition("}")[2]
     kept = {}
     for name, value in element.attrib.items():
@@ -163,17 +172,19 @@ def _clean(element: ElementTree.Element, key: str, used: set[str]) -> None:
                 continue
             value = f"{key}-{value}"
         elif name in ("d", "transform", "x", "y", "points"):
+            # A hundredth of a point is invisible; shorter numbers keep a page of six runs below 3 MB.
             value = _NUMBER.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), value)
             value = " ".join(value.split())
             value = _RECTANGLE.sub(r"M\1 \2H\3V\4H\1z", value) if name == "d" else value
         elif name == "style":
             value = re.sub("#[0-9a-f]{6}", lambda found: _variable(found[0]), value)
         if name in ("href", "clip-path", "style", "fill", "stroke"):
-            value = re.sub(r"#([\w-]+)", lambda found: _own(found[1], key, used), value)
+            value = re.sub(r"#([\w-]+)", lambda found: _with_key(found[1], key, used), value)
         kept[name] = value
     element.attrib.clear()
     element.attrib.update(kept)
     for child in list(element):
+        # A style element would apply to the whole page, and to all other figures.
         if child.tag.rpartition("}")[2] in ("metadata", "style"):
             element.remove(child)
         else:
@@ -187,5 +198,5 @@ def _variable(colour: str) -> str:
     return f"var(--{_ROLES[colour]})" if colour in _ROLES else colour
 
 
-def _own(name: str, key: str, used: set[str]) -> str:
+def _with_key(name: str, key: str, used: set[str]) -> str:
     return f"#{key}-{name}" if name in used else f"#{name}"

@@ -1,4 +1,4 @@
-"""Where the time of a step went, for publications; pages draw it with `profile_drawing`."""
+"""Time of a step by phase, for publications; pages draw it with `profile_drawing`."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def time_panel(records: Sequence[Record]) -> Panel | None:
     if not timed:
         return None
     scale = Scale.of(map(mean_step, timed))
-    told = "; ".join(f"{r.get('name')}: {scale.show(mean_step(r))} {scale.unit}" for r in timed)
+    about = "; ".join(f"{r.get('name')}: {scale.show(mean_step(r))} {scale.unit}" for r in timed)
     names = in_order({name for record in timed for name in mean_phases(record)})
     rows = [[name, *(scale.show(mean_phases(record).get(name)) for record in timed)] for name in names]
     return Panel(
         "mean time of a step, by phase",
-        f"{told}.",
+        f"{about}.",
         lambda axes: _draw(axes, timed, names, scale),
         ("phase", *(str(record.get("name")) for record in timed)),
         rows,
@@ -46,9 +46,10 @@ def _draw(axes: Axes, records: Sequence[Record], names: Sequence[str], scale: Sc
         for name in names
         if any(mean_phases(record).get(name, 0.0) >= SMALL * mean_step(record) for record in records)
     ]
-    parts = {name: [own.get(name, 0.0) for own in means] for name in large}
+    parts = {name: [mean.get(name, 0.0) for mean in means] for name in large}
     if len(large) < len(names):
-        rest = [sum(v for name, v in own.items() if name not in large) for own in means]
+        # Bars must still add up to the step, so small phases are summed and not left out.
+        rest = [sum(v for name, v in mean.items() if name not in large) for mean in means]
         parts[f"others, each below {SMALL:.0%}"] = rest
     left = np.zeros(len(records))
     for name, seconds in parts.items():

@@ -1,6 +1,7 @@
-"""`Answers`: what the local page is told, as JSON-like values, from requests that anyone may have written.
+"""`Answers`: the responses to the local page, as JSON-like values.
 
-A request is an object; what it asks for is checked before the model sees it, and every error is one sentence.
+A request may come from anyone. Its types and sizes are checked before the model sees it, and every error is
+one sentence.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ EXAMPLES = 3
 
 
 @dataclass(frozen=True)
-class Asked:
+class PredictionRequest:
     """A checked request for predictions; see ``Predictor.predict``."""
 
     sets: list[list[str]]
@@ -44,11 +45,12 @@ class Asked:
     fitness: bool
 
     @classmethod
-    def of(cls, request: Mapping[str, Any]) -> Asked:
+    def of(cls, request: Mapping[str, Any]) -> PredictionRequest:
         """Read a request; raises ``ConfigError`` for one that no page makes."""
         condition, interval = request.get("condition"), request.get("interval")
         if condition is not None and not isinstance(condition, str):
             raise ConfigError(f"condition={shown(condition)} is no name: give one of the model's conditions")
+        # In Python a bool is an int: true would pass for a coverage of 1.
         if interval is not None and (isinstance(interval, bool) or not isinstance(interval, int | float)):
             raise ConfigError(f"interval={shown(interval)} is no number: give a coverage, as in 0.9")
         sets = request.get("sets")
@@ -74,14 +76,14 @@ def _checked(genes: Any, row: int) -> list[str]:
 
 
 class Answers:
-    """Answers the requests of the page from one predictor, one after the other.
+    """Answers the requests of the page with one predictor, one request at a time.
 
     Parameters
     ----------
     predictor : Predictor
         Of any model.
     name : str
-        What the page calls it.
+        Its name on the page.
 
     Raises
     ------
@@ -92,6 +94,8 @@ class Answers:
     def __init__(self, predictor: Predictor, name: str) -> None:
         self.predictor, self.name = predictor, name
         self._names = GeneNames(predictor.genes)
+        # The server has a thread per connection; the predictor's caches are not made for concurrent use, and
+        # a second forward pass would only share the same cores.
         self._lock = threading.Lock()
 
     @cached_property
@@ -100,14 +104,14 @@ class Answers:
         return [p for p in self.predictor.checkpoint.phenotypes if p.get("form") != "gene"]
 
     def wake(self) -> None:
-        """Encode the wild type and make what is looked up, so that the first request need not wait."""
+        """Encode the wild type and build the look-up tables, so that the first request is fast."""
         interval = None if self.predictor.checkpoint.validation is None else 0.9
         with self._lock:
             self.predictor.predict([[self.predictor.genes.names[0]]], interval=interval)
         self.model()
 
     def model(self) -> dict[str, Any]:
-        """Return what the page shows before anything is asked: the model, its phenotypes and choices."""
+        """Return what the page shows at the start: the model, its phenotypes and choices."""
         with self._lock:
             return self._model
 
@@ -150,10 +154,11 @@ class Answers:
         the most extreme.
         """
         known = self.predictor.checkpoint.known
-        wanted = self._shown[0]["name"] if self._shown else self.predictor.checkpoint.names[0]
-        rows = np.flatnonzero(known.table.phenotype == known.phenotypes.index(wanted))
+        first = self._shown[0]["name"] if self._shown else self.predictor.checkpoint.names[0]
+        rows = np.flatnonzero(known.table.phenotype == known.phenotypes.index(first))
         value = known.table.value[rows]
         far = np.abs(np.nan_to_num(value - (np.nanmean(value) if np.isfinite(value).any() else 0.0)))
+        # Several rows may hold the same genes, so more rows are taken than examples are shown.
         table = known.table.take(rows[np.argsort(-far, kind="stable")[: 4 * EXAMPLES]])
         names, kinds = self.predictor.genes.names, self.predictor.kinds
         found: dict[str, str] = {}
@@ -187,15 +192,16 @@ class Answers:
         try:
             table = self.predictor.table([_checked(parse_set(line), 1)])
         except WildtypeError as error:
+            # The message counts rows of a table, which a page with one line does not have.
             return {"line": shown(line), "error": str(error).removeprefix("row 1: ").replace("row 1 ", "it ")}
         return {"genes": self._members(table)}
 
     def predict(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return predictions of ``sets``, lists of written genes; ``interval`` is their coverage."""
-        asked = Asked.of(request)
+        checked = PredictionRequest.of(request)
         with self._lock:
-            frame = self._frame(asked)
-            table = self.predictor.table(asked.sets)
+            frame = self._frame(checked)
+            table = self.predictor.table(checked.sets)
         rows = frame.to_dict("records")
         names = [p["name"] for p in self._shown]
         mutants = [
@@ -219,33 +225,33 @@ class Answers:
         return {"mutants": mutants}
 
     def as_csv(self, request: Mapping[str, Any]) -> str:
-        """Return the table of ``Predictor.predict`` as CSV, without a cell that a spreadsheet computes."""
-        asked = Asked.of(request)
+        """Return the table of ``Predictor.predict`` as CSV; no cell starts a formula in a spreadsheet."""
+        checked = PredictionRequest.of(request)
         with self._lock:
-            frame = self._frame(asked)
+            frame = self._frame(checked)
         return frame_to_csv(frame)
 
     def as_json(self, request: Mapping[str, Any]) -> str:
         """Return the table of ``Predictor.predict`` as JSON, an object per mutant."""
-        asked = Asked.of(request)
+        checked = PredictionRequest.of(request)
         with self._lock:
-            frame = self._frame(asked)
+            frame = self._frame(checked)
         return json.dumps(finite(frame.to_dict("records")), indent=2, allow_nan=False) + "\n"
 
-    def _frame(self, asked: Asked) -> pd.DataFrame:
+    def _frame(self, request: PredictionRequest) -> pd.DataFrame:
         return self.predictor.predict(
-            asked.sets,
-            as_="fitness" if asked.fitness else "phenotype",
-            condition=asked.condition,
-            interval=asked.interval,
+            request.sets,
+            as_="fitness" if request.fitness else "phenotype",
+            condition=request.condition,
+            interval=request.interval,
         )
 
     def nearest(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the measured mutants nearest to the first of ``sets``."""
-        asked = Asked.of(request)
+        checked = PredictionRequest.of(request)
         with self._lock:
             checkpoint = self.predictor.checkpoint
-            table = self.predictor.table(asked.sets[:1], condition=asked.condition)
+            table = self.predictor.table(checked.sets[:1], condition=checked.condition)
             found = nearest(checkpoint, table)
             index = checkpoint.evidence
             return {
@@ -267,9 +273,9 @@ class Answers:
 
     def neighbourhood(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the genes of the first of ``sets``, their strongest neighbours and the edges between."""
-        asked = Asked.of(request)
+        checked = PredictionRequest.of(request)
         with self._lock:
-            table = self.predictor.table(asked.sets[:1])
+            table = self.predictor.table(checked.sets[:1])
             found = neighbourhood(self._relations, table.gene.tolist())
         return {
             "genes": [self._gene(gene) for gene in found.genes],
@@ -302,17 +308,18 @@ class Answers:
 
 
 def _pairs(table: MutantTable, start: int, stop: int) -> Iterator[tuple[int, int]]:
-    """Give genes and kinds of a part of a table's perturbations."""
+    """Yield genes and kinds of a part of a table's perturbations."""
     return zip(table.gene[start:stop].tolist(), table.kind[start:stop].tolist(), strict=True)
 
 
 def _spread(known: ReferenceMeasurements) -> list[dict[str, Any]]:
-    """Return the known phenotypes and the sd of what was measured of each; None where it cannot be told."""
+    """Return the known phenotypes and the sd of the measurements of each; None where it is undefined."""
     there = np.isfinite(known.table.value)
     of, value = known.table.phenotype[there], known.table.value[there].astype(np.float64)
     size = len(known.phenotypes)
     count = np.maximum(np.bincount(of, minlength=size), 1)
     mean = np.bincount(of, value, size) / count
+    # Two passes: a mean of squares minus a squared mean would lose all digits where the mean is large.
     sd = np.sqrt(np.bincount(of, (value - mean[of]) ** 2, size) / count)
     return [{"name": name, "sd": float(x) or None} for name, x in zip(known.phenotypes, sd, strict=True)]
 

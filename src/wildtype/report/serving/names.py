@@ -1,4 +1,4 @@
-"""`GeneNames`: the genes that a few typed letters may mean, for completion."""
+"""`GeneNames`: completion of gene names from a few typed letters."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class GeneNames:
     """
 
     def __init__(self, genes: GeneIndex) -> None:
-        self._names: list[tuple[str, int, int, str]] = []  # folded, level, gene, as its owner spells it
+        self._names: list[tuple[str, int, int, str]] = []  # folded, level, gene, original spelling
         for gene, name in enumerate(genes.names):
             spelled = [(SYSTEMATIC, name), *((ALIAS, alias) for alias in genes.aliases.get(name, ()))]
             if name in genes.standard:
@@ -37,18 +37,19 @@ class GeneNames:
     def complete(self, text: str, count: int) -> list[Match]:
         """Return up to ``count`` genes that have a name with ``text`` in it, each with its best one.
 
-        Whole names come first, then names that begin with the text, then others; of each, standard names
-        before systematic names before aliases, then short before long, then by the alphabet.
+        Exact names come first, then names that begin with the text, then others. Within each, standard names
+        precede systematic names and aliases, short names precede long ones, and the rest is alphabetical.
         """
-        wanted = text.strip().upper()
-        if not wanted:
+        typed = text.strip().upper()
+        if not typed:
             return []
         order = {STANDARD: 0, SYSTEMATIC: 1, ALIAS: 2}
         found = sorted(
-            (0 if folded == wanted else 1 if at == 0 else 2, order[level], len(folded), folded, gene, spelled)
+            (0 if folded == typed else 1 if at == 0 else 2, order[level], len(folded), folded, gene, spelled)
             for folded, level, gene, spelled in self._names
-            if (at := folded.find(wanted)) >= 0
+            if (at := folded.find(typed)) >= 0
         )
+        # The list is sorted best first, so the first match of a gene is its best name.
         best: dict[int, Match] = {}
         for *_, gene, spelled in found:
             best.setdefault(gene, Match(gene, spelled))

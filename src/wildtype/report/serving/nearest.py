@@ -1,7 +1,7 @@
-"""Which measured mutants are nearest to a mutant, and what was measured of them.
+"""The measured mutants nearest to a mutant, with their measurements.
 
-Where a model reads evidence they are what it looks up: mutants one edit away, or two where a gene is replaced
-twice. Of a model that reads none they are found by the genes they share.
+For a model with evidence they are the mutants that it retrieves: one edit away, or two edits where two genes
+are replaced. For other models they are the mutants that share all genes but one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Genes = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Edit:
-    """How a measured mutant differs from the one asked about.
+    """How a measured mutant differs from the queried one.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Edit:
 
 @dataclass(frozen=True)
 class Value:
-    """What was measured of a mutant: the mean of ``count`` rows, and the parts of the split they were in."""
+    """Measured value of a mutant: the mean of ``count`` rows, and the parts of the split that hold them."""
 
     value: float
     count: int
@@ -57,10 +57,10 @@ class Value:
 
 @dataclass(frozen=True)
 class Measured:
-    """A measured mutant: how it differs, how alike the genes exchanged are, and its values by phenotype.
+    """A measured mutant: its difference, the similarity of exchanged genes, and its values by phenotype.
 
-    ``likeness`` is the cosine of the genes that replace each other, the least where two do; NaN where it is
-    not known or nothing was replaced.
+    ``likeness`` is the cosine similarity of the genes that replace each other, the smallest of two; NaN where
+    it is unknown or nothing was replaced.
     """
 
     edit: Edit
@@ -73,31 +73,36 @@ class Measured:
 def nearest(checkpoint: Checkpoint, mutant: MutantTable, shown: int = SHOWN) -> list[Measured]:
     """Return the measured mutants nearest to the first row of a table, and itself if it was measured.
 
-    Of each kind of difference there are up to ``shown``. What was measured of the mutant itself stands there
-    for every condition, that asked about first; of another mutant only for that one, where there is any.
+    There are up to ``shown`` of each kind of difference. Measurements of the mutant itself are given for
+    every condition, the queried one first. Those of another mutant are given for one condition: the queried
+    one if it was measured there.
     """
-    asked = tuple(mutant.gene[: mutant.offsets[1]].tolist())
+    genes = tuple(mutant.gene[: mutant.offsets[1]].tolist())
     condition = int(mutant.condition[0])
     index = checkpoint.evidence
     reads = index is not None and index.looks_up and len(index.table) > 0
-    edits = _looked_up(checkpoint, mutant, asked) if reads else _sharing(checkpoint, asked)
-    chosen: dict[Genes, Edit] = {asked: Edit(SAME, asked)}
-    room = dict.fromkeys(ORDER, shown)
+    # The page shows the evidence of the model itself where it has any, so that users see what a prediction
+    # rests on, and not a second notion of similarity.
+    edits = _looked_up(checkpoint, mutant, genes) if reads else _sharing(checkpoint, genes)
+    chosen: dict[Genes, Edit] = {genes: Edit(SAME, genes)}
+    left = dict.fromkeys(ORDER, shown)
     for edit in edits:
-        if edit.genes not in chosen and room[edit.how]:
-            room[edit.how] -= 1
+        # Edits come best first, and one mutant may come twice: the first edit that leads to it counts.
+        if edit.genes not in chosen and left[edit.how]:
+            left[edit.how] -= 1
             chosen[edit.genes] = edit
     ranked = sorted(chosen.values(), key=lambda edit: ORDER.index(edit.how))
     return list(_with_values(checkpoint, ranked, condition))
 
 
 def _looked_up(checkpoint: Checkpoint, mutant: MutantTable, asked: Genes) -> Iterator[Edit]:
-    """Give the edits that the model itself reads, the most telling first."""
+    """Yield the edits that the model itself reads, the most informative first."""
     assert checkpoint.evidence is not None
     tokens = checkpoint.evidence.tokens_of(mutant.take([0]))
     one = (x[0].tolist() for x in (tokens.one.mask, tokens.one.edit, tokens.one.old, tokens.one.new))
     for there, edit, old, new in zip(*one, strict=True):
         if there:
+            # -1 marks that no gene was removed, or none was added.
             yield _edited(EDITS[edit], asked, [old] if old >= 0 else [], [new] if new >= 0 else [])
     two = (x[0].tolist() for x in (tokens.two.mask, tokens.two.old, tokens.two.new))
     for there, old, new in zip(*two, strict=True):
@@ -110,10 +115,11 @@ def _edited(how: str, asked: Genes, old: list[int], new: list[int]) -> Edit:
 
 
 def _sharing(checkpoint: Checkpoint, asked: Genes) -> Iterator[Edit]:
-    """Give the measured sets that share all genes but one, those with the most extreme values first."""
+    """Yield the measured sets that share all genes but one, those with the most extreme values first."""
     table = checkpoint.known.table
     among = np.zeros(len(checkpoint.genes), bool)
     among[list(asked)] = True
+    # Differences of a running sum count the shared genes of all rows in one pass, without a loop over rows.
     until = np.concatenate([[0], np.cumsum(among[table.gene])])
     shared = np.diff(until[table.offsets])
     k, order = len(asked), table.order
@@ -134,13 +140,14 @@ def _extremeness(checkpoint: Checkpoint, rows: NDArray[np.int64]) -> NDArray[np.
     known = checkpoint.known
     mean, sd = np.zeros(len(known.phenotypes)), np.full(len(known.phenotypes), np.inf)
     at = [known.phenotypes.index(name) for name in checkpoint.names]
+    # Phenotypes have different units; phenotypes that are not predicted keep an infinite sd and rank last.
     mean[at], sd[at] = checkpoint.mean, np.maximum(np.abs(checkpoint.sd), 1e-9)
     of = known.table.phenotype[rows]
     return np.asarray(np.nan_to_num(np.abs(known.table.value[rows] - mean[of]) / sd[of]))
 
 
 def _with_values(checkpoint: Checkpoint, edits: Iterable[Edit], condition: int) -> Iterator[Measured]:
-    """Give what was measured of the sets, kinds and conditions apart; sets without a value are left out."""
+    """Yield the measurements of the sets, by kinds and condition; sets without a value are left out."""
     edits = list(edits)
     known = checkpoint.known
     rows = np.flatnonzero(known.table.inside([gene for edit in edits for gene in edit.genes]))
@@ -149,11 +156,14 @@ def _with_values(checkpoint: Checkpoint, edits: Iterable[Edit], condition: int) 
     for row, genes in enumerate(table.sets()):
         if genes in found and np.isfinite(table.value[row]):
             kinds = tuple(table.kind[table.offsets[row] : table.offsets[row + 1]].tolist())
+            # A deletion and a hypomorph of one gene are different mutants: kinds and conditions are not
+            # averaged.
             cell = found[genes].setdefault((int(table.condition[row]), kinds), {})
             cell.setdefault(known.phenotypes[table.phenotype[row]], []).append(row)
     for edit in edits:
         apart = found[edit.genes]
         order = sorted(apart, key=lambda key: (key[0] != condition, key))
+        # The condition key sorts the queried condition first; another mutant is shown in one condition only.
         if edit.how != SAME:
             order = [key for key in order if key[0] == order[0][0]]
         for at, kinds in order:

@@ -54,7 +54,7 @@ class Neighbourhood:
 def relations_of(organism: OrganismTensors) -> dict[str, sparse.csr_array]:
     """Return the relations [n, n] that a checkpoint keeps by name, symmetric, the largest weight of each 1.
 
-    They are those that evidence is looked up by, and those that messages pass over.
+    They are the relations of evidence retrieval and of message passing.
     """
     found: dict[str, sparse.csr_array] = {}
     similarity = organism.similarity
@@ -68,6 +68,7 @@ def relations_of(organism: OrganismTensors) -> dict[str, sparse.csr_array]:
         if name in found:
             continue
         rows, columns = (x.numpy() for x in operator.edges())
+        # Drawings have no arrows: the larger weight of both directions stands for the edge.
         one_way = sparse.coo_array((operator.values.numpy(), (rows, columns)), shape=operator.shape).tocsr()
         both = sparse.csr_array(abs(one_way).maximum(abs(one_way).T))
         both.data = both.data / both.data.max(initial=1e-9)
@@ -80,9 +81,9 @@ def neighbourhood(
 ) -> Neighbourhood:
     """Return the strongest neighbours of a mutant's genes.
 
-    A neighbour is as strong as its weights to a gene in all relations together. The genes of the mutant
-    choose in turn, so that a hub leaves room to the others; of equally strong neighbours that which more of
-    the genes share comes first, then that which comes first in the gene index.
+    The strength of a neighbour is the sum of its weights to a gene over all relations. The genes of the
+    mutant choose in turn, so that a hub does not crowd out the neighbours of other genes. Ties are broken by
+    the strength to all genes of the mutant, then by the gene index.
     """
     if not relations:
         return Neighbourhood(tuple(genes), len(genes), (), 0)
@@ -91,6 +92,7 @@ def neighbourhood(
     together[list(genes)] = 0
     lists = []
     for weights in own:
+        # np.lexsort sorts by its last key first.
         near = np.flatnonzero((weights > 0) & (together > 0))
         lists.append(iter(near[np.lexsort((near, -together[near], -weights[near]))].tolist()))
     chosen: dict[int, None] = {}

@@ -1,9 +1,13 @@
 """The server of the local page: a few known paths, answered from memory.
 
-It is meant for one person on one machine, and still takes every request for a hostile one: no path of a
-request reaches the file system, a request has a size, another site's page gets no answer (its requests name
-another host or another origin, or lack the type that a browser sends only to its own), and nothing but the
-page's own files may run in the page.
+It serves one person on one machine, and still treats every request as hostile. No path of a request reaches
+the file system, and the size of a request is limited. A page of another site gets no answer: its requests
+name another host or origin, or lack a content type that other sites may not send. Only the page's files run
+in it.
+
+The server uses the standard library. Measured with uvicorn: it keeps a connection that sends half a request
+open without limit, so that idle clients could exhaust the connections. Here each read of a connection has a
+time limit.
 """
 
 from __future__ import annotations
@@ -29,17 +33,26 @@ from wildtype.report.page import style_sheet
 from wildtype.report.serving.answers import Answers
 
 LONGEST_PATH, LONGEST_BODY, SECONDS = 2_000, 256 * 1024, 60
-"""Letters of a path, bytes of a request's body, and how long a connection may say nothing."""
+"""Letters of a path, bytes of a request's body, and seconds that a read of a connection may wait."""
+# Nothing loads unless a directive allows it, and then only from this server: markup injected by data could
+# neither run nor send data elsewhere. Frames are forbidden against clickjacking. `trusted-types` makes
+# browsers refuse `innerHTML`, so that a name from data cannot become markup by a mistake in the page's
+# scripts.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 )
 HEADERS = {
     "Content-Security-Policy": POLICY,
+    # A browser takes the declared type: a table in CSV is never guessed to be HTML or a script.
     "X-Content-Type-Options": "nosniff",
+    # Another site cannot embed answers, for example as a script or an image, to read them by side channels.
     "Cross-Origin-Resource-Policy": "same-origin",
+    # A page that opened this one, or was opened by it, gets no handle on its window.
     "Cross-Origin-Opener-Policy": "same-origin",
+    # Links to databases of genes do not reveal the local address.
     "Referrer-Policy": "no-referrer",
+    # Predictions may be unpublished: they stay out of caches of browsers and proxies.
     "Cache-Control": "no-store",
 }
 TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
@@ -50,7 +63,7 @@ Reply = tuple[HTTPStatus, str, bytes]
 
 
 class Refused(Exception):
-    """A request that is not answered: the status, and why in one sentence."""
+    """A refused request: the status, and the reason in one sentence."""
 
     def __init__(self, status: HTTPStatus, sentence: str) -> None:
         super().__init__(sentence)
@@ -63,7 +76,7 @@ class Server(ThreadingHTTPServer):
     Parameters
     ----------
     answers : Answers
-        What requests are answered from.
+        The predictions that it serves.
     host : str
         Name or address of this machine to listen at.
     port : int
@@ -75,6 +88,7 @@ class Server(ThreadingHTTPServer):
         If there is no such address here, or the port is taken or not allowed.
     """
 
+    # Ctrl-C ends the process at once: threads that wait for slow clients do not delay it.
     daemon_threads = True
 
     def __init__(self, answers: Answers, host: str, port: int) -> None:
@@ -89,13 +103,14 @@ class Server(ThreadingHTTPServer):
             raise ConfigError(_why_not(error, host, port)) from error
 
     def server_bind(self) -> None:
-        """Take the address, without asking for its name as `HTTPServer` does: that may wait for a network."""
+        """Bind the address without `HTTPServer`'s look-up of its name, which may wait for a network."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = self.host, self.server_address[1]
 
     @property
     def url(self) -> str:
-        """Where a browser finds the page."""
+        """Address of the page for a browser."""
+        # A wildcard is an address to listen at, and no address to connect to.
         anywhere = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
         host = anywhere.get(self.host, self.host)
         return f"http://{f'[{host}]' if ':' in host else host}:{self.server_port}/"
@@ -106,18 +121,20 @@ class Server(ThreadingHTTPServer):
         return ipaddress.ip_address(str(self.server_address[0])).is_loopback
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a browser that went away; print others in one sentence."""
+        """Print an error in one sentence; a closed connection or an exceeded time limit is none."""
         error = sys.exception()
         if not isinstance(error, ConnectionError | TimeoutError):
-            _tell(error)
+            _print_error(error)
 
 
 class Handler(BaseHTTPRequestHandler):
     """Answers one connection."""
 
     server: Server
+    # The `Server` header names no version, which would point to known weaknesses.
     server_version, sys_version = "wildtype", ""
     protocol_version = "HTTP/1.1"
+    # Of every read of the socket: half a request, or an idle connection, does not hold a thread for ever.
     timeout = SECONDS
 
     def do_GET(self) -> None:
@@ -139,18 +156,20 @@ class Handler(BaseHTTPRequestHandler):
             status, kind, body = reply(*self._path())
         except Refused as error:
             status, kind, body = error.status, JSON, _json({"error": str(error)})
-            self.close_connection = True  # what it sent may be unread
+            # The body may be unread, and would be taken for the next request of the connection.
+            self.close_connection = True
         except WildtypeError as error:
             status, kind, body = (
                 HTTPStatus.BAD_REQUEST,
                 JSON,
                 _json({"error": " ".join(str(error).split())}),
             )
-        except (ConnectionError, TimeoutError):  # it went away, or sends less than it said
+        except (ConnectionError, TimeoutError):  # closed, or the body is shorter than its Content-Length
             self.close_connection = True
             return
         except Exception as error:
-            _tell(error)
+            # Details such as paths go to the terminal alone, never to the client.
+            _print_error(error)
             sentence = "this could not be answered, for a reason that the terminal shows"
             status, kind, body = HTTPStatus.INTERNAL_SERVER_ERROR, JSON, _json({"error": sentence})
             self.close_connection = True
@@ -164,6 +183,8 @@ class Handler(BaseHTTPRequestHandler):
             raise Refused(HTTPStatus.BAD_REQUEST, "the address cannot be read") from error
 
     def _get(self, path: str, query: Mapping[str, list[str]]) -> Reply:
+        # A path is only ever a key of a dictionary made at the start, so that `..`, an encoded slash or a
+        # symbolic link cannot lead to another file.
         if path in self.server.files:
             return (HTTPStatus.OK, *self.server.files[path])
         if path == "/api/model":
@@ -175,22 +196,26 @@ class Handler(BaseHTTPRequestHandler):
         raise _unknown(path)
 
     def _post(self, path: str, query: Mapping[str, list[str]]) -> Reply:
-        answer = _posted(self.server.answers).get(path)
-        if answer is None and (path in self.server.files or path in ("/api/model", "/api/complete")):
+        route = _posted(self.server.answers).get(path)
+        if route is None and (path in self.server.files or path in ("/api/model", "/api/complete")):
             raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"{path} is asked by GET")
-        if answer is None:
+        if route is None:
             raise _unknown(path)
-        kind, make = answer
-        said = make(self._request())
-        return HTTPStatus.OK, kind, said.encode() if isinstance(said, str) else _json(said)
+        kind, make = route
+        answer = make(self._request())
+        return HTTPStatus.OK, kind, answer.encode() if isinstance(answer, str) else _json(answer)
 
     def _request(self) -> dict[str, Any]:
         """Return the object that was sent; raises ``Refused``."""
+        # A form of another site can only send text, multipart or URL-encoded bodies; JSON needs a preflight
+        # request (OPTIONS), which gets no permission here. This is the protection against forged requests.
         if self.headers.get_content_type() != JSON:
-            raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"a request is {JSON}, and this is not")
+            raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"the Content-Type must be {JSON}")
         length = self.headers.get("Content-Length", "")
+        # A chunked body has no length to check before it is read.
         if "Transfer-Encoding" in self.headers or not (length.isascii() and length.isdigit()):
             raise Refused(HTTPStatus.LENGTH_REQUIRED, "the request does not say how long it is")
+        # Converting millions of digits takes long, so their count is checked first.
         if len(length) > 12 or int(length) > LONGEST_BODY:
             raise Refused(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
@@ -205,18 +230,21 @@ class Handler(BaseHTTPRequestHandler):
         return request
 
     def _check_host(self) -> None:
-        """Refuse pages of other sites, also where their name was made to lead here (DNS rebinding).
+        """Refuse requests from pages of other sites.
 
-        An address in digits leads nowhere else, and ``localhost`` is this machine's.
+        DNS rebinding: a hostile site lets its host name resolve to 127.0.0.1, so that the browser counts this
+        server as part of that site. The name in the Host header reveals it.
         """
         hosts = self.headers.get_all("Host") or [""]
         name = _host_name(hosts[0])
+        # Neither an address in digits nor ``localhost`` can be redirected by the name server of a site.
         known = {"localhost", self.server.host.lower(), socket.gethostname().lower()}
         if len(hosts) != 1 or not (name in known or _is_address(name)):
             raise Refused(
                 HTTPStatus.FORBIDDEN,
                 f"the host {shown(hosts[0])} is not this machine: open {self.server.url}",
             )
+        # Browsers add Origin to requests that scripts of other sites send; programs such as curl omit it.
         origin = self.headers.get("Origin")
         if origin is not None and origin != f"http://{hosts[0]}":
             raise Refused(HTTPStatus.FORBIDDEN, "a page of another site gets no answers")
@@ -247,7 +275,7 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: a line per request helps nobody."""
+        """Log no requests: they hold unpublished gene sets."""
 
 
 def _posted(answers: Answers) -> dict[str, tuple[str, Callable[[dict[str, Any]], Any]]]:
@@ -262,7 +290,10 @@ def _posted(answers: Answers) -> dict[str, tuple[str, Callable[[dict[str, Any]],
 
 
 def _files() -> dict[str, tuple[str, bytes]]:
-    """Return the page's files by path: type and content."""
+    """Return the page's files by path: type and content.
+
+    All are read once at the start; no request opens a file.
+    """
     folder = resources.files("wildtype.report.serving") / "page"
     found = {name: (folder / name).read_bytes() for name in FILES}
     found["page.css"] = style_sheet("page.css").encode() + found["page.css"]
@@ -303,8 +334,8 @@ def _why_not(error: OSError, host: str, port: int) -> str:
     return f"the page cannot be served at {shown(host)}, port {port}: {error.strerror or error}"
 
 
-def _tell(error: BaseException | None) -> None:
-    """Print an error that a request met, for whoever runs the server."""
+def _print_error(error: BaseException | None) -> None:
+    """Print the error of a request on the terminal of the server."""
     if error is not None and os.environ.get("WILDTYPE_DEBUG"):
         traceback.print_exception(error)
     print(f"wildtype: a request failed: {type(error).__name__}: {error}", file=sys.stderr)
