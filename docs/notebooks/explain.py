@@ -1,10 +1,10 @@
-"""What a model has learned: a script with cells, to run as it is, or one by one in an editor."""
+"""What a model has learned: a script with cells. Run it directly, or cell by cell in an editor."""
 
 # %% [markdown]
 # # What has it learned?
 #
-# A model of one seed can say anything. So two are trained here, small and quick, and every claim is
-# read beside how far they agree.
+# A result from one seed may be a property of that seed. This example trains two small models and shows the
+# agreement between them beside every result.
 
 # %%
 import wildtype as wt
@@ -22,10 +22,10 @@ runs = [
 ]
 
 # %% [markdown]
-# ## Do attention heads follow the graphs that they were pulled towards?
+# ## Do attention heads follow the graphs that regularise them?
 #
-# Average precision of a gene's neighbours among all genes ranked by attention, and the same on random
-# graphs in which every gene keeps its number of partners.
+# The figure is the average precision of a gene's neighbours among all genes ranked by attention. It is
+# compared with random graphs in which every gene keeps its number of partners.
 
 # %%
 asked = ExplanationRequest(sets=[["b0116", "b3731"]], mutants=120, graphs=3, exchanges=30)
@@ -36,19 +36,20 @@ for head in found.heads:
     print(f"{head.relation:14} {mean:.2f} ± {sd:.2f}, on random graphs {random:.2f}")
 
 # %% [markdown]
-# ## Is there more than one story in the latents?
+# ## Are the latents reproducible?
 #
-# Clusters of whole-cell latents are worth a look only where seeds agree on them.
+# Interpret clusters of whole-cell latents only if different seeds agree on them.
 
 # %%
 assert found.latents is not None
 print(f"{len(found.latents.clusters)} clusters; distances agree by {found.latents.distances_agree:.2f}")
 
 # %% [markdown]
-# ## What carries the prediction of one mutant?
+# ## Which inputs contribute to the prediction of one mutant?
 #
-# Integrated contributions sum to the difference between what the network reads off the mutant and off the
-# wild type, here epsilon of a pair. Over seeds: mean and standard deviation.
+# Integrated contributions sum to the difference between the network's predictions for the mutant and for the
+# wild type. The phenotype is epsilon: the fitness of the double mutant minus the product of the fitnesses of
+# the single mutants. The output gives mean and standard deviation over seeds.
 
 # %%
 (mutant,) = found.mutants
@@ -56,5 +57,5 @@ for part in mutant.parts:
     print(f"{part.name:20} {part.integrated.mean:+.4f} ± {part.integrated.sd:.4f}")
 
 # %% [markdown]
-# `wildtype explain RUN RUN --set b0116,b3731` prints the same and more as tables, and with `--save` the
-# page of each run shows it.
+# `wildtype explain RUN RUN --set b0116,b3731` prints these results and further tables. With `--save`, the
+# report page of each run shows them.

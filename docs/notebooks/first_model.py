@@ -1,9 +1,10 @@
-"""A first model: a script with cells, to run as it is, or one by one in an editor that knows ``# %%``."""
+"""A first model: a script with cells. Run it, or its cells one by one, in an editor with ``# %%``."""
 
 # %% [markdown]
 # # A first model
 #
-# The whole way, from a dataset to predictions, on simulated *E. coli* core metabolism: nothing to download.
+# This example goes from a dataset to predictions. It uses simulated *E. coli* core metabolism and downloads
+# nothing.
 
 # %%
 import wildtype as wt
@@ -13,8 +14,8 @@ names = ", ".join(phenotype.name for phenotype in dataset.phenotypes)
 print(f"{len(dataset):,} measurements of {len(dataset.organism.genes)} genes: {names}")
 
 # %% [markdown]
-# Epsilon, the genetic interaction of a pair, is what models are trained to predict unless told otherwise.
-# Most pairs do not interact:
+# Models predict epsilon by default. Epsilon, the genetic interaction of a pair, is the fitness of the double
+# mutant minus the product of the fitnesses of the single mutants. Most pairs do not interact:
 
 # %%
 table = dataset.to_pandas()
@@ -24,8 +25,8 @@ print(epsilon["value"].describe())
 # %% [markdown]
 # ## Train
 #
-# Settings are those of the command line, dots written as two underscores. These make it small and quick;
-# leave them out for a model that is worth something.
+# Settings have the names of the command line, with two underscores in place of each dot. These settings make
+# the model small and quick; leave them out for an accurate model.
 
 # %%
 SMALL = {
@@ -36,10 +37,10 @@ BASELINES = ["mean", "additive_ridge", "boosting"]
 run = wt.fit(dataset="ecoli-core-growth", split__name="random", seed=0, baselines=BASELINES, **SMALL)
 
 # %% [markdown]
-# ## The honest table
+# ## The comparison table
 #
-# Every model on the same test rows, with intervals from a bootstrap over genes. If a baseline wins,
-# that is what it says.
+# The table compares all models on the same test rows, with intervals from a bootstrap over genes. If a
+# baseline wins, the table reports it.
 
 # %%
 comparison = run.comparisons["epsilon"]
@@ -51,8 +52,9 @@ for score in comparison.scores:
 # %% [markdown]
 # ## Predict
 #
-# A run folder is all that is needed, on any machine. The columns beside the prediction say how far to trust
-# it: an interval, whether genes and order were seen, what was measured before.
+# Prediction needs only the run directory, on any machine. Further columns describe how reliable a prediction
+# is. They give a conformal interval, calibrated on the errors of validation rows, and earlier measurements.
+# They also show whether the genes and the order (the number of perturbed genes) occur in training rows.
 
 # %%
 model = wt.load(run.path)
@@ -60,8 +62,8 @@ predicted = model.predict([["b0902", "b1761"], ["b0116", "b0726"], ["b0116"]], i
 print(predicted.T)
 
 # %% [markdown]
-# What the model predicts, what it was trained on and where its limits are stands in the model card of its
-# checkpoint:
+# The model card in the checkpoint describes the predicted phenotypes, the training data and the limits of the
+# model:
 
 # %%
 print((run.path / "checkpoint" / "model_card.md").read_text(encoding="utf-8"))

@@ -1,10 +1,10 @@
-"""Your own screen: a script with cells, to run as it is, or one by one in an editor that knows ``# %%``."""
+"""Your own screen: a script with cells. Run it, or its cells one by one, in an editor with ``# %%``."""
 
 # %% [markdown]
 # # Your own screen
 #
-# A model, a few measurements of your own, and the question which mutants to build next. The measurements are
-# made up here, so that the script needs no data; yours come from a table.
+# This example uses a model and a few new measurements to choose the next mutants to build. The measurements
+# are simulated, so the script needs no data; yours come from a table.
 
 # %%
 import numpy as np
@@ -21,10 +21,13 @@ run = wt.fit(dataset="ecoli-core-growth", split__name="random", seed=0, baseline
 model = wt.load(run.path)
 
 # %% [markdown]
-# ## Which pairs, before anything was measured?
+# ## The first round, before any measurement
 #
-# All pairs of some candidates; essential genes, and pairs that were measured in training, are left out. No
-# gene may stand in more than three rows, or the list would be about one gene.
+# The design contains all pairs of 40 candidates. Essential genes and pairs measured in training are excluded.
+# No gene may occur in more than three rows; otherwise one gene could dominate the list.
+#
+# Epsilon is the fitness of a double mutant minus the product of the fitnesses of its single mutants. Its
+# conformal interval is calibrated on the errors of validation rows.
 
 # %%
 candidates = list(model.genes.names[:40])
@@ -40,10 +43,10 @@ first = model.screen(2, candidates, **DESIGN)
 print(first[["genes", "epsilon", "epsilon_low", "epsilon_high"]])
 
 # %% [markdown]
-# ## Build them, and hand the measurements over
+# ## Build the mutants and add their measurements
 #
-# A table with a column of genes and one of values is enough. The model is not trained again: it looks the
-# measurements up, as it looks up those it was trained on.
+# A table with a column of genes and a column of values is enough. The measurements become evidence: the model
+# retrieves them as input, in the same way as its training measurements. It is not trained again.
 
 # %%
 draw = np.random.default_rng(0)
@@ -55,7 +58,8 @@ informed = model.with_evidence(measured)
 # %% [markdown]
 # ## The next round
 #
-# The same design again. What was measured is left out now, and everything near it has moved.
+# The second round uses the same design. It excludes the measured pairs, and the predictions for similar
+# mutants change.
 
 # %%
 second = informed.screen(2, candidates, **DESIGN)
