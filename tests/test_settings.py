@@ -54,11 +54,11 @@ def every_setting() -> list[Declared]:
         ("model.prior.weight=-1", "model.prior.weight=-1.0: it must be at least 0"),
         ("model.prior.heads.physical.layer=-1", "model.prior.heads.physical.layer=-1: it must be at least 0"),
         ("model.trees.leaves=[7,1]", r"model.trees.leaves=\[7, 1\]: every number must be at least 2"),
-        ("model.trees.share=nan", "model.trees.share=nan: it must be at most 1"),
+        ("model.trees.mixing_weight=nan", "model.trees.mixing_weight=nan: it must be at most 1"),
         ("model.trees.tokens=-1", "model.trees.tokens=-1: it must be at least 0"),
         (
-            "model.evidence.imitate.two=1",
-            "model.evidence.imitate=.* names 'two': choose seen, one, none, pair",
+            "model.evidence.holdout.two=1",
+            "model.evidence.holdout=.* names 'two': choose seen, one, none, pair",
         ),
         ("split.name=half", "split.name='half': choose random, one-unseen"),
         ("split.validation=1", "split.validation=1.0: it must be above 0 and below 1"),
@@ -115,7 +115,7 @@ def test_choices_are_those_that_the_code_knows() -> None:
     assert choices["model.schedule"] == set(SCHEDULES)
     assert choices["model.activation"] == set(ACTIVATIONS)
     assert choices["model.removes"] == {kind.name.lower() for kind in Kind}
-    assert choices["model.evidence.imitate"] == set(SCHEMES)
+    assert choices["model.evidence.holdout"] == set(SCHEMES)
     assert choices["training.loss"] == set(LOSSES)
 
 

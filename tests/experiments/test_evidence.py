@@ -21,7 +21,7 @@ from wildtype.inference.predictor import Predictor, load
 QUICK = [
     "model.width=16", "model.layers=0", "model.heads=4", "model.head.heads=0", "model.evidence.hidden=8",
     "training.epochs=1", "training.batch_size=64", "training.threads=1", "baselines=[]", "run.progress=false",
-    "run.replicates=20", "model.trees.bags=1", "model.trees.iterations=20", "model.trees.share=0.5",
+    "run.replicates=20", "model.trees.bags=1", "model.trees.iterations=20", "model.trees.mixing_weight=0.5",
 ]  # fmt: skip
 
 
@@ -129,8 +129,8 @@ def test_phenotypes_of_lower_orders_are_evidence_too(tmp_path: Path) -> None:
     assert not held & {tuple(g) for g in pairs}
     with pytest.raises(ConfigError, match="names 'size'"):
         run(tmp_path / "b", tiny_dataset(), "model.evidence.also=[size]")
-    with pytest.raises(ConfigError, match="known holdout schemes"):
-        run(tmp_path / "b", tiny_dataset(), "model.evidence.imitate={unseen: 1}")
+    with pytest.raises(ConfigError, match="names 'unseen': choose seen, one, none, pair"):
+        run(tmp_path / "b", tiny_dataset(), "model.evidence.holdout={unseen: 1}")
     assert not (tmp_path / "b").exists()  # found out before anything was written
 
 
@@ -186,15 +186,15 @@ def test_evidence_reaches_mutants_without_the_added_gene(tmp_path: Path) -> None
 @pytest.mark.slow
 def test_trees_of_every_member_are_in_the_checkpoint(tmp_path: Path) -> None:
     dataset, pairs = tiny_dataset(), tiny_dataset().table
-    words = ["training.members=2", "model.trees.share=-1"]
+    words = ["training.members=2", "model.trees.mixing_weight=-1"]
     both = run(tmp_path / "both", dataset, *words).checkpoint
     network = run(tmp_path / "network", dataset, *words, "model.trees.bags=0").checkpoint
     assert [len(m.trees.forests["0"]) for m in both.model.members] == [20, 20]  # type: ignore[union-attr]
     with_trees = both.predict(pairs)
     assert not np.array_equal(with_trees, network.predict(pairs))
     for member in both.model.members:  # type: ignore[union-attr]
-        assert 0 < float(member.trees.share[0]) < 1
-        member.trees.share.zero_()
+        assert 0 < float(member.trees.mixing_weight[0]) < 1
+        member.trees.mixing_weight.zero_()
     # Where tokens tie for the last place, few of many are not the few that were looked up alone.
     apart = np.abs(both.predict(pairs) - network.predict(pairs))
     assert np.median(apart) < 1e-6

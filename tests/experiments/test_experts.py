@@ -93,8 +93,8 @@ def test_an_expert_learns_and_is_judged_as_it_will_be_asked(tmp_path: Path) -> N
         assert hiding.fractions == {scheme: 1.0}
         judged = found.validation.evidence  # type: ignore[attr-defined]
         assert isinstance(judged, OutOfFold) == (scheme != "seen")
-    assert of_member(config, 5, 8).model.evidence.imitate == {"one": 1.0}  # type: ignore[union-attr]
-    assert config.model.evidence.imitate == {}  # type: ignore[union-attr]
+    assert of_member(config, 5, 8).model.evidence.holdout == {"one": 1.0}  # type: ignore[union-attr]
+    assert config.model.evidence.holdout == {}  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -102,12 +102,12 @@ def test_an_expert_learns_and_is_judged_as_it_will_be_asked(tmp_path: Path) -> N
     [
         (
             ["model.evidence.experts=[seen,some]", "training.members=2"],
-            "names 'some'; known: seen, one, none",
+            "names 'some': choose seen, one, none",
         ),
         (["model.evidence.experts=[seen,one]"], "has 2 entries, one for each member, and training.members=1"),
         (
-            ["model.evidence.experts=[one]", "model.evidence.imitate.seen=1"],
-            "leave out model.evidence.imitate",
+            ["model.evidence.experts=[one]", "model.evidence.holdout.seen=1"],
+            "leave out model.evidence.holdout",
         ),
         (["model.evidence.experts=[one]", "model.evidence.tokens=0"], "keep model.evidence.tokens above 0"),
     ],

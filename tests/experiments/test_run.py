@@ -231,8 +231,8 @@ def test_fit_takes_texts_letter_by_letter(folder: str, monkeypatch: pytest.Monke
     config = wt.fit(run__folder=Path("a, b"), seed=3, baselines=[], training__learning_rate=1e-3)
     assert (config.run.folder, config.seed, config.baselines) == ("a, b", 3, [])
     assert config.training.learning_rate == 1e-3
-    other: Any = wt.fit(model__evidence__imitate={"seen": 1.5})
-    assert other.model.evidence.imitate == {"seen": 1.5}
+    other: Any = wt.fit(model__evidence__holdout={"seen": 1.5})
+    assert other.model.evidence.holdout == {"seen": 1.5}
 
 
 def test_snapshots_are_members_that_say_how_far_they_lie_apart(tmp_path: Path) -> None:

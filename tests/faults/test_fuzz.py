@@ -50,7 +50,7 @@ WORDS = [
 ]  # fmt: skip
 KEYS = [
     "model", "model.layers", "training.epochs", "data", "data.name", "split.name", "_target_", "seed",
-    "hydra.run.dir", "model._target_", "run.folder", "baselines", "model.evidence.imitate", "nonsense",
+    "hydra.run.dir", "model._target_", "run.folder", "baselines", "model.evidence.holdout", "nonsense",
 ]  # fmt: skip
 VALUES = [*WORDS, "1", "true", "[1,2]", "{a: 1}", "cell_transformer", "ecoli-core-growth"]
 PLANS = {

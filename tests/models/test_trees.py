@@ -10,7 +10,12 @@ from tests.tiny import similar_genes
 from wildtype.evidence.kernels import ADDED, REMOVED, REPLACED
 from wildtype.evidence.lookup import EvidenceIndex, EvidenceSizes
 from wildtype.models.cell_transformer.equivalents import Equivalents
-from wildtype.models.cell_transformer.trees import CERTAIN, EvidenceTrees, best_share, nearest_share
+from wildtype.models.cell_transformer.trees import (
+    CERTAIN,
+    EvidenceTrees,
+    least_squares_weight,
+    posterior_weight,
+)
 from wildtype.models.interface import Output, WildType
 from wildtype.mutants import Kind, MutantTable
 from wildtype.mutants.batch import MutantBatch
@@ -90,7 +95,7 @@ def trees_saying(value: float, outputs: tuple[Output, ...], share: float) -> Evi
     )
     for i in trees.asked:
         trees.forests[str(i)] = Forest.of([leaf])
-    trees.share.fill_(share)
+    trees.mixing_weight.fill_(share)
     return trees
 
 
@@ -110,20 +115,20 @@ def test_shares() -> None:
     draw = torch.Generator().manual_seed(0)
     label, noise = torch.randn(4000, generator=draw), torch.randn(4000, generator=draw)
     good, bad = label + 0.1 * noise, -label
-    assert nearest_share(bad, good, label) == pytest.approx(1, abs=0.01)
-    assert nearest_share(good, bad, label) == pytest.approx(0, abs=0.01)
-    assert nearest_share(label, -label, label) == 0
-    assert best_share(bad, good, label) > 0.95
-    assert best_share(good, bad, label) < 0.05
-    assert best_share(good[:1], bad[:1], label[:1]) == pytest.approx(0.5, abs=0.2)
-    assert best_share(good[:0], bad[:0], label[:0]) == 0.5
-    assert best_share(good, good, label) == 0.5
+    assert least_squares_weight(bad, good, label) == pytest.approx(1, abs=0.01)
+    assert least_squares_weight(good, bad, label) == pytest.approx(0, abs=0.01)
+    assert least_squares_weight(label, -label, label) == 0
+    assert posterior_weight(bad, good, label) > 0.95
+    assert posterior_weight(good, bad, label) < 0.05
+    assert posterior_weight(good[:1], bad[:1], label[:1]) == pytest.approx(0.5, abs=0.2)
+    assert posterior_weight(good[:0], bad[:0], label[:0]) == 0.5
+    assert posterior_weight(good, good, label) == 0.5
 
 
 def test_equivalents_move_scalars_alone() -> None:
     outputs = (Output("a", "scalar"), Output("b", "class"))
     equivalents = Equivalents(outputs)
-    equivalents.share[0], equivalents.shift[0] = 0.5, 2.0
+    equivalents.mixing_weight[0], equivalents.shift[0] = 0.5, 2.0
     tokens = INDEX.tokens_of(MutantTable.from_sets([[0, 1], [2, 3]], kind=[Kind.ABSENT] * 4))
     tokens.equivalents.value[0], tokens.equivalents.known[0] = (
         torch.tensor([4.0, 9.0]),

@@ -132,10 +132,10 @@ def check_holdout(fractions: Mapping[str, float]) -> None:
     for name, fraction in fractions.items():
         if name not in SCHEMES or not fraction >= 0:
             raise ConfigError(
-                f"model.evidence.imitate.{name}={fraction}: known holdout schemes are {', '.join(SCHEMES)}, "
+                f"model.evidence.holdout.{name}={fraction}: known holdout schemes are {', '.join(SCHEMES)}, "
                 f"fractions at least 0"
             )
     if not sum(fractions.values()):
         raise ConfigError(
-            "model.evidence.imitate gives no holdout scheme a fraction above 0: name one, or leave it out"
+            "model.evidence.holdout gives no holdout scheme a fraction above 0: name one, or leave it out"
         )

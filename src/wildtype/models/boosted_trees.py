@@ -130,7 +130,10 @@ class BoostedTrees:
                 leaf = nodes["is_leaf"].astype(bool)
                 feature = np.where(leaf, -1, self._columns[nodes["feature_idx"].astype(np.int64)])
                 child = np.stack([nodes["left"], nodes["right"]], axis=1).astype(np.int64)
-                split = np.where(leaf, nodes["value"] / len(self._models), nodes["num_threshold"])
+                # A split by whether a value is missing has the threshold inf. The largest float64 sends every
+                # float32 the same way, and checkpoints hold finite numbers only.
+                threshold = np.minimum(nodes["num_threshold"], np.finfo(np.float64).max)
+                split = np.where(leaf, nodes["value"] / len(self._models), threshold)
                 missing_left = nodes["missing_go_to_left"].astype(bool)
                 columns = map(torch.from_numpy, (feature, child, split, missing_left))
                 trees.append(cast("Tree", tuple(columns)))

@@ -63,7 +63,7 @@ class EvidenceConfig:
     value: int = setting(12, "Width of the value of one head.", minimum=1)
     hidden: int = setting(40, "Hidden width.", minimum=1)
     dropout: float = setting(0.1, "Fraction of tokens left out in training.", minimum=0, below=1)
-    imitate: dict[str, float] = setting(
+    holdout: dict[str, float] = setting(
         {},
         "Holdout schemes of training mutants and their fractions: all genes seen, one gene unseen, no gene "
         "seen, leading pair unseen. Empty: the scheme that most validation mutants have.",
@@ -104,7 +104,7 @@ class TreesConfig:
     iterations: int = setting(
         0, "Trees of one model; 0: the number that is best on the validation rows.", minimum=0
     )
-    share: float = setting(
+    mixing_weight: float = setting(
         -1.0,
         "Weight of the trees beside the network, from 0 to 1; negative: fitted on the validation rows.",
         maximum=1,
@@ -194,10 +194,10 @@ def check(config: CellTransformerConfig) -> None:
             "model.evidence.tokens=0 leave the head without S: set one of them"
         )
     evidence = config.evidence
-    if evidence.experts and (evidence.imitate or not evidence.tokens):
+    if evidence.experts and (evidence.holdout or not evidence.tokens):
         raise ConfigError(
             "model.evidence.experts sets the holdout scheme of every member: leave out "
-            "model.evidence.imitate, and keep model.evidence.tokens above 0"
+            "model.evidence.holdout, and keep model.evidence.tokens above 0"
         )
 
 

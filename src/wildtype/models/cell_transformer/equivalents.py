@@ -23,20 +23,20 @@ class Equivalents(nn.Module):
     outputs : sequence of Output
         The p outputs; scalars alone are moved.
     smallest : bool
-        Whether outputs start from the smallest value of a mutant that loses fewer reactions: see ``trust``.
+        Whether outputs start from the smallest value of a mutant that loses fewer reactions.
 
     Attributes
     ----------
-    share : float32 [p]
+    mixing_weight : float32 [p]
         Mixing weight of equivalent mutants, from 0 to 1; 0 until fitted to validation rows.
-    trust : float32 [p]
+    prediction_weight : float32 [p]
         Mixing weight of network and trees beside that smallest value; 1 until fitted to validation rows.
     shift : float32 [p]
         From the scale of evidence, whose 0 may be no effect, to that of the outputs.
     """
 
-    share: Tensor
-    trust: Tensor
+    mixing_weight: Tensor
+    prediction_weight: Tensor
     shift: Tensor
 
     def __init__(self, outputs: Sequence[Output], smallest: bool = False) -> None:
@@ -44,20 +44,20 @@ class Equivalents(nn.Module):
         self.smallest = smallest
         self.scalars = tuple(i for i, output in enumerate(outputs) if output.form == "scalar")
         # Buffers, not parameters: they are fitted in closed form after training, and stored with the weights.
-        self.register_buffer("share", torch.zeros(len(outputs)))
-        self.register_buffer("trust", torch.ones(len(outputs)))
+        self.register_buffer("mixing_weight", torch.zeros(len(outputs)))
+        self.register_buffer("prediction_weight", torch.ones(len(outputs)))
         self.register_buffer("shift", torch.zeros(len(outputs)))
 
     def measured(self, tokens: EvidenceTokens) -> Tensor:
         """Return the mean of equivalent mutants [b, p], on the scale of the outputs; NaN: there is none."""
-        p = len(self.share)
+        p = len(self.mixing_weight)
         known = tokens.equivalents.known[:, :p]
         # NaN marks what is missing, for 0 is a possible measurement.
         return torch.where(known, tokens.equivalents.value[:, :p] + self.shift, torch.nan)
 
     def start(self, tokens: EvidenceTokens) -> Tensor:
         """Return what outputs start from [b, p]: the smallest known upper bound, 0 without one."""
-        start = smallest_part(tokens, len(self.share))
+        start = smallest_part(tokens, len(self.mixing_weight))
         out = torch.zeros_like(start)
         if self.smallest:
             out[:, list(self.scalars)] = start[:, list(self.scalars)]
@@ -67,11 +67,11 @@ class Equivalents(nn.Module):
         """Return outputs [b, p] moved towards the mean of equivalent mutants."""
         if self.smallest:
             start = self.start(tokens).to(mean)
-            # start + trust · (mean − start): where the network is unreliable, the bound alone is the
+            # start + weight · (mean − start): where the network is unreliable, the bound alone is the
             # prediction.
-            mean = torch.lerp(start, mean, self.trust.to(mean))
+            mean = torch.lerp(start, mean, self.prediction_weight.to(mean))
         measured = self.measured(tokens).to(mean)
         # NaN is replaced before the product: 0 · NaN is NaN, also in the gradient of the branch that is not
         # taken.
-        moved = torch.lerp(mean, torch.nan_to_num(measured), self.share.to(mean))
+        moved = torch.lerp(mean, torch.nan_to_num(measured), self.mixing_weight.to(mean))
         return torch.where(measured.isnan(), mean, moved)

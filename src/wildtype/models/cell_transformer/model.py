@@ -355,7 +355,7 @@ class CellTransformer(ExplainableModel):
     def beside_network(self, phenotype: int) -> dict[str, float]:
         """Return the mixing weights of trees and equivalents in an output."""
         return {
-            text: float(part.share[phenotype])
+            text: float(part.mixing_weight[phenotype])
             for text, part in (
                 ("boosted trees over the same evidence count {:.2f} in the prediction", self.trees),
                 (

@@ -16,7 +16,12 @@ from torch import Tensor
 from wildtype.models.boosted_trees import BoostedTrees
 from wildtype.models.cell_transformer.config import TreesConfig
 from wildtype.models.cell_transformer.equivalents import Equivalents
-from wildtype.models.cell_transformer.trees import CERTAIN, EvidenceTrees, best_share, nearest_share
+from wildtype.models.cell_transformer.trees import (
+    CERTAIN,
+    EvidenceTrees,
+    least_squares_weight,
+    posterior_weight,
+)
 from wildtype.models.interface import Model, OrganismTensors, WildType
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.loader import Batches
@@ -46,9 +51,9 @@ def fit_trees(
     """
     model.eval()
     # What trees are averaged with is the network alone.
-    trees.share.zero_()
+    trees.mixing_weight.zero_()
     if equivalents is not None:
-        equivalents.share.zero_()
+        equivalents.mixing_weight.zero_()
     wild_type = model.encode(organism)
     said = []
     held = _Rows(trees)
@@ -79,11 +84,12 @@ def fit_trees(
         there = forest(torch.from_numpy(held_x)).float()
         if i in trees.calls:
             there = there.clamp(CERTAIN, 1 - CERTAIN)
-        trees.share[i] = settings.share
-        if settings.share < 0:
-            trees.share[i] = best_share(torch.from_numpy(network), there, torch.from_numpy(held_y))
-        said.append(f"{trees.share[i]:.2f}")
-    return f"share of the trees {', '.join(said) or 'none'}"
+        trees.mixing_weight[i] = settings.mixing_weight
+        if settings.mixing_weight < 0:
+            weight = posterior_weight(torch.from_numpy(network), there, torch.from_numpy(held_y))
+            trees.mixing_weight[i] = weight
+        said.append(f"{trees.mixing_weight[i]:.2f}")
+    return f"mixing weight of the trees {', '.join(said) or 'none'}"
 
 
 @torch.no_grad()
@@ -103,8 +109,8 @@ def fit_equivalents(
     model.eval()
     # From the scale of evidence, whose 0 may be no effect (`zero_of_evidence`), to that of the labels.
     shift = np.where(np.abs(mean) > 2 * np.abs(sd), 0.0, -mean / sd)
-    equivalents.share.zero_()
-    equivalents.trust.fill_(1)
+    equivalents.mixing_weight.zero_()
+    equivalents.prediction_weight.fill_(1)
     equivalents.shift.copy_(torch.from_numpy(shift))
     wild_type = model.encode(organism)
     found: dict[int, list[tuple[Tensor, ...]]] = {i: [] for i in equivalents.scalars}
@@ -123,14 +129,17 @@ def fit_equivalents(
         known = ~measured.isnan()
         if equivalents.smallest and bool((~known).any()):
             # The two weights are fitted to disjoint rows: those without an equivalent, then those with one.
-            equivalents.trust[i] = nearest_share(start[~known], network[~known], label[~known])
-            said.append(f"trust beyond the smallest part {equivalents.trust[i]:.2f}")
+            weight = least_squares_weight(start[~known], network[~known], label[~known])
+            equivalents.prediction_weight[i] = weight
+            said.append(f"weight of the prediction beyond the smallest value {weight:.2f}")
         if bool(known.any()):
             # As `Equivalents.forward` combines them: the second weight is fitted to the output of the first
             # step.
-            network = torch.lerp(start, network, equivalents.trust[i]) if equivalents.smallest else network
-            equivalents.share[i] = nearest_share(network[known], measured[known], label[known])
-            said.append(f"share of equivalent mutants {equivalents.share[i]:.2f} ({int(known.sum()):,} rows)")
+            if equivalents.smallest:
+                network = torch.lerp(start, network, equivalents.prediction_weight[i])
+            weight = least_squares_weight(network[known], measured[known], label[known])
+            equivalents.mixing_weight[i] = weight
+            said.append(f"mixing weight of equivalent mutants {weight:.2f} ({int(known.sum()):,} rows)")
     return ", ".join(said) or "no validation row has an equivalent"
 
 

@@ -42,8 +42,8 @@ def check_rows(config: CellTransformerConfig, phenotypes: Sequence[str], members
             f"model.evidence.experts has {len(experts)} entries, one for each member, and "
             f"training.members={members}: name as many"
         )
-    if config.evidence.imitate:
-        check_holdout(config.evidence.imitate)
+    if config.evidence.holdout:
+        check_holdout(config.evidence.holdout)
 
 
 def with_evidence(
@@ -55,7 +55,7 @@ def with_evidence(
         return train, validation
     if not config.reads_measurements:
         return EvidenceLoader(train, index), EvidenceLoader(validation, index, keep=True)
-    fractions = dict(config.evidence.imitate)
+    fractions = dict(config.evidence.holdout)
     if not fractions:
         fractions = {holdout_scheme(rows.train, rows.validation, rows.organism.genes): 1.0}
     # A training mutant must not see its own label, nor more than a validation mutant would: hence folds.
@@ -74,7 +74,7 @@ def expert_settings(config: CellTransformerConfig, number: int, members: int) ->
     expert = config.evidence.expert(number, members)
     if expert is None:
         return config
-    return replace(config, evidence=replace(config.evidence, imitate={expert: 1.0}))
+    return replace(config, evidence=replace(config.evidence, holdout={expert: 1.0}))
 
 
 def expert_weights(

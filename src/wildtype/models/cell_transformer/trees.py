@@ -44,11 +44,11 @@ class EvidenceTrees(nn.Module):
     ----------
     asked : tuple of int
         Outputs that have trees.
-    share : float32 [p]
-        Mixing weight of the trees of each output: (1 - share) network + share trees; 0 without trees.
+    mixing_weight : float32 [p]
+        Weight w of the trees of each output, (1 - w) network + w trees; 0 without trees.
     """
 
-    share: Tensor
+    mixing_weight: Tensor
 
     def __init__(self, outputs: Sequence[Output], also: int, conditions: int, smallest: bool = False) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class EvidenceTrees(nn.Module):
         }
         self.forests = nn.ModuleDict({str(i): Forest() for i in self.asked})
         # 0 until fitted: a forest without trees must not change the network.
-        self.register_buffer("share", torch.zeros(len(outputs)))
+        self.register_buffer("mixing_weight", torch.zeros(len(outputs)))
 
     @torch.no_grad()
     def features(self, wild_type: WildType, mutants: MutantBatch, wanted: Sequence[int]) -> list[Tensor]:
@@ -79,12 +79,12 @@ class EvidenceTrees(nn.Module):
         assert mutants.evidence is not None
         if not self.smallest or output in self.calls:
             return torch.zeros(len(mutants))
-        return smallest_part(mutants.evidence, len(self.share))[:, output]
+        return smallest_part(mutants.evidence, len(self.mixing_weight))[:, output]
 
     @torch.no_grad()
     def forward(self, wild_type: WildType, mutants: MutantBatch, mean: Tensor) -> Tensor:
         """Return the network's output [b, p] averaged with that of the trees."""
-        wanted = [i for i in self.asked if self.share[i] > 0]
+        wanted = [i for i in self.asked if self.mixing_weight[i] > 0]
         if not wanted or not len(mutants):
             return mean
         out = mean.clone()
@@ -94,11 +94,11 @@ class EvidenceTrees(nn.Module):
                 # Probabilities are averaged, not logits: trees were fitted to labels 0 and 1 by squared
                 # error, so they predict probabilities, which may leave [0, 1].
                 both = torch.lerp(
-                    mean[:, i].sigmoid(), said.clamp(CERTAIN, 1 - CERTAIN), self.share[i].to(mean)
+                    mean[:, i].sigmoid(), said.clamp(CERTAIN, 1 - CERTAIN), self.mixing_weight[i].to(mean)
                 )
                 out[:, i] = both.logit(CERTAIN**2)
             else:
-                out[:, i] = torch.lerp(mean[:, i], said, self.share[i].to(mean))
+                out[:, i] = torch.lerp(mean[:, i], said, self.mixing_weight[i].to(mean))
         return out
 
 
@@ -108,7 +108,7 @@ SPREAD = 0.15
 """Standard deviation of mixing weights about one half, before any row is seen."""
 
 
-def nearest_share(network: Tensor, other: Tensor, label: Tensor) -> float:
+def least_squares_weight(network: Tensor, other: Tensor, label: Tensor) -> float:
     """Return the mixing weight of the other, from 0 to 1, that minimises the squared error on labels [m].
 
     Least squares: w = Σ d (y - a) / Σ d² with d = b - a, for a network's a and the other's b.
@@ -119,7 +119,7 @@ def nearest_share(network: Tensor, other: Tensor, label: Tensor) -> float:
     return float(((apart * (label - network)).sum() / below).clamp(0, 1)) if below > 0 else 0.0
 
 
-def best_share(network: Tensor, trees: Tensor, label: Tensor) -> float:
+def posterior_weight(network: Tensor, trees: Tensor, label: Tensor) -> float:
     """Return the mixing weight of trees, from 0 to 1, given labels [m].
 
     The posterior mean of w in y = a + w d + e, d = b - a, with e ~ N(0, σ²) and the prior w ~ N(1/2,
