@@ -140,7 +140,8 @@ def test_the_resume_state_of_another_model_is_foreseen(tmp_path: Path) -> None:
     made.step()
     keeper = BestCheckpoint(tmp_path / "resume", 0, "")
     keeper.best = made.model.state_dict()
-    keeper._save(SimpleNamespace(model=made.model, step=1), made.optimizer)
+    task = SimpleNamespace(model=made.model, step=1)
+    keeper._save(task, keeper._state(task, made.optimizer))
     assert state_bytes(made.model)[1] == pytest.approx(
         (tmp_path / "resume/state.safetensors").stat().st_size, rel=0.05
     )
