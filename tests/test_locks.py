@@ -234,7 +234,7 @@ server:/home /home nfs4 rw,vers=4.2,local_lock=none 0 0
 server:/old /old nfs rw,vers=3,nolock,local_lock=all 0 0
 10.0.0.1@tcp:/s /scratch lustre rw,flock,lazystatfs 0 0
 10.0.0.2@tcp:/t /scratch/two\\040words lustre rw,localflock 0 0
-beegfs_nodev /work beegfs rw 0 0
+beegfs_nodev /projects beegfs rw 0 0
 """
 
 
@@ -247,7 +247,7 @@ beegfs_nodev /work beegfs rw 0 0
         ("/old/run", False),
         ("/scratch/run", True),
         ("/scratch/two words/run", False),
-        ("/work/run", False),
+        ("/projects/run", False),
     ],
 )
 def test_file_systems_with_one_lock_for_all_hosts(path: str, shared: bool) -> None:
