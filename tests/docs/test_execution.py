@@ -12,6 +12,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 import wildtype as package
 from tests.benchmarks.command import benchmarks
@@ -152,7 +153,9 @@ def test_commands_run_with_publishers_files(
 def test_python_runs(block: Block, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert block.mark is not None
     more = (block.mark.runs or {}).get("fit", [])
-    settings = {key.replace(".", "__"): value for key, _, value in (word.partition("=") for word in more)}
+    # Values are what a reader would write in Python: a list is a list, a number a number.
+    pairs = ((key, yaml.safe_load(value)) for key, _, value in (word.partition("=") for word in more))
+    settings = {key.replace(".", "__"): value for key, value in pairs}
     monkeypatch.setattr(package, "fit", partial(package.fit, **settings))
     names: dict[str, object] = {"wt": package}
     exec(compile(block.text, block.place, "exec"), names)

@@ -96,7 +96,7 @@ def test_closed_forms_stand_in_the_table_of_a_run(dataset: Dataset, tmp_path: Pa
     assert set(scores) == {"cell_transformer", "mean", "tau_zero", "min_pairs"}
     assert scores["min_pairs"].baseline
     assert scores["min_pairs"].pearson.value > 0.8
-    assert any("min_pairs of fitness" in text and "pairs are not measured" in text for text in said)
+    assert any("min_pairs of fitness" in text and "pairs have no visible" in text for text in said)
     with pytest.raises(ConfigError, match="baseline 'min_pairs' is for triple mutants"):
         train(compose([*quick, "data.phenotypes=[epsilon]", "baselines=[min_pairs]"]), dataset=dataset)
 
