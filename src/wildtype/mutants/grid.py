@@ -1,0 +1,248 @@
+"""`ScreenGrid`: which crosses a screen measured, whether it lists them or not.
+
+A published list of interactions holds the significant crosses of a screen. The screen crossed every query
+strain with every array strain, so a cross that is not listed was measured, and was small or not significant.
+It differs from a cross whose result nobody knows. The grid keeps two lists of strains and the unknown
+crosses, never a row per cross: five million crosses of 2010 take some 6 MB.
+
+Legend: n genes · q query strains · a array strains · u unknown crosses · m pairs of genes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import blake2b
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wildtype.errors import ShapeError
+from wildtype.mutants.identity import mixed_words
+from wildtype.mutants.table import Kind, MutantTable
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+def pair_codes(left: Ints, right: Ints, n: int) -> Ints:
+    """Return one number [m] per unordered pair of n genes: smaller · n + larger."""
+    return np.minimum(left, right) * np.int64(n) + np.maximum(left, right)
+
+
+def contains(sorted_codes: Ints, codes: Ints) -> Flags:
+    """Return which codes [m] are among ascending ones, by binary search."""
+    if not len(sorted_codes):
+        return np.zeros(np.shape(codes), bool)
+    at = np.minimum(np.searchsorted(sorted_codes, codes), len(sorted_codes) - 1)
+    return np.asarray(sorted_codes[at] == codes)
+
+
+@dataclass(frozen=True, eq=False)
+class ScreenGrid:
+    """The crosses of a screen of gene pairs: every query strain with every array strain, less unknown ones.
+
+    Attributes
+    ----------
+    genes : int
+        Number of genes n of the gene index.
+    query_gene, array_gene : int64 [q], int64 [a]
+        Genes of the strains, ascending; a gene stands once for each kind of strain.
+    query_kind, array_kind : uint8 [q], uint8 [a]
+        ``Kind`` of each strain: a strain with a reduced allele says little about the deletion.
+    unknown : int64 [u]
+        Ascending ``pair_codes`` of crosses whose result is not known: linked genes, failed or reserved ones.
+    negative, positive : float
+        Cut-offs of the list, in the phenotype's unit: a listed value is at most, or at least, these.
+    unlisted_mean, unlisted_sd : float
+        What crosses that are not listed measure in another screen of the same strains (NaN: not known).
+
+    Raises
+    ------
+    ShapeError
+        If genes and kinds do not fit each other or the gene index, or ``unknown`` does not ascend.
+    """
+
+    genes: int
+    query_gene: Ints
+    query_kind: NDArray[np.uint8]
+    array_gene: Ints
+    array_kind: NDArray[np.uint8]
+    unknown: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    negative: float = float("nan")
+    positive: float = float("nan")
+    unlisted_mean: float = float("nan")
+    unlisted_sd: float = float("nan")
+
+    ARRAYS: ClassVar[tuple[str, ...]] = ("query_gene", "query_kind", "array_gene", "array_kind", "unknown")
+    NUMBERS: ClassVar[tuple[str, ...]] = (
+        "genes", "negative", "positive", "unlisted_mean", "unlisted_sd"
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        for side in ("query", "array"):
+            gene, kind = getattr(self, f"{side}_gene"), getattr(self, f"{side}_kind")
+            if gene.shape != kind.shape or gene.ndim != 1:
+                raise ShapeError(
+                    f"{side}_gene {gene.shape} and {side}_kind {kind.shape} must be of one length"
+                )
+            if gene.size and (gene.min() < 0 or gene.max() >= self.genes):
+                raise ShapeError(f"{side}_gene names gene {gene.max()}, the index has {self.genes:,} genes")
+        if (np.diff(self.unknown) <= 0).any():
+            raise ShapeError("unknown must hold ascending codes, each once")
+
+    @cached_property
+    def _strains(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which strains [n, kinds] are queries, and which are arrays."""
+        query, array = (np.zeros((self.genes, len(Kind)), bool) for _ in range(2))
+        query[self.query_gene, self.query_kind] = True
+        array[self.array_gene, self.array_kind] = True
+        return query, array
+
+    @cached_property
+    def strains(self) -> tuple[Ints, NDArray[np.uint8]]:
+        """Genes and kinds [s] of all strains, by gene and then by kind."""
+        query, array = self._strains
+        gene, kind = np.nonzero(query | array)
+        return gene.astype(np.int64), kind.astype(np.uint8)
+
+    def known(self, left: Ints, right: Ints) -> Flags:
+        """Return which pairs of genes [m] are not among the unknown crosses."""
+        return ~contains(self.unknown, pair_codes(left, right, self.genes)) & (left != right)
+
+    def crossed(
+        self, left: Ints, right: Ints, left_kind: NDArray[np.uint8], right_kind: NDArray[np.uint8]
+    ) -> Flags:
+        """Return which pairs of strains [m] the screen measured, whether it lists them or not."""
+        query, array = self._strains
+        either = query[left, left_kind] & array[right, right_kind]
+        either |= array[left, left_kind] & query[right, right_kind]
+        return np.asarray(either & self.known(left, right))
+
+    def measured(self, table: MutantTable) -> Flags:
+        """Return which rows [m] of a table are pairs of strains that the screen measured."""
+        out = np.zeros(len(table), bool)
+        rows = np.flatnonzero(table.order == 2)
+        gene, kind = table.take(rows).matrix(2), table.kind[table.offsets[rows][:, None] + np.arange(2)]
+        out[rows] = self.crossed(gene[:, 0], gene[:, 1], kind[:, 0], kind[:, 1])
+        return out
+
+    def crosses(self) -> NDArray[np.bool_]:
+        """Return [s, s] which strains, in the order of ``strains``, were crossed and are known; symmetric.
+
+        Costs s² bytes: 19 MB for 4,400 strains.
+        """
+        gene, kind = self.strains
+        query, array = (side[gene, kind] for side in self._strains)
+        out = query[:, None] & array[None, :]
+        out |= out.T
+        out &= gene[:, None] != gene[None, :]
+        # Unknown crosses are of genes: all strains of both.
+        first, last = (
+            np.searchsorted(gene, np.arange(self.genes)),
+            np.searchsorted(gene, np.arange(self.genes), "right"),
+        )
+        left, right = self.unknown // self.genes, self.unknown % self.genes
+        for i in range(int((last - first).max(initial=0))):
+            for j in range(int((last - first).max(initial=0))):
+                both = (first[left] + i < last[left]) & (first[right] + j < last[right])
+                a, b = first[left[both]] + i, first[right[both]] + j
+                out[a, b] = out[b, a] = False
+        return np.asarray(out)
+
+    def remap(self, mapping: Ints, genes: int) -> ScreenGrid:
+        """Return the grid on another gene index; ``mapping`` [n] holds new positions, -1: gene gone."""
+
+        def side(gene: Ints, kind: NDArray[np.uint8]) -> tuple[Ints, NDArray[np.uint8]]:
+            new = mapping[gene]
+            order = np.lexsort((kind[new >= 0], new[new >= 0]))
+            return new[new >= 0][order], kind[new >= 0][order]
+
+        left, right = mapping[self.unknown // self.genes], mapping[self.unknown % self.genes]
+        kept = (left >= 0) & (right >= 0)
+        query, array = side(self.query_gene, self.query_kind), side(self.array_gene, self.array_kind)
+        return replace(
+            self,
+            genes=genes,
+            query_gene=query[0],
+            query_kind=query[1],
+            array_gene=array[0],
+            array_kind=array[1],
+            unknown=np.unique(pair_codes(left[kept], right[kept], genes)),
+        )
+
+    def without(self, codes: Ints) -> ScreenGrid:
+        """Return the grid with these ``pair_codes`` unknown, too."""
+        return replace(self, unknown=np.union1d(self.unknown, codes))
+
+
+TRAIN, VALIDATION, TEST, DROPPED = range(4)
+
+
+@dataclass(frozen=True, eq=False)
+class CrossSides:
+    """The side of a split that every cross is on, whether it is listed or not.
+
+    It follows from the names of the genes and the seed alone, so that no value and no listing decides it, and
+    it is computed where it is asked for: nothing is stored per cross.
+
+    Attributes
+    ----------
+    word : uint64 [n]
+        A random number per gene, of its name and the seed.
+    rule : str
+        ``random``, ``one-unseen``, ``unseen`` or ``any-unseen``: see `datasets.splits.make_split`.
+    validation, test : float
+        Fractions of crosses (``random``).
+    held : uint8 [n]
+        ``VALIDATION`` or ``TEST`` for genes held out for it, else 0 (rules of genes).
+    hidden : int64 [h]
+        Ascending ``pair_codes`` of crosses that are on no side.
+    """
+
+    word: NDArray[np.uint64]
+    rule: str = "random"
+    validation: float = 0.1
+    test: float = 0.1
+    held: NDArray[np.uint8] | None = None
+    hidden: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def of(self, left: Ints, right: Ints) -> NDArray[np.int8]:
+        """Return the side [m] of pairs of genes: ``TRAIN``, ``VALIDATION``, ``TEST`` or ``DROPPED``."""
+        n = len(self.word)
+        if self.rule == "random":
+            share = uniform(self.word[left], self.word[right])
+            side = np.where(
+                share < self.test, TEST, np.where(share < self.test + self.validation, VALIDATION, TRAIN)
+            )
+        else:
+            assert self.held is not None  # the other rules hold genes out
+            a, b = self.held[left], self.held[right]
+            side = np.full(len(left), DROPPED)
+            side[(a == 0) & (b == 0)] = TRAIN
+            for part in (VALIDATION, TEST):
+                one = ((a == part) & (b == 0)) | ((a == 0) & (b == part))
+                both = (a == part) & (b == part)
+                if self.rule != "unseen":
+                    side[one] = part
+                if self.rule != "one-unseen":
+                    side[both] = part
+            if self.rule == "any-unseen":
+                side[(a == TEST) | (b == TEST)] = TEST
+        side[contains(self.hidden, pair_codes(left, right, n))] = DROPPED
+        return side.astype(np.int8)
+
+
+def gene_hashes(names: Sequence[str], seed: int) -> NDArray[np.uint64]:
+    """Return a random 64-bit number [n] of every gene's name and a seed, whatever the gene index."""
+    digests = (blake2b(f"cross/{seed}/{name}".encode(), digest_size=8).digest() for name in names)
+    return np.frombuffer(b"".join(digests), np.uint64).copy()
+
+
+def uniform(left: NDArray[np.uint64], right: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """Return a number in [0, 1) per unordered pair of words [m]."""
+    with np.errstate(over="ignore"):
+        # A sum does not depend on the order of both genes; the finaliser makes neighbouring sums independent.
+        return (mixed_words(left + right) >> np.uint64(11)).astype(np.float64) / 2.0**53
