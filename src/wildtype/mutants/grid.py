@@ -54,10 +54,6 @@ class ScreenGrid:
         ``Kind`` of each strain: a strain with a reduced allele says little about the deletion.
     unknown : int64 [u]
         Ascending ``pair_codes`` of crosses whose result is not known: linked genes, failed or reserved ones.
-    negative, positive : float
-        Cut-offs of the list, in the phenotype's unit: a listed value is at most, or at least, these.
-    unlisted_mean, unlisted_sd : float
-        What crosses that are not listed measure in another screen of the same strains (NaN: not known).
 
     Raises
     ------
@@ -71,15 +67,8 @@ class ScreenGrid:
     array_gene: Ints
     array_kind: NDArray[np.uint8]
     unknown: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    negative: float = float("nan")
-    positive: float = float("nan")
-    unlisted_mean: float = float("nan")
-    unlisted_sd: float = float("nan")
 
     ARRAYS: ClassVar[tuple[str, ...]] = ("query_gene", "query_kind", "array_gene", "array_kind", "unknown")
-    NUMBERS: ClassVar[tuple[str, ...]] = (
-        "genes", "negative", "positive", "unlisted_mean", "unlisted_sd"
-    )  # fmt: skip
 
     def __post_init__(self) -> None:
         for side in ("query", "array"):
@@ -110,7 +99,7 @@ class ScreenGrid:
 
     def known(self, left: Ints, right: Ints) -> Flags:
         """Return which pairs of genes [m] are not among the unknown crosses."""
-        return ~contains(self.unknown, pair_codes(left, right, self.genes)) & (left != right)
+        return np.asarray(~contains(self.unknown, pair_codes(left, right, self.genes)) & (left != right))
 
     def crossed(
         self, left: Ints, right: Ints, left_kind: NDArray[np.uint8], right_kind: NDArray[np.uint8]
