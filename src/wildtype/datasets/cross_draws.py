@@ -103,7 +103,7 @@ def draft_of_crosses(dataset: DatasetRecord, sides: CrossSides) -> Draft:
     """Return the rows of a dataset, pairs of genes, each on the side of its cross."""
     table, names = dataset.table, dataset.organism.genes.names
     gene = table.matrix(2)
-    side = sides.of(gene[:, 0], gene[:, 1])
+    side = sides.of_table(table)
     draft = Draft(np.zeros(len(table), np.int8))
     hidden = contains(sides.hidden, pair_codes(gene[:, 0], gene[:, 1], len(names)))
     draft.drop(hidden, "hidden cross")

@@ -139,9 +139,8 @@ def expand(
             table = _rows(grid, listed, sampled, kind)
         else:
             table = dataset.table.take(dataset.table.phenotype == of)
-            gene = table.matrix(2)
             # A cross on no side has no row of any phenotype: its fitness would tell its epsilon.
-            table = table.take(np.isin(drawn.sides.of(gene[:, 0], gene[:, 1]), (TRAIN, VALIDATION, TEST)))
+            table = table.take(np.isin(drawn.sides.of_table(table), (TRAIN, VALIDATION, TEST)))
         tables.append(replace(table, phenotype=np.full(len(table), number, np.int64)))
     run = replace(
         dataset,
@@ -158,7 +157,8 @@ def effect_phenotype(dataset: DatasetRecord) -> int:
     found = [i for i, p in enumerate(dataset.phenotypes) if p.of_cross == "effect"]
     if len(found) != 1:
         raise DatasetError(
-            f"dataset {dataset.name!r} has a grid and {len(found)} phenotypes with of_cross 'effect', expected 1"
+            f"dataset {dataset.name!r} has a grid and {len(found)} phenotypes with of_cross 'effect', "
+            f"expected 1"
         )
     return found[0]
 
@@ -214,8 +214,8 @@ class _Sample:
             rng = generator(drawn.seed, f"crosses/{part}")
             if number == TRAIN:
                 others = of_side[~there]
-                some = _some(others, round(unlisted * int(there.sum())), rng)
-                # Inverse sampling fraction (Horvitz & Thompson 1952): sums over rows estimate sums over crosses.
+                some = _some(others, max(round(unlisted * int(there.sum())), 1), rng)
+                # The inverse sampling fraction (Horvitz & Thompson 1952): Σ w y estimates the sum over all.
                 scale = len(others) / max(len(some), 1)
                 taken = np.concatenate([of_side[there], some])
                 weight = np.repeat([1.0, scale], [int(there.sum()), len(some)])

@@ -282,6 +282,11 @@ class CrossSides:
         side[contains(self.hidden, pair_codes(left, right, n))] = DROPPED
         return side.astype(np.int8)
 
+    def of_table(self, table: MutantTable) -> NDArray[np.int8]:
+        """Return the side [m] of the cross of every row; raises ``ShapeError`` unless all rows are pairs."""
+        gene = table.matrix(2)
+        return self.of(gene[:, 0], gene[:, 1])
+
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the sides as arrays to store; ``held`` is left out where there is none."""
         plain = {"rule": np.array(self.rule), "fractions": np.array([self.validation, self.test])}
@@ -342,8 +347,7 @@ class VisibleCrosses:
         out = np.full(len(table), UNKNOWN, np.int8)
         rows = np.flatnonzero(self.grid.measured(table))
         crosses = table.take(rows)
-        gene = crosses.matrix(2)
-        trained = self.sides.of(gene[:, 0], gene[:, 1]) == TRAIN
+        trained = self.sides.of_table(crosses) == TRAIN
         listed = contains(self._listed, self.grid.cross_codes(crosses))
         out[rows[trained]] = np.where(listed, LISTED, UNLISTED)[trained]
         return out
