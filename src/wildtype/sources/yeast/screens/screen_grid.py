@@ -156,13 +156,18 @@ def grid_2010(
     query, array = crosses.strains(0, left), crosses.strains(1, left)
     grid = ScreenGrid(n, *query, *array)
     linked = linked_crosses(grid, organism, linked_kb)
-    # Only crosses of the grid: others are not known to it in any case.
-    pairs = _pairs(grid)
-    unknown = np.intersect1d(np.union1d(linked, set_aside), pairs, assume_unique=True)
+    of_query, of_array = (np.isin(np.arange(n), side[0]) for side in (query, array))
+    left_out = np.union1d(linked, set_aside)
+    a, b = left_out // n, left_out % n
+    # Only crosses of the grid: the others are not known in any case, and need no code.
+    unknown = left_out[(of_query[a] & of_array[b]) | (of_array[a] & of_query[b])]
     if not significant(measured).all():
-        # The raw table has a row for every cross that gave a score.
-        scored = np.unique(pair_codes(crosses.gene[left, 0], crosses.gene[left, 1], n))
-        unknown = np.union1d(unknown, np.setdiff1d(pairs, scored, assume_unique=True))
+        # The raw table has a row for every cross that gave a score; n² flags of pairs are 44 MB.
+        silent = of_query[:, None] & of_array[None, :]
+        silent |= silent.T
+        silent[crosses.gene[left, 0], crosses.gene[left, 1]] = False
+        a, b = np.nonzero(np.triu(silent & silent.T, 1))
+        unknown = np.union1d(unknown, pair_codes(a, b, n))
     return Screened(grid.without(unknown), linked, set_aside, gone)
 
 
@@ -174,14 +179,6 @@ def _set_aside(reserved: Measurements, genes: GeneIndex) -> tuple[Ints, Ints]:
     pair = gene[np.repeat(size, size) == 2].reshape(-1, 2)
     pair = pair[(pair >= 0).all(1)]
     return np.unique(pair_codes(pair[:, 0], pair[:, 1], len(genes))), of_gene[of_gene >= 0]
-
-
-def _pairs(grid: ScreenGrid) -> Ints:
-    """Return the ascending pair codes of all crosses of two genes in the grid, unknown ones included."""
-    query, array = np.unique(grid.query_gene), np.unique(grid.array_gene)
-    left, right = np.repeat(query, len(array)), np.tile(array, len(query))
-    other = left != right
-    return np.unique(pair_codes(left[other], right[other], grid.genes))
 
 
 def linked_crosses(grid: ScreenGrid, organism: Organism, linked_kb: float = LINKED_KB) -> Ints:
