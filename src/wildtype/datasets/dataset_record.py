@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from wildtype.errors import DatasetError
 from wildtype.files import content_hash
 from wildtype.mutants import MutantTable
 from wildtype.mutants.ragged import ragged_ranks
+from wildtype.mutants.selection import Selection, empty_gap, gap_warning
 from wildtype.organism import Organism
 
 FORMS = ("scalar", "class", "gene")
@@ -50,6 +51,8 @@ class Phenotype:
     group : str
         Name of the vector that a scalar or class belongs to (morphology, metabolome, 16 drugs), which models
         predict with a separate head; empty: none.
+    selection : Selection or None
+        By which cut-offs the labels were listed; None where they were not selected or this is not known.
 
     Raises
     ------
@@ -65,6 +68,12 @@ class Phenotype:
     description: str = ""
     form: str = "scalar"
     group: str = ""
+    selection: Selection | None = None
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Self:
+        """Return the phenotype that ``dataclasses.asdict`` gave; earlier records name no selection."""
+        return cls(**{**record, "selection": Selection.from_json(record.get("selection"))})
 
     def __post_init__(self) -> None:
         if self.form not in FORMS:
@@ -237,6 +246,18 @@ class DatasetRecord:
             *(column[order] for column in p),
             *(() if t.profiles is None else (t.profile, t.profiles)),
         )
+
+    def selection_remarks(self) -> list[str]:
+        """Return a sentence per phenotype whose labels were selected for a list, or look as if they were."""
+        remarks = []
+        for p, phenotype in enumerate(self.phenotypes):
+            if phenotype.selection is not None:
+                remarks.append(phenotype.selection.sentence(phenotype.name))
+            elif phenotype.form == "scalar":
+                value = self.table.value[self.table.phenotype == p]
+                gap = empty_gap(value, one_sided=phenotype.min_order > 1)
+                remarks += [] if gap is None else [gap_warning(phenotype.name, gap)]
+        return remarks
 
     def select(self, phenotypes: Sequence[str]) -> Self:
         """Return the dataset with the rows of these phenotypes only, renumbered in the order given."""

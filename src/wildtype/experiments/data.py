@@ -150,6 +150,7 @@ class RunData:
             essential=np.zeros(n, bool) if essential is None else essential,
             coordinates=whole.organism.coordinates,
             metabolic=whole.organism.metabolic,
+            dubious=whole.organism.dubious,
         )
 
 

@@ -86,6 +86,8 @@ class Checkpoint(TrainedModel):
             beside |= {f"{PLACES}{key}": value for key, value in known.coordinates.to_arrays().items()}
         if known.metabolic is not None:
             beside["metabolic"] = known.metabolic
+        if known.dubious is not None:
+            beside["dubious"] = known.dubious
         # Written beside the target, synced, then renamed: a reader finds the old checkpoint or the new one,
         # never a mixture, also after a crash.
         with writing_folder(folder) as temporary:
@@ -209,6 +211,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
             **{name: beside[name] for name in BESIDE},
             coordinates=Coordinates.from_arrays(places) if places else None,
             metabolic=beside.get("metabolic"),
+            dubious=beside.get("dubious"),
         )
         organism = from_tensors(load_file(folder / "organism.safetensors"), record["operators"])
         # Shapes of weights follow from settings and organism, so both are read before the weights.

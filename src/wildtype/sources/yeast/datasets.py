@@ -26,6 +26,7 @@ from wildtype.datasets.stages.policies import Policies
 from wildtype.datasets.store import Query, Store
 from wildtype.errors import DatasetError, MissingFileError
 from wildtype.mutants.ragged import ranks
+from wildtype.mutants.selection import Selection
 from wildtype.organism import GeneIndex, Organism
 from wildtype.sources.yeast import facts
 from wildtype.sources.yeast.readers import ingest
@@ -63,6 +64,14 @@ SCREENS_TRIGENIC = (kuzmin2018.PUBLISHER.name, kuzmin2020.PUBLISHER.name)
 REPEATED = "the number of 30 °C repeated at 26 °C"
 
 _NEGATIVE, _POSITIVE = costanzo2010.NEGATIVE, costanzo2010.POSITIVE
+_STRINGENT = Selection(
+    negative=_NEGATIVE,
+    positive=_POSITIVE,
+    p=0.05,
+    unlisted_mean=-0.007,
+    unlisted_sd=0.046,
+    unlisted_source="in the 2016 screen of the same laboratory",
+)
 _LISTED = Query(  # as the publisher cut the raw table, so that either table gives the same dataset
     (
         *Query().study(SCREEN_2010).phenotype(EPSILON.name).p_below(0.05).conditions,
@@ -194,7 +203,7 @@ def as_calls(measurements: Measurements) -> tuple[Measurements, StageReport]:
     return called, StageReport("raw", "calls", "1 for every listed one", len(m), len(m))
 
 
-def _trigenic(name: str, studies: tuple[str, ...], *notes: str) -> Recipe:
+def _trigenic(name: str, studies: tuple[str, ...], *notes: str, selection: Selection | None = None) -> Recipe:
     fitness = Query().study(*studies).phenotype(FITNESS.name).order(1, 2)  # a control query is a gene and HO
     return Recipe(
         name=name,
@@ -202,6 +211,7 @@ def _trigenic(name: str, studies: tuple[str, ...], *notes: str) -> Recipe:
         query=Query().study(*studies),
         targets=(TAU.name,),
         policies=Policies(neutral=(HO,)),
+        phenotype={} if selection is None else {"selection": selection},
         singles=Singles(studies, fitness, _OWN_SINGLES),
         notes=(*notes, _PUBLISHED),
         noise=_TRIGENIC_NOISE,
@@ -232,7 +242,7 @@ _ALL = (
         query=_LISTED,
         uses=(EPSILON.name,),
         targets=(EPSILON.name,),
-        phenotype={"strong": _POSITIVE},
+        phenotype={"strong": _POSITIVE, "selection": _STRINGENT},
         singles=_SINGLES_2016,
         notes=(
             f"thresholded by the publisher: only significant pairs, epsilon <= {_NEGATIVE} or >= "
@@ -276,7 +286,8 @@ _ALL = (
         ),
         noise="the standard deviations are over control screens of one strain; there is no replicate study",
     ),
-    _trigenic(TRIGENIC_2018, SCREENS_TRIGENIC[:1], _ONE_SIDED),
+    # The table lists no positive score; that of 2020 lists both signs, so that both together have no rule.
+    _trigenic(TRIGENIC_2018, SCREENS_TRIGENIC[:1], _ONE_SIDED, selection=Selection(negative=0.0)),
     _trigenic(TRIGENIC, SCREENS_TRIGENIC, _ONE_SIDED, _TWO_SIDED),
     Recipe(
         name=CALLS,
