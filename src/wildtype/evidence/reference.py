@@ -80,12 +80,12 @@ class ReferenceMeasurements:
         alive &= np.isin(self.part, (TRAIN, UNUSED, GIVEN))
         gene = table.gene[(table.kind == Kind.ABSENT) & alive[table.row]]
         # A simulated strain has an epsilon also where its deletion does not grow.
-        return np.where(self.single_fitness < LETHAL, 0, np.bincount(gene, minlength=n))
+        return np.asarray(np.where(self.single_fitness < LETHAL, 0, np.bincount(gene, minlength=n)))
 
     @cached_property
     def lethal(self) -> NDArray[np.bool_]:
         """Genes whose deletion is lethal [n]: essential ones of which no deletion was measured alive."""
-        return self.essential & (self.deleted == 0)
+        return np.asarray(self.essential & (self.deleted == 0))
 
     def evidence(
         self, outputs: Sequence[str], also: Sequence[str], mean: NDArray[np.float64], sd: NDArray[np.float64]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -51,7 +51,7 @@ def build(
         settings,
         genes=len(organism.genes),
         features=features.shape[1],
-        phenotypes=Output.of([asdict(p) for p in data.dataset.phenotypes]),
+        phenotypes=Output.of([p.to_json() for p in data.dataset.phenotypes]),
         conditions=len(data.dataset.conditions),
         relations=relations(data),
         channels=0 if similarity is None else len(similarity.channels),

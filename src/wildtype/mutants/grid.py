@@ -10,11 +10,11 @@ Legend: n genes · q query strains · a array strains · u unknown crosses · m 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,6 +118,23 @@ class ScreenGrid:
         out[rows] = self.crossed(gene[:, 0], gene[:, 1], kind[:, 0], kind[:, 1])
         return out
 
+    @cached_property
+    def strain_numbers(self) -> Ints:
+        """Number [n, kinds] of each strain in the order of ``strains``; -1 where the screen has none."""
+        out = np.full((self.genes, len(Kind)), -1, np.int64)
+        out[self.strains] = np.arange(len(self.strains[0]))
+        return out
+
+    def cross_codes(self, table: MutantTable) -> Ints:
+        """Return the code [m] of the cross of strains of each row: smaller number · s + larger.
+
+        Rows must be pairs of strains; a row with a strain that the screen does not have has a code below 0.
+        """
+        gene, kind = table.matrix(2), table.kind.reshape(-1, 2)
+        number = self.strain_numbers[gene, kind]
+        codes = pair_codes(number[:, 0], number[:, 1], len(self.strains[0]))
+        return np.where((number < 0).any(1), np.int64(-1), codes)
+
     def crosses(self) -> NDArray[np.bool_]:
         """Return [s, s] which strains, in the order of ``strains``, were crossed and are known; symmetric.
 
@@ -161,6 +178,20 @@ class ScreenGrid:
             array_kind=array[1],
             unknown=np.unique(pair_codes(left[kept], right[kept], genes)),
         )
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays [·] to store, under the names of the attributes."""
+        return {name: getattr(self, name) for name in self.ARRAYS}
+
+    @classmethod
+    def from_arrays(cls, genes: int, arrays: Mapping[str, NDArray[Any]]) -> ScreenGrid:
+        """Return the grid of stored arrays on an index of so many genes; raises ``KeyError`` without one."""
+        return cls(genes, **{name: arrays[name] for name in cls.ARRAYS})
+
+    def counts(self) -> tuple[int, int]:
+        """Return how many crosses of two strains are known, and how many are unknown."""
+        known = int(self.crosses().sum()) // 2
+        return known, int(replace(self, unknown=self.unknown[:0]).crosses().sum()) // 2 - known
 
     def without(self, codes: Ints) -> ScreenGrid:
         """Return the grid with these ``pair_codes`` unknown, too."""

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 METABOLIC = "metabolic"
 """In a list of required genes: all genes of the organism's metabolism."""
-HITS = ("negative", "positive")
-"""Classes whose calibrated probability is that a mutant is a hit."""
 RESERVE = 50
 """Mutants to keep per mutant of a list, where ``max_per_gene`` may pass some of them over."""
 
@@ -276,7 +274,8 @@ def shortlist(
                 short.append(f"{core.phenotypes[output]}, {direction}: {len(chosen)} of {top}")
             table = mutants.table.take(chosen)
             frame = prediction_table(core, table, interval=request.interval)
-            if direction == "high" and core.phenotypes[output] in HITS:
+            record = core.checkpoint.phenotypes[output]
+            if direction == "high" and record.get("of_cross") in ("negative", "positive"):
                 # The expected number of hits of independent or dependent mutants alike: a sum of means.
                 hits[core.phenotypes[output]] = float(frame[core.phenotypes[output]].sum())
             frame.insert(0, "rank", np.arange(1, len(chosen) + 1))
