@@ -199,6 +199,7 @@ class RunData:
             effect="" if self.grid is None else whole.phenotypes[effect_phenotype(whole)].name,
             sampled=sampled,
             sampled_part=sampled_part,
+            dubious=whole.organism.dubious,
         )
 
 

@@ -1,0 +1,175 @@
+"""Completion of a matrix of strain pairs: additive effects, low rank, and low rank with profile neighbours.
+
+Every function reads the values of known cells only, and returns symmetric matrices.
+
+Legend: s strains · r rank.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from wildtype.evidence.pair_matrix import PairMatrix
+from wildtype.organism.similarity import nearest, unit_rows
+from wildtype.seeds import generator
+
+SHRINKAGE = 5.0
+PASSES = 12
+RANK, ITERATIONS = 120, 6
+"""Of `profile_completion`."""
+OVERSAMPLES = 10
+NEIGHBOURS, FLOOR = 40, 0.05
+"""Profile neighbours of a strain; cosines of profiles below the floor are chance."""
+PRIOR = 0.3
+"""Weight of a residual of 0 beside the neighbours' residuals."""
+
+Floats = NDArray[np.float32]
+Effects = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Additive:
+    """Additive model of the pairs of strains: ``mean`` + ``effect[i]`` + ``effect[j]``.
+
+    Attributes
+    ----------
+    mean : float
+    effect : float64 [s]
+    """
+
+    mean: float
+    effect: Effects
+
+    @classmethod
+    def of(cls, matrix: PairMatrix) -> Additive:
+        """Fit to the known cells.
+
+        mu is the mean of all known cells, 0 without any. From u = 0, each of 12 passes computes for every
+        strain u'_i = Σ_j (Y_ij − mu − u_j) / (n_i + 5) over its n_i known cells, and then halves the step:
+        u = (u + u') / 2. Costs 12 products of an s × s matrix with a vector.
+        """
+        known = matrix.known.astype(np.float32)
+        count = known.sum(axis=1, dtype=np.float64)
+        cells = count.sum()
+        # Unknown cells may hold anything: they are multiplied by 0 before any sum.
+        sums = np.where(matrix.known, matrix.values, 0).sum(axis=1, dtype=np.float64)
+        mean = float(sums.sum() / cells) if cells else 0.0
+        effect = np.zeros(len(matrix))
+        for _ in range(PASSES):
+            others = (known @ effect.astype(np.float32)).astype(np.float64)
+            # All effects step at once: without the half step, a full matrix oscillates (eigenvalue −1).
+            effect = (effect + (sums - count * mean - others) / (count + SHRINKAGE)) / 2
+        return cls(mean, effect)
+
+    def matrix(self) -> Floats:
+        """Return the model of every pair of strains [s, s]."""
+        u = self.effect.astype(np.float32)
+        return np.float32(self.mean) + u[:, None] + u[None, :]
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """A symmetric matrix of low rank: ``vectors`` diag(``values``) ``vectors``ᵀ.
+
+    Attributes
+    ----------
+    values : float32 [r]
+        Eigenvalues, largest magnitude first; they may be negative.
+    vectors : float32 [s, r]
+        Orthonormal columns.
+    """
+
+    values: Floats
+    vectors: Floats
+
+    def matrix(self) -> Floats:
+        """Return the matrix [s, s], symmetric to the bit."""
+        half = (self.vectors * self.values) @ self.vectors.T
+        # The product of a matrix with its transpose rounds differently on both sides of the diagonal.
+        return np.asarray((half + half.T) / 2)
+
+    def profiles(self) -> Floats:
+        """Return the position [s, r] of each strain: eigenvectors times the root of their magnitude."""
+        return np.asarray(self.vectors * np.sqrt(np.abs(self.values)))
+
+
+def spectrum(matrix: Floats, rank: int, start: Floats | None = None, *, seed: int = 0) -> Spectrum:
+    """Return the eigenpairs of largest magnitude of a symmetric matrix [s, s].
+
+    Subspace iteration with Rayleigh-Ritz (Halko, Martinsson & Tropp, SIAM Review 53, 2011): two products with
+    the matrix, four more without a ``start`` [s, ≥ r] near the solution. Exact where the subspace is half of
+    the matrix or more.
+    """
+    s = len(matrix)
+    rank = min(rank, s)
+    if 2 * (rank + OVERSAMPLES) >= s:
+        values, vectors = np.linalg.eigh(matrix)
+    else:
+        warm = start is not None and start.shape[1] >= rank
+        basis = (
+            start
+            if start is not None and warm
+            else generator(seed, "spectrum").normal(size=(s, rank + OVERSAMPLES)).astype(np.float32)
+        )
+        for _ in range(1 if warm else 5):
+            # Columns all turn towards the first eigenvector: they are made orthogonal between products.
+            basis = np.linalg.qr(matrix @ basis)[0]
+        values, inner = np.linalg.eigh(basis.T @ (matrix @ basis))
+        vectors = basis @ inner
+    order = np.argsort(-np.abs(values), kind="stable")[:rank]
+    return Spectrum(values[order].astype(np.float32), np.ascontiguousarray(vectors[:, order], np.float32))
+
+
+def low_rank(
+    residual: Floats, known: NDArray[np.bool_], rank: int, iterations: int = ITERATIONS, *, seed: int = 0
+) -> Spectrum:
+    """Complete a symmetric matrix [s, s] by a soft-thresholded one of rank r (soft-impute by EM).
+
+    E step: unknown cells take the values of the present solution, at first 0. M step: the r eigenvalues of
+    largest magnitude, each drawn towards 0 by the magnitude of the next one, w_{r+1}, so that the spectrum
+    ends continuously (Mazumder, Hastie & Tibshirani, JMLR 11, 2010).
+    """
+    filled = np.where(known, residual, np.float32(0))
+    start = None
+    for iteration in range(iterations):
+        found = spectrum(filled, rank + 1, start, seed=seed)
+        start = found.vectors
+        size = np.abs(found.values)
+        # A rank that reaches the whole matrix leaves no next eigenvalue: nothing is thresholded.
+        threshold = size[rank] if len(size) > rank else np.float32(0)
+        values = np.sign(found.values) * np.maximum(size - threshold, 0)
+        solution = Spectrum(values[:rank].astype(np.float32), found.vectors[:, :rank])
+        if iteration + 1 < iterations:
+            filled = np.where(known, residual, solution.matrix())
+    return solution
+
+
+def profile_neighbours(solution: Spectrum) -> sparse.csr_array:
+    """Return S [s, s]: for every strain its 40 nearest by the cosine of profiles, with weight cosine³."""
+    unit = unit_rows(solution.profiles())
+    out = nearest(unit, np.arange(len(unit)), NEIGHBOURS, FLOOR)
+    # The cube leaves few neighbours much weight: most cosines of many noisy columns are small.
+    out.data = (out.data**3).astype(np.float32)
+    return out
+
+
+def profile_completion(matrix: PairMatrix, *, seed: int = 0) -> Floats:
+    """Return the MATRIX prediction of every pair of strains [s, s], before its scale c.
+
+    A is the additive model, R = Y − A on known cells and 0 elsewhere, M marks known cells, S holds
+    `profile_neighbours` of the completion of R of rank 120. The prediction is
+    A + (SR + (SR)ᵀ) / (SM + (SM)ᵀ + 0.3): residuals of the same pair with either strain replaced by one of
+    similar profile.
+    """
+    base = Additive.of(matrix).matrix()
+    residual = np.where(matrix.known, matrix.values - base, np.float32(0))
+    near = profile_neighbours(low_rank(residual, matrix.known, RANK, seed=seed))
+    weighted = near @ residual
+    # Overwrites what is no longer needed: five matrices of 4,400² take 390 MB.
+    np.copyto(residual, matrix.known)
+    weight = near @ residual
+    return np.asarray(base + (weighted + weighted.T) / (weight + weight.T + np.float32(PRIOR)))

@@ -1,0 +1,134 @@
+"""`PairMatrix`: the measurements of pairs of genes as one symmetric matrix of strains, with what is unknown.
+
+Legend: n genes · s strains · m rows or pairs · q query strains · a array strains.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wildtype.errors import ShapeError
+from wildtype.mutants import Kind, MutantTable
+from wildtype.mutants.grid import ScreenGrid
+
+Ints = NDArray[np.int64]
+KINDS = len(Kind)
+
+
+@dataclass(frozen=True, eq=False)
+class PairMatrix:
+    """Measured values of pairs of strains.
+
+    Attributes
+    ----------
+    gene : int64 [s]
+        Gene of each strain; strains are in ascending order of gene and then of kind.
+    kind : uint8 [s]
+        ``Kind`` of each strain.
+    values : float32 [s, s]
+        Symmetric; 0 where nothing is known.
+    known : bool [s, s]
+        Symmetric: cells that were measured and may be seen. No cell of the diagonal is.
+    """
+
+    gene: Ints
+    kind: NDArray[np.uint8]
+    values: NDArray[np.float32]
+    known: NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls, table: MutantTable, grid: ScreenGrid | None = None, visible: NDArray[np.bool_] | None = None
+    ) -> PairMatrix:
+        """Return the matrix of a table whose rows all have two genes.
+
+        Rows of one cell are averaged, whatever their condition and dose. Without a grid, only cells that have
+        a row are known. With a grid, a visible cross without a row is a known zero: the screen measured it
+        and did not list it. Strains without a known cell are left out: nothing is known of them.
+
+        Parameters
+        ----------
+        table : MutantTable
+            Visible rows [m], with finite values.
+        grid : ScreenGrid, optional
+            The crosses of the screen that lists the rows.
+        visible : bool [q, q], optional
+            Symmetric: which crosses of the strains of ``grid.strains`` may be seen; by default all that the
+            screen measured. Pass False for every cross of another side of a split, listed or not.
+
+        Raises
+        ------
+        ShapeError
+            If a row has not two genes, or ``visible`` does not fit the grid.
+        """
+        pairs = table.matrix(2)
+        rows = pairs * KINDS + table.kind.reshape(-1, 2)
+        strains = rows.reshape(-1)
+        if grid is not None:
+            screened = grid.strains[0] * KINDS + grid.strains[1]
+            visible = grid.crosses() if visible is None else visible
+            if visible.shape != (len(screened),) * 2:
+                raise ShapeError(
+                    f"visible has shape {visible.shape}, the grid has {len(screened)} strains: give one flag "
+                    f"per pair of grid.strains"
+                )
+            strains = np.concatenate([strains, screened[visible.any(axis=1)]])
+        codes = np.unique(strains)
+        s = len(codes)
+        left, right = np.searchsorted(codes, rows).T
+        cell, row_cell = np.unique(left * s + right, return_inverse=True)
+        # Sums per listed cell, not s² of them: 4,400 strains would cost 155 MB more in float64.
+        sums = np.bincount(row_cell.reshape(-1), table.value, minlength=len(cell))
+        i, j = cell // s, cell % s
+        values, known = np.zeros((s, s), np.float32), np.zeros((s, s), bool)
+        # Genes ascend within a row, so every cell stands above the diagonal.
+        values[i, j] = values[j, i] = sums / np.bincount(row_cell.reshape(-1), minlength=len(cell))
+        known[i, j] = known[j, i] = True
+        if grid is not None and visible is not None:
+            place = np.searchsorted(codes, screened)
+            kept = np.flatnonzero(visible.any(axis=1))
+            known[np.ix_(place[kept], place[kept])] |= visible[np.ix_(kept, kept)]
+        return cls(codes // KINDS, (codes % KINDS).astype(np.uint8), values, known)
+
+    def __len__(self) -> int:
+        """Return the number of strains s."""
+        return len(self.gene)
+
+    @cached_property
+    def _codes(self) -> Ints:
+        return self.gene * KINDS + self.kind
+
+    def find(self, gene: Ints, kind: NDArray[np.uint8]) -> Ints:
+        """Return the position of each strain: itself, else another strain of its gene, else -1.
+
+        Parameters
+        ----------
+        gene : int64 [...]
+        kind : uint8 [...]
+        """
+        if not len(self):
+            return np.full(np.shape(gene), -1, np.int64)
+        codes = gene * KINDS + kind
+        at = np.minimum(np.searchsorted(self._codes, codes), len(self) - 1)
+        other = np.minimum(np.searchsorted(self.gene, gene), len(self) - 1)
+        found = np.where(self.gene[other] == gene, other, -1)
+        return np.asarray(np.where(self._codes[at] == codes, at, found), np.int64)
+
+    def cells(self, table: MutantTable) -> Ints:
+        """Return the positions [m, 2] of both strains of every row, -1 for an unseen gene.
+
+        Raises
+        ------
+        ShapeError
+            If a row has not two genes.
+        """
+        return self.find(table.matrix(2), table.kind.reshape(-1, 2))
+
+    def part(self, strains: Ints) -> PairMatrix:
+        """Return the matrix of some strains, at ascending positions [k]."""
+        both = np.ix_(strains, strains)
+        return PairMatrix(self.gene[strains], self.kind[strains], self.values[both], self.known[both])
