@@ -113,8 +113,8 @@ def test_p_values_are_stored_as_format_3(tmp_path: Path) -> None:
 def test_a_later_format_is_refused(tmp_path: Path) -> None:
     save_dataset(small(), tmp_path / "d")
     path = tmp_path / "d" / "dataset.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"format_version": 5}))
-    with pytest.raises(DatasetError, match="has format 5, .* reads up to 4: update wildtype"):
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"format_version": 6}))
+    with pytest.raises(DatasetError, match="has format 6, .* reads up to 5: update wildtype"):
         read_dataset(tmp_path / "d", small().organism)
 
 

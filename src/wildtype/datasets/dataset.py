@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from wildtype.datasets.dataset_record import DatasetRecord
 from wildtype.datasets.folds import make_folds
 from wildtype.datasets.splits import Split, make_split
+from wildtype.errors import DatasetError
 from wildtype.mutants import Kind
 
 if TYPE_CHECKING:
@@ -69,6 +70,18 @@ class Dataset(DatasetRecord):
         frame: pd.DataFrame = self.to_arrow().to_pandas()
         return frame
 
+    def cross_counts(self) -> dict[str, int]:
+        """Return how many crosses of the grid are listed, unlisted (measured and not listed) and unknown.
+
+        A cross is of two strains, so that a deletion and a hypomorph of one gene have one each. Raises
+        ``DatasetError`` where the dataset has no grid.
+        """
+        if self.grid is None:
+            raise DatasetError(f"dataset {self.name!r} has no grid of crosses to count")
+        known, unknown = self.grid.counts()
+        listed = len(np.unique(self.grid.cross_codes(self.table)))
+        return {"listed": listed, "unlisted": known - listed, "unknown": unknown}
+
     def card(self) -> dict[str, Any]:
         """Return what the dataset is, in plain values: counts by order and phenotype, exclusions, policies,
         notes.
@@ -87,6 +100,7 @@ class Dataset(DatasetRecord):
             "genes_measured": len(self.measured_genes()),
             "rows": len(t),
             "rows_by_phenotype_and_order": counts,
+            **({} if self.grid is None else {"crosses": self.cross_counts()}),
             "perturbations_by_kind": {
                 Kind(k).name.lower(): int(c) for k, c in zip(kinds, perturbed, strict=True)
             },

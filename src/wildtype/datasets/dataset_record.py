@@ -8,9 +8,9 @@ Legend: m rows · n genes · r profiles.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,14 @@ from wildtype.datasets.reading import StageReport
 from wildtype.errors import DatasetError
 from wildtype.files import content_hash
 from wildtype.mutants import MutantTable
+from wildtype.mutants.grid import ScreenGrid
 from wildtype.mutants.ragged import ragged_ranks
 from wildtype.organism import Organism
 
 FORMS = ("scalar", "class", "gene")
 """What a measurement of a phenotype can be."""
+OF_CROSS = ("", "effect", "negative", "positive", "listed")
+"""What a label says about a cross of a screen that lists its significant crosses only."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +53,16 @@ class Phenotype:
     group : str
         Name of the vector that a scalar or class belongs to (morphology, metabolome, 16 drugs), which models
         predict with a separate head; empty: none.
+    of_cross : str
+        What a label says about a cross of a screen (`mutants.grid.ScreenGrid`): empty, an ordinary label;
+        ``effect``, the value of a listed cross, and 0 of a cross that was screened and not listed;
+        ``negative`` or ``positive``, a class, 1 where the cross is listed with that sign and else 0;
+        ``listed``, the value of listed crosses only. All but the first and ``effect`` have no stored rows.
 
     Raises
     ------
     DatasetError
-        If the form is not known, or a phenotype per gene is in a group.
+        If the form or ``of_cross`` is not known, or they or form and group do not fit each other.
     """
 
     name: str
@@ -65,8 +73,20 @@ class Phenotype:
     description: str = ""
     form: str = "scalar"
     group: str = ""
+    of_cross: str = ""
 
     def __post_init__(self) -> None:
+        if self.of_cross not in OF_CROSS:
+            raise DatasetError(
+                f"phenotype {self.name!r} has of_cross {self.of_cross!r}; known: {', '.join(OF_CROSS[1:])}, "
+                f"or empty"
+            )
+        signed = self.of_cross in ("negative", "positive")
+        if self.of_cross and (self.form == "class") != signed:
+            raise DatasetError(
+                f"phenotype {self.name!r} with of_cross {self.of_cross!r} must have form "
+                f"{'class' if signed else 'scalar'!r}, not {self.form!r}"
+            )
         if self.form not in FORMS:
             raise DatasetError(f"phenotype {self.name!r} has form {self.form!r}; known: {', '.join(FORMS)}")
         if self.form == "gene" and self.group:
@@ -79,6 +99,14 @@ class Phenotype:
     def sources(self) -> tuple[str, ...]:
         """Every ``"study:phenotype"`` that numbers of this phenotype are from."""
         return tuple(part for part in self.source.split(" + ") if part)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the phenotype in plain values, without ``of_cross`` where it is empty.
+
+        Records of datasets without a grid stay those of versions before phenotypes had ``of_cross``.
+        """
+        record = asdict(self)
+        return record if self.of_cross else {k: v for k, v in record.items() if k != "of_cross"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +142,9 @@ class DatasetRecord:
         Where the measurements come from.
     stages : tuple of StageReport
         What every step from measurements to table did, in order; empty where the table was made otherwise.
+    grid : ScreenGrid or None
+        Where the table lists the significant crosses of a screen: all crosses that the screen measured. Every
+        row is then one of them.
     """
 
     name: str
@@ -131,6 +162,7 @@ class DatasetRecord:
     notes: tuple[str, ...] = ()
     citation: str = ""
     stages: tuple[StageReport, ...] = ()
+    grid: ScreenGrid | None = None
 
     def __post_init__(self) -> None:
         if not len(self.table):
@@ -152,6 +184,7 @@ class DatasetRecord:
                 f"dataset {self.name!r}: row {at} has a label that is not a number; drop or correct it"
             )
         self._check_forms()
+        self._check_grid()
         names = [p.name for p in self.phenotypes]
         for target in self.targets:
             if target not in names:
@@ -182,6 +215,25 @@ class DatasetRecord:
                     f"table has no profiles"
                 )
 
+    def _check_grid(self) -> None:
+        """Refuse rows that are no cross of the grid; raises ``DatasetError`` naming the first."""
+        if self.grid is None:
+            return
+        names = self.organism.genes.names
+        if self.grid.genes != len(names):
+            raise DatasetError(
+                f"dataset {self.name!r} has a grid of {self.grid.genes:,} genes, expected {len(names):,}: "
+                f"build it again"
+            )
+        measured = self.grid.measured(self.table)
+        if not measured.all():
+            at = int(np.flatnonzero(~measured)[0])
+            mutant = ", ".join(names[g] for g in self.table.take([at]).gene)
+            raise DatasetError(
+                f"dataset {self.name!r}: row {at} ({mutant}) is no cross that the grid says was measured; "
+                f"leave it out of the table or correct the grid"
+            )
+
     def __len__(self) -> int:
         return len(self.table)
 
@@ -196,7 +248,8 @@ class DatasetRecord:
     def sha256(self) -> str:
         """Content hash over genes, table and phenotypes; the order of rows does not matter.
 
-        A table without p-values, or of which none is known, has the hash that it had before tables held them.
+        A table without p-values, or of which none is known, has the hash that it had before tables held them;
+        so has a dataset without a grid.
         """
         t = self.table
         # Absent p-values leave no trace, so that hashes from before tables held them stay valid.
@@ -236,7 +289,14 @@ class DatasetRecord:
             dose,
             *(column[order] for column in p),
             *(() if t.profiles is None else (t.profile, t.profiles)),
+            *self._grid_parts(),
         )
+
+    def _grid_parts(self) -> tuple[object, ...]:
+        """Return what a grid adds to the content hash; nothing without one."""
+        if self.grid is None:
+            return ()
+        return ("grid", [p.of_cross for p in self.phenotypes], *self.grid.to_arrays().values())
 
     def select(self, phenotypes: Sequence[str]) -> Self:
         """Return the dataset with the rows of these phenotypes only, renumbered in the order given."""
@@ -253,8 +313,10 @@ class DatasetRecord:
         )
 
     def measured_genes(self) -> NDArray[np.int64]:
-        """Return the positions of the genes that any row perturbs, ascending."""
-        return np.unique(self.table.gene)
+        """Return the positions of the genes that any row perturbs, or any strain of the grid, ascending."""
+        if self.grid is None:
+            return np.unique(self.table.gene)
+        return np.union1d(self.table.gene, self.grid.strains[0])
 
     def restrict_genes(self, positions: NDArray[np.int64]) -> Self:
         """Return the dataset on the organism restricted to ``positions``; every perturbed gene must be among
@@ -272,4 +334,5 @@ class DatasetRecord:
             table=self.table.remap(mapping, len(positions)),
             single_fitness=pick(self.single_fitness),
             single_fitness_sd=pick(self.single_fitness_sd),
+            grid=None if self.grid is None else self.grid.remap(mapping, len(positions)),
         )

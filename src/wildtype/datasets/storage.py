@@ -3,6 +3,7 @@
     dataset.json     what it is, and the SHA-256 of everything
     table.npz        the arrays of its table
     singles.npz      fitness of single mutants
+    grid.npz         which crosses a screen measured, of a dataset that lists its significant ones
     table.parquet    the same table for people and other programs; nothing here reads it
 
 The organism is stored once, beside its datasets; a dataset pins the gene index that it was built on and is
@@ -17,7 +18,6 @@ import json
 import re
 import zipfile
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -29,24 +29,39 @@ from wildtype.datasets.reading import StageReport
 from wildtype.datasets.stages.policies import Policies
 from wildtype.errors import ConfigError, DatasetError, OutputError, reason_of
 from wildtype.files import cache_dir, content_hash, sha256_of_file, write_json, writing, writing_folder
+from wildtype.mutants.grid import ScreenGrid
 from wildtype.mutants.table import read_table, save_table
 from wildtype.organism import GeneIndex, Organism
 
-FORMAT = 4
-READABLE = (1, 2, 3, 4)
+FORMAT = 5
+READABLE = (1, 2, 3, 4, 5)
 """Format 1 has neither stages nor a Parquet table, and no hash of ``dataset.json`` itself; format 3 has
-p-values, format 4 profiles (a number per gene), and a dataset without either is written as format 2 still.
+p-values, format 4 profiles (a number per gene), format 5 a grid of crosses, and a dataset without any of them
+is written as format 2 still.
 """
-FILES = {"table": "table.npz", "singles": "singles.npz", "readable": "table.parquet"}
-"""File by the name under which its SHA-256 is recorded."""
+FILES = {"table": "table.npz", "singles": "singles.npz", "readable": "table.parquet", "grid": "grid.npz"}
+"""File by the name under which its SHA-256 is recorded; the last is there for a dataset with a grid."""
 
 
 def save_dataset(dataset: Dataset, folder: str | Path) -> None:
     """Write a dataset (without its organism's graphs and features) to ``folder``, completely or not at all.
 
-    Raises ``OutputError`` where it cannot be written.
+    Raises
+    ------
+    OutputError
+        If it cannot be written.
+    DatasetError
+        If it holds rows of a phenotype that follows from the grid and the listed crosses.
     """
     import pyarrow.parquet as pq
+
+    for p, phenotype in enumerate(dataset.phenotypes):
+        derived = phenotype.of_cross not in ("", "effect")
+        if derived and (rows := int((dataset.table.phenotype == p).sum())):
+            raise DatasetError(
+                f"dataset {dataset.name!r} has {rows:,} rows of {phenotype.name!r}, which follow from its "
+                f"listed crosses: leave them out before it is stored"
+            )
 
     singles: dict[str, Any] = {}
     if dataset.single_fitness is not None:
@@ -59,12 +74,15 @@ def save_dataset(dataset: Dataset, folder: str | Path) -> None:
             np.savez(handle, **singles)
         with writing(temporary / "table.parquet") as path:
             pq.write_table(dataset.to_arrow(), path, compression="zstd")
+        if dataset.grid is not None:
+            with writing(temporary / FILES["grid"]) as path, open(path, "wb") as handle:
+                np.savez(handle, **dataset.grid.to_arrays())  # type: ignore[arg-type]
         record = {
             "format_version": _format(dataset),
             "name": dataset.name,
             "organism": dataset.organism.name,
             "genes": dataset.organism.genes.to_json(),
-            "phenotypes": [asdict(p) for p in dataset.phenotypes],
+            "phenotypes": [p.to_json() for p in dataset.phenotypes],
             "conditions": list(dataset.conditions),
             "targets": list(dataset.targets),
             "excluded": dict(dataset.excluded),
@@ -76,7 +94,11 @@ def save_dataset(dataset: Dataset, folder: str | Path) -> None:
             "stages": [report.to_json() for report in dataset.stages],
             "sha256": dataset.sha256,
         }
-        record |= {f"{name}_sha256": sha256_of_file(temporary / file) for name, file in FILES.items()}
+        record |= {
+            f"{name}_sha256": sha256_of_file(temporary / file)
+            for name, file in FILES.items()
+            if (temporary / file).exists()
+        }
         write_json(temporary / "dataset.json", record | {"record_sha256": content_hash(record)})
 
 
@@ -103,10 +125,12 @@ def read_dataset(folder: str | Path, organism: Organism) -> Dataset:
         with np.load(folder / "singles.npz", allow_pickle=False) as stored:
             singles = {key: stored[key] for key in stored.files}
         genes = GeneIndex.from_json(record["genes"])
+        grid = _read_grid(folder, len(genes)) if "grid_sha256" in record else None
         # The organism may have been rebuilt since: genes move by name, never by position.
         if genes != organism.genes:
             mapping = genes.mapping_to(organism.genes)
             table = table.remap(mapping, len(organism.genes))
+            grid = None if grid is None else grid.remap(mapping, len(organism.genes))
             for key, values in singles.items():
                 moved = np.full(len(organism.genes), np.nan, np.float32)
                 moved[mapping[mapping >= 0]] = values[mapping >= 0]
@@ -127,6 +151,7 @@ def read_dataset(folder: str | Path, organism: Organism) -> Dataset:
             notes=tuple(record["notes"]),
             citation=record["citation"],
             stages=tuple(StageReport(**report) for report in record.get("stages", ())),
+            grid=grid,
         )
     except FileNotFoundError as error:
         raise DatasetError(
@@ -140,9 +165,16 @@ def read_dataset(folder: str | Path, organism: Organism) -> Dataset:
 
 def _format(dataset: Dataset) -> int:
     """Return the oldest format that holds a dataset."""
-    if dataset.table.profiles is not None:
+    if dataset.grid is not None:
         return FORMAT
+    if dataset.table.profiles is not None:
+        return 4
     return 2 if dataset.table.p is None else 3
+
+
+def _read_grid(folder: Path, genes: int) -> ScreenGrid:
+    with np.load(folder / FILES["grid"], allow_pickle=False) as stored:
+        return ScreenGrid.from_arrays(genes, {name: stored[name] for name in stored.files})
 
 
 def _verify(folder: Path, record: dict[str, Any], remedy: str) -> None:
@@ -152,6 +184,8 @@ def _verify(folder: Path, record: dict[str, Any], remedy: str) -> None:
             raise DatasetError(f"{folder / 'dataset.json'} does not match its recorded sha256: {remedy}")
     for name, file in FILES.items():
         if record["format_version"] == 1 and name == "readable":
+            continue
+        if name == "grid" and record["format_version"] < 5:
             continue
         if sha256_of_file(folder / file) != record[f"{name}_sha256"]:
             raise DatasetError(f"{folder / file} does not match its recorded sha256: {remedy}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -78,7 +78,7 @@ def estimate_run(
             recorder=recorder,
             loader=batches_of.train,
             validation_loader=batches_of.validation,
-            outputs=Output.of([asdict(p) for p in data.dataset.phenotypes]),
+            outputs=Output.of([p.to_json() for p in data.dataset.phenotypes]),
         )
         scalars = _logged(Path(scratch) / "logs" / "metrics.csv")
     with PeakMemory() as after:  # for what the process still holds, which the next epoch starts from

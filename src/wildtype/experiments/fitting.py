@@ -72,7 +72,7 @@ def fit_members(
             callbacks=[*callbacks] if writing is None else [writing, *callbacks],
             loader=batches.train,
             validation_loader=batches.validation,
-            outputs=Output.of([asdict(p) for p in data.dataset.phenotypes]),
+            outputs=Output.of([p.to_json() for p in data.dataset.phenotypes]),
         )
         if writing is not None and writing.recorder.begun:  # a finished run that is resumed keeps its profile
             writing.done()
@@ -116,7 +116,7 @@ def make_checkpoint(
         model=model,
         genes=organism.genes,
         organism=tensors.without_priors(),
-        phenotypes=[asdict(p) for p in data.dataset.phenotypes],
+        phenotypes=[p.to_json() for p in data.dataset.phenotypes],
         conditions=list(data.dataset.conditions),
         mean=data.scaler.mean,
         sd=data.scaler.sd,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -215,7 +215,7 @@ class TrainingLoop:
         self.bfloat16 = in_bfloat16(training, place)
         model, tensors = build(config, data, config.seed)
         self.loader, self.epoch = loaders(config, data, tensors, config.seed).train, 0
-        outputs = Output.of([asdict(p) for p in data.dataset.phenotypes])
+        outputs = Output.of([p.to_json() for p in data.dataset.phenotypes])
         weights = TargetWeights.fit(train, outputs, weighting=training.weighting, balance=training.balance)
         model, tensors = model.to(self.device).train(), tensors.to(self.device)
         self.task = FitTask(
@@ -338,7 +338,7 @@ def _steps(
             callbacks=[writing],
             loader=loader or batches.train,
             validation_loader=batches.validation,
-            outputs=Output.of([asdict(p) for p in data.dataset.phenotypes]),
+            outputs=Output.of([p.to_json() for p in data.dataset.phenotypes]),
         )
         return writing.done()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -51,7 +51,7 @@ def build(
         settings,
         genes=len(organism.genes),
         features=features.shape[1],
-        phenotypes=Output.of([asdict(p) for p in data.dataset.phenotypes]),
+        phenotypes=Output.of([p.to_json() for p in data.dataset.phenotypes]),
         conditions=len(data.dataset.conditions),
         relations=relations(data),
         channels=0 if similarity is None else len(similarity.channels),
@@ -99,6 +99,7 @@ def loaders(
 
 def rows_of(data: RunData, organism: OrganismTensors, seed: int) -> RunRows:
     """Return the rows of a run for a model that makes its batches from more than mutants."""
+    crosses = data.crosses()
     return RunRows(
         train=data.part("train"),
         validation=data.part("validation"),
@@ -108,6 +109,9 @@ def rows_of(data: RunData, organism: OrganismTensors, seed: int) -> RunRows:
         sd=data.scaler.sd,
         organism=organism,
         seed=seed,
+        grid=data.grid,
+        sides=data.sides,
+        listed=None if crosses is None else crosses.listed,
     )
 
 

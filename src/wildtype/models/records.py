@@ -55,11 +55,14 @@ class Output:
         ``scalar``; ``class``, whose output is the logit of its probability; or ``gene``, a number per gene.
     group : str
         Vector that it is a member of; empty: it stands alone.
+    of_cross : str
+        What it says about a cross of a screen (`Phenotype.of_cross`); empty: nothing.
     """
 
     name: str
     form: str = "scalar"
     group: str = ""
+    of_cross: str = ""
 
     @property
     def head(self) -> tuple[str, str]:
@@ -72,7 +75,9 @@ class Output:
         if isinstance(phenotypes, int):
             return tuple(cls(str(i)) for i in range(phenotypes))
         return tuple(
-            p if isinstance(p, Output) else cls(p["name"], p.get("form", "scalar"), p.get("group", ""))
+            p
+            if isinstance(p, Output)
+            else cls(p["name"], p.get("form", "scalar"), p.get("group", ""), p.get("of_cross", ""))
             for p in phenotypes
         )
 

@@ -10,16 +10,16 @@ Legend: n genes · q query strains · a array strains · u unknown crosses · m 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.errors import ShapeError
+from wildtype.errors import ConfigError, ShapeError
 from wildtype.mutants.identity import mixed_words
 from wildtype.mutants.table import Kind, MutantTable
 
@@ -118,6 +118,23 @@ class ScreenGrid:
         out[rows] = self.crossed(gene[:, 0], gene[:, 1], kind[:, 0], kind[:, 1])
         return out
 
+    @cached_property
+    def strain_numbers(self) -> Ints:
+        """Number [n, kinds] of each strain in the order of ``strains``; -1 where the screen has none."""
+        out = np.full((self.genes, len(Kind)), -1, np.int64)
+        out[self.strains] = np.arange(len(self.strains[0]))
+        return out
+
+    def cross_codes(self, table: MutantTable) -> Ints:
+        """Return the code [m] of the cross of strains of each row: smaller number · s + larger.
+
+        Rows must be pairs of strains; a row with a strain that the screen does not have has a code below 0.
+        """
+        gene, kind = table.matrix(2), table.kind.reshape(-1, 2)
+        number = self.strain_numbers[gene, kind]
+        codes = pair_codes(number[:, 0], number[:, 1], len(self.strains[0]))
+        return np.where((number < 0).any(1), np.int64(-1), codes)
+
     def crosses(self) -> NDArray[np.bool_]:
         """Return [s, s] which strains, in the order of ``strains``, were crossed and are known; symmetric.
 
@@ -162,12 +179,30 @@ class ScreenGrid:
             unknown=np.unique(pair_codes(left[kept], right[kept], genes)),
         )
 
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays [·] to store, under the names of the attributes."""
+        return {name: getattr(self, name) for name in self.ARRAYS}
+
+    @classmethod
+    def from_arrays(cls, genes: int, arrays: Mapping[str, NDArray[Any]]) -> ScreenGrid:
+        """Return the grid of stored arrays on an index of so many genes; raises ``KeyError`` without one."""
+        return cls(genes, **{name: arrays[name] for name in cls.ARRAYS})
+
+    def counts(self) -> tuple[int, int]:
+        """Return how many crosses of two strains are known, and how many are unknown."""
+        known = int(self.crosses().sum()) // 2
+        return known, int(replace(self, unknown=self.unknown[:0]).crosses().sum()) // 2 - known
+
     def without(self, codes: Ints) -> ScreenGrid:
         """Return the grid with these ``pair_codes`` unknown, too."""
         return replace(self, unknown=np.union1d(self.unknown, codes))
 
 
 TRAIN, VALIDATION, TEST, DROPPED = range(4)
+CROSS_RULES = ("random", "one-unseen", "unseen", "any-unseen")
+"""Splits that can be drawn over crosses, before anyone looks at what is listed."""
+UNKNOWN, UNLISTED, LISTED = range(3)
+"""What is known of a cross: nothing, that it was measured and not listed, or its listed value."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,6 +220,9 @@ class CrossSides:
         ``random``, ``one-unseen``, ``unseen`` or ``any-unseen``: see `datasets.splits.make_split`.
     validation, test : float
         Fractions of crosses (``random``).
+    fold, folds : int
+        Which of how many equal parts of the crosses is tested instead of a fraction (``random``; 0: a
+        fraction is).
     held : uint8 [n]
         ``VALIDATION`` or ``TEST`` for genes held out for it, else 0 (rules of genes).
     hidden : int64 [h]
@@ -197,18 +235,39 @@ class CrossSides:
     test: float = 0.1
     held: NDArray[np.uint8] | None = None
     hidden: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    fold: int = 0
+    folds: int = 0
+
+    def __post_init__(self) -> None:
+        if self.rule not in CROSS_RULES:
+            raise ConfigError(
+                f"crosses cannot be split by {self.rule!r}; known splits of crosses: {', '.join(CROSS_RULES)}"
+            )
+        if self.rule != "random" and (self.held is None or self.held.shape != self.word.shape):
+            raise ShapeError(
+                f"split {self.rule!r} of crosses needs the side of each of {len(self.word):,} genes"
+            )
+
+    def _of_random(self, left: Ints, right: Ints) -> Ints:
+        share = uniform(self.word[left], self.word[right])
+        if not self.folds:
+            return np.where(
+                share < self.test, TEST, np.where(share < self.test + self.validation, VALIDATION, TRAIN)
+            )
+        # Each cross is in one fold, whatever the rounding: validation is drawn from the folds after it.
+        turn = (share * self.folds - self.fold) % self.folds
+        in_fold = (share * self.folds).astype(np.int64) == self.fold
+        validates = turn < 1 + self.validation * self.folds
+        return np.where(in_fold, TEST, np.where(validates, VALIDATION, TRAIN))
 
     def of(self, left: Ints, right: Ints) -> NDArray[np.int8]:
         """Return the side [m] of pairs of genes: ``TRAIN``, ``VALIDATION``, ``TEST`` or ``DROPPED``."""
         n = len(self.word)
         if self.rule == "random":
-            share = uniform(self.word[left], self.word[right])
-            side = np.where(
-                share < self.test, TEST, np.where(share < self.test + self.validation, VALIDATION, TRAIN)
-            )
+            side = self._of_random(left, right)
         else:
-            assert self.held is not None  # the other rules hold genes out
-            a, b = self.held[left], self.held[right]
+            held = np.zeros(n, np.uint8) if self.held is None else self.held
+            a, b = held[left], held[right]
             side = np.full(len(left), DROPPED)
             side[(a == 0) & (b == 0)] = TRAIN
             for part in (VALIDATION, TEST):
@@ -222,6 +281,76 @@ class CrossSides:
                 side[(a == TEST) | (b == TEST)] = TEST
         side[contains(self.hidden, pair_codes(left, right, n))] = DROPPED
         return side.astype(np.int8)
+
+    def of_table(self, table: MutantTable) -> NDArray[np.int8]:
+        """Return the side [m] of the cross of every row; raises ``ShapeError`` unless all rows are pairs."""
+        gene = table.matrix(2)
+        return self.of(gene[:, 0], gene[:, 1])
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the sides as arrays to store; ``held`` is left out where there is none."""
+        plain = {"rule": np.array(self.rule), "fractions": np.array([self.validation, self.test])}
+        plain |= {"fold": np.array([self.fold, self.folds]), "word": self.word, "hidden": self.hidden}
+        return plain if self.held is None else plain | {"held": self.held}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> CrossSides:
+        """Return the sides that ``to_arrays`` gave; raises ``KeyError`` where an array is missing."""
+        validation, test = arrays["fractions"].tolist()
+        fold, folds = arrays["fold"].tolist()
+        word, hidden, held = arrays["word"], arrays["hidden"], arrays.get("held")
+        return cls(word, str(arrays["rule"]), validation, test, held, hidden, fold, folds)
+
+
+@dataclass(frozen=True, eq=False)
+class VisibleCrosses:
+    """What a model or a baseline may know of a screen: its training crosses, listed or not, and no other.
+
+    Attributes
+    ----------
+    grid : ScreenGrid
+        All crosses that the screen measured, without those that are hidden.
+    sides : CrossSides
+        The side of every cross.
+    listed : MutantTable
+        The listed crosses on the training side, with their values as measured.
+    """
+
+    grid: ScreenGrid
+    sides: CrossSides
+    listed: MutantTable
+
+    @cached_property
+    def _visible(self) -> NDArray[np.bool_]:
+        out, gene = self.grid.crosses(), self.grid.strains[0]
+        # By blocks of strains: the sides of all s² crosses at once would take some 100 bytes for each.
+        for start in range(0, len(gene), 256):
+            left, right = np.broadcast_arrays(gene[start : start + 256, None], gene[None])
+            side = self.sides.of(left.reshape(-1), right.reshape(-1)).reshape(left.shape)
+            out[start : start + 256] &= side == TRAIN
+        return out
+
+    def visible(self) -> NDArray[np.bool_]:
+        """Return [s, s] which crosses of the grid's strains are training crosses with a known result."""
+        return self._visible
+
+    @cached_property
+    def _listed(self) -> Ints:
+        """Codes of the listed training crosses, ascending."""
+        return np.unique(self.grid.cross_codes(self.listed))
+
+    def state(self, table: MutantTable) -> NDArray[np.int8]:
+        """Return for each row [m] what is known of it: ``UNKNOWN``, ``UNLISTED`` or ``LISTED``.
+
+        Rows that are no cross of two strains, or no training cross, are unknown.
+        """
+        out = np.full(len(table), UNKNOWN, np.int8)
+        rows = np.flatnonzero(self.grid.measured(table))
+        crosses = table.take(rows)
+        trained = self.sides.of_table(crosses) == TRAIN
+        listed = contains(self._listed, self.grid.cross_codes(crosses))
+        out[rows[trained]] = np.where(listed, LISTED, UNLISTED)[trained]
+        return out
 
 
 def gene_hashes(names: Sequence[str], seed: int) -> NDArray[np.uint64]:
