@@ -160,8 +160,8 @@ def profile_neighbours(solution: Spectrum) -> sparse.csr_array:
 def profile_completion(matrix: PairMatrix, additive: Additive, *, seed: int = 0) -> Floats:
     """Return the MATRIX prediction of every pair of strains [s, s], before its scale c.
 
-    A is the additive model of the matrix, R = Y − A on known cells and 0 elsewhere, M marks known cells, S holds
-    `profile_neighbours` of the completion of R of rank 120. The prediction is
+    A is the additive model of the matrix, R = Y − A on known cells and 0 elsewhere, M marks known cells, and
+    S holds `profile_neighbours` of the completion of R of rank 120. The prediction is
     A + (SR + (SR)ᵀ) / (SM + (SM)ᵀ + 0.3): residuals of the same pair with either strain replaced by one of
     similar profile.
     """

@@ -1,8 +1,8 @@
 """Positive semidefinite kernels of genes as feature maps: inner products of rows are similarities.
 
 Each part of an organism (a relation, a table of annotations, complexes, a block of features) gives a map
-whose rows have unit length, or are zero where nothing is known of the gene. The joint kernel is a weighted sum
-of the cosines of all parts, and its map has a few hundred columns.
+whose rows have unit length, or are zero where nothing is known of the gene. The joint kernel is a weighted
+sum of the cosines of all parts, and its map has a few hundred columns.
 
 Legend: n genes · t sets or columns · d width of the joint map.
 """

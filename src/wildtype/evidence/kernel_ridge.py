@@ -37,7 +37,7 @@ Ints = NDArray[np.int64]
 
 
 def turned(phi: Floats, gene: Ints) -> tuple[Floats, Floats]:
-    """Return a map [n, d] in axes where ΦᵀΦ over strains of genes [s] is diagonal, and that diagonal v [d]."""
+    """Return a map [n, d] in axes where ΦᵀΦ over strains of genes [s] is diagonal, and its diagonal [d]."""
     strains = phi[gene]
     values, vectors = np.linalg.eigh(strains.T @ strains)
     # A Gram matrix has no negative eigenvalue; rounding makes some that would exceed small penalties.

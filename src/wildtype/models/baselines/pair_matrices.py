@@ -59,7 +59,7 @@ class PairBaseline(Baseline):
         single_fitness: NDArray[np.float32] | None,
         seed: int,
     ) -> None:
-        self._matrix = PairMatrix.of(train)
+        self._matrix = PairMatrix.of(train, self._crosses)
         self._complete(self._matrix, organism, validation, seed)
 
     @abstractmethod
