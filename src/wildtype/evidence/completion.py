@@ -68,7 +68,8 @@ class Additive:
     def matrix(self) -> Floats:
         """Return the model of every pair of strains [s, s]."""
         u = self.effect.astype(np.float32)
-        return np.float32(self.mean) + u[:, None] + u[None, :]
+        # Both effects are added first: the other order rounds differently on both sides of the diagonal.
+        return np.float32(self.mean) + (u[:, None] + u[None, :])
 
 
 @dataclass(frozen=True, eq=False)

@@ -89,7 +89,8 @@ def kernel_weights(
     other = np.triu(gene[:, None] != gene[None, :])
     similar = (profiles @ profiles.T)[other].astype(np.float64)
     kernels = [(of[gene] @ of[gene].T).toarray()[other] for of in maps.values()]
-    inner = np.array([[float(k @ other_k) for other_k in kernels] for k in kernels]).reshape(-1, len(maps))
+    inner = np.array([[float(k @ other_k) for other_k in kernels] for k in kernels])
+    inner = inner.reshape(len(maps), len(maps))
     aligned = np.array([float(k @ similar) for k in kernels])
     found = np.zeros(len(maps))
     if maps and inner.any() and similar.any():

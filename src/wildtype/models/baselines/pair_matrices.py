@@ -36,7 +36,7 @@ from wildtype.models.baselines.base import Baseline, squared_error
 from wildtype.mutants import MutantTable
 from wildtype.organism import Organism
 
-RANKS = (2, 5, 10, 20, 40, 80)
+RANKS = (5, 10, 20, 40, 80, 120)
 DEFAULT_RANK = 20
 """Without validation rows."""
 ALPHAS = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03)
