@@ -153,6 +153,7 @@ def _extended(checkpoint: Checkpoint, organism: Organism) -> Checkpoint:
             essential=np.concatenate([known.essential, np.zeros(a, bool)]),
             coordinates=None if known.coordinates is None else known.coordinates.extended(a),
             metabolic=_metabolic(known, organism),
+            dubious=None if known.dubious is None else np.concatenate([known.dubious, np.zeros(a, bool)]),
         ),
     )
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wildtype.datasets.interactions import fitness_from_epsilon, fitness_from_tau
 from wildtype.errors import ConfigError
@@ -49,23 +50,30 @@ def prediction_table(
         "kinds": [",".join(kinds[k] for k in table.kind[a:b]) for a, b in spans],
     }
     notes: list[list[str]] = [[] for _ in spans]
+    lethal, selections = _essential_deletions(core, table, notes), core.selections
     for p, phenotype in enumerate(checkpoint.phenotypes):
         minimum = phenotype["min_order"]
         # An interaction of one gene is not defined; the network would still give it a number.
         too_small = table.order < minimum
         values[too_small, p] = np.nan
+        # Nor is one of a mutant that does not live: fitness 0 is not invented, and no interaction either.
+        none = lethal & (minimum > 1)
+        values[none, p] = np.nan
         for row in np.flatnonzero(too_small).tolist():
             notes[row].append(f"{phenotype['name']} needs at least {minimum} genes")
         if phenotype.get("form") == "gene":
             continue  # one value per gene has a table of its own: ``Predictor.predict_profiles``
         # A mutant too small for the phenotype has its note; any other empty cell comes from overflow or from
         # inputs that are not numbers, and must not look like a phenotype that is not defined.
-        for row in np.flatnonzero(~np.isfinite(values[:, p]) & ~too_small).tolist():
+        for row in np.flatnonzero(~np.isfinite(values[:, p]) & ~too_small & ~none).tolist():
             notes[row].append(f"{phenotype['name']} is not a number: the model's computation overflowed")
+        if phenotype["name"] in selections:
+            for row in np.flatnonzero(np.isfinite(values[:, p])).tolist():
+                notes[row].append(selections[phenotype["name"]])
         columns[phenotype["name"]] = values[:, p]
         if around is not None:
             for name, part in (("low", around.low), ("high", around.high), ("sd", sd)):
-                columns[f"{phenotype['name']}_{name}"] = np.where(too_small, np.nan, part[:, p])
+                columns[f"{phenotype['name']}_{name}"] = np.where(too_small | none, np.nan, part[:, p])
     for rows, reason in () if around is None else around.reasons:
         for row in rows.tolist():
             notes[row].append(reason)
@@ -78,7 +86,8 @@ def prediction_table(
         expected = expected_fitness(checkpoint, table, values)
         columns["fitness_expected"], columns["fitness_expected_sd"] = expected.fitness, expected.sd
         for at, reason in expected.reasons.items():
-            notes[at].append(reason)
+            if not lethal[at]:  # its note names the reason
+                notes[at].append(reason)
     elif as_ != "phenotype":
         raise ConfigError(f"as={as_!r} is not known; known: phenotype, fitness")
     seen = np.zeros(len(core.genes), bool)
@@ -91,6 +100,34 @@ def prediction_table(
     ]
     columns["note"] = ["; ".join(reasons) for reasons in notes]
     return pd.DataFrame(columns)
+
+
+def _essential_deletions(
+    core: PredictionCore, table: MutantTable, notes: list[list[str]]
+) -> NDArray[np.bool_]:
+    """Return which mutants [m] are lethal, and note it; ``ReferenceMeasurements.lethal`` decides.
+
+    Only models of interactions (of two genes or more) have notes: no other phenotype becomes undefined.
+    """
+    known, names = core.checkpoint.known, core.genes.names
+    lethal = np.zeros(len(table), bool)
+    interactions = ", ".join(
+        p["name"] for p in core.checkpoint.phenotypes if p["min_order"] > 1 and p.get("form") != "gene"
+    )
+    if not interactions:
+        return lethal
+    for at in np.flatnonzero(known.essential[table.gene] & (table.kind == Kind.ABSENT)).tolist():
+        gene, row = int(table.gene[at]), int(table.row[at])
+        offer = f"{names[gene]}:reduced gives its knock-down"
+        if known.lethal[gene]:
+            lethal[row] = True
+            notes[row].append(f"{names[gene]} absent is lethal, no {interactions}: {offer}")
+        else:
+            notes[row].append(
+                f"{names[gene]} is listed as essential, yet {known.deleted[gene]:,} measured mutants live "
+                f"without it: {offer}"
+            )
+    return lethal & (table.order > 1)
 
 
 def _measured(known: MutantTable, table: MutantTable, phenotype: int) -> Floats:

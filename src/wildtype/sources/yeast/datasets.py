@@ -27,6 +27,7 @@ from wildtype.datasets.stages.policies import Policies
 from wildtype.datasets.store import Query, Store
 from wildtype.errors import DatasetError, MissingFileError
 from wildtype.mutants.ragged import ranks
+from wildtype.mutants.selection import Selection
 from wildtype.organism import GeneIndex, Organism
 from wildtype.sources.publisher import Publisher
 from wildtype.sources.yeast import facts
@@ -71,6 +72,14 @@ REPEATED = "the number of 30 °C repeated at 26 °C"
 
 _ALL_SCORES = Query().study(SCREEN_2010).phenotype(EPSILON.name)
 _INTERMEDIATE, _STRINGENT = costanzo2010.INTERMEDIATE_CUT, costanzo2010.STRINGENT_CUT
+_SELECTED = Selection(
+    negative=_STRINGENT.negative,
+    positive=_STRINGENT.positive,
+    p=0.05,
+    unlisted_mean=-0.007,
+    unlisted_sd=0.046,
+    unlisted_source="in the 2016 screen of the same laboratory",
+)
 _SIGNIFICANT = Query(  # as the publisher cut the raw table, so that it and the list give the same dataset
     (
         *_ALL_SCORES.conditions,
@@ -236,7 +245,7 @@ def as_calls(measurements: Measurements) -> tuple[Measurements, StageReport]:
     return called, StageReport("raw", "calls", "1 for every listed one", len(m), len(m))
 
 
-def _trigenic(name: str, studies: tuple[str, ...], *notes: str) -> Recipe:
+def _trigenic(name: str, studies: tuple[str, ...], *notes: str, selection: Selection | None = None) -> Recipe:
     fitness = Query().study(*studies).phenotype(FITNESS.name).order(1, 2)  # a control query is a gene and HO
     return Recipe(
         name=name,
@@ -244,6 +253,7 @@ def _trigenic(name: str, studies: tuple[str, ...], *notes: str) -> Recipe:
         query=Query().study(*studies),
         targets=(TAU.name,),
         policies=Policies(neutral=(HO,)),
+        phenotype={} if selection is None else {"selection": selection},
         singles=Singles(studies, fitness, _OWN_SINGLES),
         notes=(*notes, _PUBLISHED),
         noise=_TRIGENIC_NOISE,
@@ -334,7 +344,11 @@ _ALL = (
         uses=(EPSILON.name,),
         targets=(EPSILON.name,),
         # the scores are those of the screen, and features made from it give them away
-        phenotype={"strong": _STRINGENT.positive, "source": f"{SCREEN_2010}:{EPSILON.name}"},
+        phenotype={
+            "strong": _STRINGENT.positive,
+            "source": f"{SCREEN_2010}:{EPSILON.name}",
+            "selection": _SELECTED,
+        },
         singles=_SINGLES_2016,
         notes=(
             f"thresholded by the publisher: only significant pairs, epsilon <= {_STRINGENT.negative} or >= "
@@ -366,7 +380,8 @@ _ALL = (
         ),
         noise="the standard deviations are over control screens of one strain; there is no replicate study",
     ),
-    _trigenic(TRIGENIC_2018, SCREENS_TRIGENIC[:1], _ONE_SIDED),
+    # The table lists no positive score; that of 2020 lists both signs, so that both together have no rule.
+    _trigenic(TRIGENIC_2018, SCREENS_TRIGENIC[:1], _ONE_SIDED, selection=Selection(negative=0.0)),
     _trigenic(TRIGENIC, SCREENS_TRIGENIC, _ONE_SIDED, _TWO_SIDED),
     Recipe(
         name=CALLS,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -108,7 +108,7 @@ class Recipe:
     grid : GridSource, optional
         Which crosses the screen measured, whether the query selects them or not.
     phenotype : mapping
-        What is special about the target phenotypes (``strong``, ``source``).
+        What is special about the target phenotypes (``strong``, ``source``, ``selection``).
     notes : tuple of str or callable
         What a reader must know; a callable gets the dataset.
     noise : str or callable
@@ -175,7 +175,10 @@ class Recipe:
             recipe=VERSION,
             name=self.name,
             targets=self.targets,
-            phenotype=dict(self.phenotype),
+            phenotype={
+                name: asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+                for name, value in self.phenotype.items()
+            },
             further=[[query.sql, store.content_hash(query)] for query in further],
             readings=[asdict(reading) for reading in readings],
             citations=[held[study].citation for study in self.studies],
