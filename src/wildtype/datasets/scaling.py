@@ -53,7 +53,13 @@ class LabelScaler:
         """
         # Rows of profiles have no scalar value (NaN); they are fitted on their numbers below.
         single = ~np.isin(table.phenotype, [i for i, p in enumerate(phenotypes) if p.form == "gene"])
-        scaler = cls.fit(table.value[single], table.phenotype[single], len(phenotypes), flip=flip)
+        scaler = cls.fit(
+            table.value[single],
+            table.phenotype[single],
+            len(phenotypes),
+            flip=flip,
+            weight=None if table.weights is None else table.weights[single],
+        )
         mean, sd, count = scaler.mean.copy(), scaler.sd.copy(), scaler.count.copy()
         for i, phenotype in enumerate(phenotypes):
             if phenotype.form == "class":
@@ -77,10 +83,19 @@ class LabelScaler:
         return replace(table, value=value, profiles=profiles)
 
     @classmethod
-    def fit(cls, values: ArrayLike, phenotype: ArrayLike, count: int, *, flip: bool = False) -> LabelScaler:
+    def fit(
+        cls,
+        values: ArrayLike,
+        phenotype: ArrayLike,
+        count: int,
+        *,
+        flip: bool = False,
+        weight: ArrayLike | None = None,
+    ) -> LabelScaler:
         """Fit on the labels [M] of training rows, whose phenotypes [M] are positions below ``count`` (= p).
 
-        With ``flip``, scaled labels are turned round: -(y - mean)/sd, as where models learn from -tau.
+        With ``flip``, scaled labels are turned round: -(y - mean)/sd, as where models learn from -tau. With
+        ``weight`` [M], mean and sd are those of the mutants that the rows stand for: Σ w y / Σ w.
 
         Raises
         ------
@@ -98,9 +113,14 @@ class LabelScaler:
             at = int(np.flatnonzero(~np.isfinite(v))[0])
             raise DatasetError(f"training label {at} is {v[at]}: labels must be finite; drop the row")
         rows = np.bincount(p, minlength=count)
-        mean = np.bincount(p, weights=v, minlength=count) / np.maximum(rows, 1)
-        squares = np.bincount(p, weights=(v - mean[p]) ** 2, minlength=count)
-        sd = np.sqrt(squares / np.maximum(rows, 1))
+        w = None if weight is None else np.asarray(weight, dtype=np.float64)
+        # Without weights the sums are those of the labels themselves, to the bit.
+        total = np.maximum(rows, 1) if w is None else np.bincount(p, weights=w, minlength=count)
+        total = np.where(rows > 0, total, 1)
+        mean = np.bincount(p, weights=v if w is None else w * v, minlength=count) / total
+        deviation = (v - mean[p]) ** 2
+        squares = np.bincount(p, weights=deviation if w is None else w * deviation, minlength=count)
+        sd = np.sqrt(squares / total)
         # Rounding alone leaves an sd of some 1e-17 on equal labels; dividing by it would blow that up.
         flat = sd <= 1e-12 * np.maximum(np.abs(mean), 1.0)
         # sd 1 keeps the inverse defined: a prediction is then the constant label plus the output.

@@ -25,9 +25,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wildtype.datasets.cross_draws import cross_sides, draft_of_crosses
 from wildtype.datasets.dataset_record import DatasetRecord
-from wildtype.datasets.draws import DROPPED, MAKERS, PARTS, RULES, count_genes, screens
-from wildtype.datasets.plans import canonical_name, make_plan
+from wildtype.datasets.draws import DROPPED, MAKERS, PARTS, RULES, Draft, count_genes, screens
+from wildtype.datasets.plans import Plan, canonical_name, make_plan
 from wildtype.datasets.query_pairs import contains_pair
 from wildtype.errors import SplitError
 from wildtype.files import content_hash
@@ -331,6 +332,10 @@ def make_split(
 
     Drawing depends on (dataset, name, seed, options) alone, not on the order of rows.
 
+    Of a dataset with a grid, ``random``, ``one-unseen``, ``unseen`` and ``any-unseen`` are drawn over all
+    crosses of the grid: the side of a row follows from the names of its genes, the seed and the options,
+    never from what is listed (`cross_draws`). Other splits are refused.
+
     Parameters
     ----------
     dataset : DatasetRecord
@@ -361,8 +366,24 @@ def make_split(
     """
     name = canonical_name(name)
     plan, options = make_plan(name, validation, test, fold, folds, order, by, genes, up_to)
-    # The stream depends on seed and kind alone, so one kind's draw never shifts another's.
-    draft = MAKERS[name](dataset, generator(seed, f"split/{name}"), plan)
+    if dataset.grid is not None:
+        draft = draft_of_crosses(dataset, cross_sides(dataset, name, seed, plan))
+    else:
+        # The stream depends on seed and kind alone, so one kind's draw never shifts another's.
+        draft = MAKERS[name](dataset, generator(seed, f"split/{name}"), plan)
+    return split_of(dataset, name, seed, plan, options, draft)
+
+
+def split_of(
+    dataset: DatasetRecord, name: str, seed: int, plan: Plan, options: Mapping[str, float | str], draft: Draft
+) -> Split:
+    """Return the split of a draft, verified not to leak.
+
+    Raises
+    ------
+    SplitError
+        If a side is empty, or if the result leaks.
+    """
     rows = {part: np.flatnonzero(draft.side == s) for s, part in enumerate(PARTS)}
     for part in PARTS:
         if not rows[part].size:
@@ -387,7 +408,7 @@ def make_split(
         held_out_pairs=draft.held_out_pairs,
         held_out_screens=draft.held_out_screens,
         strains=draft.strains,
-        options=options | draft.options,
+        options={**options, **draft.options},
     )
     split.check(dataset)
     return split

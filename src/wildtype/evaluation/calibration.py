@@ -19,7 +19,6 @@ from wildtype.errors import DatasetError
 from wildtype.evaluation.bootstrap import bootstrap, clusters_for, find_clusters, interval
 from wildtype.evaluation.conformal import Conformal
 from wildtype.evaluation.metrics import Floats, Mask
-from wildtype.evidence.reference import PARTS
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.mutants import MutantTable
 
@@ -95,7 +94,7 @@ def measure_coverage(
         If the checkpoint was made without its validation rows.
     """
     conformal, known = Conformal(checkpoint), checkpoint.known
-    test = known.table.take(known.part == PARTS.index("test"))
+    test = known.rows("test")
     if not len(test):
         raise DatasetError("the run of this checkpoint has no test rows to measure coverage on")
     values, sd = checkpoint.predict_with_sd(test)

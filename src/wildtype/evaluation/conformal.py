@@ -185,22 +185,22 @@ class Conformal:
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         known, rows = checkpoint.known, checkpoint.validation
-        at = np.flatnonzero(known.part == PARTS.index("validation"))
+        table = known.rows("validation")
         if rows is None:
             raise CheckpointError(
                 "this checkpoint has no intervals, for it was made without predictions of its validation "
                 "rows: train again"
             )
-        if len(rows) != at.size:
+        if len(rows) != len(table):
             raise CheckpointError(
                 f"this checkpoint is damaged: it has predictions of {len(rows)} validation rows and knows "
-                f"{at.size}: train again"
+                f"{len(table)}: train again"
             )
         self.phenotypes = [p["name"] for p in checkpoint.phenotypes]
         self.split = str(checkpoint.origin.get("split", "unknown"))
         self._seen = np.zeros(len(checkpoint.genes), bool)
         self._seen[known.table.take(known.part == PARTS.index("train")).gene] = True
-        self._table = known.table.take(at)
+        self._table = table
         names = {name: i for i, name in enumerate(self.phenotypes)}
         output = np.array([names.get(name, -1) for name in known.phenotypes], np.int64)
         self._phenotype = output[self._table.phenotype]

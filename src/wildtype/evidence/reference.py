@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from wildtype.errors import ConfigError
 from wildtype.mutants import Kind, MutantTable
+from wildtype.mutants.grid import CrossSides, ScreenGrid, VisibleCrosses
 from wildtype.organism import Coordinates
 
 PARTS = ("train", "validation", "test", "unused", "given", "hidden")
@@ -55,6 +56,17 @@ class ReferenceMeasurements:
         Genes that rules of the metabolism name; None where that is not known.
     dubious : bool [n] or None
         Open reading frames that are unlikely to encode a protein; None where that is not known.
+    grid : ScreenGrid or None
+        Crosses that the screen measured whose listed ones are in the table; hidden ones are unknown.
+    sides : CrossSides or None
+        The side of the run's split of every cross; with a grid.
+    effect : str
+        The phenotype whose rows are the listed crosses; with a grid.
+    sampled : MutantTable or None
+        Validation and test rows of a run on a grid: listed crosses, and unlisted ones as effect 0. They are
+        what a model is calibrated and scored on, and never evidence.
+    sampled_part : uint8 [s] or None
+        Position in ``PARTS`` of each of them.
     """
 
     phenotypes: tuple[str, ...]
@@ -66,6 +78,24 @@ class ReferenceMeasurements:
     coordinates: Coordinates | None = None
     metabolic: NDArray[np.bool_] | None = None
     dubious: NDArray[np.bool_] | None = None
+    grid: ScreenGrid | None = None
+    sides: CrossSides | None = None
+    effect: str = ""
+    sampled: MutantTable | None = None
+    sampled_part: NDArray[np.uint8] | None = None
+
+    def rows(self, part: str) -> MutantTable:
+        """Return the validation or test rows of the run, unlisted crosses included where it has a grid."""
+        if self.sampled is not None and self.sampled_part is not None:
+            return self.sampled.take(self.sampled_part == PARTS.index(part))
+        return self.table.take(self.part == PARTS.index(part))
+
+    def crosses(self) -> VisibleCrosses | None:
+        """Return what may be known of the crosses of the grid: those of training; None without a grid."""
+        if self.grid is None or self.sides is None:
+            return None
+        listed = (self.part == TRAIN) & (self.table.phenotype == self.phenotypes.index(self.effect))
+        return VisibleCrosses(self.grid, self.sides, self.table.take(listed))
 
     @cached_property
     def deleted(self) -> NDArray[np.int64]:

@@ -22,6 +22,7 @@ def predict_baseline(name: str, data: RunData, seed: int) -> NDArray[np.float64]
     # reach only `predict`, which reads their genes and no labels.
     train, validation, test = (data.part(part) for part in ("train", "validation", "test"))
     out = np.full(len(test), np.nan)
+    crosses = data.crosses()
     groundwork = BaselineFeatures(data.dataset.organism, train, data.single_fitness)
     for p, phenotype in enumerate(data.dataset.phenotypes):
         rows = test.phenotype == p
@@ -34,6 +35,7 @@ def predict_baseline(name: str, data: RunData, seed: int) -> NDArray[np.float64]
             single_fitness=data.single_fitness,
             seed=seed,
             groundwork=groundwork,
+            crosses=crosses,
         )
         out[rows] = baseline.predict(test.take(rows))
     return out

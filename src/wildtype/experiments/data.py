@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.datasets import Dataset, Split
+from wildtype.datasets.crosses import effect_phenotype, expand
 from wildtype.datasets.draws import count_genes
 from wildtype.datasets.pinned import read_pinned
 from wildtype.datasets.query_pairs import contains_pair
@@ -15,8 +16,10 @@ from wildtype.datasets.scaling import LabelScaler
 from wildtype.datasets.subsets import subset
 from wildtype.errors import ConfigError, SplitError
 from wildtype.evidence.reference import PARTS, ReferenceMeasurements
+from wildtype.experiments.crosses import cross_split, split_options
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.mutants import MutantTable
+from wildtype.mutants.grid import TRAIN, CrossSides, ScreenGrid, VisibleCrosses
 from wildtype.mutants.identity import grouping
 from wildtype.organism import FeatureBlock, GeneFeatures, Organism
 from wildtype.organism.controls import choose_relations, rewire_relations
@@ -41,6 +44,10 @@ class RunData:
         Fitted on training rows.
     single_fitness : float32 [n] or None
         Fitness of single mutants as models may see it: never that of a validation or test row.
+    grid : ScreenGrid or None
+        All crosses that the dataset's screen measured, listed or not; hidden ones are unknown.
+    sides : CrossSides or None
+        The side of every cross; with a grid.
     """
 
     whole: Dataset
@@ -49,6 +56,8 @@ class RunData:
     leakage: dict[str, object]
     scaler: LabelScaler
     single_fitness: NDArray[np.float32] | None
+    grid: ScreenGrid | None = None
+    sides: CrossSides | None = None
 
     def part(self, name: str) -> MutantTable:
         """Return the rows of ``train``, ``validation`` or ``test``, labels as measured."""
@@ -101,6 +110,10 @@ class RunData:
         # Fitness of a pair and the epsilon of the same pair are one measurement: the fitness of a test mutant
         # must stay hidden although fitness is not the target. A held-out screen hides all of its fitness.
         t, split = self.whole.table, self.split
+        if self.sides is not None and "fitness" in [p.name for p in self.whole.phenotypes]:
+            return t.take(
+                (t.phenotype == self.whole.phenotype_index("fitness")) & (self.sides.of_table(t) == TRAIN)
+            )
         if split.held_out_screens or "fitness" not in [p.name for p in self.whole.phenotypes]:
             return t.take([])
         chosen = [self.whole.phenotype_index(name) for name in names]
@@ -129,27 +142,63 @@ class RunData:
             out |= contains_pair(t, np.sort(np.array(pairs, dtype=np.int64), axis=1), len(genes))
         return np.asarray(out)
 
-    def known(self) -> ReferenceMeasurements:
-        """Return the measurements that a checkpoint stores, each marked with its part of the split."""
+    def crosses(self) -> VisibleCrosses | None:
+        """Return what models and baselines may know of the grid's crosses; None without a grid."""
+        if self.grid is None or self.sides is None:
+            return None
+        table = self.whole.table
+        listed = (table.phenotype == effect_phenotype(self.whole)) & (self.sides.of_table(table) == TRAIN)
+        return VisibleCrosses(self.grid, self.sides, table.take(listed))
+
+    def _chosen(self) -> NDArray[np.int64]:
+        """Return the position of every phenotype of the run among those of the whole dataset."""
+        return np.array([self.whole.phenotype_index(p.name) for p in self.dataset.phenotypes])
+
+    def _parts(self) -> NDArray[np.uint8]:
+        """Return the part of the split [M], a position in ``PARTS``, of each row of the whole dataset."""
         # "hidden" rows of other phenotypes hold a held-out gene or pair: stored for users of the finished
         # model, but no evidence during training and testing.
-        n, whole = len(self.whole.organism.genes), self.whole
-        part = np.where(self._held_out(), PARTS.index("hidden"), PARTS.index("unused")).astype(np.uint8)
-        chosen = np.array([whole.phenotype_index(p.name) for p in self.dataset.phenotypes])
-        rows = np.flatnonzero(np.isin(whole.table.phenotype, chosen))
+        phenotype, hidden, unused = self.whole.table.phenotype, PARTS.index("hidden"), PARTS.index("unused")
+        if self.sides is not None:
+            # By cross: the fitness of a held-out cross would tell its epsilon, so it is hidden, too.
+            part = np.array([*range(3), hidden], np.uint8)[self.sides.of_table(self.whole.table)]
+            of_run = np.isin(phenotype, [*self._chosen(), effect_phenotype(self.whole)])
+            return np.where(of_run, part, np.where(part == 0, unused, hidden)).astype(np.uint8)
+        part = np.where(self._held_out(), hidden, unused).astype(np.uint8)
+        rows = np.flatnonzero(np.isin(phenotype, self._chosen()))
         for code, name in enumerate(PARTS[:3]):
             part[rows[getattr(self.split, name)]] = code
+        return part
+
+    def _sampled(self) -> tuple[MutantTable | None, NDArray[np.uint8] | None]:
+        """Return validation and test rows of a run on a grid, phenotypes numbered as in the whole dataset."""
+        if self.grid is None:
+            return None, None
+        parts = [self.part(name) for name in PARTS[1:3]]
+        table = MutantTable.concatenate(parts)
+        table = replace(table, phenotype=self._chosen()[table.phenotype], weight=None)
+        return table, np.repeat([1, 2], [len(part) for part in parts]).astype(np.uint8)
+
+    def known(self) -> ReferenceMeasurements:
+        """Return the measurements that a checkpoint stores, each marked with its part of the split."""
+        n, whole = len(self.whole.organism.genes), self.whole
+        sampled, sampled_part = self._sampled()
         unknown = np.full(n, np.nan, np.float32)
         essential = whole.organism.essential
         return ReferenceMeasurements(
             phenotypes=tuple(p.name for p in whole.phenotypes),
             table=whole.table,
-            part=part,
+            part=self._parts(),
             single_fitness=unknown if whole.single_fitness is None else whole.single_fitness,
             single_fitness_sd=unknown if whole.single_fitness_sd is None else whole.single_fitness_sd,
             essential=np.zeros(n, bool) if essential is None else essential,
             coordinates=whole.organism.coordinates,
             metabolic=whole.organism.metabolic,
+            grid=self.grid,
+            sides=self.sides,
+            effect="" if self.grid is None else whole.phenotypes[effect_phenotype(whole)].name,
+            sampled=sampled,
+            sampled_part=sampled_part,
             dubious=whole.organism.dubious,
         )
 
@@ -170,7 +219,8 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
     targets = config.data.phenotypes or list(whole.targets)
     if config.data.rows is not None:
         whole = _fewer(whole, targets, config.data.rows)
-    chosen = whole.select(targets)
+    # Labels of crosses follow from list and grid once the run's genes are known: only listed rows are there.
+    chosen = whole.select(targets) if whole.grid is None else whole
     if config.data.tokens == "measured":
         genes = chosen.measured_genes()
         rows = np.isin(whole.table.gene, genes)
@@ -178,8 +228,16 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
         whole = replace(whole, table=whole.table.take(whole_rows)).restrict_genes(genes)
     chosen_organism = with_chosen_graphs(config, whole.organism)
     whole = whole if chosen_organism is whole.organism else replace(whole, organism=chosen_organism)
-    chosen = whole.select([p.name for p in chosen.phenotypes])
-    split = _split(config, chosen)
+    drawn = None
+    if whole.grid is None:
+        chosen = whole.select(targets)
+        split, counts = _split(config, chosen), {}
+    else:
+        whole, drawn, hidden = cross_split(config, whole)
+        chosen, split, by_side = expand(
+            whole, targets, drawn, unlisted=config.data.unlisted, most=config.data.crosses
+        )
+        counts = {"crosses": by_side | {"hidden": hidden}}
     # A feature computed from the same publication as a label contains the label, also of test rows.
     sources = [source for p in chosen.phenotypes for source in p.sources]
     organism: Organism = replace(chosen.organism, features=chosen.organism.features.allowed_for(sources))
@@ -192,10 +250,12 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
         whole=whole,
         dataset=chosen,
         split=split,
-        leakage=split.check(chosen),
+        leakage=split.check(chosen) | counts,
         # Mean and sd of training labels only: those of all rows would carry information about test labels.
         scaler=LabelScaler.of_table(train, chosen.phenotypes, flip=config.data.flip),
         single_fitness=_visible_single_fitness(chosen, split, sources),
+        grid=whole.grid,
+        sides=None if drawn is None else drawn.sides,
     )
 
 
@@ -215,6 +275,11 @@ def with_chosen_graphs(config: TrainConfig, organism: Organism) -> Organism:
 
 def _fewer(dataset: Dataset, targets: list[str], rows: int) -> Dataset:
     """Return a dataset with so many rows of the phenotypes ``targets``, and all rows of the others."""
+    if dataset.grid is not None:
+        raise ConfigError(
+            f"data.rows={rows}: the rows of dataset {dataset.name!r} are drawn from the crosses of its grid; "
+            f"leave data.rows out, and set data.unlisted and data.crosses instead"
+        )
     phenotypes = [dataset.phenotype_index(name) for name in targets]
     candidates = np.isin(dataset.table.phenotype, phenotypes)
     try:
@@ -228,11 +293,14 @@ def _fewer(dataset: Dataset, targets: list[str], rows: int) -> Dataset:
 
 def _split(config: TrainConfig, dataset: Dataset) -> Split:
     """Return the split that the settings describe, drawn or read from a file."""
+    if config.split.hide:
+        raise ConfigError(
+            f"split.hide names {', '.join(config.split.hide)}, and dataset {dataset.name!r} has no grid of "
+            f"crosses to hide pairs of: leave split.hide out"
+        )
     if config.split.pinned:
         return read_pinned(config.split.pinned, dataset).split
-    options = {f.name: getattr(config.split, f.name) for f in fields(config.split)}
-    drawn = {k: v for k, v in options.items() if k not in ("name", "pinned") and v is not None}
-    return dataset.split(config.split.name, config.seed, **drawn)
+    return dataset.split(config.split.name, config.seed, **split_options(config))
 
 
 def _visible_single_fitness(dataset: Dataset, split: Split, sources: list[str]) -> NDArray[np.float32] | None:

@@ -99,6 +99,7 @@ def loaders(
 
 def rows_of(data: RunData, organism: OrganismTensors, seed: int) -> RunRows:
     """Return the rows of a run for a model that makes its batches from more than mutants."""
+    crosses = data.crosses()
     return RunRows(
         train=data.part("train"),
         validation=data.part("validation"),
@@ -108,6 +109,9 @@ def rows_of(data: RunData, organism: OrganismTensors, seed: int) -> RunRows:
         sd=data.scaler.sd,
         organism=organism,
         seed=seed,
+        grid=data.grid,
+        sides=data.sides,
+        listed=None if crosses is None else crosses.listed,
     )
 
 

@@ -40,6 +40,8 @@ class BoostedTrees:
         Held-out features and labels; without rows, default settings are used.
     fixed : mapping
         Values of ``leaves`` and ``iterations`` that are not chosen on held-out rows.
+    weights : float64 [m], optional
+        How many mutants each training row stands for; without, itself alone.
     leaves : sequence of int
         Leaves per tree to choose from.
     bags : int
@@ -63,6 +65,7 @@ class BoostedTrees:
         bags: int,
         seed: int,
         leaves: Sequence[int] = LEAVES,
+        weights: NDArray[np.float64] | None = None,
     ) -> None:
         self._columns = _distinct(x)
         x, held_x = x[:, self._columns], held_x[:, self._columns]
@@ -75,7 +78,8 @@ class BoostedTrees:
         for number in choices:
             limit = MAX_ITERATIONS if stop else int(fixed.get("iterations", DEFAULT_ITERATIONS))
             model = self._model(rate, number, limit, stop, seed, 0)
-            model.fit(x, y, X_val=held_x, y_val=held) if stop else model.fit(x, y)
+            held_out = {"X_val": held_x, "y_val": held} if stop else {}
+            model.fit(x, y, sample_weight=weights, **held_out)
             error = float(np.mean((model.predict(held_x) - held) ** 2)) if len(held) else 0.0
             if error < best:
                 best, first = error, model
@@ -88,7 +92,7 @@ class BoostedTrees:
             model = self._model(
                 rate, int(self.chosen["leaves"]), int(self.chosen["iterations"]), False, seed, bag
             )
-            self._models.append(model.fit(x, y))
+            self._models.append(model.fit(x, y, sample_weight=weights))
 
     @staticmethod
     def _model(

@@ -6,7 +6,8 @@
     genes.json             the pinned gene index
     scaling.json           mean and standard deviation of each phenotype's training labels
     metrics.json           what the run measured
-    known.npz              measured mutants, and the part of the split that each was in
+    known.npz              measured mutants, the part of the split that each was in, and the grid of a screen
+    sampled.npz            validation and test rows of a run on a grid, unlisted crosses among them
     calibration.npz        predictions for the validation rows, from which intervals are made
     format_version         6
     model_card.md          all this for people; nothing reads it
@@ -52,6 +53,7 @@ from wildtype.models.registry import MODELS, settings_of_model
 from wildtype.models.trained import TrainedModel, fresh_model
 from wildtype.models.validation_rows import FILE as CALIBRATION
 from wildtype.models.validation_rows import ValidationRows
+from wildtype.mutants.grid import CrossSides, ScreenGrid
 from wildtype.mutants.table import read_table, save_table
 from wildtype.organism import Coordinates, GeneIndex
 from wildtype.organism.features import FeatureScaling
@@ -60,8 +62,9 @@ from wildtype.plugins import recorded, require_plugins
 FORMAT = 6
 BESIDE = ("part", "single_fitness", "single_fitness_sd", "essential")
 """What stands beside the table of known mutants in ``known.npz``."""
-PLACES = "coordinates."
-"""Begins the names of further arrays there, for organisms whose genes have places."""
+PLACES, GRID, SIDES = "coordinates.", "grid.", "sides."
+"""Begin the names of further arrays there: places of genes, the grid of a screen, sides of its crosses."""
+SAMPLED = "sampled.npz"
 OWN_HASH = "sha256 of this record"
 """Key in ``config.json`` of the hash of its own content."""
 
@@ -86,6 +89,10 @@ class Checkpoint(TrainedModel):
             beside |= {f"{PLACES}{key}": value for key, value in known.coordinates.to_arrays().items()}
         if known.metabolic is not None:
             beside["metabolic"] = known.metabolic
+        if known.grid is not None and known.sides is not None:
+            beside |= {f"{GRID}{key}": value for key, value in known.grid.to_arrays().items()}
+            beside |= {f"{SIDES}{key}": value for key, value in known.sides.to_arrays().items()}
+            beside["effect"] = np.array(known.effect)
         if known.dubious is not None:
             beside["dubious"] = known.dubious
         # Written beside the target, synced, then renamed: a reader finds the old checkpoint or the new one,
@@ -95,6 +102,8 @@ class Checkpoint(TrainedModel):
             tensors, shapes = to_tensors(self.organism)
             write_tensors(temporary / "organism.safetensors", tensors)
             save_table(known.table, temporary / "known.npz", beside)
+            if known.sampled is not None and known.sampled_part is not None:
+                save_table(known.sampled, temporary / SAMPLED, {"part": known.sampled_part})
             if self.validation is not None:
                 self.validation.save(temporary)
             write_json(temporary / "genes.json", self.genes.to_json())
@@ -128,6 +137,7 @@ class Checkpoint(TrainedModel):
                         "genes.json",
                         "scaling.json",
                         *([] if self.validation is None else [CALIBRATION]),
+                        *([] if known.sampled is None else [SAMPLED]),
                     )
                 },
             }
@@ -204,13 +214,19 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         scaling = json.loads((folder / "scaling.json").read_text(encoding="utf-8"))
         metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
         table, beside = read_table(folder / "known.npz")
-        places = {key.removeprefix(PLACES): x for key, x in beside.items() if key.startswith(PLACES)}
+        places, grid, sides = (_beginning(beside, start) for start in (PLACES, GRID, SIDES))
+        sampled = read_table(folder / SAMPLED) if SAMPLED in record["sha256"] else None
         known = ReferenceMeasurements(
             phenotypes=tuple(record["known_phenotypes"]),
             table=table,
             **{name: beside[name] for name in BESIDE},
             coordinates=Coordinates.from_arrays(places) if places else None,
             metabolic=beside.get("metabolic"),
+            grid=ScreenGrid.from_arrays(len(genes), grid) if grid else None,
+            sides=CrossSides.from_arrays(sides) if sides else None,
+            effect=str(beside.get("effect", "")),
+            sampled=None if sampled is None else sampled[0],
+            sampled_part=None if sampled is None else sampled[1]["part"],
             dubious=beside.get("dubious"),
         )
         organism = from_tensors(load_file(folder / "organism.safetensors"), record["operators"])
@@ -262,6 +278,11 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         validation=validation,
         features=scaling_of_features,
     )
+
+
+def _beginning(arrays: Mapping[str, NDArray[Any]], start: str) -> dict[str, NDArray[Any]]:
+    """Return the arrays whose names begin so, under the rest of their names."""
+    return {key.removeprefix(start): x for key, x in arrays.items() if key.startswith(start)}
 
 
 def _model(record: dict[str, Any], organism: OrganismTensors) -> Model:

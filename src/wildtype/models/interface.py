@@ -30,6 +30,7 @@ from wildtype.models.records import GeneProfile, Members, Output, Prediction, Wi
 from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.cell_graph import CellGraph
+from wildtype.mutants.grid import CrossSides, ScreenGrid, VisibleCrosses
 from wildtype.mutants.loader import Batches
 from wildtype.nn.sparse import SparseOperator
 from wildtype.organism import GeneGraphs, Organism
@@ -121,6 +122,12 @@ class RunRows:
         What the model sees of the organism.
     seed : int
         Of what is drawn.
+    grid : ScreenGrid or None
+        All crosses that a screen measured, where the run is on such a dataset; hidden ones are unknown.
+    sides : CrossSides or None
+        The side of the split of every cross; only those of ``TRAIN`` may be learnt from.
+    listed : MutantTable or None
+        The listed training crosses, as measured; `crosses` holds all three.
     """
 
     train: MutantTable
@@ -131,6 +138,16 @@ class RunRows:
     sd: NDArray[np.float64]
     organism: OrganismTensors
     seed: int
+    grid: ScreenGrid | None = None
+    sides: CrossSides | None = None
+    listed: MutantTable | None = None
+
+    @property
+    def crosses(self) -> VisibleCrosses | None:
+        """What may be known of the crosses of the grid; None without one."""
+        if self.grid is None or self.sides is None or self.listed is None:
+            return None
+        return VisibleCrosses(self.grid, self.sides, self.listed)
 
 
 class Model(nn.Module, ABC):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from wildtype.mutants.evidence_tokens import EvidenceTokens
 
 
-TARGETS = ("phenotype", "value", "sd", "p", "profile")
+TARGETS = ("phenotype", "value", "sd", "p", "profile", "weight")
 """Columns [T] of targets; a mutant of several phenotypes has several."""
 
 
@@ -54,10 +54,13 @@ class MutantBatch:
         Row of ``profiles`` that a target is, -1 where it is ``value``; None: none is.
     profiles : float32 [r, n] or None
         One number per gene (NaN: not measured).
+    weight : float32 [T] or None
+        How many mutants a target stands for; None: each for itself alone.
     evidence : EvidenceTokens or None
         Measurements of similar mutants, where they were looked up.
-    step_targets : int64 scalar or None
-        Known targets of the optimiser step that this is a micro-batch of; None: the batch is the step.
+    step_targets : scalar or None
+        Known targets, or the sum of their weights, of the optimiser step that this is a micro-batch of; None:
+        the batch is the step.
     """
 
     gene: Tensor
@@ -72,6 +75,7 @@ class MutantBatch:
     mutant: Tensor | None = None
     profile: Tensor | None = None
     profiles: Tensor | None = None
+    weight: Tensor | None = None
     evidence: EvidenceTokens | None = None
     step_targets: Tensor | None = None
 

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.errors import ShapeError
+from wildtype.errors import ConfigError, ShapeError
 from wildtype.mutants.identity import mixed_words
 from wildtype.mutants.table import Kind, MutantTable
 
@@ -199,6 +199,10 @@ class ScreenGrid:
 
 
 TRAIN, VALIDATION, TEST, DROPPED = range(4)
+CROSS_RULES = ("random", "one-unseen", "unseen", "any-unseen")
+"""Splits that can be drawn over crosses, before anyone looks at what is listed."""
+UNKNOWN, UNLISTED, LISTED = range(3)
+"""What is known of a cross: nothing, that it was measured and not listed, or its listed value."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,6 +220,9 @@ class CrossSides:
         ``random``, ``one-unseen``, ``unseen`` or ``any-unseen``: see `datasets.splits.make_split`.
     validation, test : float
         Fractions of crosses (``random``).
+    fold, folds : int
+        Which of how many equal parts of the crosses is tested instead of a fraction (``random``; 0: a
+        fraction is).
     held : uint8 [n]
         ``VALIDATION`` or ``TEST`` for genes held out for it, else 0 (rules of genes).
     hidden : int64 [h]
@@ -228,18 +235,39 @@ class CrossSides:
     test: float = 0.1
     held: NDArray[np.uint8] | None = None
     hidden: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    fold: int = 0
+    folds: int = 0
+
+    def __post_init__(self) -> None:
+        if self.rule not in CROSS_RULES:
+            raise ConfigError(
+                f"crosses cannot be split by {self.rule!r}; known splits of crosses: {', '.join(CROSS_RULES)}"
+            )
+        if self.rule != "random" and (self.held is None or self.held.shape != self.word.shape):
+            raise ShapeError(
+                f"split {self.rule!r} of crosses needs the side of each of {len(self.word):,} genes"
+            )
+
+    def _of_random(self, left: Ints, right: Ints) -> Ints:
+        share = uniform(self.word[left], self.word[right])
+        if not self.folds:
+            return np.where(
+                share < self.test, TEST, np.where(share < self.test + self.validation, VALIDATION, TRAIN)
+            )
+        # Each cross is in one fold, whatever the rounding: validation is drawn from the folds after it.
+        turn = (share * self.folds - self.fold) % self.folds
+        in_fold = (share * self.folds).astype(np.int64) == self.fold
+        validates = turn < 1 + self.validation * self.folds
+        return np.where(in_fold, TEST, np.where(validates, VALIDATION, TRAIN))
 
     def of(self, left: Ints, right: Ints) -> NDArray[np.int8]:
         """Return the side [m] of pairs of genes: ``TRAIN``, ``VALIDATION``, ``TEST`` or ``DROPPED``."""
         n = len(self.word)
         if self.rule == "random":
-            share = uniform(self.word[left], self.word[right])
-            side = np.where(
-                share < self.test, TEST, np.where(share < self.test + self.validation, VALIDATION, TRAIN)
-            )
+            side = self._of_random(left, right)
         else:
-            assert self.held is not None  # the other rules hold genes out
-            a, b = self.held[left], self.held[right]
+            held = np.zeros(n, np.uint8) if self.held is None else self.held
+            a, b = held[left], held[right]
             side = np.full(len(left), DROPPED)
             side[(a == 0) & (b == 0)] = TRAIN
             for part in (VALIDATION, TEST):
@@ -253,6 +281,76 @@ class CrossSides:
                 side[(a == TEST) | (b == TEST)] = TEST
         side[contains(self.hidden, pair_codes(left, right, n))] = DROPPED
         return side.astype(np.int8)
+
+    def of_table(self, table: MutantTable) -> NDArray[np.int8]:
+        """Return the side [m] of the cross of every row; raises ``ShapeError`` unless all rows are pairs."""
+        gene = table.matrix(2)
+        return self.of(gene[:, 0], gene[:, 1])
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the sides as arrays to store; ``held`` is left out where there is none."""
+        plain = {"rule": np.array(self.rule), "fractions": np.array([self.validation, self.test])}
+        plain |= {"fold": np.array([self.fold, self.folds]), "word": self.word, "hidden": self.hidden}
+        return plain if self.held is None else plain | {"held": self.held}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> CrossSides:
+        """Return the sides that ``to_arrays`` gave; raises ``KeyError`` where an array is missing."""
+        validation, test = arrays["fractions"].tolist()
+        fold, folds = arrays["fold"].tolist()
+        word, hidden, held = arrays["word"], arrays["hidden"], arrays.get("held")
+        return cls(word, str(arrays["rule"]), validation, test, held, hidden, fold, folds)
+
+
+@dataclass(frozen=True, eq=False)
+class VisibleCrosses:
+    """What a model or a baseline may know of a screen: its training crosses, listed or not, and no other.
+
+    Attributes
+    ----------
+    grid : ScreenGrid
+        All crosses that the screen measured, without those that are hidden.
+    sides : CrossSides
+        The side of every cross.
+    listed : MutantTable
+        The listed crosses on the training side, with their values as measured.
+    """
+
+    grid: ScreenGrid
+    sides: CrossSides
+    listed: MutantTable
+
+    @cached_property
+    def _visible(self) -> NDArray[np.bool_]:
+        out, gene = self.grid.crosses(), self.grid.strains[0]
+        # By blocks of strains: the sides of all s² crosses at once would take some 100 bytes for each.
+        for start in range(0, len(gene), 256):
+            left, right = np.broadcast_arrays(gene[start : start + 256, None], gene[None])
+            side = self.sides.of(left.reshape(-1), right.reshape(-1)).reshape(left.shape)
+            out[start : start + 256] &= side == TRAIN
+        return out
+
+    def visible(self) -> NDArray[np.bool_]:
+        """Return [s, s] which crosses of the grid's strains are training crosses with a known result."""
+        return self._visible
+
+    @cached_property
+    def _listed(self) -> Ints:
+        """Codes of the listed training crosses, ascending."""
+        return np.unique(self.grid.cross_codes(self.listed))
+
+    def state(self, table: MutantTable) -> NDArray[np.int8]:
+        """Return for each row [m] what is known of it: ``UNKNOWN``, ``UNLISTED`` or ``LISTED``.
+
+        Rows that are no cross of two strains, or no training cross, are unknown.
+        """
+        out = np.full(len(table), UNKNOWN, np.int8)
+        rows = np.flatnonzero(self.grid.measured(table))
+        crosses = table.take(rows)
+        trained = self.sides.of_table(crosses) == TRAIN
+        listed = contains(self._listed, self.grid.cross_codes(crosses))
+        out[rows[trained]] = np.where(listed, LISTED, UNLISTED)[trained]
+        return out
 
 
 def gene_hashes(names: Sequence[str], seed: int) -> NDArray[np.uint64]:

@@ -20,7 +20,7 @@ from wildtype.files import writing
 from wildtype.mutants.ragged import Ragged, offsets_of, ragged_ranks
 
 COLUMNS = ("gene", "offsets", "kind", "condition", "phenotype", "value", "sd")
-OPTIONAL = ("dose", "p", "profile", "profiles")
+OPTIONAL = ("dose", "p", "profile", "profiles", "weight")
 """Columns that every stored table has, and columns that it has where its table has them."""
 
 
@@ -76,6 +76,8 @@ class MutantTable(Ragged):
     profiles : float32 [r, n] or None
         One number per gene of the gene index (NaN: not measured). Tables cut from one another share it: 1,484
         mutants by 6,607 genes take 37 MiB once, against some 450 MiB as one row per number.
+    weight : float32 [M] or None
+        How many mutants a row stands for, where rows are a sample; None: every row for itself alone.
 
     Raises
     ------
@@ -84,7 +86,7 @@ class MutantTable(Ragged):
     """
 
     ENTRIES: ClassVar[tuple[str, ...]] = ("gene", "kind", "dose")
-    ROWS: ClassVar[tuple[str, ...]] = ("condition", "phenotype", "value", "sd", "p", "profile")
+    ROWS: ClassVar[tuple[str, ...]] = ("condition", "phenotype", "value", "sd", "p", "profile", "weight")
 
     gene: NDArray[np.int64]
     kind: NDArray[np.uint8]
@@ -96,6 +98,7 @@ class MutantTable(Ragged):
     p: NDArray[np.float32] | None = None
     profile: NDArray[np.int64] | None = None
     profiles: NDArray[np.float32] | None = None
+    weight: NDArray[np.float32] | None = None
 
     def __post_init__(self) -> None:
         self.check_lengths(ShapeError)
@@ -124,6 +127,7 @@ class MutantTable(Ragged):
         p: ArrayLike | None = None,
         profile: ArrayLike | None = None,
         profiles: ArrayLike | None = None,
+        weight: ArrayLike | None = None,
     ) -> MutantTable:
         """Build a table from ragged arrays; sorts genes within rows and refuses a repeated gene.
 
@@ -169,6 +173,7 @@ class MutantTable(Ragged):
             p=None if p is None else np.asarray(p, dtype=np.float32),
             profile=None if profile is None else np.asarray(profile, dtype=np.int64),
             profiles=None if profiles is None else np.asarray(profiles, dtype=np.float32),
+            weight=None if weight is None else np.asarray(weight, dtype=np.float32),
         )
 
     @classmethod
@@ -193,7 +198,11 @@ class MutantTable(Ragged):
         """Return the rows of several tables, one after the other."""
         profile, profiles = _joined_profiles(tables)
         names = [name for name in (*cls.ENTRIES, *cls.ROWS) if name != "profile"]
-        return cls(**cls.joined(tables, names), profile=profile, profiles=profiles)
+        columns = cls.joined(tables, names)
+        if columns["weight"] is not None:
+            # Rows of a table without weights stand for themselves; `joined` marks what is absent by NaN.
+            columns["weight"] = np.nan_to_num(columns["weight"], nan=1.0)
+        return cls(**columns, profile=profile, profiles=profiles)
 
     def inside(self, genes: ArrayLike) -> NDArray[np.bool_]:
         """Return whether all genes of every row [M] are among ``genes`` [k]; O(Σk), without sorting rows."""
@@ -248,6 +257,7 @@ class MutantTable(Ragged):
             p=self.p,
             profile=self.profile,
             profiles=profiles,
+            weight=self.weight,
         )
 
     def matrix(self, order: int) -> NDArray[np.int64]:
@@ -257,6 +267,11 @@ class MutantTable(Ragged):
                 f"rows of order {sorted(set(self.order.tolist()))} cannot be a matrix of order {order}"
             )
         return self.gene.reshape(-1, order)
+
+    @property
+    def weights(self) -> NDArray[np.float64] | None:
+        """The weights [M] in double precision; None where every row counts alike."""
+        return None if self.weight is None else self.weight.astype(np.float64)
 
     @cached_property
     def set_id(self) -> NDArray[np.int64]:

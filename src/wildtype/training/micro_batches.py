@@ -25,9 +25,17 @@ from wildtype.mutants.loader import Batches
 from wildtype.training.world import World, world
 
 
+def number_of(known: Tensor, batch: MutantBatch) -> Tensor:
+    """Return the number of known targets [t] of a batch, or the sum of their weights where they have some."""
+    return known.sum() if batch.weight is None else (known * batch.weight).sum()
+
+
 def known_targets(batch: MutantBatch) -> Tensor:
-    """Return how many numbers were measured of the mutants of a batch, those of profiles included."""
-    count = (~batch.value.isnan()).sum()
+    """Return how many numbers were measured of the mutants of a batch, those of profiles included.
+
+    Where targets have weights, it is the sum of the weights.
+    """
+    count = number_of(~batch.value.isnan(), batch)
     if batch.profile is not None and batch.profiles is not None:
         rows = batch.profile[batch.profile >= 0]
         count = count + (~batch.profiles.index_select(0, rows).isnan()).sum()

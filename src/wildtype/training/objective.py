@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from wildtype.models.interface import Prediction, WildType
 from wildtype.mutants.batch import MutantBatch
+from wildtype.training.micro_batches import number_of
 from wildtype.training.weights import TargetWeights
 
 
@@ -60,7 +61,8 @@ def objective(
     """Return the mean loss of all targets of a batch (scaled labels), and the weighted auxiliary losses.
 
     Targets that are not a number are left out, single ones and entries of profiles. A class counts by its
-    cross-entropy. The loss of a micro-batch is its contribution to the mean of the whole step.
+    cross-entropy. Where targets stand for several mutants, the mean is Σ w ℓ / Σ w with those numbers w. The
+    loss of a micro-batch is its contribution to the mean of the whole step.
 
     Parameters
     ----------
@@ -77,7 +79,7 @@ def objective(
     # Unknown targets get the error 0 before the loss, not after: the gradient of 0 · nan is nan.
     own = targets_of(prediction, mutants).float()
     rows = LOSSES[loss](torch.where(known, own - mutants.value, 0.0))
-    count = known.sum()
+    count = number_of(known, mutants)
     if weights is not None and weights.any_class:
         # From logits, which never takes the log of a rounded 0; 0.5 stands in where nothing was measured.
         logistic = nn.functional.binary_cross_entropy_with_logits(
@@ -87,6 +89,8 @@ def objective(
         rows = torch.where(known, rows, 0.0)
     if weights is not None:
         rows = rows * weights.of(mutants)
+    if mutants.weight is not None:
+        rows = rows * mutants.weight
     total = rows.sum()
     for p, profile in prediction.profiles.items():
         measured = profile_targets(mutants, p)

@@ -94,7 +94,8 @@ class TargetWeights:
             If rows are to be weighed by p-values or sd, and none is known, or all weights are zero.
         """
         p = len(outputs)
-        counts = np.bincount(table.phenotype, minlength=p).astype(np.float64)
+        # A row that stands for several counts as them: None leaves the exact counts.
+        counts = np.bincount(table.phenotype, weights=table.weights, minlength=p).astype(np.float64)
         if table.profile is not None and table.profiles is not None:
             own = table.profile >= 0
             known = np.isfinite(table.profiles).sum(1)[table.profile[own]]
@@ -140,7 +141,11 @@ def _precision(table: MutantTable, count: int) -> tuple[Floats, Floats]:
         if not known.size or (typical := float(np.sqrt(np.median(known.astype(np.float64) ** 2)))) < TINY:
             continue
         noise[p] = typical
-        factor[p] = 1 / float(precision_weights(sd, torch.tensor(typical)).mean(dtype=torch.float64))
+        found = precision_weights(sd, torch.tensor(typical))
+        if table.weight is None:
+            factor[p] = 1 / float(found.mean(dtype=torch.float64))
+        else:
+            factor[p] = 1 / float(np.average(found.numpy(), weights=table.weight[table.phenotype == p]))
     return noise, factor
 
 

@@ -26,6 +26,18 @@ class DataConfig:
     rows: int | None = setting(
         None, "Use only this many rows of the phenotypes, the same for every seed; null: all.", minimum=1
     )
+    unlisted: float = setting(
+        3.0,
+        "Datasets with a grid of crosses: unlisted training crosses per listed one, weighted to their true "
+        "number.",
+        above=0,
+    )
+    crosses: int = setting(
+        60_000,
+        "Datasets with a grid of crosses: crosses at most that validate, and that are tested; drawn at "
+        "random from all, listed or not.",
+        minimum=1,
+    )
     embeddings: list[str] = setting(
         [],
         "Files of vectors by gene name (CSV, Parquet, NPZ), such as embeddings of a protein language model; "
@@ -80,6 +92,11 @@ class SplitConfig:
         "Split order: train on at most this many perturbed genes, test `split.order` and more, validate on "
         "those between.",
         minimum=1,
+    )
+    hide: dict[str, float] = setting(
+        {},
+        "Datasets with a grid of crosses: hide this fraction of the gene pairs that another dataset "
+        "measured, by its name; they are on no side, and neither a row, a zero nor evidence.",
     )
     pinned: str = setting(
         "", "File that `wildtype data split -o` wrote; the run uses its split instead of drawing one."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from wildtype.errors import ConfigError, DatasetError, ShapeError
 from wildtype.models.baselines.groundwork import BaselineFeatures
 from wildtype.mutants import MutantTable
+from wildtype.mutants.grid import VisibleCrosses
 from wildtype.organism import Organism
 from wildtype.plugins import Registry
 
@@ -43,6 +44,7 @@ class Baseline(ABC):
         self.fixed: dict[str, float] = dict(fixed or {})
         self.chosen: dict[str, float] = {}
         self._n = -1
+        self._crosses: VisibleCrosses | None = None
 
     def fit(
         self,
@@ -53,6 +55,7 @@ class Baseline(ABC):
         single_fitness: NDArray[np.float32] | None = None,
         seed: int = 0,
         groundwork: BaselineFeatures | None = None,
+        crosses: VisibleCrosses | None = None,
     ) -> Self:
         """Fit on the rows of one phenotype (the tables' ``phenotype`` column is not read).
 
@@ -70,6 +73,9 @@ class Baseline(ABC):
         groundwork : BaselineFeatures, optional
             Made from the same organism and fitness, and from training rows that include these: shared by fits
             to several phenotypes, so that features are computed once.
+        crosses : VisibleCrosses, optional
+            All training crosses of the screen that the rows are from, listed or not. The training rows are a
+            sample of them, and their ``weight`` is the number of crosses that each stands for.
 
         Raises
         ------
@@ -95,6 +101,7 @@ class Baseline(ABC):
         self._check_genes(train)
         self._check_genes(validation)
         self.chosen = {}
+        self._crosses = crosses
         self._groundwork = groundwork or BaselineFeatures(organism, train, single_fitness)
         self._fit(organism, train, validation, single_fitness, seed)
         # Checked after the fit: only `chosen` lists the settings that a baseline has.
@@ -155,6 +162,13 @@ def register_baseline(baseline: type[B]) -> type[B]:
         )
     BASELINES.register(name, baseline, baseline.__module__)
     return baseline
+
+
+def weighted_mean(values: NDArray[Any], weights: NDArray[np.float64] | None) -> float:
+    """Return the mean of values [m] in double precision, each counted ``weights`` [m] times; None: once."""
+    wide = values.astype(np.float64)
+    # Two paths: Σ w y / Σ w with w = 1 rounds otherwise than NumPy's pairwise mean.
+    return float(wide.mean()) if weights is None else float(np.average(wide, weights=weights))
 
 
 def squared_error(predicted: NDArray[np.float64], table: MutantTable) -> float:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from wildtype.evidence.holdout import folds, holdout_scheme
 from wildtype.evidence.label_features import LabelFeatures
 from wildtype.evidence.reference import zero_of_evidence
-from wildtype.models.baselines.base import Baseline
+from wildtype.models.baselines.base import Baseline, weighted_mean
 from wildtype.models.boosted_trees import BoostedTrees
 from wildtype.mutants import MutantTable
 from wildtype.organism import Organism
@@ -35,11 +35,21 @@ class Boosting(Baseline):
         seed: int,
     ) -> None:
         x, held = self._groundwork.features(train), self._groundwork.features(validation)
-        self._trees = BoostedTrees(x, train.value, held, validation.value, self.fixed, bags=BAGS, seed=seed)
+        self._trees = BoostedTrees(
+            x, train.value, held, validation.value, self.fixed, bags=BAGS, seed=seed, weights=train.weights
+        )
         self.chosen = self._trees.chosen
 
     def _predict(self, table: MutantTable) -> NDArray[np.float64]:
         return self._trees.predict(self._groundwork.features(table))
+
+
+def _zero(train: MutantTable) -> float:
+    """Return the value that counts as no effect among training rows, each as many as it stands for."""
+    if train.weights is None:
+        return zero_of_evidence(float(train.value.mean()), float(train.value.std()))
+    mean = weighted_mean(train.value, train.weights)
+    return zero_of_evidence(mean, weighted_mean((train.value - mean) ** 2, train.weights) ** 0.5)
 
 
 class BoostingPropagation(Baseline):
@@ -64,7 +74,7 @@ class BoostingPropagation(Baseline):
         n = len(organism.genes)
         graphs = self._groundwork.graphs(seed)
         orders = np.unique(train.order)
-        centre = zero_of_evidence(float(train.value.mean()), float(train.value.std()))
+        centre = _zero(train)
         several = len(orders) > 1 or int(orders.max()) > 2
         self.scheme = holdout_scheme(train, validation, n)
         # Label features of training rows come from other folds: a row's own label would be learned by heart.
@@ -81,7 +91,14 @@ class BoostingPropagation(Baseline):
         x = np.concatenate([self._groundwork.features(train)[rows], label_features], axis=1)
         held = self._table_features(validation)
         self._trees = BoostedTrees(
-            x, train.value[rows], held, validation.value, self.fixed, bags=BAGS, seed=seed
+            x,
+            train.value[rows],
+            held,
+            validation.value,
+            self.fixed,
+            bags=BAGS,
+            seed=seed,
+            weights=None if train.weights is None else train.weights[rows],
         )
         self.chosen = self._trees.chosen
 

@@ -31,31 +31,36 @@ class Spectrum:
     centred : float64 [m, c]
         The design minus ``mean`` [c].
     values, vectors : float64 [c], [c, c]
-        Of centredᵀ centred.
+        Of centredᵀ centred, or centredᵀ diag(weights) centred.
+    weights : float64 [m] or None
+        How many mutants each row stands for; None: itself alone.
     """
 
     centred: Floats
     mean: Floats
     values: Floats
     vectors: Floats
+    weights: Floats | None = None
 
     @classmethod
-    def of(cls, x: Floats) -> Spectrum:
-        """Return the spectrum of a design [m, c]; O(m c² + c³)."""
-        mean = x.mean(0)
+    def of(cls, x: Floats, rows: Floats | None = None) -> Spectrum:
+        """Return the spectrum of a design [m, c], each row counted ``rows`` [m] times; O(m c² + c³)."""
+        mean = x.mean(0) if rows is None else np.average(x, axis=0, weights=rows)
         centred = x - mean
         # XᵀX = V Λ Vᵀ, so w = V (Λ + α)⁻¹ Vᵀ Xᵀ y: one decomposition serves every penalty and every label.
-        values, vectors = np.linalg.eigh(centred.T @ centred)
+        gram = centred.T @ (centred if rows is None else centred * rows[:, None])
+        values, vectors = np.linalg.eigh(gram)
         # A Gram matrix has no negative eigenvalue; those that rounding made would weaken small penalties.
-        return cls(centred, mean, np.maximum(values, 0.0), vectors)
+        return cls(centred, mean, np.maximum(values, 0.0), vectors, rows)
 
     def solve(self, y: Floats, alphas: tuple[float, ...]) -> tuple[Floats, Floats]:
         """Return weights [c, a] and intercepts [a] that minimise ‖y − Xw − b‖² + alpha ‖w‖², b unpenalised.
 
         O(m c + c² a) for labels y [m].
         """
-        level = float(y.mean())
-        rotated = self.vectors.T @ (self.centred.T @ (y - level))
+        level = float(y.mean() if self.weights is None else np.average(y, weights=self.weights))
+        error = y - level if self.weights is None else self.weights * (y - level)
+        rotated = self.vectors.T @ (self.centred.T @ error)
         weights = self.vectors @ (rotated[:, None] / (self.values[:, None] + np.array(alphas)))
         return weights, level - self.mean @ weights
 
@@ -84,8 +89,9 @@ class FeatureRidge(Baseline):
         # The key holds genes, kinds and conditions of all rows: equal keys are equal designs, whatever the
         # label.
         rows = mutant_keys(train, self._n).tobytes()
+        counted = b"" if train.weight is None else train.weight.tobytes()
         spectrum: Spectrum = self._groundwork.once(
-            ("spectrum", rows), lambda: Spectrum.of(self._design(train))
+            ("spectrum", rows, counted), lambda: Spectrum.of(self._design(train), train.weights)
         )
         alphas = (self.fixed["alpha"],) if "alpha" in self.fixed else ALPHAS
         if len(alphas) > 1 and not len(validation):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, lsqr
 
-from wildtype.models.baselines.base import Baseline, squared_error
+from wildtype.models.baselines.base import Baseline, squared_error, weighted_mean
 from wildtype.mutants import Kind, MutantTable
 from wildtype.mutants.rows import Codes, pairs_of
 from wildtype.organism import Organism
@@ -35,7 +35,7 @@ class MeanBaseline(Baseline):
         single_fitness: NDArray[np.float32] | None,
         seed: int,
     ) -> None:
-        self._mean = float(train.value.astype(np.float64).mean())
+        self._mean = weighted_mean(train.value, train.weights)
 
     def _predict(self, table: MutantTable) -> NDArray[np.float64]:
         return np.full(len(table), self._mean)
@@ -93,13 +93,20 @@ class Design:
 
 
 def ridge(
-    x: sparse.csr_array, y: NDArray[np.float64], alpha: float, start: NDArray[np.float64] | None = None
+    x: sparse.csr_array,
+    y: NDArray[np.float64],
+    alpha: float,
+    start: NDArray[np.float64] | None = None,
+    rows: NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.float64], float]:
     """Return (weights [c], intercept) that minimise ‖y − Xw − b‖² + alpha ‖w‖², b unpenalised.
 
     Columns are centred implicitly, so X stays sparse; solved by LSQR (Paige & Saunders, ACM TOMS 8,
-    1982). With ``start``, scipy's LSQR penalises ‖w − start‖² instead of ‖w‖².
+    1982). With ``start``, scipy's LSQR penalises ‖w − start‖² instead of ‖w‖². With the number of mutants
+    ``rows`` [m] that each row stands for, the squares of the errors are multiplied by it.
     """
+    if rows is not None:
+        return _weighted_ridge(x, y, alpha, start, rows)
     mean = np.asarray(x.mean(axis=0)).reshape(-1)
     level = float(y.mean())
     # Stored once by rows, since LSQR multiplies with it in every iteration.
@@ -113,6 +120,31 @@ def ridge(
     )
     # LSQR's ``damp`` is the square root of the penalty. y is centred too, which leaves b unpenalised.
     weights = lsqr(centred, y - level, damp=math.sqrt(alpha), atol=1e-8, btol=1e-8, iter_lim=500, x0=start)[0]
+    return weights, level - float(mean @ weights)
+
+
+def _weighted_ridge(
+    x: sparse.csr_array,
+    y: NDArray[np.float64],
+    alpha: float,
+    start: NDArray[np.float64] | None,
+    rows: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], float]:
+    """Return `ridge` with Σ_i rows_i (error_i)² in place of the plain squares."""
+    mean, level = np.asarray(x.T @ rows).reshape(-1) / rows.sum(), float(np.average(y, weights=rows))
+    root = np.sqrt(rows)
+    # Rows times √w make weighted squares plain ones; centring comes first: D (X − 1 mᵀ), D = diag(√w).
+    scaled = sparse.csr_array(x.multiply(root[:, None]))
+    transpose = sparse.csr_array(scaled.T)
+    centred = LinearOperator(
+        x.shape,
+        matvec=lambda w: scaled @ w.reshape(-1) - root * (mean @ w.reshape(-1)),
+        rmatvec=lambda r: transpose @ r.reshape(-1) - mean * (root @ r.reshape(-1)),
+        dtype=np.float64,
+    )
+    weights = lsqr(
+        centred, root * (y - level), damp=math.sqrt(alpha), atol=1e-8, btol=1e-8, iter_lim=500, x0=start
+    )[0]
     return weights, level - float(mean @ weights)
 
 
@@ -143,7 +175,7 @@ class AdditiveRidge(Baseline):
         held_out = self._design.matrix(validation)
         best, start = math.inf, None
         for alpha in alphas:
-            start, intercept = ridge(x, y, alpha, start)
+            start, intercept = ridge(x, y, alpha, start, train.weights)
             error = squared_error(held_out @ start + intercept, validation)
             if error < best:
                 best, self._weights, self._intercept = error, start, intercept

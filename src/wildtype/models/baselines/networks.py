@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.models.baselines.base import Baseline
+from wildtype.models.baselines.base import Baseline, weighted_mean
 from wildtype.mutants import Kind, MutantTable
 from wildtype.mutants.rows import Codes
 from wildtype.organism import Organism
@@ -59,6 +59,23 @@ class Tokens:
         return np.concatenate(parts, axis=1)
 
 
+def _mean_and_sd(train: MutantTable) -> tuple[float, float]:
+    """Return mean and sd of the labels, each counted as often as its row stands for; sd 1 where it is 0."""
+    if train.weights is None:
+        return float(train.value.mean()), float(train.value.std()) or 1.0
+    mean = weighted_mean(train.value, train.weights)
+    return mean, weighted_mean((train.value - mean) ** 2, train.weights) ** 0.5 or 1.0
+
+
+def _loss(predicted: torch.Tensor, target: torch.Tensor, weight: torch.Tensor | None) -> torch.Tensor:
+    """Return the mean squared error of a batch; with weights Σ w e² / Σ w."""
+    import torch
+
+    if weight is None:
+        return torch.nn.functional.mse_loss(predicted, target)
+    return (weight * (predicted - target) ** 2).sum() / weight.sum()
+
+
 class TorchBaseline(Baseline):
     """AdamW on standardised labels; weight decay and number of epochs are chosen on the validation rows."""
 
@@ -83,9 +100,9 @@ class TorchBaseline(Baseline):
         import torch
 
         self._tokens = Tokens(train)
-        self._mean = float(train.value.mean())
         # Constant labels have no spread: they are centred only.
-        self._sd = float(train.value.std()) or 1.0
+        self._mean, self._sd = _mean_and_sd(train)
+        self._weight = None if train.weight is None else torch.from_numpy(train.weight)
         inputs = torch.from_numpy(self._tokens.matrix(train))
         target = torch.from_numpy((train.value - self._mean) / self._sd)
         held_inputs = torch.from_numpy(self._tokens.matrix(validation))
@@ -126,7 +143,9 @@ class TorchBaseline(Baseline):
             order = torch.from_numpy(generator(seed, f"{self.name} batches", epoch).permutation(len(target)))
             for rows in order.split(batch):
                 optimiser.zero_grad()
-                loss = torch.nn.functional.mse_loss(model(inputs[rows]), target[rows])
+                loss = _loss(
+                    model(inputs[rows]), target[rows], None if self._weight is None else self._weight[rows]
+                )
                 loss.backward()
                 optimiser.step()
             if fixed is not None or not len(held_target):
