@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import wildtype as wt
 from tests.command import wildtype
+from tests.screened import tiny_grid
 from wildtype.evidence.reference import PARTS
 from wildtype.inference.predictor import Predictor
 from wildtype.models.checkpoint import load_checkpoint
@@ -94,3 +96,23 @@ def test_a_fitness_is_predicted_of_every_mutant(predictor: Predictor) -> None:
     frame = fitness.predict([["G003", "G023:absent"]])
     assert np.isfinite(frame["epsilon"]).all()
     assert frame["note"].tolist() == [""]
+
+
+def test_a_pair_says_what_the_screen_has_of_it(predictor: Predictor) -> None:
+    known, grid = predictor.checkpoint.known, tiny_grid()
+    # Queries are G000 to G015 and G003:reduced, arrays G006 to G023; crosses of neighbours are unknown.
+    sets = [["G002", "G010"], ["G002", "G020"], ["G010", "G011"], ["G002", "G001"], ["G003:reduced", "G010"]]
+    sets += [["G002", "G010:reduced"], ["G002"], ["G002", "G010", "G020"]]
+    listed = known.table.sets().index((2, 10), 24 + 276)
+    rows = np.flatnonzero((known.table.order == 1) | (np.arange(len(known.table)) == listed))
+    screened = knowing(
+        predictor, table=known.table.take(rows), part=known.part[rows], grid=grid, effect="epsilon"
+    )
+    assert screened.predict(sets)["screened"].tolist() == [
+        "listed", "screened, not listed", "unknown", "not crossed", "screened, not listed",
+        "not crossed", "", "",
+    ]  # fmt: skip
+    assert "screened" not in predictor.predict(sets).columns
+    own = pd.DataFrame({"genes": ["G002,G020"], "value": [0.3]})
+    with_own = screened.with_evidence(own).predict(sets[:2])
+    assert with_own["screened"].tolist() == ["listed", "screened, not listed"]

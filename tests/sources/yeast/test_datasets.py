@@ -30,6 +30,7 @@ from wildtype.sources.yeast.datasets import (
     DIGENIC_2016,
     FITNESS_2016,
     MORPHOLOGY_2020,
+    STRINGENT_2010,
     XGA,
     as_calls,
     by_environment,
@@ -135,6 +136,15 @@ def test_the_raw_table_gives_the_dataset_of_its_thresholded_part(small, organism
     assert dataset.sha256 == expected.sha256
     assert dataset.excluded["measurement that the dataset is not about"] == 2
     assert len(dataset) + sum(dataset.excluded.values()) == 12
+
+
+def test_the_stringent_list_says_by_what_it_was_selected(small, organism: Organism) -> None:
+    dataset = build(STRINGENT_2010, small.path, organism)
+    assert dataset.card()["selection"] == {
+        "epsilon": "E[epsilon given listed at <= -0.12 or >= 0.16, p < 0.05]; unlisted pairs of this screen "
+        "have mean -0.007, sd 0.046 in the 2016 screen of the same laboratory"
+    }
+    assert build(DIGENIC_2016, small.path, organism).card()["selection"] == {}
 
 
 def test_the_other_digenic_study_is_optional(small, organism: Organism) -> None:
