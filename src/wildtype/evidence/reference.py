@@ -118,19 +118,15 @@ class ReferenceMeasurements:
         """Genes whose deletion is lethal [n]: essential ones of which no deletion was measured alive."""
         return np.asarray(self.essential & (self.deleted == 0))
 
-    def pair_matrix(self) -> PairMatrix:
+    def pair_matrix(self, name: str) -> PairMatrix:
         """Return what may be seen of pairs of genes: training crosses, listed or not, and a user's pairs.
 
-        Of a dataset without a grid, the training rows of its first phenotype that are pairs.
+        Of a dataset without a grid, the training rows of the phenotype ``name`` that are pairs.
         """
-        crosses = self.crosses()
-        phenotype = self.phenotypes.index(self.effect) if self.effect else 0
+        phenotype = self.phenotypes.index(self.effect or name)
         seen = (self.part == TRAIN) | (self.part == GIVEN)
         seen &= (self.table.phenotype == phenotype) & (self.table.order == 2) & np.isfinite(self.table.value)
-        rows = self.table.take(seen)
-        if crosses is None:
-            return PairMatrix.of(rows)
-        return PairMatrix.of(rows, crosses.grid, crosses.visible())
+        return PairMatrix.of(self.table.take(seen), self.crosses())
 
     def evidence(
         self, outputs: Sequence[str], also: Sequence[str], mean: NDArray[np.float64], sd: NDArray[np.float64]

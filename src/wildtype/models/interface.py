@@ -317,9 +317,12 @@ class Model(nn.Module, ABC):
 
     @classmethod
     def pair_index(
-        cls, config: Any, organism: OrganismTensors, known: ReferenceMeasurements
+        cls, config: Any, organism: OrganismTensors, known: ReferenceMeasurements, outputs: Sequence[str]
     ) -> PairIndex | None:
-        """Return where a trained model has pairs described; None for a model that reads no such columns."""
+        """Return where a trained model has pairs described; None for a model that reads no such columns.
+
+        ``outputs`` are the names of its outputs.
+        """
         return None
 
     @classmethod

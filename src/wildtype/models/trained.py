@@ -95,7 +95,7 @@ class TrainedModel:
     @cached_property
     def pairs(self) -> PairIndex | None:
         """Where pairs are described by a screen: among its training crosses."""
-        return class_of(self.model).pair_index(self.model.config, self.organism, self.known)
+        return class_of(self.model).pair_index(self.model.config, self.organism, self.known, self.names)
 
     @property
     def names(self) -> list[str]:

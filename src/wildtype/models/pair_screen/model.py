@@ -86,11 +86,15 @@ class PairScreen(Model):
 
     @classmethod
     def pair_index(
-        cls, config: PairScreenConfig, organism: OrganismTensors, known: ReferenceMeasurements
+        cls,
+        config: PairScreenConfig,
+        organism: OrganismTensors,
+        known: ReferenceMeasurements,
+        outputs: Sequence[str],
     ) -> PairIndex | None:
         """Return where pairs are described: among the visible crosses of the screen."""
         assert organism.similarity is not None  # `needs` names it
-        return PairIndex(known.pair_matrix(), organism.similarity, config.folds)
+        return PairIndex(known.pair_matrix(outputs[0]), organism.similarity, config.folds)
 
     def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
         """Predict the outputs of a batch; NaN for mutants that are no pairs."""
@@ -118,7 +122,7 @@ class PairScreen(Model):
 
     def post_fit(self, train: Batches, validation: Batches, rows: RunRows) -> str:
         """Fit the forests to training pairs, each described without its own cross."""
-        index = self.pair_index(self.config, rows.organism, rows.known)
+        index = self.pair_index(self.config, rows.organism, rows.known, rows.outputs)
         assert index is not None
         learn = _Learning.of(rows.train)
         counts = []
