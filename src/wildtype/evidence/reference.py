@@ -107,8 +107,12 @@ class ReferenceMeasurements:
             alive |= table.profile >= 0
         if "fitness" in self.phenotypes:
             alive &= ~((table.phenotype == self.phenotypes.index("fitness")) & (table.value < LETHAL))
-        # Held-out rows stay unknown: that they exist must not change a prediction.
-        alive &= np.isin(self.part, (TRAIN, UNUSED, GIVEN))
+        # Held-out rows stay unknown: that they exist must not change a prediction. So do crosses of a grid
+        # that are on no side of the split.
+        unused = self.part == UNUSED
+        if self.grid is not None:
+            unused &= table.phenotype != self.phenotypes.index(self.effect)
+        alive &= np.isin(self.part, (TRAIN, GIVEN)) | unused
         gene = table.gene[(table.kind == Kind.ABSENT) & alive[table.row]]
         # A simulated strain has an epsilon also where its deletion does not grow.
         return np.asarray(np.where(self.single_fitness < LETHAL, 0, np.bincount(gene, minlength=n)))

@@ -118,17 +118,18 @@ def _essential_deletions(
     """
     known, names = core.checkpoint.known, core.genes.names
     lethal = np.zeros(len(table), bool)
-    interactions = ", ".join(
-        p["name"] for p in core.checkpoint.phenotypes if p["min_order"] > 1 and p.get("form") != "gene"
-    )
+    interactions = [p for p in core.checkpoint.phenotypes if p["min_order"] > 1 and p.get("form") != "gene"]
     if not interactions:
         return lethal
+    # Classes and further effects of a cross are of one interaction, which is named once.
+    own = [p["name"] for p in interactions if p.get("of_cross", "") in ("", "effect")]
+    undefined = ", ".join(own or [p["name"] for p in interactions])
     for at in np.flatnonzero(known.essential[table.gene] & (table.kind == Kind.ABSENT)).tolist():
         gene, row = int(table.gene[at]), int(table.row[at])
         offer = f"{names[gene]}:reduced gives its knock-down"
         if known.lethal[gene]:
             lethal[row] = True
-            notes[row].append(f"{names[gene]} absent is lethal, no {interactions}: {offer}")
+            notes[row].append(f"{names[gene]} absent is lethal, no {undefined}: {offer}")
         else:
             notes[row].append(
                 f"{names[gene]} is listed as essential, yet {known.deleted[gene]:,} measured mutants live "
