@@ -151,3 +151,16 @@ def test_an_index_with_fewer_genes_has_fewer_crosses() -> None:
     names = {tuple(sorted(kept[row].tolist())) for row in table.matrix(2)}
     assert names == {(3, 8), (3, 9), (3, 20), (3, 12), (8, 20), (8, 12), (9, 20), (9, 12), (12, 20)}
     assert replace(moved).genes == 5
+
+
+@pytest.mark.parametrize("rule", ["random", "one-unseen"])
+def test_genes_at_the_end_change_no_side(rule: str) -> None:
+    n, names = 12, [f"G{i}" for i in range(12)]
+    left, right = np.triu_indices(n, 1)
+    held = np.where(np.arange(n) < 3, 2, 0).astype(np.uint8)
+    hidden = np.unique(pair_codes(left, right, n)[::7])
+    sides = CrossSides(gene_hashes(names, 0), rule, held=held, hidden=hidden)
+    wider = sides.extended(5)
+    np.testing.assert_array_equal(wider.of(left, right), sides.of(left, right))
+    assert (np.diff(wider.hidden) > 0).all()
+    assert len(wider.word) == n + 5

@@ -27,6 +27,8 @@ DATASETS = {
     "yeast-digenic-costanzo2010": "yeast",
     "yeast-digenic-costanzo2010-stringent": "yeast",
     "yeast-digenic-costanzo2016": "yeast",
+    "yeast-dcell-repair": "yeast",
+    "yeast-dcell-chromatin": "yeast",
     "yeast-emap-collins2007": "yeast",
     "yeast-emap-schuldiner2005": "yeast",
     "yeast-fitness-costanzo2016": "yeast",

@@ -11,6 +11,8 @@ from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import GeneFeatures, GeneGraphs
 
 EVERY = pytest.mark.parametrize("name", list(BASELINES))
+ANY_ORDER = pytest.mark.parametrize("name", [b.name for b in BASELINES.values() if b.order is None])
+OF_PAIRS = pytest.mark.parametrize("name", [b.name for b in BASELINES.values() if b.order == 2])
 
 
 def test_registry_names_are_the_class_names_and_an_unknown_one_is_refused_with_the_known():
@@ -55,7 +57,7 @@ def test_validation_labels_act_through_the_chosen_settings_only(name, world):
     np.testing.assert_array_equal(one.predict(test), two.predict(test))
 
 
-@EVERY
+@ANY_ORDER
 def test_other_orders_singles_empty_rows_kinds_conditions_and_unseen_genes(name, world):
     rng = np.random.default_rng(0)
     sets = [tuple(rng.choice(30, size=rng.integers(0, 5), replace=False)) for _ in range(150)]
@@ -75,6 +77,28 @@ def test_other_orders_singles_empty_rows_kinds_conditions_and_unseen_genes(name,
     assert predicted.dtype == np.float64
     assert np.isfinite(predicted).all()
     assert baseline.predict(asked.take(np.arange(0))).shape == (0,)
+
+
+@OF_PAIRS
+def test_baselines_of_pairs_take_kinds_conditions_and_unseen_genes_and_refuse_other_orders(name, world):
+    rng = np.random.default_rng(0)
+    pairs = np.stack([rng.choice(30, 2, replace=False) for _ in range(150)])
+    kind, condition = rng.integers(0, 2, 300), rng.integers(0, 3, 150)
+    table = MutantTable.from_matrix(pairs, kind=kind, condition=condition, value=rng.normal(size=150))
+    train, validation = table.take(np.arange(120)), table.take(np.arange(120, 150))
+    baseline = make_baseline(name).fit(world.organism, train, validation)
+    asked = MutantTable.from_matrix([(1, 2), (1, 36), (38, 39)], kind=Kind.OVEREXPRESSED, condition=[9, 9, 9])
+    assert np.isfinite(baseline.predict(asked)).all()
+    assert baseline.predict(asked.take(np.arange(0))).shape == (0,)
+    mixed = MutantTable.from_sets([(0, 1), (2, 3, 4)], value=[0.0, 1.0])
+    assert not BASELINES.find(name).applies(train, mixed)
+    assert BASELINES.find(name).applies(train, validation)
+    with pytest.raises(ConfigError, match=rf"{name!r} is for rows of 2 genes, queried row 1 has 3: leave"):
+        baseline.predict(mixed)
+    with pytest.raises(ConfigError, match=r"training row 1 has 3"):
+        make_baseline(name).fit(world.organism, mixed, validation)
+    with pytest.raises(ConfigError, match=r"validation row 1 has 3"):
+        make_baseline(name).fit(world.organism, train, mixed)
 
 
 @EVERY

@@ -32,7 +32,7 @@ from wildtype.organism import GeneIndex, Organism
 from wildtype.sources.publisher import Publisher
 from wildtype.sources.yeast import facts
 from wildtype.sources.yeast.readers import ingest
-from wildtype.sources.yeast.recipe import GridSource, Recipe, Singles
+from wildtype.sources.yeast.recipe import Fact, GridSource, Recipe, Singles
 from wildtype.sources.yeast.screens import celaj2020, costanzo2010, costanzo2016, emap, kuzmin2018, kuzmin2020
 from wildtype.sources.yeast.screens.parts import EPSILON, FITNESS
 from wildtype.sources.yeast.screens.screen_grid import LARGEST_P, LINKED_KB
@@ -51,6 +51,7 @@ from wildtype.sources.yeast.traits.phenome import (
 DIGENIC_2010 = "yeast-digenic-costanzo2010"
 STRINGENT_2010 = "yeast-digenic-costanzo2010-stringent"
 DIGENIC_2016 = "yeast-digenic-costanzo2016"
+REPAIR_2016, CHROMATIN_2016 = "yeast-dcell-repair", "yeast-dcell-chromatin"
 COLLINS_2007 = "yeast-emap-collins2007"
 SCHULDINER_2005 = "yeast-emap-schuldiner2005"
 FITNESS_2016 = "yeast-fitness-costanzo2016"
@@ -276,6 +277,28 @@ def _traits(name: str, study: Study, *notes: str, **further: Any) -> Recipe:
     )
 
 
+def _dcell(name: str, terms: tuple[str, ...], genes: Fact) -> Recipe:
+    """Return the recipe of the unselected pairs of 2016 among the genes of some GO terms."""
+    return Recipe(
+        name=name,
+        studies=(PAIRS_2016,),
+        query=_UNSELECTED if terms == costanzo2016.TERMS else _UNSELECTED.replicate(*terms),
+        uses=(EPSILON.name,),
+        targets=(EPSILON.name,),
+        # the scores are those of the screen, and features made from it give them away
+        phenotype={"strong": costanzo2016.STRONG, "source": f"{SCREEN_2016}:{EPSILON.name}"},
+        singles=_SINGLES_2016,
+        notes=(
+            "not thresholded: pairs stand here whether or not they interact",
+            genes,
+            facts.kinds_without_strains,
+            facts.row_counts,
+        ),
+        noise=facts.noise_2016,
+        compared=_LISTED,
+    )
+
+
 def _emap(publisher: Publisher, name: str, noise: str, *notes: str) -> Recipe:
     """Return the recipe of an E-MAP, whose scores are of its strains."""
     return Recipe(
@@ -338,24 +361,9 @@ _ALL = (
         noise=facts.noise_2010,
         compared=_UNSELECTED,
     ),
-    Recipe(
-        name=DIGENIC_2016,
-        studies=(PAIRS_2016,),
-        query=_UNSELECTED,
-        uses=(EPSILON.name,),
-        targets=(EPSILON.name,),
-        # the scores are those of the screen, and features made from it give them away
-        phenotype={"strong": costanzo2016.STRONG, "source": f"{SCREEN_2016}:{EPSILON.name}"},
-        singles=_SINGLES_2016,
-        notes=(
-            "not thresholded: pairs stand here whether or not they interact",
-            facts.go_genes,
-            facts.kinds_without_strains,
-            facts.row_counts,
-        ),
-        noise=facts.noise_2016,
-        compared=_LISTED,
-    ),
+    _dcell(DIGENIC_2016, costanzo2016.TERMS, facts.go_genes),
+    _dcell(REPAIR_2016, (costanzo2016.REPAIR,), "pairs of genes of GO:0006281 (DNA repair)"),
+    _dcell(CHROMATIN_2016, (costanzo2016.CHROMATIN,), "pairs of genes of GO:0000790 (nuclear chromatin)"),
     _emap(emap.COLLINS, COLLINS_2007, _EMAP_2007),
     _emap(emap.SCHULDINER, SCHULDINER_2005, _EMAP_2005, _NO_ALLELES),
     Recipe(

@@ -70,7 +70,8 @@ class GridSource:
     def key(self, store: Store, organism: Organism) -> str:
         """Return a hash of everything that the grid is made from."""
         places = {} if organism.coordinates is None else organism.coordinates.to_arrays()
-        stored = [store.content_hash(query) for query in (self.screen, self.reserved)]
+        queries = (self.screen, self.reserved)
+        stored = [store.content_hash(query) if _has(store, query) else "" for query in queries]
         return content_hash(*stored, LINKED_KB, *(places[name] for name in ("chromosome", "start", "end")))
 
     def screened(self, store: Store, organism: Organism) -> Screened:

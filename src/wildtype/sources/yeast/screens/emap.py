@@ -139,13 +139,13 @@ def _read(
         strains = _named(columns, genes, read_essential(folder, genes)[0])
     place = {row: at for at, row in enumerate(strains)}
     code = []
-    for position, side in ((ROW_A, NAME_A), (ROW_B, NAME_B)):
+    for position, heading in ((ROW_A, NAME_A), (ROW_B, NAME_B)):
         row = columns.numbers(position).astype(np.int64)
         known = {r: strains[r][0] if r in strains else None for r in np.unique(row).tolist()}
         expected = [known[r] for r in row.tolist()]
-        names = columns.text(side)
+        names = columns.text(heading)
         wrong = np.array([names[i] != name for i, name in enumerate(expected)])
-        columns.refuse(side, wrong, "the name that this row of the matrix has elsewhere")
+        columns.refuse(heading, wrong, "the name that this row of the matrix has elsewhere")
         code.append(np.array([place[r] for r in row.tolist()], np.int64))
     return _measure(source, paths, genes, [strain for _, strain in strains.values()], columns, code, collect)
 

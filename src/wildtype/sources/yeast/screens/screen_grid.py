@@ -152,7 +152,7 @@ def grid_2010(
     genes, n = organism.genes, len(organism.genes)
     crosses = Crosses.of(measured, genes)
     set_aside, gone = (np.zeros(0, np.int64),) * 2 if reserved is None else _set_aside(reserved, genes)
-    left = (crosses.gene >= 0).all(1) & ~np.isin(crosses.gene, gone).any(1)
+    left = np.asarray((crosses.gene >= 0).all(1) & ~np.isin(crosses.gene, gone).any(1))
     query, array = crosses.strains(0, left), crosses.strains(1, left)
     grid = ScreenGrid(n, *query, *array)
     linked = linked_crosses(grid, organism, linked_kb)
@@ -209,10 +209,10 @@ def within(measured: Measurements, screened: Screened, genes: GeneIndex) -> tupl
     Pairs of a gene that the index does not have are left for the stages to drop.
     """
     crosses = Crosses.of(measured, genes)
-    here = (crosses.gene >= 0).all(1)
+    here = np.asarray((crosses.gene >= 0).all(1))
     code = pair_codes(crosses.gene[:, 0], crosses.gene[:, 1], len(genes))
     used = RowFilter(len(measured))
-    used.drop(RESERVED_GENE, np.isin(crosses.gene, screened.gone).any(1) & here)
+    used.drop(RESERVED_GENE, np.asarray(np.isin(crosses.gene, screened.gone).any(1) & here))
     used.drop(RESERVED_CROSS, contains(screened.reserved, code) & here)
     used.drop(LINKED, contains(screened.linked, code) & here)
     kept = measured.take(used.left)
