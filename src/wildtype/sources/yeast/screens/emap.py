@@ -190,9 +190,7 @@ def _measure(
     allele = np.array([strain.name for strain in strains], object)
     again = np.array([strain.replicate for strain in strains], object)
     left, right = (of[used.left] for of in code)
-    texts = {
-        pair: " × ".join(filter(None, pair)) for pair in set(zip(again[left], again[right], strict=True))
-    }
+    replicate = [" × ".join(filter(None, pair)) for pair in zip(again[left], again[right], strict=True)]
     return Measurements.build(
         study_of(source, paths),
         genes=genes.names,
