@@ -312,7 +312,7 @@ class DatasetRecord:
         for p, phenotype in enumerate(self.phenotypes):
             if phenotype.selection is not None:
                 remarks.append(phenotype.selection.sentence(phenotype.name))
-            elif phenotype.form == "scalar" and self.grid is None:
+            elif phenotype.form == "scalar" and not phenotype.of_cross and self.grid is None:
                 value = self.table.value[self.table.phenotype == p]
                 gap = empty_gap(value, one_sided=phenotype.min_order > 1)
                 remarks += [] if gap is None else [gap_warning(phenotype.name, gap)]

@@ -68,7 +68,8 @@ class Additive:
     def matrix(self) -> Floats:
         """Return the model of every pair of strains [s, s]."""
         u = self.effect.astype(np.float32)
-        return np.float32(self.mean) + u[:, None] + u[None, :]
+        # Both effects are added first: the other order rounds differently on both sides of the diagonal.
+        return np.float32(self.mean) + (u[:, None] + u[None, :])
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,15 +158,15 @@ def profile_neighbours(solution: Spectrum) -> sparse.csr_array:
     return out
 
 
-def profile_completion(matrix: PairMatrix, *, seed: int = 0) -> Floats:
+def profile_completion(matrix: PairMatrix, additive: Additive, *, seed: int = 0) -> Floats:
     """Return the MATRIX prediction of every pair of strains [s, s], before its scale c.
 
-    A is the additive model, R = Y − A on known cells and 0 elsewhere, M marks known cells, S holds
-    `profile_neighbours` of the completion of R of rank 120. The prediction is
+    A is the additive model of the matrix, R = Y − A on known cells and 0 elsewhere, M marks known cells, and
+    S holds `profile_neighbours` of the completion of R of rank 120. The prediction is
     A + (SR + (SR)ᵀ) / (SM + (SM)ᵀ + 0.3): residuals of the same pair with either strain replaced by one of
     similar profile.
     """
-    base = Additive.of(matrix).matrix()
+    base = additive.matrix()
     residual = np.where(matrix.known, matrix.values - base, np.float32(0))
     near = profile_neighbours(low_rank(residual, matrix.known, RANK, seed=seed))
     weighted = near @ residual

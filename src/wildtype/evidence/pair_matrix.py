@@ -1,6 +1,6 @@
 """`PairMatrix`: the measurements of pairs of genes as one symmetric matrix of strains, with what is unknown.
 
-Legend: n genes · s strains · m rows or pairs · q query strains · a array strains.
+Legend: n genes · s strains · m rows or pairs.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.errors import ShapeError
 from wildtype.mutants import Kind, MutantTable
-from wildtype.mutants.grid import ScreenGrid
+from wildtype.mutants.grid import VisibleCrosses
 
 Ints = NDArray[np.int64]
 KINDS = len(Kind)
@@ -41,42 +40,32 @@ class PairMatrix:
     known: NDArray[np.bool_]
 
     @classmethod
-    def of(
-        cls, table: MutantTable, grid: ScreenGrid | None = None, visible: NDArray[np.bool_] | None = None
-    ) -> PairMatrix:
+    def of(cls, table: MutantTable, crosses: VisibleCrosses | None = None) -> PairMatrix:
         """Return the matrix of a table whose rows all have two genes.
 
-        Rows of one cell are averaged, whatever their condition and dose. Without a grid, only cells that have
-        a row are known. With a grid, a visible cross without a row is a known zero: the screen measured it
-        and did not list it. Strains without a known cell are left out: nothing is known of them.
+        Rows of one cell are averaged, whatever their condition, dose and weight. Without a grid, only cells
+        that have a row are known (a dense map). With a grid, a visible cross without a row is a known zero:
+        the screen measured it and did not list it. Strains without a known cell are left out.
 
         Parameters
         ----------
         table : MutantTable
-            Visible rows [m], with finite values.
-        grid : ScreenGrid, optional
-            The crosses of the screen that lists the rows.
-        visible : bool [q, q], optional
-            Symmetric: which crosses of the strains of ``grid.strains`` may be seen; by default all that the
-            screen measured. Pass False for every cross of another side of a split, listed or not.
+            Visible rows [m], with finite values: all listed crosses of the training side, with a grid.
+        crosses : VisibleCrosses, optional
+            The training crosses of the screen; crosses of other sides are unknown, listed or not.
 
         Raises
         ------
         ShapeError
-            If a row has not two genes, or ``visible`` does not fit the grid.
+            If a row has not two genes.
         """
-        pairs = table.matrix(2)
-        rows = pairs * KINDS + table.kind.reshape(-1, 2)
+        rows = table.matrix(2) * KINDS + table.kind.reshape(-1, 2)
         strains = rows.reshape(-1)
-        if grid is not None:
-            screened = grid.strains[0] * KINDS + grid.strains[1]
-            visible = grid.crosses() if visible is None else visible
-            if visible.shape != (len(screened),) * 2:
-                raise ShapeError(
-                    f"visible has shape {visible.shape}, the grid has {len(screened)} strains: give one flag "
-                    f"per pair of grid.strains"
-                )
-            strains = np.concatenate([strains, screened[visible.any(axis=1)]])
+        if crosses is not None:
+            visible, (gene, kind) = crosses.visible(), crosses.grid.strains
+            kept = np.flatnonzero(visible.any(axis=1))
+            screened = gene[kept] * KINDS + kind[kept]
+            strains = np.concatenate([strains, screened])
         codes = np.unique(strains)
         s = len(codes)
         left, right = np.searchsorted(codes, rows).T
@@ -88,10 +77,9 @@ class PairMatrix:
         # Genes ascend within a row, so every cell stands above the diagonal.
         values[i, j] = values[j, i] = sums / np.bincount(row_cell.reshape(-1), minlength=len(cell))
         known[i, j] = known[j, i] = True
-        if grid is not None and visible is not None:
+        if crosses is not None:
             place = np.searchsorted(codes, screened)
-            kept = np.flatnonzero(visible.any(axis=1))
-            known[np.ix_(place[kept], place[kept])] |= visible[np.ix_(kept, kept)]
+            known[np.ix_(place, place)] |= visible[np.ix_(kept, kept)]
         return cls(codes // KINDS, (codes % KINDS).astype(np.uint8), values, known)
 
     def __len__(self) -> int:

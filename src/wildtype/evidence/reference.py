@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.errors import ConfigError
+from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.mutants import Kind, MutantTable
 from wildtype.mutants.grid import CrossSides, ScreenGrid, VisibleCrosses
 from wildtype.organism import Coordinates
@@ -116,6 +117,16 @@ class ReferenceMeasurements:
     def lethal(self) -> NDArray[np.bool_]:
         """Genes whose deletion is lethal [n]: essential ones of which no deletion was measured alive."""
         return np.asarray(self.essential & (self.deleted == 0))
+
+    def pair_matrix(self, name: str) -> PairMatrix:
+        """Return what may be seen of pairs of genes: training crosses, listed or not, and a user's pairs.
+
+        Of a dataset without a grid, the training rows of the phenotype ``name`` that are pairs.
+        """
+        phenotype = self.phenotypes.index(self.effect or name)
+        seen = (self.part == TRAIN) | (self.part == GIVEN)
+        seen &= (self.table.phenotype == phenotype) & (self.table.order == 2) & np.isfinite(self.table.value)
+        return PairMatrix.of(self.table.take(seen), self.crosses())
 
     def evidence(
         self, outputs: Sequence[str], also: Sequence[str], mean: NDArray[np.float64], sd: NDArray[np.float64]

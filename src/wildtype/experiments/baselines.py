@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from wildtype.datasets.closed_forms import applies, closed_form, parts_of
 from wildtype.experiments.data import RunData
-from wildtype.models.baselines import make_baseline
+from wildtype.models.baselines import BASELINES, make_baseline
 from wildtype.models.baselines.groundwork import BaselineFeatures
 
 
@@ -28,17 +28,31 @@ def predict_baseline(name: str, data: RunData, seed: int) -> NDArray[np.float64]
         rows = test.phenotype == p
         if phenotype.form == "gene" or not rows.any():
             continue  # a baseline predicts one value per mutant; profiles are compared with a mean profile
+        tables = [part.take(part.phenotype == p) for part in (train, validation)]
+        if not BASELINES.find(name).applies(*tables, test.take(rows)):
+            continue  # left empty in the table of this phenotype
+        # Unlisted crosses are zeros of the effect and of the listing, and say nothing of other phenotypes.
+        of_grid = phenotype.of_cross not in ("", "listed")
         baseline = make_baseline(name).fit(
             data.dataset.organism,
-            train.take(train.phenotype == p),
-            validation.take(validation.phenotype == p),
+            *tables,
             single_fitness=data.single_fitness,
             seed=seed,
             groundwork=groundwork,
-            crosses=crosses,
+            crosses=crosses if of_grid else None,
         )
         out[rows] = baseline.predict(test.take(rows))
     return out
+
+
+def applies_to(name: str, data: RunData) -> bool:
+    """Return whether a baseline is for the rows of any phenotype of a run (one value per mutant)."""
+    parts = [data.part(part) for part in ("train", "validation", "test")]
+    for p, phenotype in enumerate(data.dataset.phenotypes):
+        tables = [part.take(part.phenotype == p) for part in parts]
+        if phenotype.form != "gene" and len(tables[-1]) and BASELINES.find(name).applies(*tables):
+            return True
+    return False
 
 
 def triples(data: RunData) -> list[int]:

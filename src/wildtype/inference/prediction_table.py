@@ -14,7 +14,7 @@ Legend: m mutants · p phenotypes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,13 +23,18 @@ from numpy.typing import NDArray
 from wildtype.datasets.interactions import fitness_from_epsilon, fitness_from_tau
 from wildtype.errors import ConfigError
 from wildtype.evaluation.conformal import check_level
+from wildtype.evidence.reference import GIVEN, ReferenceMeasurements
 from wildtype.inference.core import Floats, Ints, PredictionCore
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.mutants import Kind, MutantTable
+from wildtype.mutants.grid import ScreenGrid, contains
 from wildtype.mutants.identity import SetIndex
 
 if TYPE_CHECKING:
     import pandas as pd
+
+SCREENED = ("listed", "screened, not listed", "unknown", "not crossed")
+"""What a screen has of a pair of strains; the result of a linked, failed or reserved cross is unknown."""
 
 
 def prediction_table(
@@ -82,6 +87,8 @@ def prediction_table(
         if output.form != "gene":
             number = known.phenotypes.index(output.name)
             columns[f"{output.name}_measured"] = _measured(near, table, number)
+    if known.grid is not None:
+        columns["screened"] = _screened(known, known.grid, table)
     if as_ == "fitness":
         expected = expected_fitness(checkpoint, table, values)
         columns["fitness_expected"], columns["fitness_expected_sd"] = expected.fitness, expected.sd
@@ -128,6 +135,24 @@ def _essential_deletions(
                 f"without it: {offer}"
             )
     return lethal & (table.order > 1)
+
+
+def _screened(known: ReferenceMeasurements, grid: ScreenGrid, table: MutantTable) -> NDArray[np.object_]:
+    """Return what the screen has of each row [m]: one of ``SCREENED``, empty for rows that are no pair.
+
+    It is for readers, who may look up held-out crosses, too; no prediction depends on it.
+    """
+    out = np.full(len(table), "", object)
+    rows = np.flatnonzero(table.order == 2)
+    pairs = table.take(rows)
+    listed = known.table.phenotype == known.phenotypes.index(known.effect)
+    listed &= (known.part != GIVEN) & known.table.inside(table.gene)
+    codes = np.unique(grid.cross_codes(known.table.take(listed)))
+    measured = grid.measured(pairs)
+    crossed = replace(grid, unknown=grid.unknown[:0]).measured(pairs)
+    of_list = measured & contains(codes, grid.cross_codes(pairs))
+    out[rows] = np.select([of_list, measured, crossed], SCREENED[:3], SCREENED[3])
+    return out
 
 
 def _measured(known: MutantTable, table: MutantTable, phenotype: int) -> Floats:

@@ -169,10 +169,12 @@ class Predictor:
         pandas.DataFrame
             One row per set, in order: ``genes`` (systematic names), ``kinds``, one column per phenotype in
             its unit (NaN where it is not defined, see ``note``), ``<phenotype>_measured`` (the known value;
-            NaN if there is none), ``order``, ``order_seen`` and ``genes_seen`` (in training rows),
-            ``essential`` (essential genes of the set), ``note``. With ``interval``, behind each phenotype
-            ``<phenotype>_low`` and ``_high`` (NaN where validation rows like the query are missing or too
-            few, see ``note``) and ``_sd`` over the members of an ensemble (NaN for a single model).
+            NaN if there is none), ``screened`` (``listed``, ``screened, not listed``, ``unknown`` or ``not
+            crossed``, where the model knows the grid of a screen), ``order``, ``order_seen`` and
+            ``genes_seen`` (in training rows), ``essential`` (essential genes of the set), ``note``. With
+            ``interval``, behind each phenotype ``<phenotype>_low`` and ``_high`` (NaN where validation rows
+            like the query are missing or too few, see ``note``) and ``_sd`` over the members of an ensemble
+            (NaN for a single model).
 
         Raises
         ------

@@ -15,8 +15,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-FEWEST_EXPECTED = 10
-"""Labels that a gap must lack to be one: a smooth distribution leaves it empty with probability e^-10."""
+FEWEST_BESIDE = 20
+"""Labels beside a gap that make it one: were the density in it the same, all lay beside it with probability
+2^-20."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def empty_gap(value: NDArray[np.floating[Any]], *, one_sided: bool = False) -> t
     """Return the interval around 0 that labels [m] avoid, as those of a thresholded list do; None if none.
 
     The interval (a, b) ends at the labels nearest to 0. A density that does not fall towards 0 expects as
-    many labels in it as lie in the half widths beside it; ``FEWEST_EXPECTED`` of them make it a gap.
+    many labels in it as lie within half its width on both sides; ``FEWEST_BESIDE`` of them make it a gap.
 
     Parameters
     ----------
@@ -109,7 +110,7 @@ def empty_gap(value: NDArray[np.floating[Any]], *, one_sided: bool = False) -> t
     high = float(above.min()) if above.size else 0.0
     half = (high - low) / 2
     beside = int((below >= low - half).sum()) + int((above <= high + half).sum())
-    return (low, high) if beside >= FEWEST_EXPECTED else None
+    return (low, high) if beside >= FEWEST_BESIDE else None
 
 
 def gap_warning(phenotype: str, gap: tuple[float, float]) -> str:

@@ -20,7 +20,7 @@ from wildtype.errors import ConfigError, GeneSetError, UnknownGeneError
 from wildtype.inference.core import Source
 from wildtype.inference.predictor import Predictor
 from wildtype.inference.screening import screen, stream
-from wildtype.inference.screening.constraints import lethal_pairs
+from wildtype.inference.screening.constraints import LEFT_OUT, lethal_pairs
 from wildtype.inference.screening.screen import spread
 from wildtype.models.cell_transformer.config import CellTransformerConfig, EvidenceConfig, HeadConfig
 from wildtype.models.cell_transformer.model import CellTransformer
@@ -198,6 +198,51 @@ def test_linked_genes_are_left_out(predictor: Predictor) -> None:
         screened(changed(predictor, coordinates=None), 2, min_linkage_kb=10)
 
 
+def test_what_a_screen_leaves_out_by_default(predictor: Predictor) -> None:
+    known = predictor.checkpoint.known
+    alone = np.flatnonzero((known.table.order > 1) | (known.table.gene[known.table.offsets[:-1]] != 23))
+    places = known.coordinates
+    assert places is not None
+    end = places.end.copy()
+    end[13] = places.start[14] + 0.5  # G013 and G014 overlap; with G005, a place is not known
+    dubious = np.arange(24) == 2
+    real = changed(
+        predictor,
+        table=known.table.take(alone),
+        part=known.part[alone],
+        coordinates=replace(places, end=end),
+        dubious=dubious,
+    )
+    design: dict[str, Any] = {"among": ["G000", "G001", "G002", "G013", "G014", "G016", "G023:absent"]}
+    found = real.screen(2, top=99, direction="low", **design)
+    pairs = {frozenset(genes.split(",")) for genes in found["genes"]}
+    assert pairs == {frozenset(pair) for pair in (("G000", "G016"), ("G001", "G016"))}
+    assert found.attrs["left_out"] == {
+        "lethal: deletes an essential gene": 6,
+        "holds a dubious ORF": 5,
+        "holds an ORF that overlaps another": 7,
+        "two genes within 200 kb": 1,
+    }
+    assert found.attrs["unchecked"] == []
+    # One more gene of another chromosome, or of the same one.
+    for kept, rows in (("lethal", 4), ("dubious", 3), ("overlapping", 6), ("linked", 3)):
+        assert len(real.screen(2, top=99, direction="low", include=[kept], **design)) == rows
+    every = real.screen(2, top=99, direction="low", include=LEFT_OUT, **design)
+    assert (every.attrs["asked"], every.attrs["left_out"]) == (21, {})
+    blind = changed(predictor, coordinates=None).screen(2, top=1)
+    assert blind.attrs["unchecked"] == ["linked", "overlapping", "dubious"]
+
+
+def test_the_list_says_how_many_hits_to_expect(predictor: Predictor) -> None:
+    (phenotype,) = predictor.checkpoint.phenotypes
+    chance = {**phenotype, "form": "class", "of_cross": "negative"}
+    hits = Predictor(replace(predictor.checkpoint, phenotypes=[chance]))
+    found = screened(hits, 2, top=7)
+    high = found[found["direction"] == "high"]
+    assert found.attrs["expected_hits"] == {"epsilon": pytest.approx(high["epsilon"].sum())}
+    assert screened(predictor, 2, top=7).attrs["expected_hits"] == {}
+
+
 def test_known_lethal_pairs_are_left_out(predictor: Predictor) -> None:
     known = predictor.checkpoint.known
     value = known.table.value.copy()
@@ -302,6 +347,9 @@ def _die(_: int) -> stream.ScreenResult:
         ({"top": 0}, ConfigError, "top=0"),
         ({"max_per_gene": 0}, ConfigError, "max_per_gene=0"),
         ({"min_linkage_kb": -1.0}, ConfigError, "min_linkage_kb=-1"),
+        ({"min_linkage_kb": 0.0}, ConfigError, "give a distance above 0, or include linked genes"),
+        ({"min_linkage_kb": 9.0, "include": ["linked"]}, ConfigError, "give one of the two"),
+        ({"include": ["sick"]}, ConfigError, "include='sick' is not known; known: lethal, linked"),
         ({"phenotypes": ["growth"]}, ConfigError, "ranks by no phenotype 'growth'; it predicts epsilon"),
         ({"condition": "heat"}, ConfigError, "knows no condition 'heat'"),
         ({"interval": 1.5}, ConfigError, "1.5"),

@@ -11,6 +11,8 @@ from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import GeneFeatures, GeneGraphs
 
 EVERY = pytest.mark.parametrize("name", list(BASELINES))
+ANY_ORDER = pytest.mark.parametrize("name", [b.name for b in BASELINES.values() if b.order is None])
+OF_PAIRS = pytest.mark.parametrize("name", [b.name for b in BASELINES.values() if b.order == 2])
 
 
 def test_registry_names_are_the_class_names_and_an_unknown_one_is_refused_with_the_known():
@@ -55,7 +57,7 @@ def test_validation_labels_act_through_the_chosen_settings_only(name, world):
     np.testing.assert_array_equal(one.predict(test), two.predict(test))
 
 
-@EVERY
+@ANY_ORDER
 def test_other_orders_singles_empty_rows_kinds_conditions_and_unseen_genes(name, world):
     rng = np.random.default_rng(0)
     sets = [tuple(rng.choice(30, size=rng.integers(0, 5), replace=False)) for _ in range(150)]
@@ -75,6 +77,28 @@ def test_other_orders_singles_empty_rows_kinds_conditions_and_unseen_genes(name,
     assert predicted.dtype == np.float64
     assert np.isfinite(predicted).all()
     assert baseline.predict(asked.take(np.arange(0))).shape == (0,)
+
+
+@OF_PAIRS
+def test_baselines_of_pairs_take_kinds_conditions_and_unseen_genes_and_refuse_other_orders(name, world):
+    rng = np.random.default_rng(0)
+    pairs = np.stack([rng.choice(30, 2, replace=False) for _ in range(150)])
+    kind, condition = rng.integers(0, 2, 300), rng.integers(0, 3, 150)
+    table = MutantTable.from_matrix(pairs, kind=kind, condition=condition, value=rng.normal(size=150))
+    train, validation = table.take(np.arange(120)), table.take(np.arange(120, 150))
+    baseline = make_baseline(name).fit(world.organism, train, validation)
+    asked = MutantTable.from_matrix([(1, 2), (1, 36), (38, 39)], kind=Kind.OVEREXPRESSED, condition=[9, 9, 9])
+    assert np.isfinite(baseline.predict(asked)).all()
+    assert baseline.predict(asked.take(np.arange(0))).shape == (0,)
+    mixed = MutantTable.from_sets([(0, 1), (2, 3, 4)], value=[0.0, 1.0])
+    assert not BASELINES.find(name).applies(train, mixed)
+    assert BASELINES.find(name).applies(train, validation)
+    with pytest.raises(ConfigError, match=rf"{name!r} is for rows of 2 genes, queried row 1 has 3: leave"):
+        baseline.predict(mixed)
+    with pytest.raises(ConfigError, match=r"training row 1 has 3"):
+        make_baseline(name).fit(world.organism, mixed, validation)
+    with pytest.raises(ConfigError, match=r"validation row 1 has 3"):
+        make_baseline(name).fit(world.organism, train, mixed)
 
 
 @EVERY
@@ -111,3 +135,45 @@ def test_refusals(world):
         fresh.predict(MutantTable.from_sets([(0, 40)]))
     with pytest.raises(ConfigError, match=r"no setting 'beta'; it has alpha"):
         make_baseline("additive_ridge", {"beta": 1.0}).fit(world.organism, train, validation)
+
+
+@pytest.mark.parametrize(
+    ("name", "fixed"),
+    [
+        ("mean", None),
+        ("additive_ridge", {"alpha": 0.5}),
+        ("pair_ridge", {"alpha": 0.5}),
+        ("feature_ridge", {"alpha": 2.0}),
+    ],
+)
+def test_a_weighted_row_counts_as_the_rows_that_it_stands_for(
+    world, name: str, fixed: dict[str, float] | None
+) -> None:
+    train, validation, test = world.split()
+    counts = np.random.default_rng(0).integers(1, 4, len(train))
+    if name == "pair_ridge":  # pairs count as repeated where they are in several rows
+        train, counts = MutantTable.concatenate([train, train]), np.concatenate([counts, counts])
+    many = train.take(np.repeat(np.arange(len(train)), counts))
+    weighted = replace(train, weight=counts.astype(np.float32))
+    predicted = [
+        make_baseline(name, fixed).fit(world.organism, rows, validation).predict(test)
+        for rows in (weighted, many, train)
+    ]
+    np.testing.assert_allclose(predicted[0], predicted[1], atol=1e-5)
+    assert not np.allclose(predicted[0], predicted[2], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["boosting", "boosting_propagation", "embedding_mlp", "low_rank_bilinear"])
+def test_rows_of_large_weight_decide_the_level_of_predictions(world, name: str) -> None:
+    fixed = {"leaves": 15, "iterations": 30} if name.startswith("boosting") else {"epochs": 20}
+    train, validation, test = (part.take(range(60)) for part in world.split())
+    # Rows of one half have the label 0, the others 1; the weights make the second half nearly all there is.
+    half = np.arange(len(train)) % 2
+    train = replace(train, value=half.astype(np.float32))
+    levels = []
+    for weight in (None, np.where(half, 100.0, 1.0).astype(np.float32)):
+        baseline = make_baseline(name, fixed)
+        levels.append(
+            baseline.fit(world.organism, replace(train, weight=weight), validation).predict(test).mean()
+        )
+    assert levels[1] > levels[0] + 0.1

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from wildtype.models.baselines import make_baseline
-from wildtype.models.baselines.linear import Design, ridge
+from wildtype.models.baselines.linear import ALPHAS, Design, ridge
 from wildtype.mutants import MutantTable
 
 
@@ -69,3 +69,19 @@ def test_kinds_and_conditions_get_their_own_effects_only_where_there_are_several
         world.organism, table, table.take(np.arange(0))
     )
     np.testing.assert_allclose(baseline.predict(table), table.value, atol=1e-2)
+
+
+def test_every_penalty_of_additive_ridge_gives_its_closed_form(additive_world):
+    # A solver that is started at the weights of another penalty must not penalise the distance to them.
+    train, validation, test = additive_world.split()
+    few = train.take(np.arange(0, len(train), 12))
+    fitted = make_baseline("additive_ridge").fit(additive_world.organism, few, validation)
+    assert fitted.chosen["alpha"] < ALPHAS[-2]
+    x = Design(few, len(additive_world.organism.genes), pairs=False)
+    centred = x.matrix(few).toarray() - x.matrix(few).toarray().mean(0)
+    y = few.value.astype(np.float64)
+    gram = centred.T @ centred + fitted.chosen["alpha"] * np.eye(centred.shape[1])
+    want = (x.matrix(test).toarray() - x.matrix(few).toarray().mean(0)) @ np.linalg.solve(
+        gram, centred.T @ (y - y.mean())
+    ) + y.mean()
+    np.testing.assert_allclose(fitted.predict(test), want, atol=1e-5)

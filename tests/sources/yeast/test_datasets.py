@@ -175,6 +175,15 @@ def test_the_raw_table_gives_the_rows_of_the_intermediate_list_and_a_narrower_gr
     assert raw.cross_counts()["unlisted"] < listed.cross_counts()["unlisted"] + len(raw.grid.query_gene)
 
 
+def test_the_stringent_list_says_by_what_it_was_selected(small, organism: Organism) -> None:
+    dataset = build(STRINGENT_2010, small.path, organism)
+    assert dataset.card()["selection"] == {
+        "epsilon": "E[epsilon given listed at <= -0.12 or >= 0.16, p < 0.05]; unlisted pairs of this screen "
+        "have mean -0.007, sd 0.046 in the 2016 screen of the same laboratory"
+    }
+    assert build(DIGENIC_2016, small.path, organism).card()["selection"] == {}
+
+
 def test_the_other_digenic_study_is_optional(small, organism: Organism) -> None:
     small.remove(FILES[0])
     assert "2016 release" not in build(DIGENIC_2010, small.path, organism).noise

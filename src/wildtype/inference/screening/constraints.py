@@ -21,6 +21,7 @@ from wildtype.organism import Coordinates
 Ints = NDArray[np.int64]
 LEFT_OUT = ("lethal", "linked", "overlapping", "dubious")
 """Mutants that a screen leaves out unless it is told to include them."""
+MEASURED = "measured before"
 LINKED_KB = 200.0
 """Default distance within which two genes count as linked; screens of yeast mask 200 to 300 kb."""
 
@@ -69,6 +70,9 @@ class Constraints:
         """Return which mutants [m] are left out, by reason."""
         out: dict[str, NDArray[np.bool_]] = {}
         sets = mutants.genes
+        # First, so that the other reasons count mutants that were not measured.
+        if self._measured is not None:
+            out[MEASURED] = self._measured.find(mutants.table) >= 0
         if self.required is not None:
             out["none of the required genes"] = np.asarray(~self.required[sets].any(axis=1))
         if self.deletion_lethal is not None:
@@ -93,8 +97,6 @@ class Constraints:
                 # A gene at or above the base would be read as another pair's code.
                 dead |= (sets[:, j] < base) & np.isin(sets[:, i] * base + sets[:, j], codes)
             out["holds a pair that is known to be lethal"] = dead
-        if self._measured is not None:
-            out["measured before"] = self._measured.find(mutants.table) >= 0
         return out
 
 

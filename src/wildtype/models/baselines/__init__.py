@@ -9,6 +9,14 @@ from wildtype.models.baselines.boosting import Boosting, BoostingPropagation
 from wildtype.models.baselines.feature_ridge import FeatureRidge
 from wildtype.models.baselines.linear import AdditiveRidge, MeanBaseline, PairRidge
 from wildtype.models.baselines.networks import EmbeddingMLP, LowRankBilinear
+from wildtype.models.baselines.pair_matrices import (
+    LowRank,
+    PairwiseRidge,
+    ProfileCompletion,
+    ScreenAdditive,
+    ScreenConstant,
+    TwoStepRidge,
+)
 
 for _baseline in (
     MeanBaseline,
@@ -19,6 +27,12 @@ for _baseline in (
     LowRankBilinear,
     Boosting,
     BoostingPropagation,
+    ScreenConstant,
+    ScreenAdditive,
+    LowRank,
+    TwoStepRidge,
+    PairwiseRidge,
+    ProfileCompletion,
 ):
     register_baseline(_baseline)
 

@@ -33,12 +33,15 @@ class Baseline(ABC):
     ----------
     name, description : str
         Registry name; one line for tables.
+    order : int or None
+        Number of genes that every row must have; None: any.
     chosen : dict of str to float
         The settings in use after ``fit``: all that the validation labels may have decided.
     """
 
     name: ClassVar[str]
     description: ClassVar[str]
+    order: ClassVar[int | None] = None
 
     def __init__(self, fixed: Mapping[str, float] | None = None) -> None:
         self.fixed: dict[str, float] = dict(fixed or {})
@@ -84,7 +87,7 @@ class Baseline(ABC):
         ShapeError
             If ``single_fitness`` does not have one value per gene.
         ConfigError
-            If a fixed setting is not one this baseline has.
+            If a fixed setting is not one this baseline has, or a row has not ``order`` genes.
         """
         if not len(train):
             raise DatasetError(f"baseline {self.name!r} was given no training row: check the split")
@@ -98,8 +101,9 @@ class Baseline(ABC):
         if single_fitness is not None and np.shape(single_fitness) != (n,):
             raise ShapeError(f"single_fitness has shape {np.shape(single_fitness)}, expected ({n},)")
         self._n = n
-        self._check_genes(train)
-        self._check_genes(validation)
+        for what, table in (("training", train), ("validation", validation)):
+            self._check_genes(table)
+            self._check_order(what, table)
         self.chosen = {}
         self._crosses = crosses
         self._groundwork = groundwork or BaselineFeatures(organism, train, single_fitness)
@@ -116,13 +120,14 @@ class Baseline(ABC):
         Raises
         ------
         ConfigError
-            If the baseline has not been fitted.
+            If the baseline has not been fitted, or a row has not ``order`` genes.
         ShapeError
             If a row perturbs a gene that the organism does not have.
         """
         if self._n < 0:
             raise ConfigError(f"baseline {self.name!r} has not been fitted: call fit first")
         self._check_genes(table)
+        self._check_order("queried", table)
         if not len(table):
             return np.zeros(0)
         # No baseline can read the labels that it is scored on.
@@ -132,6 +137,19 @@ class Baseline(ABC):
     def _check_genes(self, table: MutantTable) -> None:
         if table.gene.size and (table.gene.max() >= self._n or table.gene.min() < 0):
             raise ShapeError(f"a row perturbs gene {int(table.gene.max())}, the organism has {self._n} genes")
+
+    @classmethod
+    def applies(cls, *tables: MutantTable) -> bool:
+        """Return whether all rows of tables have the number of genes that this baseline is for."""
+        return cls.order is None or all(bool((table.order == cls.order).all()) for table in tables)
+
+    def _check_order(self, what: str, table: MutantTable) -> None:
+        if not self.applies(table):
+            at = int(np.flatnonzero(table.order != self.order)[0])
+            raise ConfigError(
+                f"baseline {self.name!r} is for rows of {self.order} genes, {what} row {at} has "
+                f"{int(table.order[at])}: leave the baseline out, or choose rows of {self.order} genes"
+            )
 
     @abstractmethod
     def _fit(

@@ -93,20 +93,16 @@ class Design:
 
 
 def ridge(
-    x: sparse.csr_array,
-    y: NDArray[np.float64],
-    alpha: float,
-    start: NDArray[np.float64] | None = None,
-    rows: NDArray[np.float64] | None = None,
+    x: sparse.csr_array, y: NDArray[np.float64], alpha: float, rows: NDArray[np.float64] | None = None
 ) -> tuple[NDArray[np.float64], float]:
     """Return (weights [c], intercept) that minimise ‖y − Xw − b‖² + alpha ‖w‖², b unpenalised.
 
     Columns are centred implicitly, so X stays sparse; solved by LSQR (Paige & Saunders, ACM TOMS 8,
-    1982). With ``start``, scipy's LSQR penalises ‖w − start‖² instead of ‖w‖². With the number of mutants
-    ``rows`` [m] that each row stands for, the squares of the errors are multiplied by it.
+    1982). With the number of mutants ``rows`` [m] that each row stands for, the squares of the errors are
+    multiplied by it.
     """
     if rows is not None:
-        return _weighted_ridge(x, y, alpha, start, rows)
+        return _weighted_ridge(x, y, alpha, rows)
     mean = np.asarray(x.mean(axis=0)).reshape(-1)
     level = float(y.mean())
     # Stored once by rows, since LSQR multiplies with it in every iteration.
@@ -118,17 +114,14 @@ def ridge(
         rmatvec=lambda r: transpose @ r.reshape(-1) - mean * r.sum(),
         dtype=np.float64,
     )
-    # LSQR's ``damp`` is the square root of the penalty. y is centred too, which leaves b unpenalised.
-    weights = lsqr(centred, y - level, damp=math.sqrt(alpha), atol=1e-8, btol=1e-8, iter_lim=500, x0=start)[0]
+    # LSQR's ``damp`` is the square root of the penalty. y is centred too, which leaves b unpenalised. The
+    # start is 0: from another x0, scipy's LSQR would penalise ‖w − x0‖² instead of ‖w‖².
+    weights = lsqr(centred, y - level, damp=math.sqrt(alpha), atol=1e-8, btol=1e-8, iter_lim=500)[0]
     return weights, level - float(mean @ weights)
 
 
 def _weighted_ridge(
-    x: sparse.csr_array,
-    y: NDArray[np.float64],
-    alpha: float,
-    start: NDArray[np.float64] | None,
-    rows: NDArray[np.float64],
+    x: sparse.csr_array, y: NDArray[np.float64], alpha: float, rows: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], float]:
     """Return `ridge` with Σ_i rows_i (error_i)² in place of the plain squares."""
     mean, level = np.asarray(x.T @ rows).reshape(-1) / rows.sum(), float(np.average(y, weights=rows))
@@ -142,9 +135,7 @@ def _weighted_ridge(
         rmatvec=lambda r: transpose @ r.reshape(-1) - mean * (root @ r.reshape(-1)),
         dtype=np.float64,
     )
-    weights = lsqr(
-        centred, root * (y - level), damp=math.sqrt(alpha), atol=1e-8, btol=1e-8, iter_lim=500, x0=start
-    )[0]
+    weights = lsqr(centred, root * (y - level), damp=math.sqrt(alpha), atol=1e-8, btol=1e-8, iter_lim=500)[0]
     return weights, level - float(mean @ weights)
 
 
@@ -168,17 +159,17 @@ class AdditiveRidge(Baseline):
     ) -> None:
         self._design = Design(train, self._n, pairs=self._pairs)
         x, y = self._design.matrix(train), train.value.astype(np.float64)
-        # From the strongest penalty down: each solution starts the next.
+        # From the strongest penalty down, which a tie prefers.
         alphas = (self.fixed["alpha"],) if "alpha" in self.fixed else ALPHAS[::-1]
         if len(alphas) > 1 and not len(validation):
             alphas = (1.0,)
         held_out = self._design.matrix(validation)
-        best, start = math.inf, None
+        best = math.inf
         for alpha in alphas:
-            start, intercept = ridge(x, y, alpha, start, train.weights)
-            error = squared_error(held_out @ start + intercept, validation)
+            weights, intercept = ridge(x, y, alpha, train.weights)
+            error = squared_error(held_out @ weights + intercept, validation)
             if error < best:
-                best, self._weights, self._intercept = error, start, intercept
+                best, self._weights, self._intercept = error, weights, intercept
                 self.chosen = {"alpha": alpha}
 
     def _predict(self, table: MutantTable) -> NDArray[np.float64]:
