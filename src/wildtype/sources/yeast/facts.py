@@ -31,6 +31,17 @@ def row_counts(dataset: Dataset) -> str:
     return f"{first.rows_in:,} rows read; {renamed:,} of the kept ones name an ORF by an older name of SGD"
 
 
+def whole_screen(dataset: Dataset) -> str:
+    """Return how the rows of a whole screen were listed, and how many crosses were measured besides."""
+    rules = {p.selection.rule for p in dataset.phenotypes if p.selection is not None}
+    counts = dataset.cross_counts()
+    return (
+        f"the whole screen: rows are the crosses {' and '.join(rules)}; the grid holds "
+        f"{counts['unlisted']:,} more that were measured and not listed, and {counts['unknown']:,} that are "
+        "unknown"
+    )
+
+
 def sign_share(dataset: Dataset) -> str:
     """Return the share of positive scores, and what it means for a correlation."""
     return (

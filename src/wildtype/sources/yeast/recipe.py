@@ -21,7 +21,14 @@ from wildtype.errors import DatasetError
 from wildtype.files import content_hash
 from wildtype.mutants import Kind
 from wildtype.organism import Organism
-from wildtype.sources.yeast.screens.screen_grid import LINKED_KB, Screened, grid_2010, with_grid, within
+from wildtype.sources.yeast.screens.screen_grid import (
+    LINKED_KB,
+    Screened,
+    cut_of,
+    grid_2010,
+    with_grid,
+    within,
+)
 
 VERSION = 1
 """Raised whenever equal measurements and an equal recipe give another dataset or another card than before."""
@@ -231,7 +238,7 @@ class Recipe:
         )
         dataset = replace(dataset, phenotypes=phenotypes)
         if screened is not None:
-            dataset = with_grid(dataset, screened.grid)
+            dataset = with_grid(dataset, screened.grid, cut_of(reading.file for reading in readings))
         if self.singles is not None:
             measured = store.select(self.singles.query)
             value, sd, source = single_fitness(measured, organism, self.policies)

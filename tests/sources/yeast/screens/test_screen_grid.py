@@ -17,9 +17,18 @@ from wildtype.errors import DatasetError
 from wildtype.mutants import Kind
 from wildtype.mutants.grid import pair_codes
 from wildtype.organism import Coordinates, GeneIndex, Organism
-from wildtype.sources.yeast.screens.costanzo2010 import RESERVED
+from wildtype.sources.yeast.facts import whole_screen
+from wildtype.sources.yeast.screens.costanzo2010 import (
+    INTERMEDIATE,
+    INTERMEDIATE_CUT,
+    RAW_TABLE,
+    RESERVED,
+    STRINGENT,
+    STRINGENT_CUT,
+    CutOff,
+)
 from wildtype.sources.yeast.screens.parts import EPSILON
-from wildtype.sources.yeast.screens.screen_grid import grid_2010, linked_crosses, with_grid, within
+from wildtype.sources.yeast.screens.screen_grid import cut_of, grid_2010, linked_crosses, with_grid, within
 
 ORFS = ("YAL001C", "YAL002W", "YAL003W", "YAL005C", "YAR042W", "YBL093C", "YDL227C", "YFL039C")
 OLD = "YAR044W"
@@ -179,6 +188,27 @@ def test_the_dataset_of_a_screen_has_four_answers_and_rows_of_one() -> None:
     np.testing.assert_array_equal(whole.table.value, dataset.table.value)
     # 4 queries × 4 arrays, less 2 of a gene with itself and 1 that is there in both orders
     assert whole.cross_counts() == {"listed": 6, "unlisted": 7, "unknown": 0}
+
+
+@pytest.mark.parametrize(
+    ("file", "cut"),
+    [(RAW_TABLE.name, INTERMEDIATE_CUT), (INTERMEDIATE, INTERMEDIATE_CUT), (STRINGENT, STRINGENT_CUT)],
+)
+def test_the_cut_offs_are_those_of_the_list_that_was_read(file: str, cut: CutOff) -> None:
+    assert cut_of([file]) == cut
+    organism = screen_organism()
+    screen = measured(LIST, organism)
+    dataset = build_dataset(screen, organism, name="screen")
+    whole = with_grid(dataset, grid_2010(screen, organism).grid, cut_of([file]))
+    by_name = {p.name: p for p in whole.phenotypes}
+    assert f"<= {cut.negative:g}" in by_name["negative"].description
+    assert f">= {cut.positive:g}" in by_name["positive"].description
+    selection = by_name["epsilon_listed"].selection
+    assert selection is not None
+    assert (selection.negative, selection.positive) == cut
+    assert by_name["epsilon"].selection is None  # of any cross
+    assert f"rows are the crosses listed at <= {cut.negative:g}" in whole_screen(whole)
+    assert "7 more that were measured and not listed, and 0 that are unknown" in whole_screen(whole)
 
 
 def test_measurements_without_a_query_are_refused() -> None:

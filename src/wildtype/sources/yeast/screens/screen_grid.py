@@ -8,6 +8,7 @@ Legend: M measurements · m crosses · q query strains · a array strains · n g
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,16 +22,26 @@ from wildtype.datasets.stages.convert import EFFECT
 from wildtype.errors import DatasetError
 from wildtype.mutants import Kind
 from wildtype.mutants.grid import ScreenGrid, contains, pair_codes
+from wildtype.mutants.selection import Selection
 from wildtype.organism import GeneIndex, Organism
+from wildtype.sources.publishers import owners
 from wildtype.sources.text import match_genes
 from wildtype.sources.yeast.rows import Flags, Ints, RowFilter
-from wildtype.sources.yeast.screens.costanzo2010 import INTERMEDIATE_CUT, parse_strain
+from wildtype.sources.yeast.screens.costanzo2010 import (
+    INTERMEDIATE_CUT,
+    STRINGENT_CUT,
+    STRINGENT_TABLE,
+    CutOff,
+    parse_strain,
+)
 from wildtype.sources.yeast.screens.parts import EPSILON
 
 LINKED_KB = 200.0
 """Largest gap between linked genes: below it the screen lists almost no cross, since recombinants are few."""
 LARGEST_P = 0.05
 """As printed: the lists round p-values below 0.05 up to it."""
+UNLISTED_MEAN, UNLISTED_SD = -0.007, 0.046
+"""Epsilon of 2016 of crosses that 2010 measured and did not list (pairs of the DCell files); 5 % < -0.08."""
 LINKED = "cross of linked genes"
 RESERVED_CROSS = "cross set aside for a blind test"
 RESERVED_GENE = "gene set aside for a blind test"
@@ -88,6 +99,15 @@ class Crosses:
         for recorded, effect in EFFECT.items():
             seen[recorded] = effect
         return cls(gene, seen[kind])
+
+    @property
+    def known(self) -> Flags:
+        """Measurements [M] of two genes of the index."""
+        return np.asarray((self.gene >= 0).all(1))
+
+    def among(self, genes: Ints) -> Flags:
+        """Return the measurements [M] of which a strain is of any of some genes."""
+        return np.asarray(np.isin(self.gene, genes).any(1))
 
     def strains(self, side: int, rows: Flags) -> tuple[Ints, NDArray[np.uint8]]:
         """Return gene and kind of the distinct strains of a side (0 query, 1 array) in some rows [M]."""
@@ -152,7 +172,7 @@ def grid_2010(
     genes, n = organism.genes, len(organism.genes)
     crosses = Crosses.of(measured, genes)
     set_aside, gone = (np.zeros(0, np.int64),) * 2 if reserved is None else _set_aside(reserved, genes)
-    left = np.asarray((crosses.gene >= 0).all(1) & ~np.isin(crosses.gene, gone).any(1))
+    left = crosses.known & ~crosses.among(gone)
     query, array = crosses.strains(0, left), crosses.strains(1, left)
     grid = ScreenGrid(n, *query, *array)
     linked = linked_crosses(grid, organism, linked_kb)
@@ -209,10 +229,10 @@ def within(measured: Measurements, screened: Screened, genes: GeneIndex) -> tupl
     Pairs of a gene that the index does not have are left for the stages to drop.
     """
     crosses = Crosses.of(measured, genes)
-    here = np.asarray((crosses.gene >= 0).all(1))
+    here = crosses.known
     code = pair_codes(crosses.gene[:, 0], crosses.gene[:, 1], len(genes))
     used = RowFilter(len(measured))
-    used.drop(RESERVED_GENE, np.asarray(np.isin(crosses.gene, screened.gone).any(1) & here))
+    used.drop(RESERVED_GENE, crosses.among(screened.gone) & here)
     used.drop(RESERVED_CROSS, contains(screened.reserved, code) & here)
     used.drop(LINKED, contains(screened.linked, code) & here)
     kept = measured.take(used.left)
@@ -222,17 +242,38 @@ def within(measured: Measurements, screened: Screened, genes: GeneIndex) -> tupl
     return kept, report
 
 
-def with_grid(dataset: Dataset, grid: ScreenGrid) -> Dataset:
+def cut_of(files: Iterable[str]) -> CutOff:
+    """Return the cut-offs of the listed crosses that were read from some files, by their names.
+
+    The raw table is cut as the intermediate list is.
+    """
+    stringent = any(remote == STRINGENT_TABLE for file in files for _, remote in owners(file))
+    return STRINGENT_CUT if stringent else INTERMEDIATE_CUT
+
+
+def selection_of(cut: CutOff) -> Selection:
+    """Return the rule of a list of the screen, and what is known of crosses that it leaves out."""
+    return Selection(
+        negative=cut.negative,
+        positive=cut.positive,
+        p=LARGEST_P,
+        unlisted_mean=UNLISTED_MEAN,
+        unlisted_sd=UNLISTED_SD,
+        unlisted_source="in the 2016 screen of the same laboratory",
+    )
+
+
+def with_grid(dataset: Dataset, grid: ScreenGrid, cut: CutOff = INTERMEDIATE_CUT) -> Dataset:
     """Return a dataset of listed epsilon as that of a whole screen: with its grid and four phenotypes.
 
     Epsilon has the rows; of a cross that is not listed it is taken to be 0. The classes and the effect of
-    listed crosses follow from rows and grid, and have no rows.
+    listed crosses follow from rows and grid, and have no rows. ``cut`` are the cut-offs of the list.
     """
     at = dataset.phenotype_index(EPSILON.name)
     effect = replace(dataset.phenotypes[at], of_cross="effect")
     of_list = {
-        NEGATIVE: f"whether the cross is listed with epsilon <= {INTERMEDIATE_CUT.negative:g}",
-        POSITIVE: f"whether the cross is listed with epsilon >= {INTERMEDIATE_CUT.positive:g}",
+        NEGATIVE: f"whether the cross is listed with epsilon <= {cut.negative:g}",
+        POSITIVE: f"whether the cross is listed with epsilon >= {cut.positive:g}",
     }
     classes = tuple(
         Phenotype(
@@ -248,7 +289,11 @@ def with_grid(dataset: Dataset, grid: ScreenGrid) -> Dataset:
         for name, description in of_list.items()
     )
     listed = replace(
-        effect, name=LISTED, description="epsilon of a cross, given that it is listed", of_cross="listed"
+        effect,
+        name=LISTED,
+        description="epsilon of a cross, given that it is listed",
+        of_cross="listed",
+        selection=selection_of(cut),
     )
     phenotypes = (*dataset.phenotypes[:at], effect, *dataset.phenotypes[at + 1 :], *classes, listed)
     targets = (EPSILON.name, NEGATIVE, POSITIVE, LISTED)
