@@ -76,7 +76,8 @@ class PairModel:
         found = cells >= 0
         # Unseen genes first, so that a pair with one of them is (unseen, seen).
         order = np.argsort(found, axis=1, kind="stable")
-        genes, cells, found = (np.take_along_axis(x, order, axis=1) for x in (genes, cells, found))
+        genes, cells = (np.take_along_axis(x, order, axis=1) for x in (genes, cells))
+        found = cells >= 0
         effects = (self.phi @ self.effect_map)[genes].astype(np.float64)
         effects[found] = self.effect[cells[found]]
         out = self.mean + effects.sum(axis=1)
@@ -156,7 +157,7 @@ def two_step_ridge(
 
     def divided(penalty: float) -> Floats:
         # (V + λI)⁻¹ ΦᵀÊΦ (V + λI)⁻¹ for a diagonal V.
-        return both / np.multiply.outer(values + penalty, values + penalty)
+        return np.asarray(both / np.multiply.outer(values + penalty, values + penalty))
 
     return PairModel(
         phi,
