@@ -117,3 +117,15 @@ def test_the_template_is_written_once(run: Run, tmp_path: Path) -> None:
     assert "exists already: name a new file" in again.err
     assert target.read_text() == "my own numbers"
     assert run("import", str(write(tmp_path, shown.out, "t.csv")), "--organism", "yeast", "--yes").code == 0
+
+
+def test_cut_offs_of_a_list_are_declared(run: Run, tmp_path: Path) -> None:
+    path = write(tmp_path, "genes,epsilon\nSGS1;SRS2,-0.5\nHO;SGS1,0.3\n")
+    words = ["import", str(path), "--organism", "yeast", "--value-column", "epsilon", "--yes"]
+    refused = run(*words, "--listed-below", "-0.6")
+    assert refused.code == 1
+    assert "row 1: epsilon is -0.5, and only values listed at <= -0.6" in refused.err
+    done = run(*words, "--listed-below", "-0.12", "--listed-above", "0.16", "--json")
+    assert done.code == 0, done.err
+    (sentence,) = json.loads(done.out)["dataset"]["selection"].values()
+    assert sentence.startswith("E[epsilon given listed at <= -0.12 or >= 0.16]")

@@ -10,6 +10,7 @@ from wildtype.datasets import Dataset, Phenotype
 from wildtype.datasets.storage import read_dataset, save_dataset
 from wildtype.errors import DatasetError
 from wildtype.mutants import Kind, MutantTable
+from wildtype.mutants.selection import Selection
 from wildtype.organism import GeneIndex
 
 
@@ -140,3 +141,18 @@ def test_gene_that_left_the_organism_is_an_error(tmp_path) -> None:  # type: ign
     with pytest.raises(DatasetError, match="not in the other gene index"):
         read_dataset(tmp_path / "d", smaller)
     assert isinstance(smaller.genes, GeneIndex)
+
+
+def test_labels_of_a_list_are_remarked_on() -> None:
+    dataset = tiny_dataset()
+    assert dataset.selection_remarks() == []
+    value = dataset.table.value.copy()
+    epsilon = dataset.table.phenotype == 1
+    value[epsilon] += np.where(value[epsilon] > 0, 0.2, -0.2)
+    gap = replace(dataset, table=replace(dataset.table, value=value))
+    (remark,) = gap.selection_remarks()
+    assert remark.startswith("no epsilon lies between -0.2")
+    fitness, of_pairs = gap.phenotypes
+    chosen = Selection(-0.2, 0.2)
+    declared = replace(gap, phenotypes=(fitness, replace(of_pairs, selection=chosen)))
+    assert declared.selection_remarks() == [chosen.sentence("epsilon")]

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wildtype.datasets import Phenotype
 from wildtype.datasets.scaling import LabelScaler
 from wildtype.errors import CheckpointError, DatasetError, ShapeError
+from wildtype.mutants import MutantTable
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(1, 40))
@@ -105,3 +108,16 @@ def test_refusals() -> None:
 def test_damaged_records_are_refused(record: dict[str, object]) -> None:
     with pytest.raises(CheckpointError, match="not a stored label scaling"):
         LabelScaler.from_json(record)
+
+
+def test_a_weighted_row_counts_as_the_rows_that_it_stands_for() -> None:
+    phenotypes = (Phenotype("a"), Phenotype("b"), Phenotype("c", form="class"))
+    counts = np.array([1, 3, 2, 5])
+    one = MutantTable.from_sets(
+        [[0], [1], [2], [3]], value=[0.0, 1.0, 2.5, 1.0], phenotype=[0, 0, 1, 2], weight=counts
+    )
+    many = replace(one.take(np.repeat(np.arange(4), counts)), weight=None)
+    found, expected = (LabelScaler.of_table(table, phenotypes) for table in (one, many))
+    np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-12)
+    np.testing.assert_allclose(found.sd, expected.sd, rtol=1e-12)
+    assert found.count.tolist() == [2, 1, 1]

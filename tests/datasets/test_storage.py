@@ -26,6 +26,7 @@ from wildtype.datasets.storage import (
 from wildtype.errors import ConfigError, DatasetError, OutputError
 from wildtype.files import sha256_of_file
 from wildtype.mutants import Kind, MutantTable
+from wildtype.mutants.selection import Selection
 from wildtype.mutants.table import save_table
 from wildtype.organism import Organism
 
@@ -246,3 +247,17 @@ def test_another_process_was_faster(monkeypatch: pytest.MonkeyPatch) -> None:
         return dataset
 
     assert materialise(KEY, meanwhile, ORGANISM)[0].sha256 == build().sha256
+
+
+def test_a_selection_is_stored_and_changes_no_hash(tmp_path: Path) -> None:
+    plain, chosen = small(), Selection(-0.12, 0.16, 0.05, -0.007, 0.046, "elsewhere")
+    fitness, epsilon = plain.phenotypes
+    listed = replace(plain, phenotypes=(fitness, replace(epsilon, selection=chosen)))
+    assert listed.sha256 == plain.sha256
+    assert plain.card()["selection"] == {}
+    assert listed.card()["selection"] == {"epsilon": chosen.sentence("epsilon")}
+    for name, dataset in (("plain", plain), ("listed", listed)):
+        save_dataset(dataset, tmp_path / name)
+        assert read_dataset(tmp_path / name, dataset.organism).phenotypes == dataset.phenotypes
+    records = json.loads((tmp_path / "plain" / "dataset.json").read_text())["phenotypes"]
+    assert "selection" not in records[0]  # as versions before this one wrote it

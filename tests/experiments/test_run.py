@@ -21,6 +21,7 @@ from wildtype.experiments.settings.compose import compose
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.stored import Run
 from wildtype.models.ensemble import Ensemble
+from wildtype.mutants.selection import Selection
 from wildtype.training import saved_weights
 
 QUICK = [
@@ -95,6 +96,17 @@ def test_test_labels_reach_no_prediction(tmp_path: Path) -> None:
     for model in ("cell_transformer", "mean", "additive_ridge", "boosting"):
         np.testing.assert_array_equal(a[model], b.loc[a.index, model], err_msg=model)
     assert not np.array_equal(a["value"], b.loc[a.index, "value"])
+
+
+def test_a_run_of_a_list_says_so(tmp_path: Path) -> None:
+    dataset, lines = tiny_dataset(), list[str]()
+    fitness, epsilon = dataset.phenotypes
+    chosen = Selection(-0.12, 0.16, 0.05)
+    dataset = replace(dataset, phenotypes=(fitness, replace(epsilon, selection=chosen)))
+    run = train(settings(tmp_path / "r", "baselines=[mean]"), dataset=dataset, log=lines.append)
+    assert chosen.sentence("epsilon") in lines
+    assert run.card["selection"] == {"epsilon": chosen.sentence("epsilon")}
+    assert Selection.from_json(run.predictor.checkpoint.phenotypes[0]["selection"]) == chosen
 
 
 def test_killed_run_resumes_to_the_same_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

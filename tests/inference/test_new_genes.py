@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,7 @@ from wildtype.models.cell_transformer.config import CellTransformerConfig, Prior
 from wildtype.models.cell_transformer.model import CellTransformer
 from wildtype.models.checkpoint import load_checkpoint
 from wildtype.models.interface import OrganismTensors, organism_tensors
+from wildtype.mutants.selection import Selection
 from wildtype.nn.graph_prior import graph_prior_kl, graph_prior_kl_reference, lse_over_valid_pairs
 from wildtype.organism import FeatureBlock, GeneFeatures, GeneGraphs, GeneIndex, Organism, Relation
 
@@ -210,3 +211,12 @@ def test_axes_of_another_organism_are_not_taken_for_the_models(run: Path) -> Non
     assert "not comparable between organisms, taken as missing: shape (3)" in other.remarks
     again = own.on(replace(organism, name="tiny"))  # its own organism, in another version
     assert (again.checkpoint.organism.features != 0).any()
+
+
+def test_a_run_of_a_list_says_so_on_another_organism(predictor: Predictor) -> None:
+    (phenotype,) = predictor.checkpoint.phenotypes
+    chosen = Selection(negative=-0.1)
+    listed = [{**phenotype, "selection": asdict(chosen)}]
+    other = Predictor(replace(predictor.checkpoint, phenotypes=listed)).on(cousin())
+    assert other.remarks[0] == chosen.sentence("epsilon")
+    assert other.remarks[1:] == predictor.on(cousin()).remarks

@@ -163,9 +163,9 @@ def screen(fit: Fit) -> Arrays:
     among = [f"G{i:03d}" for i in range(12)]
     found: Arrays = {}
     for name, frame in {
-        "pairs": model.screen(2, top=20, interval=0.9),
-        "triples": model.screen(3, among, top=20),
-        "crossed": model.screen(queries=[["G001", "G002"]], top=20, unmeasured=True),
+        "pairs": model.screen(2, top=20, interval=0.9, include=["linked"]),
+        "triples": model.screen(3, among, top=20, include=["linked"]),
+        "crossed": model.screen(queries=[["G001", "G002"]], top=20, unmeasured=True, include=["linked"]),
     }.items():
         found |= {f"{name}, {column}": values for column, values in predicted(frame).items()}
         found[f"{name}, sets"] = numbers(frame["genes"])

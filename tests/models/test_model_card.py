@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ from wildtype.models.dango.config import DangoConfig
 from wildtype.models.dango.model import Dango
 from wildtype.models.model_card import FILE, model_card, plain
 from wildtype.mutants import MutantTable
+from wildtype.mutants.selection import Selection
 
 
 @pytest.fixture(scope="module")
@@ -96,3 +97,11 @@ def test_what_is_not_known_is_not_made_up(checkpoint: Checkpoint) -> None:
     assert "nan" not in text
     undefined = {"epsilon": {"n": 3, "pearson": {"value": None, "low": None, "high": None}}}
     assert "pearson" not in model_card(replace(checkpoint, metrics={"test": undefined}), 4)
+
+
+def test_it_says_that_a_model_was_trained_on_a_list(checkpoint: Checkpoint) -> None:
+    chosen = Selection(-0.12, 0.16, 0.05, -0.007, 0.046)
+    listed = [{**checkpoint.phenotypes[0], "selection": asdict(chosen)}]
+    text = model_card(replace(checkpoint, phenotypes=listed), 4)
+    assert f"* Trained on selected rows: {plain(chosen.sentence('epsilon'))}." in text
+    assert "selected rows" not in model_card(checkpoint, 4)

@@ -166,3 +166,23 @@ def test_a_file_from_before_p_values_still_loads(tmp_path: Path) -> None:
     save_table(again, tmp_path / "new.npz")
     with np.load(tmp_path / "new.npz") as stored:
         assert stored.files == list(columns)
+
+
+def test_weights_go_with_their_rows(tmp_path: Path) -> None:
+    plain = table([[0], [1, 2], [3]])
+    one = MutantTable.from_sets([[4], [5]], value=[1, 2], weight=[2.5, 1])
+    assert plain.weight is None
+    assert plain.weights is None
+    both = MutantTable.concatenate([plain, one])
+    assert both.weight is not None
+    # Rows of a table without weights stand for themselves.
+    assert both.weight.tolist() == [1, 1, 1, 2.5, 1]
+    assert both.take([3, 0]).weight.tolist() == [2.5, 1]  # type: ignore[union-attr]
+    moved = both.remap(np.arange(6)[::-1].copy())
+    assert moved.weight.tolist() == both.weight.tolist()  # type: ignore[union-attr]
+    save_table(both, tmp_path / "t.npz")
+    again, _ = read_table(tmp_path / "t.npz")
+    assert again.weight.tolist() == both.weight.tolist()  # type: ignore[union-attr]
+    assert MutantTable.concatenate([plain, plain]).weight is None
+    with pytest.raises(ShapeError, match="weight has shape"):
+        MutantTable.from_sets([[4], [5]], weight=[2.5])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wildtype.errors import AmbiguousGeneError, GeneSetError, UnknownGeneError
-from wildtype.organism import GeneIndex
+from wildtype.organism import Coordinates, GeneIndex
 
 GENES = GeneIndex(
     ["YAL001C", "YBR088C", "YCL061C", "YMR190C"],
@@ -93,3 +93,27 @@ def test_mapping_follows_names_not_positions(order: list[int]) -> None:
 
 def test_mapping_marks_what_is_missing() -> None:
     assert GENES.mapping_to(GENES.restrict(np.array([2]))).tolist() == [-1, -1, 0, -1]
+
+
+def test_genes_that_share_bases_overlap() -> None:
+    start = np.array([1.0, 5.0, 2.0, 9.0, 6.0, 1.0, np.nan, 2.0])
+    end = np.array([8.0, 6.0, 3.0, 10.0, 7.0, 4.0, np.nan, 3.0])
+    chromosome = np.array([1, 1, 1, 1, 2, 2, 0, 0])
+    places = Coordinates(chromosome, start, end, np.ones(8, np.int8))
+    assert places.overlapping().tolist() == [True, True, True, *[False] * 5]
+    # Without the long first gene, nobody overlaps.
+    assert not places.overlapping(np.arange(8) > 0).any()
+
+
+@given(st.lists(st.tuples(st.integers(1, 2), st.integers(0, 20), st.integers(0, 9)), max_size=12))
+def test_overlaps_are_those_of_all_pairs(genes: list[tuple[int, int, int]]) -> None:
+    chromosome, start, length = (np.array([g[i] for g in genes], float) for i in range(3))
+    places = Coordinates(chromosome.astype(np.int64), start, start + length, np.ones(len(genes), np.int8))
+    expected = [
+        any(
+            i != j and a[0] == b[0] and a[1] <= b[1] + b[2] and b[1] <= a[1] + a[2]
+            for j, b in enumerate(genes)
+        )
+        for i, a in enumerate(genes)
+    ]
+    assert places.overlapping().tolist() == expected

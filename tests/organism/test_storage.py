@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -43,3 +44,16 @@ def test_damage_is_one_sentence(tmp_path: Path, damage: str) -> None:
     with pytest.raises(DatasetError, match="build it") as caught:
         read_organism(tmp_path / "o")
     assert "\n" not in str(caught.value)
+
+
+def test_dubious_genes_are_kept_and_may_be_unknown(tmp_path: Path) -> None:
+    dubious = np.arange(24) == 3
+    save_organism(replace(tiny_organism(), dubious=dubious), tmp_path / "o")
+    again = read_organism(tmp_path / "o")
+    np.testing.assert_array_equal(again.dubious, dubious)
+    np.testing.assert_array_equal(again.restrict(np.array([3, 5])).dubious, [True, False])
+    np.testing.assert_array_equal(again.add_gene("NEW").dubious, [*dubious, False])
+    save_organism(tiny_organism(), tmp_path / "unknown")
+    assert read_organism(tmp_path / "unknown").dubious is None
+    with pytest.raises(DatasetError, match="dubious has shape"):
+        replace(tiny_organism(), dubious=dubious[:5])

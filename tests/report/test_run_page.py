@@ -123,6 +123,19 @@ def test_browsers_show_the_model_and_its_data_as_the_title(facts: RunFacts, text
     assert f"<title>{title}</title>" in run_page([facts, facts])
 
 
+def test_a_run_of_a_list_says_so_at_the_top(facts: RunFacts, text: str) -> None:
+    sentence = "E[epsilon given listed at <= -0.1]; the others <i>were</i> measured"
+    card = {**facts.card, "selection": {"epsilon": sentence, "tau": "of another table"}}
+    page = run_page([replace(facts, card=card)])
+    shown = f'<p class="win">Trained on selected rows: {html.escape(sentence)}.</p>'
+    assert shown in page
+    assert page.index(shown) < page.index("<nav")
+    assert "of another table" not in page
+    assert page.count(html.escape(sentence)) == 1
+    assert run_page([replace(facts, card=card)] * 2).count(shown) == 2
+    assert "selected rows" not in text
+
+
 def test_every_section_shows_its_figure(text: str) -> None:
     for key in [*SECTIONS, "explained"]:
         section = re.search(rf'<section id="{key}".*?</section>', text, re.DOTALL)
@@ -245,6 +258,8 @@ def test_unmeasured_mutants_are_listed(tiny_run: Path) -> None:
     assert found.frame is not None
     assert "all 55 sets of 2 of the 11 genes with most training rows, of which" in found.what
     measured = {frozenset(genes) for genes in known.table.take(known.table.phenotype == 1).sets()}
+    assert "left out: " in found.what
+    assert "two genes within 200 kb. A list" in found.what
     names = list(run.genes.names)
     for genes in found.frame["genes"]:
         assert frozenset(names.index(gene) for gene in genes.split(",")) not in measured

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from wildtype.errors import DatasetError
 from wildtype.models.interface import Output, Prediction, WildType
 from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
+from wildtype.training.micro_batches import micro_batches
 from wildtype.training.objective import log_cosh, objective
 from wildtype.training.weights import TargetWeights, evidence_weights, mean_weight
 
@@ -77,3 +79,48 @@ def test_weights_are_bounded_and_never_negative() -> None:
 def test_weighing_without_evidence_is_refused(p: list[float] | None) -> None:
     with pytest.raises(DatasetError, match=r"training\.weighting=p"):
         mean_weight(table(p))
+
+
+COUNTS = np.array([1, 3, 2])
+
+
+def repeated(one: MutantTable) -> MutantTable:
+    """Return every row as often as its weight says, without weights."""
+    return replace(one.take(np.repeat(np.arange(len(one)), COUNTS)), weight=None)
+
+
+@pytest.mark.parametrize("classes", [False, True])
+@pytest.mark.parametrize("balance", ["rows", "phenotypes"])
+def test_a_weighted_row_counts_as_the_rows_that_it_stands_for(classes: bool, balance: str) -> None:
+    form = "class" if classes else "scalar"
+    outputs = (Output("a", form), Output("b"))
+    one = MutantTable.from_sets([[0], [1], [2]], value=[0.0, 1.0, 2.0], phenotype=[0, 0, 1], weight=COUNTS)
+    found = []
+    for rows in (one, repeated(one)):
+        batch = MutantBatch.from_table(rows)
+        weights = TargetWeights.fit(rows, outputs, balance=balance)
+        mean = torch.tensor([0.3, -0.2])[None].repeat(len(rows), 1) * (1 + batch.gene[:, None])
+        found.append(objective(Prediction(mean), wild_type({}, {}), batch, weights=weights).total)
+    assert float(found[0]) == pytest.approx(float(found[1]), rel=1e-6)
+
+
+def test_micro_batches_of_weighted_rows_add_up() -> None:
+    one = MutantTable.from_sets([[0], [1], [2]], value=[0.0, np.nan, 2.0], weight=COUNTS)
+    batch = MutantBatch.from_table(one)
+    mean = torch.tensor([[0.3], [5.0], [1.0]])
+    whole = objective(Prediction(mean), wild_type({}, {}), batch).total
+    parts = micro_batches(batch, 2)
+    assert float(parts[0].step_targets) == 3  # type: ignore[arg-type]
+    ends = [0, len(parts[0]), 3]
+    total = sum(
+        objective(Prediction(mean[a:b]), wild_type({}, {}), part).total
+        for a, b, part in zip(ends, ends[1:], parts, strict=False)
+    )
+    assert float(total) == pytest.approx(float(whole), rel=1e-6)
+    assert float(whole) == pytest.approx((0.3**2 + 2 * 1.0) / 3, rel=1e-6)
+
+
+def test_precision_weights_are_normalised_over_the_rows_that_rows_stand_for() -> None:
+    one = MutantTable.from_sets([[0], [1], [2]], value=[0.0, 1.0, 2.0], sd=[0.1, 0.1, 1.0], weight=COUNTS)
+    weights = TargetWeights.fit(one, (Output("a"),), weighting="sd").of(MutantBatch.from_table(one))
+    assert float((weights * torch.from_numpy(COUNTS)).sum()) == pytest.approx(COUNTS.sum(), rel=1e-5)

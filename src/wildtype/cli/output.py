@@ -49,7 +49,8 @@ def console() -> Console:
 def notes() -> Console:
     """Return the console of remarks that are not the result."""
     # Standard error, so that a pipe receives nothing but the table or the JSON.
-    return Console(stderr=True, highlight=False)
+    # Without markup: "E[y]" and "baselines=[mean]" are texts, not styles.
+    return Console(stderr=True, highlight=False, markup=False)
 
 
 def print_json(value: Any) -> None:

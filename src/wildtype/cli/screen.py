@@ -31,7 +31,9 @@ def command(
         float | None, typer.Option(help="Add intervals of this coverage, such as 0.9.")
     ] = None,
     exclude: Annotated[str, typer.Option(help="Genes that are no candidates: names or a file.")] = "",
-    exclude_essential: Annotated[bool, typer.Option(help="Leave out essential genes.")] = False,
+    exclude_essential: Annotated[
+        bool, typer.Option(help="Leave out essential genes in every form, knock-downs too.")
+    ] = False,
     require: Annotated[
         str, typer.Option(help="Each mutant has at least one of these genes: names, a file, or metabolic.")
     ] = "",
@@ -40,9 +42,16 @@ def command(
         bool,
         typer.Option("--exclude-synthetic-lethal", help="Leave out mutants with a synthetic lethal pair."),
     ] = False,
+    include: Annotated[
+        str,
+        typer.Option(
+            help="Keep what is left out by default: any of lethal,linked,overlapping,dubious, with commas."
+        ),
+    ] = "",
     min_linkage_kb: Annotated[
-        float, typer.Option(help="Leave out mutants with two genes closer than this on one chromosome.")
-    ] = 0.0,
+        float | None,
+        typer.Option(help="Genes closer than this on one chromosome are linked; 200 kb by default."),
+    ] = None,
     max_per_gene: Annotated[
         int | None, typer.Option(help="Most rows of a list that a candidate may be in.")
     ] = None,
@@ -65,7 +74,7 @@ def command(
 
     from wildtype.inference.own_evidence import read_evidence
     from wildtype.inference.predictor import load
-    from wildtype.inference.sets import named_genes, named_sets
+    from wildtype.inference.sets import named_genes, named_sets, parse_set
 
     # A wrong suffix is an error now, and not after hours of screening.
     if output is not None:
@@ -73,6 +82,8 @@ def command(
     predictor = load(run)
     if evidence is not None:
         predictor = predictor.with_evidence(read_evidence(evidence))
+    for remark in predictor.remarks:
+        notes().print(remark, soft_wrap=True)
     # Beside the output and named after it, so that the same command finds it, and other screens do not.
     state = None if output is None else output.with_name(f".{output.name}.screen")
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -98,6 +109,7 @@ def command(
             require=named_genes(require) if require else (),
             unmeasured=unmeasured,
             exclude_synthetic_lethal=exclude_synthetic_lethal,
+            include=parse_set(include),
             min_linkage_kb=min_linkage_kb,
             max_per_gene=max_per_gene,
             processes=processes,
@@ -106,6 +118,11 @@ def command(
         )
     left_out = "".join(f"; {count:,} left out: {reason}" for reason, count in frame.attrs["left_out"].items())
     notes().print(f"{frame.attrs['asked']:,} mutants predicted{left_out}", highlight=False, soft_wrap=True)
+    if unchecked := frame.attrs["unchecked"]:
+        notes().print(f"not left out, since the model does not know them: {', '.join(unchecked)}")
+    for phenotype_name, hits in frame.attrs["expected_hits"].items():
+        listed = int(((frame["phenotype"] == phenotype_name) & (frame["direction"] == "high")).sum())
+        notes().print(f"expected hits among the top {listed:,} of {phenotype_name}: {hits:.1f}")
     for short in frame.attrs["short"]:
         notes().print(f"a list is short: {short}; raise --max-per-gene or lower --top", soft_wrap=True)
     give_frame(frame, output, json)

@@ -105,6 +105,9 @@ class Dataset(DatasetRecord):
                 Kind(k).name.lower(): int(c) for k, c in zip(kinds, perturbed, strict=True)
             },
             "targets": list(self.targets),
+            "selection": {
+                p.name: p.selection.sentence(p.name) for p in self.phenotypes if p.selection is not None
+            },
             "excluded": dict(self.excluded),
             "policies": dict(self.policies),
             "stages": [report.to_json() | {"counts": report.counts} for report in self.stages],

@@ -21,6 +21,7 @@ from wildtype.files import content_hash
 from wildtype.mutants import MutantTable
 from wildtype.mutants.grid import ScreenGrid
 from wildtype.mutants.ragged import ragged_ranks
+from wildtype.mutants.selection import Selection, empty_gap, gap_warning
 from wildtype.organism import Organism
 
 FORMS = ("scalar", "class", "gene")
@@ -58,6 +59,8 @@ class Phenotype:
         ``effect``, the value of a listed cross, and 0 of a cross that was screened and not listed;
         ``negative`` or ``positive``, a class, 1 where the cross is listed with that sign and else 0;
         ``listed``, the value of listed crosses only. All but the first and ``effect`` have no stored rows.
+    selection : Selection or None
+        By which cut-offs the labels were listed; None where they were not selected or this is not known.
 
     Raises
     ------
@@ -74,6 +77,12 @@ class Phenotype:
     form: str = "scalar"
     group: str = ""
     of_cross: str = ""
+    selection: Selection | None = None
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Self:
+        """Return the phenotype that ``to_json`` gave."""
+        return cls(**{**record, "selection": Selection.from_json(record.get("selection"))})
 
     def __post_init__(self) -> None:
         if self.of_cross not in OF_CROSS:
@@ -101,12 +110,11 @@ class Phenotype:
         return tuple(part for part in self.source.split(" + ") if part)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the phenotype in plain values, without ``of_cross`` where it is empty.
+        """Return the phenotype in plain values, without ``of_cross`` and ``selection`` where they are empty.
 
-        Records of datasets without a grid stay those of versions before phenotypes had ``of_cross``.
+        Records of datasets without a grid or a selection stay those of versions before there were any.
         """
-        record = asdict(self)
-        return record if self.of_cross else {k: v for k, v in record.items() if k != "of_cross"}
+        return {k: v for k, v in asdict(self).items() if v or k not in ("of_cross", "selection")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,6 +305,18 @@ class DatasetRecord:
         if self.grid is None:
             return ()
         return ("grid", [p.of_cross for p in self.phenotypes], *self.grid.to_arrays().values())
+
+    def selection_remarks(self) -> list[str]:
+        """Return a sentence per phenotype whose labels were selected for a list, or look as if they were."""
+        remarks = []
+        for p, phenotype in enumerate(self.phenotypes):
+            if phenotype.selection is not None:
+                remarks.append(phenotype.selection.sentence(phenotype.name))
+            elif phenotype.form == "scalar" and not phenotype.of_cross and self.grid is None:
+                value = self.table.value[self.table.phenotype == p]
+                gap = empty_gap(value, one_sided=phenotype.min_order > 1)
+                remarks += [] if gap is None else [gap_warning(phenotype.name, gap)]
+        return remarks
 
     def select(self, phenotypes: Sequence[str]) -> Self:
         """Return the dataset with the rows of these phenotypes only, renumbered in the order given."""

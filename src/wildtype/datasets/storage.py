@@ -139,7 +139,7 @@ def read_dataset(folder: str | Path, organism: Organism) -> Dataset:
             name=record["name"],
             organism=organism,
             table=table,
-            phenotypes=tuple(Phenotype(**p) for p in record["phenotypes"]),
+            phenotypes=tuple(Phenotype.from_json(p) for p in record["phenotypes"]),
             conditions=tuple(record["conditions"]),
             targets=tuple(record["targets"]),
             excluded=record["excluded"],

@@ -7,18 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.errors import ConfigError
-from wildtype.mutants import MutantTable
+from wildtype.evidence.pair_matrix import PairMatrix
+from wildtype.mutants import Kind, MutantTable
 from wildtype.mutants.grid import CrossSides, ScreenGrid, VisibleCrosses
 from wildtype.organism import Coordinates
 
 PARTS = ("train", "validation", "test", "unused", "given", "hidden")
 """Part of the split of a row; or not used; added by a user after training; not used, with held-out genes."""
 TRAIN, UNUSED, GIVEN = (PARTS.index(name) for name in ("train", "unused", "given"))
+LETHAL = 0.1
+"""Fitness below which a mutant counts as inviable."""
 
 
 def check_also(also: Sequence[str], phenotypes: Sequence[str]) -> None:
@@ -51,6 +55,8 @@ class ReferenceMeasurements:
         Where the genes lie on the chromosomes; None where that is not known.
     metabolic : bool [n] or None
         Genes that rules of the metabolism name; None where that is not known.
+    dubious : bool [n] or None
+        Open reading frames that are unlikely to encode a protein; None where that is not known.
     grid : ScreenGrid or None
         Crosses that the screen measured whose listed ones are in the table; hidden ones are unknown.
     sides : CrossSides or None
@@ -72,6 +78,7 @@ class ReferenceMeasurements:
     essential: NDArray[np.bool_]
     coordinates: Coordinates | None = None
     metabolic: NDArray[np.bool_] | None = None
+    dubious: NDArray[np.bool_] | None = None
     grid: ScreenGrid | None = None
     sides: CrossSides | None = None
     effect: str = ""
@@ -90,6 +97,36 @@ class ReferenceMeasurements:
             return None
         listed = (self.part == TRAIN) & (self.table.phenotype == self.phenotypes.index(self.effect))
         return VisibleCrosses(self.grid, self.sides, self.table.take(listed))
+
+    @cached_property
+    def deleted(self) -> NDArray[np.int64]:
+        """Measured mutants [n] that live without each gene, held-out rows not counted."""
+        table, n = self.table, len(self.essential)
+        alive = np.isfinite(table.value)
+        if table.profile is not None:
+            alive |= table.profile >= 0
+        if "fitness" in self.phenotypes:
+            alive &= ~((table.phenotype == self.phenotypes.index("fitness")) & (table.value < LETHAL))
+        # Held-out rows stay unknown: that they exist must not change a prediction.
+        alive &= np.isin(self.part, (TRAIN, UNUSED, GIVEN))
+        gene = table.gene[(table.kind == Kind.ABSENT) & alive[table.row]]
+        # A simulated strain has an epsilon also where its deletion does not grow.
+        return np.asarray(np.where(self.single_fitness < LETHAL, 0, np.bincount(gene, minlength=n)))
+
+    @cached_property
+    def lethal(self) -> NDArray[np.bool_]:
+        """Genes whose deletion is lethal [n]: essential ones of which no deletion was measured alive."""
+        return np.asarray(self.essential & (self.deleted == 0))
+
+    def pair_matrix(self, name: str) -> PairMatrix:
+        """Return what may be seen of pairs of genes: training crosses, listed or not, and a user's pairs.
+
+        Of a dataset without a grid, the training rows of the phenotype ``name`` that are pairs.
+        """
+        phenotype = self.phenotypes.index(self.effect or name)
+        seen = (self.part == TRAIN) | (self.part == GIVEN)
+        seen &= (self.table.phenotype == phenotype) & (self.table.order == 2) & np.isfinite(self.table.value)
+        return PairMatrix.of(self.table.take(seen), self.crosses())
 
     def evidence(
         self, outputs: Sequence[str], also: Sequence[str], mean: NDArray[np.float64], sd: NDArray[np.float64]

@@ -107,21 +107,30 @@ class GeneSimilarity:
 
     def _scale(self) -> NDArray[np.float32]:
         """Return factors that bring every channel to unit mean square among similar genes."""
-        from wildtype.evidence.kernels import Csr, similar
-
         near = self.near.tocoo()
         left, right = (x.astype(np.int64) for x in near.coords)
-        no_profiles = Csr(np.zeros(self.genes + 1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
-        graphs = Csr(self.indptr, self.indices, self.data)
-        out = np.zeros((len(left), len(self.channels)), np.float32)
-        unscaled, no_products = np.ones(len(self.channels), np.float32), np.zeros((0, 0), np.float32)
-        genes = (0, len(left), left, right)
-        similar(*genes, self.unit, self.cuts, graphs, no_profiles, no_products, unscaled, out)
+        out = self._compared(left, right, np.ones(len(self.channels), np.float32))
         # Root mean square over similar pairs; at least 0.01, so that an empty channel is not blown up.
         size = np.sqrt(np.mean(out**2, axis=0)) if len(left) else np.ones(len(self.channels))
         factor = 1 / np.maximum(size, 0.01)
         factor[-1] = PROFILE_SCALE
         return factor.astype(np.float32)
+
+    def compare(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return how alike pairs of genes are [m, c] in every channel; that of label profiles is 0."""
+        return self._compared(left, right, self.scale)
+
+    def _compared(
+        self, left: NDArray[np.int64], right: NDArray[np.int64], scale: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        from wildtype.evidence.kernels import Csr, similar
+
+        out = np.zeros((len(left), len(self.channels)), np.float32)
+        no_profiles = Csr(np.zeros(self.genes + 1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
+        graphs, no_products = Csr(self.indptr, self.indices, self.data), np.zeros((0, 0), np.float32)
+        ends = np.ascontiguousarray(left), np.ascontiguousarray(right)
+        similar(0, len(left), *ends, self.unit, self.cuts, graphs, no_profiles, no_products, scale, out)
+        return out
 
     @property
     def genes(self) -> int:

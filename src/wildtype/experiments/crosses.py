@@ -19,7 +19,12 @@ from wildtype.sources.catalogue import load_dataset
 def split_options(config: TrainConfig) -> dict[str, Any]:
     """Return the options of the split that are set, as `datasets.splits.make_split` takes them."""
     options = {f.name: getattr(config.split, f.name) for f in fields(config.split)}
-    return {k: v for k, v in options.items() if k not in ("name", "pinned", "hide") and v is not None}
+    return {k: v for k, v in options.items() if k not in ("name", "seed", "pinned", "hide") and v is not None}
+
+
+def split_seed(config: TrainConfig) -> int:
+    """Return the seed of the split: that of the run where the split has none."""
+    return config.seed if config.split.seed is None else config.split.seed
 
 
 def cross_split(config: TrainConfig, dataset: Dataset) -> tuple[Dataset, CrossSplit, int]:
@@ -44,7 +49,9 @@ def cross_split(config: TrainConfig, dataset: Dataset) -> tuple[Dataset, CrossSp
             raise ConfigError(f"split.hide.{name}={fraction:g}: expected a fraction above 0 and at most 1")
         other = load_dataset(name, progress=config.run.progress)
         hidden = np.union1d(hidden, hidden_crosses(dataset, other, fraction))
-    drawn = split_crosses(dataset, config.split.name, config.seed, hidden=hidden, **split_options(config))
+    drawn = split_crosses(
+        dataset, config.split.name, split_seed(config), hidden=hidden, **split_options(config)
+    )
     if not hidden.size:
         return dataset, drawn, 0
     gene = dataset.table.matrix(2)

@@ -16,7 +16,7 @@ from wildtype.datasets.scaling import LabelScaler
 from wildtype.datasets.subsets import subset
 from wildtype.errors import ConfigError, SplitError
 from wildtype.evidence.reference import PARTS, ReferenceMeasurements
-from wildtype.experiments.crosses import cross_split, split_options
+from wildtype.experiments.crosses import cross_split, split_options, split_seed
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.mutants import MutantTable
 from wildtype.mutants.grid import TRAIN, CrossSides, ScreenGrid, VisibleCrosses
@@ -199,6 +199,7 @@ class RunData:
             effect="" if self.grid is None else whole.phenotypes[effect_phenotype(whole)].name,
             sampled=sampled,
             sampled_part=sampled_part,
+            dubious=whole.organism.dubious,
         )
 
 
@@ -299,7 +300,7 @@ def _split(config: TrainConfig, dataset: Dataset) -> Split:
         )
     if config.split.pinned:
         return read_pinned(config.split.pinned, dataset).split
-    return dataset.split(config.split.name, config.seed, **split_options(config))
+    return dataset.split(config.split.name, split_seed(config), **split_options(config))
 
 
 def _visible_single_fitness(dataset: Dataset, split: Split, sources: list[str]) -> NDArray[np.float32] | None:

@@ -55,6 +55,9 @@ def fit_members(
             seed, room = derive(config.seed, "member", number), folder / f"{MEMBER}{number + 1}"
             members.append(build(config, data, seed)[0])
         writing = ProfileWriting(config, data, members[number], tensors, room / FILE) if rank_zero else None
+        if not members[number].gradients:
+            reports.append(FitReport.without_gradients())
+            continue
         batches = loaders(of_member(config, number, config.training.members), data, tensors, seed)
         report = fit_model(
             members[number],

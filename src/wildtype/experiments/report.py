@@ -16,6 +16,7 @@ from wildtype.evaluation.training_record import count_sides
 from wildtype.experiments.folder import REPORT
 from wildtype.experiments.stored import Run
 from wildtype.files import write_text
+from wildtype.inference.screening.constraints import MEASURED
 from wildtype.report.figures.calibration import calibration_panels
 from wildtype.report.figures.comparison import comparison_panel, summary_panel
 from wildtype.report.figures.error import error_panels
@@ -142,10 +143,13 @@ def predict_unmeasured(predictor: Predictor, phenotype: str, most: int) -> Unmea
     except WildtypeError as error:
         return UnmeasuredPredictions(f"{phenotype}: {sets} could not be predicted: {error}")
     count = frame.attrs["asked"]
+    left_out = [f"{n:,} {why}" for why, n in frame.attrs["left_out"].items() if why != MEASURED]
+    others = f"; left out: {', '.join(left_out)}" if left_out else ""
     if not count:
-        return UnmeasuredPredictions(f"{phenotype}: {sets}; every one of them was measured.", frame)
+        none = "no other one is predicted" if left_out else "every one of them was measured"
+        return UnmeasuredPredictions(f"{phenotype}: {sets}; {none}{others}.", frame)
     return UnmeasuredPredictions(
-        f"{phenotype}: {sets}, of which {count:,} were not measured. A list of extremes is a "
+        f"{phenotype}: {sets}, of which {count:,} were not measured{others}. A list of extremes is a "
         f"list of errors, too: the interval is that of a mutant drawn at random, not of one picked for its "
         f"prediction.",
         frame,

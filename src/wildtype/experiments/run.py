@@ -132,6 +132,8 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
     write_json(folder / "split.json", data.split.to_json())
     write_json(folder / "record.json", environment() | of_data(data))
     log(_split_line(data))
+    for remark in data.dataset.selection_remarks():
+        log(remark)
     for path in config.data.embeddings:
         log(f"embeddings {path}: {data.whole.organism.features[Path(path).stem].note}")
 

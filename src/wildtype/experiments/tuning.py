@@ -330,6 +330,8 @@ def _pinned(plan: Tuning, folder: Path, dataset: Dataset) -> SplitConfig:
     path = folder / SPLIT
     if not path.is_file():
         data = prepare(plan.config, dataset)
+        if data.grid is not None:  # a split of crosses follows from its settings alone, seed included
+            return replace(plan.config.split, seed=data.split.seed)
         write_pinned(data.split, data.dataset, path)
     return SplitConfig(pinned=str(path))
 

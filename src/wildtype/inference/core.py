@@ -25,6 +25,7 @@ from wildtype.inference.own_evidence import with_evidence
 from wildtype.inference.sets import default_kinds, to_table
 from wildtype.models.checkpoint import Checkpoint, load_checkpoint
 from wildtype.mutants import MutantTable
+from wildtype.mutants.selection import selection_sentences
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +56,8 @@ class PredictionCore:
     phenotypes : list of str
         Names of the p phenotypes.
     remarks : tuple of str
-        What a reader of the predictions has to know, such as inputs that an organism lacks.
+        What a reader of the predictions has to know: labels that were selected for a list, inputs that an
+        organism lacks.
     """
 
     def __init__(self, checkpoint: Checkpoint, source: Source | None = None) -> None:
@@ -63,7 +65,12 @@ class PredictionCore:
         self.source = source
         self.genes = checkpoint.genes
         self.phenotypes = checkpoint.names
-        self.remarks: tuple[str, ...] = ()
+        self.remarks: tuple[str, ...] = tuple(self.selections.values())
+
+    @property
+    def selections(self) -> dict[str, str]:
+        """What predictions mean of phenotypes whose labels were selected for a list, by phenotype."""
+        return selection_sentences(self.checkpoint.phenotypes)
 
     @cached_property
     def _wild_type(self) -> WildType:

@@ -153,6 +153,9 @@ def _extended(checkpoint: Checkpoint, organism: Organism) -> Checkpoint:
             essential=np.concatenate([known.essential, np.zeros(a, bool)]),
             coordinates=None if known.coordinates is None else known.coordinates.extended(a),
             metabolic=_metabolic(known, organism),
+            grid=None if known.grid is None else known.grid.remap(np.arange(n), n + a),
+            sides=None if known.sides is None else known.sides.extended(a),
+            dubious=None if known.dubious is None else np.concatenate([known.dubious, np.zeros(a, bool)]),
         ),
     )
 

@@ -81,6 +81,7 @@ def on_organism(checkpoint: Checkpoint, organism: Organism) -> tuple[Checkpoint,
         essential=np.zeros(n, bool) if essential is None else essential,
         coordinates=organism.coordinates,
         metabolic=organism.metabolic,
+        dubious=organism.dubious,
     )
     moved = replace(
         checkpoint,

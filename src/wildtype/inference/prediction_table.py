@@ -14,21 +14,27 @@ Legend: m mutants · p phenotypes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wildtype.datasets.interactions import fitness_from_epsilon, fitness_from_tau
 from wildtype.errors import ConfigError
 from wildtype.evaluation.conformal import check_level
+from wildtype.evidence.reference import GIVEN, ReferenceMeasurements
 from wildtype.inference.core import Floats, Ints, PredictionCore
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.mutants import Kind, MutantTable
+from wildtype.mutants.grid import ScreenGrid, contains
 from wildtype.mutants.identity import SetIndex
 
 if TYPE_CHECKING:
     import pandas as pd
+
+SCREENED = ("listed", "screened, not listed", "unknown", "not crossed")
+"""What a screen has of a pair of strains; the result of a linked, failed or reserved cross is unknown."""
 
 
 def prediction_table(
@@ -49,23 +55,30 @@ def prediction_table(
         "kinds": [",".join(kinds[k] for k in table.kind[a:b]) for a, b in spans],
     }
     notes: list[list[str]] = [[] for _ in spans]
+    lethal, selections = _essential_deletions(core, table, notes), core.selections
     for p, phenotype in enumerate(checkpoint.phenotypes):
         minimum = phenotype["min_order"]
         # An interaction of one gene is not defined; the network would still give it a number.
         too_small = table.order < minimum
         values[too_small, p] = np.nan
+        # Nor is one of a mutant that does not live: fitness 0 is not invented, and no interaction either.
+        none = lethal & (minimum > 1)
+        values[none, p] = np.nan
         for row in np.flatnonzero(too_small).tolist():
             notes[row].append(f"{phenotype['name']} needs at least {minimum} genes")
         if phenotype.get("form") == "gene":
             continue  # one value per gene has a table of its own: ``Predictor.predict_profiles``
         # A mutant too small for the phenotype has its note; any other empty cell comes from overflow or from
         # inputs that are not numbers, and must not look like a phenotype that is not defined.
-        for row in np.flatnonzero(~np.isfinite(values[:, p]) & ~too_small).tolist():
+        for row in np.flatnonzero(~np.isfinite(values[:, p]) & ~too_small & ~none).tolist():
             notes[row].append(f"{phenotype['name']} is not a number: the model's computation overflowed")
+        if phenotype["name"] in selections:
+            for row in np.flatnonzero(np.isfinite(values[:, p])).tolist():
+                notes[row].append(selections[phenotype["name"]])
         columns[phenotype["name"]] = values[:, p]
         if around is not None:
             for name, part in (("low", around.low), ("high", around.high), ("sd", sd)):
-                columns[f"{phenotype['name']}_{name}"] = np.where(too_small, np.nan, part[:, p])
+                columns[f"{phenotype['name']}_{name}"] = np.where(too_small | none, np.nan, part[:, p])
     for rows, reason in () if around is None else around.reasons:
         for row in rows.tolist():
             notes[row].append(reason)
@@ -74,11 +87,14 @@ def prediction_table(
         if output.form != "gene":
             number = known.phenotypes.index(output.name)
             columns[f"{output.name}_measured"] = _measured(near, table, number)
+    if known.grid is not None:
+        columns["screened"] = _screened(known, known.grid, table)
     if as_ == "fitness":
         expected = expected_fitness(checkpoint, table, values)
         columns["fitness_expected"], columns["fitness_expected_sd"] = expected.fitness, expected.sd
         for at, reason in expected.reasons.items():
-            notes[at].append(reason)
+            if not lethal[at]:  # its note names the reason
+                notes[at].append(reason)
     elif as_ != "phenotype":
         raise ConfigError(f"as={as_!r} is not known; known: phenotype, fitness")
     seen = np.zeros(len(core.genes), bool)
@@ -91,6 +107,52 @@ def prediction_table(
     ]
     columns["note"] = ["; ".join(reasons) for reasons in notes]
     return pd.DataFrame(columns)
+
+
+def _essential_deletions(
+    core: PredictionCore, table: MutantTable, notes: list[list[str]]
+) -> NDArray[np.bool_]:
+    """Return which mutants [m] are lethal, and note it; ``ReferenceMeasurements.lethal`` decides.
+
+    Only models of interactions (of two genes or more) have notes: no other phenotype becomes undefined.
+    """
+    known, names = core.checkpoint.known, core.genes.names
+    lethal = np.zeros(len(table), bool)
+    interactions = ", ".join(
+        p["name"] for p in core.checkpoint.phenotypes if p["min_order"] > 1 and p.get("form") != "gene"
+    )
+    if not interactions:
+        return lethal
+    for at in np.flatnonzero(known.essential[table.gene] & (table.kind == Kind.ABSENT)).tolist():
+        gene, row = int(table.gene[at]), int(table.row[at])
+        offer = f"{names[gene]}:reduced gives its knock-down"
+        if known.lethal[gene]:
+            lethal[row] = True
+            notes[row].append(f"{names[gene]} absent is lethal, no {interactions}: {offer}")
+        else:
+            notes[row].append(
+                f"{names[gene]} is listed as essential, yet {known.deleted[gene]:,} measured mutants live "
+                f"without it: {offer}"
+            )
+    return lethal & (table.order > 1)
+
+
+def _screened(known: ReferenceMeasurements, grid: ScreenGrid, table: MutantTable) -> NDArray[np.object_]:
+    """Return what the screen has of each row [m]: one of ``SCREENED``, empty for rows that are no pair.
+
+    It is for readers, who may look up held-out crosses, too; no prediction depends on it.
+    """
+    out = np.full(len(table), "", object)
+    rows = np.flatnonzero(table.order == 2)
+    pairs = table.take(rows)
+    listed = known.table.phenotype == known.phenotypes.index(known.effect)
+    listed &= (known.part != GIVEN) & known.table.inside(table.gene)
+    codes = np.unique(grid.cross_codes(known.table.take(listed)))
+    measured = grid.measured(pairs)
+    crossed = replace(grid, unknown=grid.unknown[:0]).measured(pairs)
+    of_list = measured & contains(codes, grid.cross_codes(pairs))
+    out[rows] = np.select([of_list, measured, crossed], SCREENED[:3], SCREENED[3])
+    return out
 
 
 def _measured(known: MutantTable, table: MutantTable, phenotype: int) -> Floats:

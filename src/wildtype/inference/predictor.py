@@ -138,7 +138,7 @@ class Predictor:
 
         checkpoint, remarks = on_organism(self.checkpoint, organism)
         core = PredictionCore(checkpoint)
-        core.remarks = remarks
+        core.remarks += remarks
         return Predictor(core)
 
     def predict(
@@ -169,10 +169,12 @@ class Predictor:
         pandas.DataFrame
             One row per set, in order: ``genes`` (systematic names), ``kinds``, one column per phenotype in
             its unit (NaN where it is not defined, see ``note``), ``<phenotype>_measured`` (the known value;
-            NaN if there is none), ``order``, ``order_seen`` and ``genes_seen`` (in training rows),
-            ``essential`` (essential genes of the set), ``note``. With ``interval``, behind each phenotype
-            ``<phenotype>_low`` and ``_high`` (NaN where validation rows like the query are missing or too
-            few, see ``note``) and ``_sd`` over the members of an ensemble (NaN for a single model).
+            NaN if there is none), ``screened`` (``listed``, ``screened, not listed``, ``unknown`` or ``not
+            crossed``, where the model knows the grid of a screen), ``order``, ``order_seen`` and
+            ``genes_seen`` (in training rows), ``essential`` (essential genes of the set), ``note``. With
+            ``interval``, behind each phenotype ``<phenotype>_low`` and ``_high`` (NaN where validation rows
+            like the query are missing or too few, see ``note``) and ``_sd`` over the members of an ensemble
+            (NaN for a single model).
 
         Raises
         ------
@@ -249,7 +251,8 @@ class Predictor:
         require: Sequence[str] = (),
         unmeasured: bool = False,
         exclude_synthetic_lethal: bool = False,
-        min_linkage_kb: float = 0.0,
+        include: Sequence[str] = (),
+        min_linkage_kb: float | None = None,
         max_per_gene: int | None = None,
         processes: int = 1,
         state: str | Path | None = None,
@@ -281,7 +284,7 @@ class Predictor:
         exclude : sequence of str
             Genes that are no candidates.
         exclude_essential : bool
-            Whether essential genes are no candidates.
+            Whether essential genes are no candidates in any form, knock-downs included.
         require : sequence of str
             Each mutant has at least one of these genes; ``metabolic`` names all genes of the metabolism.
         unmeasured : bool
@@ -289,9 +292,14 @@ class Predictor:
         exclude_synthetic_lethal : bool
             Whether to leave out mutants with a synthetic lethal pair: its fitness, measured or implied by its
             epsilon, is below 0.1, while both single mutants are viable.
-        min_linkage_kb : float
-            Leave out mutants with two genes within this distance (kb) on one chromosome, which a cross rarely
-            combines; 0 keeps all. Genes without a known place stay.
+        include : sequence of str
+            What to keep of the mutants that a screen leaves out: ``lethal`` (an essential gene is absent),
+            ``linked`` (two genes within ``min_linkage_kb`` on one chromosome, which a cross rarely combines),
+            ``overlapping`` (a gene shares bases with another) and ``dubious`` (an ORF that is unlikely to
+            encode a protein). ``attrs["unchecked"]`` names those that the model does not know.
+        min_linkage_kb : float, optional
+            Distance (kb) within which two genes are linked, 200 by default. Genes without a known place are
+            not.
         max_per_gene : int, optional
             Most rows of a list that a candidate may be in. A list is chosen from the best ``50 top`` mutants;
             ``attrs["short"]`` names the lists for which these were too few.
@@ -307,7 +315,8 @@ class Predictor:
         pandas.DataFrame
             Rows by phenotype, direction and rank: ``phenotype``, ``direction``, ``rank``, the columns of
             ``predict``, ``single_fitness`` and ``linkage_kb``. ``attrs`` holds ``count`` (of the design),
-            ``asked`` (mutants predicted) and ``left_out`` (by reason).
+            ``asked`` (mutants predicted), ``left_out`` (by reason), and ``expected_hits`` in the list of each
+            class ``negative`` or ``positive``: the sum of its probabilities.
 
         Raises
         ------
@@ -334,6 +343,7 @@ class Predictor:
             require=require,
             unmeasured=unmeasured,
             exclude_synthetic_lethal=exclude_synthetic_lethal,
+            include=include,
             min_linkage_kb=min_linkage_kb,
             max_per_gene=max_per_gene,
             interval=interval,

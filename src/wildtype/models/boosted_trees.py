@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,28 +121,89 @@ class BoostedTrees:
 
     def forest(self) -> Forest:
         """Return the trees as arrays, which can be stored and predict the same."""
-        import torch
+        return _forest(self._models, self._columns)
 
-        from wildtype.nn.forest import Forest, Tree
 
-        trees: list[Tree] = []
-        for model in self._models:
-            for (tree,) in model._predictors:
-                nodes = tree.nodes
-                # Values are divided by the number of models here, so that the sum over all trees is the mean
-                # of models; features are numbered as before columns were left out.
-                leaf = nodes["is_leaf"].astype(bool)
-                feature = np.where(leaf, -1, self._columns[nodes["feature_idx"].astype(np.int64)])
-                child = np.stack([nodes["left"], nodes["right"]], axis=1).astype(np.int64)
-                # A split by whether a value is missing has the threshold inf. The largest float64 sends every
-                # float32 the same way, and checkpoints hold finite numbers only.
-                threshold = np.minimum(nodes["num_threshold"], np.finfo(np.float64).max)
-                split = np.where(leaf, nodes["value"] / len(self._models), threshold)
-                missing_left = nodes["missing_go_to_left"].astype(bool)
-                columns = map(torch.from_numpy, (feature, child, split, missing_left))
-                trees.append(cast("Tree", tuple(columns)))
-        start = float(np.mean([np.ravel(model._baseline_prediction)[0] for model in self._models]))
-        return Forest.of(trees, start)
+def boosted_forest(
+    x: NDArray[np.float32],
+    y: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    *,
+    calls: bool,
+    iterations: int,
+    learning_rate: float,
+    leaves: int,
+    least_rows: int,
+    bags: int,
+    seed: int,
+) -> Forest:
+    """Return boosted trees of fixed settings, averaged over ``bags`` seeds.
+
+    Parameters
+    ----------
+    x, y, weights : float32 [m, f], float64 [m], float64 [m]
+        Training rows, and how many mutants each stands for.
+    calls : bool
+        Whether labels are 0 and 1: trees then minimise the log loss, and their sum is a logit.
+    iterations, learning_rate, leaves, least_rows
+        Trees, the weight of each, its most leaves, and the fewest rows of a leaf.
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+    columns = _distinct(x)
+    x = x[:, columns]
+    if calls and len(np.unique(y)) < 2:
+        # One class only: its logit, a row's weight away from certainty.
+        share = (float(np.sum(weights * y)) + 0.5) / (float(np.sum(weights)) + 1)
+        return _constant(math.log(share / (1 - share)))
+    kind: Any = HistGradientBoostingClassifier if calls else HistGradientBoostingRegressor
+    models = [
+        kind(
+            learning_rate=learning_rate,
+            max_iter=iterations,
+            max_leaf_nodes=leaves,
+            min_samples_leaf=least_rows,
+            l2_regularization=1.0,
+            max_features=0.3,
+            early_stopping=False,
+            # scikit-learn takes seeds below 2³².
+            random_state=derive(seed, "boosting", bag) % 2**32,
+        ).fit(x, y, sample_weight=weights)
+        for bag in range(bags)
+    ]
+    return _forest(models, columns)
+
+
+def _constant(value: float) -> Forest:
+    from wildtype.nn.forest import Forest
+
+    return Forest.of([], value)
+
+
+def _forest(models: Sequence[Any], columns: NDArray[np.int64]) -> Forest:
+    """Return the trees of scikit-learn's models on ``columns`` of the features; their sum is the mean."""
+    import torch
+
+    from wildtype.nn.forest import Forest, Tree
+
+    trees: list[Tree] = []
+    for model in models:
+        for (tree,) in model._predictors:
+            nodes = tree.nodes
+            # Values are divided by the number of models here, so that the sum over all trees is the mean
+            # of models; features are numbered as before columns were left out.
+            leaf = nodes["is_leaf"].astype(bool)
+            feature = np.where(leaf, -1, columns[nodes["feature_idx"].astype(np.int64)])
+            child = np.stack([nodes["left"], nodes["right"]], axis=1).astype(np.int64)
+            # A split by whether a value is missing has the threshold inf. The largest float64 sends every
+            # float32 the same way, and checkpoints hold finite numbers only.
+            threshold = np.minimum(nodes["num_threshold"], np.finfo(np.float64).max)
+            split = np.where(leaf, nodes["value"] / len(models), threshold)
+            missing_left = nodes["missing_go_to_left"].astype(bool)
+            parts = map(torch.from_numpy, (feature, child, split, missing_left))
+            trees.append(cast("Tree", tuple(parts)))
+    start = float(np.mean([np.ravel(model._baseline_prediction)[0] for model in models]))
+    return Forest.of(trees, start)
 
 
 def _distinct(x: NDArray[np.float32]) -> NDArray[np.int64]:

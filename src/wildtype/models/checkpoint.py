@@ -93,6 +93,8 @@ class Checkpoint(TrainedModel):
             beside |= {f"{GRID}{key}": value for key, value in known.grid.to_arrays().items()}
             beside |= {f"{SIDES}{key}": value for key, value in known.sides.to_arrays().items()}
             beside["effect"] = np.array(known.effect)
+        if known.dubious is not None:
+            beside["dubious"] = known.dubious
         # Written beside the target, synced, then renamed: a reader finds the old checkpoint or the new one,
         # never a mixture, also after a crash.
         with writing_folder(folder) as temporary:
@@ -225,6 +227,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
             effect=str(beside.get("effect", "")),
             sampled=None if sampled is None else sampled[0],
             sampled_part=None if sampled is None else sampled[1]["part"],
+            dubious=beside.get("dubious"),
         )
         organism = from_tensors(load_file(folder / "organism.safetensors"), record["operators"])
         # Shapes of weights follow from settings and organism, so both are read before the weights.

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from wildtype.errors import ConfigError
 from wildtype.evidence.lookup import EvidenceIndex
+from wildtype.evidence.pair_index import PairIndex
 from wildtype.evidence.reference import ReferenceMeasurements
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.models.organism_tensors import (
@@ -167,6 +168,10 @@ class Model(nn.Module, ABC):
         Forms of outputs that it has.
     least_perturbed : int
         Fewest perturbed genes of a mutant that it can score.
+    most_perturbed : int or None
+        Most perturbed genes of a mutant that it can score; None: any number.
+    gradients : bool
+        Whether it is trained by gradients; else all there is to fit is fitted by ``post_fit``.
     relations : tuple of str
         Names of the relations that it passes messages over.
     encode_per_epoch : bool
@@ -180,6 +185,8 @@ class Model(nn.Module, ABC):
     needs: tuple[str, ...] = ()
     forms: tuple[str, ...] = ("scalar", "class")
     least_perturbed: int = 1
+    most_perturbed: int | None = None
+    gradients: bool = True
     relations: tuple[str, ...] = ()
     encode_per_epoch: bool = False
     by_gene: tuple[str, ...] = ()
@@ -305,6 +312,16 @@ class Model(nn.Module, ABC):
         """Return where a trained model looks up measurements; None for a model that reads none.
 
         ``outputs``, ``mean`` and ``sd`` [p] are the names and the scaling of its outputs.
+        """
+        return None
+
+    @classmethod
+    def pair_index(
+        cls, config: Any, organism: OrganismTensors, known: ReferenceMeasurements, outputs: Sequence[str]
+    ) -> PairIndex | None:
+        """Return where a trained model has pairs described; None for a model that reads no such columns.
+
+        ``outputs`` are the names of its outputs.
         """
         return None
 

@@ -22,6 +22,7 @@ from wildtype.models.ensemble import class_of, members_of
 from wildtype.models.registry import MODELS
 from wildtype.models.trained import TrainedModel
 from wildtype.mutants import Kind
+from wildtype.mutants.selection import selection_sentences
 from wildtype.plugins import recorded
 
 FILE = "model_card.md"
@@ -72,6 +73,7 @@ def model_card(checkpoint: TrainedModel, format_version: int) -> str:
             ],
         ),
         "",
+        *_selected(checkpoint),
         "## What it was trained on",
         "",
         *_table(
@@ -124,6 +126,16 @@ def model_card(checkpoint: TrainedModel, format_version: int) -> str:
 
 
 _FORMS = {"scalar": "a number", "class": "a probability", "gene": "a number per gene"}
+
+
+def _selected(checkpoint: TrainedModel) -> list[str]:
+    """Return what predictions mean of phenotypes whose labels were selected for a list."""
+    sentences = selection_sentences(checkpoint.phenotypes).values()
+    return (
+        [*(f"* Trained on selected rows: {plain(sentence)}." for sentence in sentences), ""]
+        if sentences
+        else []
+    )
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:

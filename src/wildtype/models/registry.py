@@ -82,7 +82,10 @@ def _is_class(description: ModelDescription) -> bool:
 MODELS: Registry[ModelDescription] = Registry(
     "model",
     "wildtype.models",
-    {name: f"wildtype.models.{name}" for name in ("cell_transformer", "dango", "difference_gnn")},
+    {
+        name: f"wildtype.models.{name}"
+        for name in ("cell_transformer", "pair_screen", "dango", "difference_gnn")
+    },
 )
 """Every model by name; entry points of this group come in when their name is asked for."""
 

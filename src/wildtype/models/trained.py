@@ -17,6 +17,7 @@ from scipy.special import expit
 
 from wildtype.errors import ConfigError
 from wildtype.evidence.lookup import EvidenceIndex
+from wildtype.evidence.pair_index import PairIndex
 from wildtype.evidence.reference import ReferenceMeasurements
 from wildtype.models.ensemble import class_of
 from wildtype.models.interface import Members, Model, OrganismTensors, Output, WildType
@@ -90,6 +91,11 @@ class TrainedModel:
         """Where evidence is looked up: among training measurements."""
         config, scale = self.model.config, (self.mean, self.sd)
         return class_of(self.model).evidence_index(config, self.organism, self.known, self.names, *scale)
+
+    @cached_property
+    def pairs(self) -> PairIndex | None:
+        """Where pairs are described by a screen: among its training crosses."""
+        return class_of(self.model).pair_index(self.model.config, self.organism, self.known, self.names)
 
     @property
     def names(self) -> list[str]:
@@ -168,6 +174,8 @@ class TrainedModel:
     def _with_evidence(self, batch: MutantBatch) -> MutantBatch:
         if self.evidence is not None:
             batch.evidence = self.evidence.tokens_of(batch)
+        if self.pairs is not None:
+            batch.columns, batch.unseen = self.pairs.described(batch)
         return batch
 
     @property

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 TARGETS = ("phenotype", "value", "sd", "p", "profile", "weight")
 """Columns [T] of targets; a mutant of several phenotypes has several."""
+DESCRIBED = ("columns", "unseen")
+"""What a screen of pairs says of the mutants [B]."""
 
 
 @dataclass(slots=True)
@@ -58,6 +60,10 @@ class MutantBatch:
         How many mutants a target stands for; None: each for itself alone.
     evidence : EvidenceTokens or None
         Measurements of similar mutants, where they were looked up.
+    columns : float32 [B, f] or None
+        What a screen of pairs says of each mutant (`evidence.pair_index`), where a model reads it.
+    unseen : int64 [B] or None
+        Genes of each pair without a visible cross, where ``columns`` are; -1: the mutant is no pair.
     step_targets : scalar or None
         Known targets, or the sum of their weights, of the optimiser step that this is a micro-batch of; None:
         the batch is the step.
@@ -77,6 +83,8 @@ class MutantBatch:
     profiles: Tensor | None = None
     weight: Tensor | None = None
     evidence: EvidenceTokens | None = None
+    columns: Tensor | None = None
+    unseen: Tensor | None = None
     step_targets: Tensor | None = None
 
     def __len__(self) -> int:
@@ -131,6 +139,7 @@ class MutantBatch:
             mutant=mutant,
             profiles=self.profiles,
             condition=self.condition.index_select(0, rows),
+            **self._changed(DESCRIBED, lambda column: column.index_select(0, rows)),
             **self._changed(MutantTable.ENTRIES, lambda column: column.index_select(0, at)),
             **self._changed(TARGETS, lambda column: column.index_select(0, target)),
         )
@@ -148,6 +157,7 @@ class MutantBatch:
             mutant=mutant,
             profiles=self.profiles,
             condition=self.condition[start:stop],
+            **self._changed(DESCRIBED, lambda column: column[start:stop]),
             evidence=None if self.evidence is None else self.evidence.slice(start, stop, a, b),
             **self._changed(MutantTable.ENTRIES, lambda column: column[a:b]),
             **self._changed(TARGETS, lambda column: column[i:j]),

@@ -282,6 +282,13 @@ class CrossSides:
         side[contains(self.hidden, pair_codes(left, right, n))] = DROPPED
         return side.astype(np.int8)
 
+    def extended(self, count: int) -> CrossSides:
+        """Return the sides with ``count`` more genes at the end, which the screen did not cross."""
+        n = len(self.word)
+        hidden = pair_codes(self.hidden // n, self.hidden % n, n + count)  # they stay ascending
+        held = None if self.held is None else np.append(self.held, np.zeros(count, np.uint8))
+        return replace(self, word=np.append(self.word, np.zeros(count, np.uint64)), held=held, hidden=hidden)
+
     def of_table(self, table: MutantTable) -> NDArray[np.int8]:
         """Return the side [m] of the cross of every row; raises ``ShapeError`` unless all rows are pairs."""
         gene = table.matrix(2)

@@ -128,6 +128,7 @@ def add_gene(
     given = _given_features(organism, name, features or {})
     # The wild type lives without the new gene, so its deletion is not lethal.
     essential = None if organism.essential is None else np.append(organism.essential, False)
+    dubious = None if organism.dubious is None else np.append(organism.dubious, False)
     places = None if organism.coordinates is None else organism.coordinates.extended(1)
     valid = {
         relation: np.stack([pairs.rows, pairs.cols]) for relation, pairs in known.items() if pairs.rows.size
@@ -144,6 +145,7 @@ def add_gene(
         metabolism=metabolism,
         essential=essential,
         coordinates=places,
+        dubious=dubious,
         appended=Appended(
             np.append(old.genes, len(before)),
             {

@@ -291,6 +291,23 @@ class Coordinates:
         distance = np.where(self.chromosome[first] == self.chromosome[second], np.maximum(gap, 0.0), np.inf)
         return np.where(self.known[first] & self.known[second], distance, np.nan)
 
+    def overlapping(self, among: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
+        """Return which genes [n] share bases with another gene, on either strand.
+
+        ``among`` [n] limits both to some genes. A deletion of such a gene takes a part of its neighbour.
+        """
+        out = np.zeros(len(self.chromosome), bool)
+        placed = np.flatnonzero(self.known if among is None else self.known & among)
+        placed = placed[np.lexsort((self.start[placed], self.chromosome[placed]))]
+        for number in np.unique(self.chromosome[placed]):
+            at = placed[self.chromosome[placed] == number]
+            start, end = self.start[at], self.end[at]
+            # By start: a gene overlaps an earlier one if it starts before the furthest end so far, and a
+            # later one if the next gene starts before its end.
+            out[at[1:]] |= start[1:] <= np.maximum.accumulate(end)[:-1]
+            out[at[:-1]] |= start[1:] <= end[:-1]
+        return out
+
     def to_arrays(self) -> dict[str, NDArray[np.generic]]:
         """Return everything as arrays, for storage."""
         return {

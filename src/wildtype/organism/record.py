@@ -42,6 +42,8 @@ class OrganismRecord:
         Genes that were added, and which of their relations are known.
     coordinates : Coordinates or None
         Positions of the genes on the chromosomes.
+    dubious : bool [n] or None
+        Open reading frames that are unlikely to encode a protein, where known.
 
     Raises
     ------
@@ -58,6 +60,7 @@ class OrganismRecord:
     description: str = ""
     appended: Appended = field(default_factory=Appended)
     coordinates: Coordinates | None = None
+    dubious: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         n = len(self.genes)
@@ -70,6 +73,8 @@ class OrganismRecord:
                 raise DatasetError(f"{part} over {size} genes, {self.name!r} has {n}")
         if self.essential is not None and self.essential.shape != (n,):
             raise DatasetError(f"essential has shape {self.essential.shape}, expected ({n},)")
+        if self.dubious is not None and self.dubious.shape != (n,):
+            raise DatasetError(f"dubious has shape {self.dubious.shape}, expected ({n},)")
 
     @property
     def metabolic(self) -> NDArray[np.bool_] | None:
@@ -89,4 +94,5 @@ class OrganismRecord:
             essential=None if self.essential is None else self.essential[positions],
             appended=self.appended.restrict(positions),
             coordinates=None if self.coordinates is None else self.coordinates.take(positions),
+            dubious=None if self.dubious is None else self.dubious[positions],
         )

@@ -41,6 +41,8 @@ def save_organism(organism: Organism, folder: str | Path) -> None:
         arrays |= {f"metabolism.{key}": value for key, value in organism.metabolism.to_arrays().items()}
     if organism.essential is not None:
         arrays["essential"] = organism.essential
+    if organism.dubious is not None:
+        arrays["dubious"] = organism.dubious
     if organism.coordinates is not None:
         arrays |= {f"coordinates.{key}": value for key, value in organism.coordinates.to_arrays().items()}
     with writing_folder(folder) as temporary:
@@ -123,6 +125,7 @@ def read_organism(folder: str | Path) -> Organism:
                 {name: arrays[f"valid{i}"] for i, name in enumerate(record.get("valid", []))},
             ),
             coordinates=Coordinates.from_arrays(places) if places else None,
+            dubious=arrays.get("dubious"),
         )
     except FileNotFoundError as error:
         raise DatasetError(

@@ -14,7 +14,7 @@ from wildtype.report.comparison_tables import summary_cells
 from wildtype.report.figures.comparison import summary_panel
 from wildtype.report.figures.panel import panel_group
 from wildtype.report.figures.style import figure_colours
-from wildtype.report.page import Block, Section, Table, render
+from wildtype.report.page import Block, Section, Table, Text, render
 from wildtype.report.profile_drawing import HATCH, phase_colours
 from wildtype.report.run_facts import RunFacts
 from wildtype.report.run_sections import SECTIONS, head_cards
@@ -66,9 +66,17 @@ def _shown(run: RunFacts, letter: str) -> dict[str, object]:
         "model": run.model,
         "dataset": _dataset(run),
         "facts": [fact for fact in facts if fact],
+        "selected": _selected(run),
         "cards": head_cards(run),
         "sections": [Section(key, title, blocks) for key, title, blocks in made if blocks],
     }
+
+
+def _selected(run: RunFacts) -> list[Block]:
+    """Return what predictions mean where labels were selected for a list: the first to read of a page."""
+    shown = {table.phenotype for table in (*run.tables, *run.others)}
+    sentences = [text for name, text in (run.card.get("selection") or {}).items() if name in shown]
+    return [Text(f"Trained on selected rows: {sentence}.", "win") for sentence in sentences]
 
 
 def _dataset(run: RunFacts) -> str:

@@ -72,6 +72,11 @@ class FitReport:
     scores: tuple[float, ...]
     snapshots: tuple[int, ...] = ()
 
+    @classmethod
+    def without_gradients(cls) -> FitReport:
+        """Return the report of a model that has no gradient training."""
+        return cls(float("nan"), 0, 0, 0, 0.0, 0.0, 0.0, ())
+
 
 class _Restore(Callback):
     """Puts the optimiser's saved tensors back before the first step."""

@@ -20,7 +20,7 @@ from wildtype.errors import ConfigError, GeneSetError, UnknownGeneError
 from wildtype.inference.core import Source
 from wildtype.inference.predictor import Predictor
 from wildtype.inference.screening import screen, stream
-from wildtype.inference.screening.constraints import lethal_pairs
+from wildtype.inference.screening.constraints import LEFT_OUT, lethal_pairs
 from wildtype.inference.screening.screen import spread
 from wildtype.models.cell_transformer.config import CellTransformerConfig, EvidenceConfig, HeadConfig
 from wildtype.models.cell_transformer.model import CellTransformer
@@ -41,6 +41,12 @@ def changed(predictor: Predictor, **known: object) -> Predictor:
     return Predictor(checkpoint)
 
 
+def screened(predictor: Predictor, *words: object, **options: object) -> pd.DataFrame:
+    """Screen with linked genes, which most genes of the tiny organism are."""
+    options.setdefault("include", [] if "min_linkage_kb" in options else ["linked"])
+    return predictor.screen(*words, **options)  # type: ignore[arg-type]
+
+
 def brute(predictor: Predictor, sets: list[tuple[str, ...]]) -> pd.DataFrame:
     return predictor.predict(sets).sort_values("epsilon", kind="stable", ignore_index=True)
 
@@ -48,7 +54,7 @@ def brute(predictor: Predictor, sets: list[tuple[str, ...]]) -> pd.DataFrame:
 @pytest.mark.parametrize("order", [2, 3])
 def test_a_screen_is_brute_force(predictor: Predictor, order: int) -> None:
     every = list(combinations(predictor.genes.names, order))
-    found = predictor.screen(order, top=25)
+    found = screened(predictor, order, top=25)
     expected = brute(predictor, every)["epsilon"].to_numpy()
     low, high = (found[found["direction"] == d] for d in ("low", "high"))
     np.testing.assert_allclose(low["epsilon"], expected[:25], atol=1e-6)
@@ -83,8 +89,8 @@ def test_tables_of_members_give_what_one_by_one_gives(
 
         with monkeypatch.context() as patch:
             patch.setattr(fast.checkpoint, "combinations", counted)
-            found = fast.screen(top=30, **wish)  # type: ignore[arg-type]
-        expected = slow.screen(top=30, **wish)  # type: ignore[arg-type]
+            found = screened(fast, top=30, **wish)  # type: ignore[arg-type]
+        expected = screened(slow, top=30, **wish)  # type: ignore[arg-type]
         assert sum(asked) == found.attrs["asked"] == expected.attrs["asked"] > 0
         np.testing.assert_allclose(found["epsilon"], expected["epsilon"], atol=1e-6)
         assert found.attrs == expected.attrs
@@ -97,7 +103,7 @@ def test_few_mutants_per_member_are_not_worth_tables(
 ) -> None:
     fast = without_evidence(predictor, "own_queries")
     monkeypatch.setattr(fast.checkpoint, "combinations", lambda *_: pytest.fail("tables were made"))
-    assert fast.screen(queries=[["G001"]]).attrs["asked"] == 23
+    assert screened(fast, queries=[["G001"]]).attrs["asked"] == 23
 
 
 def without_evidence(predictor: Predictor, summary: str) -> Predictor:
@@ -122,8 +128,8 @@ def without_evidence(predictor: Predictor, summary: str) -> Predictor:
 
 def test_queries_are_crossed_with_candidates(predictor: Predictor) -> None:
     among = ["G001", "abc2", "G003", "G004"]
-    found = predictor.screen(
-        among=among, queries=[["G001", "G002"], ["G001", "G003"]], top=100, direction="low"
+    found = screened(
+        predictor, among=among, queries=[["G001", "G002"], ["G001", "G003"]], top=100, direction="low"
     )
     sets = {"G001,G002,G003", "G001,G002,G004", "G001,G003,G004"}
     assert set(found["genes"]) == sets
@@ -133,7 +139,7 @@ def test_queries_are_crossed_with_candidates(predictor: Predictor) -> None:
 
 
 def test_what_is_done_to_a_candidate(predictor: Predictor) -> None:
-    found = predictor.screen(2, ["G001", "G002:overexpressed", "G002:absent"], top=9, direction="high")
+    found = screened(predictor, 2, ["G001", "G002:overexpressed", "G002:absent"], top=9, direction="high")
     assert sorted(found["kinds"]) == ["absent,absent", "absent,overexpressed"]
     assert found.attrs["left_out"] == {stream.TWICE: 1}
     for _, row in found.iterrows():
@@ -142,7 +148,7 @@ def test_what_is_done_to_a_candidate(predictor: Predictor) -> None:
 
 
 def test_no_gene_stands_in_too_many_rows(predictor: Predictor) -> None:
-    found = predictor.screen(2, top=12, direction="low", max_per_gene=2)
+    found = screened(predictor, 2, top=12, direction="low", max_per_gene=2)
     counts = found["genes"].str.split(",").explode().value_counts()
     assert counts.max() <= 2
     every = brute(predictor, list(combinations(predictor.genes.names, 2)))
@@ -158,29 +164,29 @@ def test_no_gene_stands_in_too_many_rows(predictor: Predictor) -> None:
 
 
 def test_genes_of_queries_may_stand_in_every_row(predictor: Predictor) -> None:
-    found = predictor.screen(queries=[["G001"]], top=5, direction="low", max_per_gene=1)
+    found = screened(predictor, queries=[["G001"]], top=5, direction="low", max_per_gene=1)
     assert len(found) == 5
     assert spread(np.array([[0, 1], [0, 2], [3, 2], [3, 4]]), 9, 1).tolist() == [0, 2]
     assert spread(np.array([[0, 1], [0, 2], [3, 2], [3, 4]]), 9, 1, frozenset({0})).tolist() == [0, 1, 3]
 
 
 def test_constraints(predictor: Predictor) -> None:
-    essential = predictor.screen(2, top=400, direction="low", exclude_essential=True)
+    essential = screened(predictor, 2, top=400, direction="low", exclude_essential=True)
     assert not essential["genes"].str.contains("G023").any()
     assert len(essential) == 23 * 22 // 2
-    excluded = predictor.screen(2, top=400, direction="low", exclude=["abc0", "G001"])
+    excluded = screened(predictor, 2, top=400, direction="low", exclude=["abc0", "G001"])
     assert len(excluded) == 22 * 21 // 2
-    required = predictor.screen(2, top=400, direction="low", require=["G000", "G001"])
+    required = screened(predictor, 2, top=400, direction="low", require=["G000", "G001"])
     assert len(required) == 23 + 22
     assert required.attrs["left_out"] == {"none of the required genes": 22 * 21 // 2}
-    new = predictor.screen(2, top=400, direction="low", unmeasured=True)
+    new = screened(predictor, 2, top=400, direction="low", unmeasured=True)
     assert new.attrs["left_out"] == {"measured before": 24 * 23 // 2}
     assert new.empty
     assert list(new.columns) == list(required.columns)
 
 
 def test_linked_genes_are_left_out(predictor: Predictor) -> None:
-    found = predictor.screen(2, top=400, direction="low", min_linkage_kb=10)
+    found = screened(predictor, 2, top=400, direction="low", min_linkage_kb=10)
     near = {(i, i + 1) for i in range(23)} - {(11, 12), (4, 5), (5, 6)}
     assert found.attrs["left_out"] == {"two genes within 10 kb": len(near)}
     rows = found.set_index("genes")["linkage_kb"]
@@ -189,7 +195,52 @@ def test_linked_genes_are_left_out(predictor: Predictor) -> None:
     assert np.isnan(rows["G000,G005"])
     assert "G000,G001" not in rows.index
     with pytest.raises(ConfigError, match="places of this model.s genes are not known"):
-        changed(predictor, coordinates=None).screen(2, min_linkage_kb=10)
+        screened(changed(predictor, coordinates=None), 2, min_linkage_kb=10)
+
+
+def test_what_a_screen_leaves_out_by_default(predictor: Predictor) -> None:
+    known = predictor.checkpoint.known
+    alone = np.flatnonzero((known.table.order > 1) | (known.table.gene[known.table.offsets[:-1]] != 23))
+    places = known.coordinates
+    assert places is not None
+    end = places.end.copy()
+    end[13] = places.start[14] + 0.5  # G013 and G014 overlap; with G005, a place is not known
+    dubious = np.arange(24) == 2
+    real = changed(
+        predictor,
+        table=known.table.take(alone),
+        part=known.part[alone],
+        coordinates=replace(places, end=end),
+        dubious=dubious,
+    )
+    design: dict[str, Any] = {"among": ["G000", "G001", "G002", "G013", "G014", "G016", "G023:absent"]}
+    found = real.screen(2, top=99, direction="low", **design)
+    pairs = {frozenset(genes.split(",")) for genes in found["genes"]}
+    assert pairs == {frozenset(pair) for pair in (("G000", "G016"), ("G001", "G016"))}
+    assert found.attrs["left_out"] == {
+        "lethal: deletes an essential gene": 6,
+        "holds a dubious ORF": 5,
+        "holds an ORF that overlaps another": 7,
+        "two genes within 200 kb": 1,
+    }
+    assert found.attrs["unchecked"] == []
+    # One more gene of another chromosome, or of the same one.
+    for kept, rows in (("lethal", 4), ("dubious", 3), ("overlapping", 6), ("linked", 3)):
+        assert len(real.screen(2, top=99, direction="low", include=[kept], **design)) == rows
+    every = real.screen(2, top=99, direction="low", include=LEFT_OUT, **design)
+    assert (every.attrs["asked"], every.attrs["left_out"]) == (21, {})
+    blind = changed(predictor, coordinates=None).screen(2, top=1)
+    assert blind.attrs["unchecked"] == ["linked", "overlapping", "dubious"]
+
+
+def test_the_list_says_how_many_hits_to_expect(predictor: Predictor) -> None:
+    (phenotype,) = predictor.checkpoint.phenotypes
+    chance = {**phenotype, "form": "class", "of_cross": "negative"}
+    hits = Predictor(replace(predictor.checkpoint, phenotypes=[chance]))
+    found = screened(hits, 2, top=7)
+    high = found[found["direction"] == "high"]
+    assert found.attrs["expected_hits"] == {"epsilon": pytest.approx(high["epsilon"].sum())}
+    assert screened(predictor, 2, top=7).attrs["expected_hits"] == {}
 
 
 def test_known_lethal_pairs_are_left_out(predictor: Predictor) -> None:
@@ -202,7 +253,7 @@ def test_known_lethal_pairs_are_left_out(predictor: Predictor) -> None:
     sick = changed(predictor, table=replace(known.table, value=value))
     lethal = [known.table.sets()[i] for i in pairs[:2]]
     assert [tuple(p) for p in lethal_pairs(sick.checkpoint.known).tolist()] == lethal
-    found = sick.screen(3, top=3000, direction="low", exclude_synthetic_lethal=True)
+    found = screened(sick, 3, top=3000, direction="low", exclude_synthetic_lethal=True)
     held = {frozenset(genes.split(",")) for genes in found["genes"]}
     names = predictor.genes.names
     assert not any({names[i] for i in pair} <= genes for genes in held for pair in lethal)
@@ -211,16 +262,18 @@ def test_known_lethal_pairs_are_left_out(predictor: Predictor) -> None:
 
 def test_metabolic_genes(predictor: Predictor) -> None:
     with pytest.raises(ConfigError, match="no metabolism of tiny is known"):
-        predictor.screen(2, require=["metabolic"])
+        screened(predictor, 2, require=["metabolic"])
     metabolic = np.arange(24) < 2
-    found = changed(predictor, metabolic=metabolic).screen(2, top=400, direction="low", require=["metabolic"])
+    found = screened(
+        changed(predictor, metabolic=metabolic), 2, top=400, direction="low", require=["metabolic"]
+    )
     assert len(found) == 23 + 22
 
 
 def test_a_killed_screen_goes_on(
     predictor: Predictor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = predictor.screen(3, top=7)
+    whole = screened(predictor, 3, top=7)
     state, pieces = tmp_path / "state", []
 
     def ask(asker: stream.ScreenWorker, piece: int) -> stream.ScreenResult:
@@ -232,12 +285,12 @@ def test_a_killed_screen_goes_on(
     kept = stream.ScreenWorker.__call__
     monkeypatch.setattr(stream.ScreenWorker, "__call__", ask)
     with pytest.raises(KeyboardInterrupt):
-        predictor.screen(3, top=7, state=state)
+        screened(predictor, 3, top=7, state=state)
     assert pieces == list(range(6))
     monkeypatch.setattr(
         stream.ScreenWorker, "__call__", lambda *words: pieces.append(words[1]) or kept(*words)
     )
-    again = predictor.screen(3, top=7, state=state)
+    again = screened(predictor, 3, top=7, state=state)
     assert pieces == list(range(21))
     pd.testing.assert_frame_equal(again, whole)
     assert again.attrs == whole.attrs
@@ -245,26 +298,26 @@ def test_a_killed_screen_goes_on(
 
 def test_a_state_of_another_screen_or_a_damaged_one_is_refused(predictor: Predictor, tmp_path: Path) -> None:
     state = tmp_path / "state"
-    predictor.screen(2, top=7, state=state)
+    screened(predictor, 2, top=7, state=state)
     with pytest.raises(ConfigError, match="of another screen or another model: remove it"):
-        predictor.screen(2, top=8, state=state)
+        screened(predictor, 2, top=8, state=state)
     other = changed(predictor, part=np.zeros_like(predictor.checkpoint.known.part))
     with pytest.raises(ConfigError, match="of another screen or another model"):
-        other.screen(2, top=7, state=state)
+        screened(other, 2, top=7, state=state)
     content = state.read_bytes()
     state.write_bytes(content[: len(content) // 2])
     with pytest.raises(ConfigError, match="is damaged"):
-        predictor.screen(2, top=7, state=state)
+        screened(predictor, 2, top=7, state=state)
 
 
 @pytest.mark.slow
 def test_several_processes_give_the_same(predictor: Predictor) -> None:
     frame = pd.DataFrame({"genes": ["G001,G002"], "value": [0.3]})
-    one = predictor.screen(3, top=9)
-    two = predictor.screen(3, top=9, processes=2)
+    one = screened(predictor, 3, top=9)
+    two = screened(predictor, 3, top=9, processes=2)
     pd.testing.assert_frame_equal(one, two)
     with pytest.raises(ConfigError, match="take processes=1"):
-        changed(predictor, metabolic=None).screen(3, processes=2)
+        screened(changed(predictor, metabolic=None), 3, processes=2)
     assert isinstance(predictor.source, Source)
     assert len(predictor.with_evidence(frame).source.evidence) == 1  # type: ignore[union-attr]
 
@@ -273,7 +326,7 @@ def test_several_processes_give_the_same(predictor: Predictor) -> None:
 def test_a_process_that_dies_is_one_sentence(predictor: Predictor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "_answer", _die)
     with pytest.raises(ConfigError, match="a process of the screen died"):
-        predictor.screen(3, processes=2)
+        screened(predictor, 3, processes=2)
 
 
 def _die(_: int) -> stream.ScreenResult:
@@ -294,6 +347,9 @@ def _die(_: int) -> stream.ScreenResult:
         ({"top": 0}, ConfigError, "top=0"),
         ({"max_per_gene": 0}, ConfigError, "max_per_gene=0"),
         ({"min_linkage_kb": -1.0}, ConfigError, "min_linkage_kb=-1"),
+        ({"min_linkage_kb": 0.0}, ConfigError, "give a distance above 0, or include linked genes"),
+        ({"min_linkage_kb": 9.0, "include": ["linked"]}, ConfigError, "give one of the two"),
+        ({"include": ["sick"]}, ConfigError, "include='sick' is not known; known: lethal, linked"),
         ({"phenotypes": ["growth"]}, ConfigError, "ranks by no phenotype 'growth'; it predicts epsilon"),
         ({"condition": "heat"}, ConfigError, "knows no condition 'heat'"),
         ({"interval": 1.5}, ConfigError, "1.5"),
@@ -303,7 +359,7 @@ def _die(_: int) -> stream.ScreenResult:
 )
 def test_errors(predictor: Predictor, wish: dict[str, object], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        predictor.screen(**wish)  # type: ignore[arg-type]
+        screened(predictor, **wish)  # type: ignore[arg-type]
 
 
 def test_the_command(tiny_run: Path, predictor: Predictor, tmp_path: Path) -> None:
@@ -316,6 +372,8 @@ def test_the_command(tiny_run: Path, predictor: Predictor, tmp_path: Path) -> No
         "3",
         "--among",
         str(among),
+        "--include",
+        "linked",
         "--top",
         "2",
         "--interval",
@@ -327,16 +385,17 @@ def test_the_command(tiny_run: Path, predictor: Predictor, tmp_path: Path) -> No
     assert "4 mutants in the design" in said.stderr
     assert "4 mutants predicted" in said.stderr
     frame = pd.read_csv(out)
-    expected = predictor.screen(3, ["G001", "G002", "abc3", "G004"], top=2, interval=0.9)
+    expected = screened(predictor, 3, ["G001", "G002", "abc3", "G004"], top=2, interval=0.9)
     assert frame["genes"].tolist() == expected["genes"].tolist()
     assert {"epsilon_low", "epsilon_high", "single_fitness", "linkage_kb"} <= set(frame.columns)
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
     said = wildtype(
-        "screen", str(tiny_run), "--queries", "G001", "--top", "1", "--direction", "low", "--json"
-    )
+        "screen", str(tiny_run), "--queries", "G001", "--top", "1", "--direction", "low", "--json",
+        "--include", "linked",
+    )  # fmt: skip
     assert said.returncode == 0
     (row,) = json.loads(said.stdout)
-    expected = predictor.screen(queries=[["G001"]], top=1, direction="low")
+    expected = screened(predictor, queries=[["G001"]], top=1, direction="low")
     assert row["genes"] == expected["genes"].iloc[0]
     assert_one_sentence(wildtype("screen", str(tiny_run), "--among", "no.csv"), "no.csv")
     assert_one_sentence(wildtype("screen", str(tiny_run), "-o", "best.doc"), "best.doc", ".parquet")

@@ -135,3 +135,45 @@ def test_refusals(world):
         fresh.predict(MutantTable.from_sets([(0, 40)]))
     with pytest.raises(ConfigError, match=r"no setting 'beta'; it has alpha"):
         make_baseline("additive_ridge", {"beta": 1.0}).fit(world.organism, train, validation)
+
+
+@pytest.mark.parametrize(
+    ("name", "fixed"),
+    [
+        ("mean", None),
+        ("additive_ridge", {"alpha": 0.5}),
+        ("pair_ridge", {"alpha": 0.5}),
+        ("feature_ridge", {"alpha": 2.0}),
+    ],
+)
+def test_a_weighted_row_counts_as_the_rows_that_it_stands_for(
+    world, name: str, fixed: dict[str, float] | None
+) -> None:
+    train, validation, test = world.split()
+    counts = np.random.default_rng(0).integers(1, 4, len(train))
+    if name == "pair_ridge":  # pairs count as repeated where they are in several rows
+        train, counts = MutantTable.concatenate([train, train]), np.concatenate([counts, counts])
+    many = train.take(np.repeat(np.arange(len(train)), counts))
+    weighted = replace(train, weight=counts.astype(np.float32))
+    predicted = [
+        make_baseline(name, fixed).fit(world.organism, rows, validation).predict(test)
+        for rows in (weighted, many, train)
+    ]
+    np.testing.assert_allclose(predicted[0], predicted[1], atol=1e-5)
+    assert not np.allclose(predicted[0], predicted[2], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["boosting", "boosting_propagation", "embedding_mlp", "low_rank_bilinear"])
+def test_rows_of_large_weight_decide_the_level_of_predictions(world, name: str) -> None:
+    fixed = {"leaves": 15, "iterations": 30} if name.startswith("boosting") else {"epochs": 20}
+    train, validation, test = (part.take(range(60)) for part in world.split())
+    # Rows of one half have the label 0, the others 1; the weights make the second half nearly all there is.
+    half = np.arange(len(train)) % 2
+    train = replace(train, value=half.astype(np.float32))
+    levels = []
+    for weight in (None, np.where(half, 100.0, 1.0).astype(np.float32)):
+        baseline = make_baseline(name, fixed)
+        levels.append(
+            baseline.fit(world.organism, replace(train, weight=weight), validation).predict(test).mean()
+        )
+    assert levels[1] > levels[0] + 0.1

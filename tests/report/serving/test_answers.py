@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import pytest
 import wildtype as wt
 from wildtype.errors import CheckpointError
 from wildtype.inference.predictor import Predictor
+from wildtype.mutants.selection import Selection
 from wildtype.report.serving.answers import Answers
 
 STORED = Path(__file__).parents[2] / "models" / "stored"
@@ -84,3 +85,13 @@ def test_own_measurements_are_told_apart(predictor: Predictor) -> None:
     own = predictor.with_evidence(pd.DataFrame({"genes": ["G001,G002,G003"], "value": [0.5]}))
     near = Answers(own, "own").nearest({"sets": [["G001", "G002", "G003"]]})["mutants"]
     assert near[0]["values"]["epsilon"] == {"value": 0.5, "count": 1, "parts": ("given",)}
+
+
+def test_a_run_of_a_list_says_so_at_the_top_and_beside_every_mutant(predictor: Predictor) -> None:
+    chosen = Selection(negative=-0.1)
+    answers = like(
+        predictor, phenotypes=[{**predictor.checkpoint.phenotypes[0], "selection": asdict(chosen)}]
+    )
+    assert answers.model()["remarks"] == [chosen.sentence("epsilon")]
+    (mutant,) = answers.predict({"sets": [["G001", "G002"]]})["mutants"]
+    assert mutant["note"] == chosen.sentence("epsilon")

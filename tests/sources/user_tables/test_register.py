@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -16,13 +17,14 @@ from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Publication, Study
 from wildtype.datasets.storage import read_dataset, save_dataset
 from wildtype.datasets.store import Store, store_path
-from wildtype.errors import DatasetError
+from wildtype.errors import DatasetError, SourceError
+from wildtype.mutants.selection import Selection
 from wildtype.organism.storage import save_organism
 from wildtype.sources.catalogue import dataset_folder, load_dataset, organism_folder
-from wildtype.sources.user_tables.register import NOTE, check_name, register
+from wildtype.sources.user_tables.register import NOTE, check_name, register, selected_phenotypes
 from wildtype.sources.user_tables.summary import summarise
 from wildtype.sources.user_tables.table import read_table
-from wildtype.sources.user_tables.vocabulary import template
+from wildtype.sources.user_tables.vocabulary import Columns, template
 
 TEXT = """\
 genes,value,kind,condition,replicate,sd
@@ -218,3 +220,39 @@ def test_the_template_can_be_imported(tmp_path: Path) -> None:
     assert len(m) == 6
     assert sorted(p.name for p in m.phenotypes) == ["epsilon", "fitness"]
     assert all(line.isascii() and len(line) <= 110 for line in template().splitlines())
+
+
+def of_list(folder: Path, cut: float = 0.1) -> str:
+    """Return a table of epsilon of pairs in which no value is nearer to 0 than the cut-off."""
+    names = yeast().genes.names
+    rows = [f"{a};{b},{(-1) ** i * (cut + 0.004 * i):.4f}" for i, (a, b) in enumerate(combinations(names, 2))]
+    return "genes,epsilon\n" + "\n".join(rows[:40]) + "\n"
+
+
+def test_a_list_that_nobody_declared_is_named(tmp_path: Path) -> None:
+    readings: list[ReadReport] = []
+    columns = Columns(value="epsilon")
+    m = read_table(write(tmp_path, of_list(tmp_path)), yeast(), columns, collect=readings.append)
+    remarks = summarise(m, yeast(), readings[0])["remarks"]
+    (remark,) = [text for text in remarks if "no epsilon lies between" in text]
+    assert "between -0.104 and 0.1" in remark
+    assert "--listed-below" in remark
+    chosen = Selection(negative=-0.104, positive=0.1)
+    selected = selected_phenotypes(m, chosen)
+    assert selected == ("epsilon",)
+    assert summarise(m, yeast(), readings[0], selected)["remarks"] == [
+        text for text in remarks if text != remark
+    ]
+    register(m, readings[0], yeast(), selection=chosen)
+    (epsilon,) = read_dataset(dataset_folder("my"), yeast()).phenotypes
+    assert epsilon.selection == chosen
+    with pytest.raises(SourceError, match=r"row 2: epsilon is -0\.104, and only values listed at <= -0\.2"):
+        register(m, readings[0], yeast(), replace=True, selection=Selection(negative=-0.2, positive=0.05))
+
+
+def test_cut_offs_of_several_phenotypes_are_refused(tmp_path: Path) -> None:
+    text = "genes,value,phenotype\nSGS1,0.4,fitness\nHO,0.3,titre\n"
+    readings: list[ReadReport] = []
+    m = read_table(write(tmp_path, text), yeast(), collect=readings.append)
+    with pytest.raises(SourceError, match="import one phenotype at a time"):
+        selected_phenotypes(m, Selection(negative=-0.1))

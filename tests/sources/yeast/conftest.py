@@ -43,8 +43,9 @@ def _features() -> str:
             "chromosome 1",
             "",
             "1",
-            "10",
-            "99",
+            # 1,000 kb apart: no two of these genes are linked
+            f"{i * 1_000_000 + 10}",
+            f"{i * 1_000_000 + 99}",
             "W",
         ]
         lines.append("\t".join([*cells, "", "1996-07-31", "1996-07-31", 'Subunit, "quoted" here']))

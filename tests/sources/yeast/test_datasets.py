@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,32 +19,43 @@ from wildtype.datasets.stages.build import build_dataset as build_stages
 from wildtype.datasets.store import Query, Store
 from wildtype.errors import ConfigError, DatasetError, SourceError
 from wildtype.mutants import Kind
+from wildtype.mutants.grid import pair_codes
 from wildtype.organism import GeneIndex, Organism
 from wildtype.seeds import generator
 from wildtype.sources import catalogue
+from wildtype.sources.text import match_genes
 from wildtype.sources.yeast import RECIPES, build_dataset
 from wildtype.sources.yeast.datasets import (
     CALL,
     CALLS,
+    CHROMATIN_2016,
+    COLLINS_2007,
     CONDITIONS_2021,
     DIGENIC_2010,
     DIGENIC_2016,
     FITNESS_2016,
     MORPHOLOGY_2020,
+    REPAIR_2016,
+    SCHULDINER_2005,
+    STRINGENT_2010,
     XGA,
     as_calls,
     by_environment,
     once_per_strain,
 )
 from wildtype.sources.yeast.readers import READERS
-from wildtype.sources.yeast.screens.costanzo2010 import RAW_TABLE, STRINGENT
+from wildtype.sources.yeast.screens.costanzo2010 import INTERMEDIATE, RAW_TABLE, STRINGENT
 from wildtype.sources.yeast.screens.costanzo2016 import FILES
 from wildtype.sources.yeast.screens.kuzmin2018 import read_query_assignment
 from wildtype.sources.yeast.screens.single_fitness import FITNESS
 from wildtype.sources.yeast.traits.single_deletions import STUDIES, measured_as
 
-NAMES = (DIGENIC_2010, DIGENIC_2016, FITNESS_2016)
+NAMES = (DIGENIC_2010, STRINGENT_2010, DIGENIC_2016, FITNESS_2016)
 SGA = "SGA double-mutant selection medium"
+FITNESS_OF_CROSS = "\t0.9\t0.1\t1.0\t0.1\t0.7\t0.1"
+"""The further columns of a row of the raw table of 2010."""
+WEAK = ["YAL005C\tSSA1\tYAL002W\tVPS8\t-0.11\t0.03\t0.001", "YAL005C\tSSA1\tYEL009C\tGCN4\t-0.5\t0.3\t0.06"]
+"""Rows that the stringent list does not have; the first is in the intermediate one."""
 
 
 def rows(dataset: Dataset) -> dict[tuple[str, str, str], float]:
@@ -57,7 +69,10 @@ def test_the_catalogue_knows_every_recipe() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("alleles", ["averaged", "apart"])
-@pytest.mark.parametrize(("name", "lines"), [(DIGENIC_2010, 10), (DIGENIC_2016, 7), (FITNESS_2016, 24)])
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [(DIGENIC_2010, 10), (STRINGENT_2010, 10), (DIGENIC_2016, 7), (REPAIR_2016, 7), (FITNESS_2016, 24)],
+)
 def test_every_row_of_the_files_is_kept_or_counted(
     small, organism: Organism, name: str, lines: int, alleles: str
 ) -> None:
@@ -70,9 +85,12 @@ def test_every_row_of_the_files_is_kept_or_counted(
         assert first.rows_out == second.rows_in
 
 
-def test_digenic_2010_merges_orientations_and_alleles_and_keeps_kinds(small, organism: Organism) -> None:
+@pytest.mark.parametrize("name", [DIGENIC_2010, STRINGENT_2010])
+def test_digenic_2010_merges_orientations_and_alleles_and_keeps_kinds(
+    small, organism: Organism, name: str
+) -> None:
     small.replace(STRINGENT, "YAL001C_tsq99\tTFC3", "YAL001C_tsq99\ttfc3-2")
-    dataset = build(DIGENIC_2010, small.path, organism)
+    dataset = build(name, small.path, organism)
     assert rows(dataset) == pytest.approx(
         {
             ("YAL001C,YAL002W", "reduced,absent", SGA): -0.3,
@@ -87,7 +105,7 @@ def test_digenic_2010_merges_orientations_and_alleles_and_keeps_kinds(small, org
     assert dataset.single_fitness is not None
     assert dataset.single_fitness[organism.genes.find("VPS8")] == pytest.approx(0.9)
     assert dataset.single_fitness_source == "costanzo2016:fitness"
-    apart = build(DIGENIC_2010, small.path, organism, alleles="apart")
+    apart = build(name, small.path, organism, alleles="apart")
     assert len(apart) == len(dataset) + 1
     assert dataset.policies["alleles"].startswith("averaged: ")
     assert apart.policies["alleles"].startswith("apart: ")
@@ -123,18 +141,47 @@ def test_fitness_keeps_no_measurement_twice(small, organism: Organism) -> None:
 @pytest.mark.slow
 def test_the_raw_table_gives_the_dataset_of_its_thresholded_part(small, organism: Organism) -> None:
     """The raw table is written by hand in its published layout: what is not significant is left out."""
-    expected = build(DIGENIC_2010, small.path, organism)
-    crosses = [line + "\t0.9\t0.1\t1.0\t0.1\t0.7\t0.1" for line in small.text(STRINGENT).splitlines()]
-    weak = [
-        "YAL005C\tSSA1\tYAL002W\tVPS8\t-0.11\t0.03\t0.001",
-        "YAL005C\tSSA1\tYEL009C\tGCN4\t-0.5\t0.3\t0.06",
-    ]
-    crosses += [line + "\t0.9\t0.1\t1.0\t0.1\t0.7\t0.1" for line in weak]
+    expected = build(STRINGENT_2010, small.path, organism)
+    crosses = [line + FITNESS_OF_CROSS for line in small.text(STRINGENT).splitlines()]
+    crosses += [line + FITNESS_OF_CROSS for line in WEAK]
     small.write(RAW_TABLE.name, "\n".join(crosses) + "\n")
-    dataset = build(DIGENIC_2010, small.path, organism)
+    small.remove(STRINGENT)
+    dataset = build(STRINGENT_2010, small.path, organism)
     assert dataset.sha256 == expected.sha256
-    assert dataset.excluded["measurement that the dataset is not about"] == 2
+    assert dataset.excluded["score between the cut-offs of the list"] == 2
     assert len(dataset) + sum(dataset.excluded.values()) == 12
+
+
+@pytest.mark.slow
+def test_the_raw_table_gives_the_rows_of_the_intermediate_list_and_a_narrower_grid(
+    small, organism: Organism
+) -> None:
+    small.write(INTERMEDIATE, small.text(STRINGENT) + WEAK[0] + "\n")
+    listed = build(DIGENIC_2010, small.path, organism)
+    assert listed.stages[0].policy == INTERMEDIATE
+    crosses = [line + FITNESS_OF_CROSS for line in [*small.text(STRINGENT).splitlines(), *WEAK]]
+    small.write(RAW_TABLE.name, "\n".join(crosses) + "\n")
+    raw = build(DIGENIC_2010, small.path, organism)
+    assert rows(raw) == rows(listed)
+    assert raw.grid is not None
+    assert listed.grid is not None
+    # the list says nothing of GCN4, which the raw table has as an array
+    find = organism.genes.find
+    assert set(raw.grid.array_gene) == set(listed.grid.array_gene) | {find("GCN4")}
+    # a cross of the raw table without a row gave no score; one with a weak score was measured
+    pairs = np.array([[find("SSA1"), find("GCN4")], [find("EFB1"), find("GCN4")]])
+    assert raw.grid.known(*pairs.T).tolist() == [True, False]
+    assert raw.cross_counts()["listed"] == listed.cross_counts()["listed"]
+    assert raw.cross_counts()["unlisted"] < listed.cross_counts()["unlisted"] + len(raw.grid.query_gene)
+
+
+def test_the_stringent_list_says_by_what_it_was_selected(small, organism: Organism) -> None:
+    dataset = build(STRINGENT_2010, small.path, organism)
+    assert dataset.card()["selection"] == {
+        "epsilon": "E[epsilon given listed at <= -0.12 or >= 0.16, p < 0.05]; unlisted pairs of this screen "
+        "have mean -0.007, sd 0.046 in the 2016 screen of the same laboratory"
+    }
+    assert build(DIGENIC_2016, small.path, organism).card()["selection"] == {}
 
 
 def test_the_other_digenic_study_is_optional(small, organism: Organism) -> None:
@@ -227,7 +274,13 @@ def test_the_second_build_comes_from_the_cache(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "file"), [(DIGENIC_2010, STRINGENT), (DIGENIC_2016, FILES[0]), (FITNESS_2016, FITNESS)]
+    ("name", "file"),
+    [
+        (DIGENIC_2010, STRINGENT),
+        (STRINGENT_2010, STRINGENT),
+        (DIGENIC_2016, FILES[0]),
+        (FITNESS_2016, FITNESS),
+    ],
 )
 def test_the_order_of_input_rows_does_not_change_the_hash(
     small, organism: Organism, name: str, file: str
@@ -255,6 +308,10 @@ def test_what_can_be_built_is_built_and_loaded_without_a_network(
     assert [one.name for one in built] == ["yeast", *RECIPES]
     assert list(left_out) == [
         DIGENIC_2016,
+        REPAIR_2016,
+        CHROMATIN_2016,
+        COLLINS_2007,
+        SCHULDINER_2005,
         "yeast-trigenic-kuzmin2018",
         "yeast-trigenic-kuzmin",
         "yeast-calls-kuzmin2018",
@@ -299,8 +356,9 @@ def real_store(mirror: Path, real_organism: Organism) -> Iterator[Store]:
 
 @pytest.mark.real
 @pytest.mark.slow
-def test_real_digenic_2010(real_store: Store, real_organism: Organism) -> None:
-    dataset = build_dataset(DIGENIC_2010, real_store, real_organism)
+def test_the_real_stringent_list_of_2010(real_store: Store, real_organism: Organism) -> None:
+    dataset = build_dataset(STRINGENT_2010, real_store, real_organism)
+    assert dataset.grid is None
     assert len(dataset) + sum(dataset.excluded.values()) == 60608
     assert len(dataset) == 51590
     pairs = dataset.table.gene.reshape(-1, 2)
@@ -317,6 +375,81 @@ def test_real_digenic_2010(real_store: Store, real_organism: Organism) -> None:
     assert value[at] == pytest.approx(-0.60, abs=0.01)
     assert "r = 0.67 (794 comparisons" in dataset.noise
     assert "r = 0.86 on 453 shared pairs" in dataset.noise
+
+
+@pytest.mark.real
+@pytest.mark.slow
+def test_the_real_screen_of_2010(real_store: Store, real_organism: Organism, mirror: Path) -> None:
+    dataset = build_dataset(DIGENIC_2010, real_store, real_organism)
+    assert dataset.targets == ("epsilon", "negative", "positive", "epsilon_listed")
+    assert {p.source for p in dataset.phenotypes} == {"costanzo2010:epsilon"}
+    assert len(dataset) + sum(dataset.excluded.values()) == 155_045
+    assert {why: count for why, count in dataset.excluded.items() if "merged" not in why} == {
+        "unknown gene": 283,
+        "gene set aside for a blind test": 120,
+        "cross set aside for a blind test": 219,
+        "cross of linked genes": 306,
+    }
+    grid, table, genes = dataset.grid, dataset.table, real_organism.genes
+    assert grid is not None
+    assert (len(np.unique(grid.query_gene)), len(np.unique(grid.array_gene))) == (1574, 3626)
+    assert dataset.cross_counts() == {"listed": 133_702, "unlisted": 4_355_880, "unknown": 653_210}
+    assert len(dataset) == 133_702
+    assert set(table.kind) == {Kind.ABSENT, Kind.REDUCED}
+    assert set(grid.array_kind) == {Kind.ABSENT}
+    # what is set aside is neither a row nor a known cross, under any name of its genes
+    reserved = gzip.decompress((mirror / "costanzo2010_reserved_crosses.tsv.gz").read_bytes()).decode()
+    pairs = [line.split("\t") for line in reserved.splitlines()[1:]]
+    sides = [match_genes([pair[side] for pair in pairs], genes).position for side in (0, 1)]
+    left, right = (side[(sides[0] >= 0) & (sides[1] >= 0)] for side in sides)
+    codes = np.unique(pair_codes(left, right, len(genes)))
+    held = table.matrix(2)
+    assert not np.isin(pair_codes(held[:, 0], held[:, 1], len(genes)), codes).any()
+    assert not grid.crossed(left, right, *(np.zeros(len(left), np.uint8),) * 2).any()
+    gone = gzip.decompress((mirror / "reserved_genes.txt.gz").read_bytes()).decode().split()
+    position = match_genes(gone, genes).position
+    assert not np.isin(position, table.gene).any()
+    assert not np.isin(position, np.union1d(grid.query_gene, grid.array_gene)).any()
+    # nor is a cross of linked genes
+    strain, crosses = grid.strains[0], grid.crosses()
+    at, of = np.nonzero(np.triu(crosses))
+    places = real_organism.coordinates
+    assert places is not None
+    assert np.nanmin(places.distance(strain[at], strain[of])) > 200
+    assert crosses.sum() // 2 == 133_702 + 4_355_880
+
+
+@pytest.mark.real
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "rows", "lines", "reduced", "negative"),
+    [(COLLINS_2007, 149_251, 150_863, 27_532, 0.0595), (SCHULDINER_2005, 68_487, 68_487, 17_538, 0.0328)],
+)
+def test_real_emaps(
+    real_store: Store,
+    real_organism: Organism,
+    name: str,
+    rows: int,
+    lines: int,
+    reduced: int,
+    negative: float,
+) -> None:
+    dataset = build_dataset(name, real_store, real_organism)
+    assert (len(dataset), len(dataset) + sum(dataset.excluded.values())) == (rows, lines)
+    assert [(p.name, p.unit) for p in dataset.phenotypes] == [("s_score", "S-score (scale of a t statistic)")]
+    assert np.unique(dataset.table.row[dataset.table.kind == Kind.REDUCED]).size == reduced
+    assert (dataset.table.value < -2.5).mean() == pytest.approx(negative, abs=0.005)
+
+
+@pytest.mark.real
+@pytest.mark.slow
+def test_the_pairs_of_either_term_are_those_of_both(real_store: Store, real_organism: Organism) -> None:
+    both, repair, chromatin = (
+        build_dataset(name, real_store, real_organism) for name in (DIGENIC_2016, REPAIR_2016, CHROMATIN_2016)
+    )
+    assert (len(repair), len(chromatin)) == (6731, 3967)
+    assert rows(both) == rows(repair) | rows(chromatin)
+    assert {p.source for p in repair.phenotypes} == {"costanzo2016:epsilon"}
 
 
 @pytest.mark.real

@@ -12,15 +12,7 @@ from wildtype.organism import GeneIndex
 from wildtype.report.data_tables import sources_markdown
 from wildtype.sources.yeast.readers import MEASURED, READERS, ingest, survey
 
-AWAITING_READERS = {
-    "costanzo2010_sga_intermediate_cutoff_101120.tsv.gz": "joins the whole screen of 2010 with its grid",
-    "costanzo2010_reserved_crosses.tsv.gz": "crosses of that grid whose measurements are set aside",
-    "reserved_genes.txt.gz": "genes all of whose crosses are set aside",
-    "collins2007_emap_sscore_pairs.tsv.gz": "S-scores with alleles as strains, on a scale that is no epsilon",
-    "collins2007_emap_alleles.tsv.gz": "the strains to which the rows of these S-scores point",
-    "schuldiner2005_emap_sscore_pairs.tsv.gz": "S-scores, on a scale that is no epsilon",
-    "phenotype_growth38cond_galardini2019.tsv.gz": "S-scores of deletion strains in 38 conditions",
-}
+AWAITING_READERS: dict[str, str] = {}
 """Files that a folder of publishers' files may hold and that no reader reads yet, and why."""
 
 

@@ -40,6 +40,12 @@ def import_(
         typer.Option(help="Measured phenotype if there is no such column: fitness, epsilon, tau or a name."),
     ] = "",
     unit: Annotated[str, typer.Option(help="Unit of a phenotype of your own.")] = "",
+    listed_below: Annotated[
+        float | None, typer.Option(help="The table lists negative values at or below this only.")
+    ] = None,
+    listed_above: Annotated[
+        float | None, typer.Option(help="The table lists positive values at or above this only.")
+    ] = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace imported data of the same name.")
     ] = False,
@@ -48,9 +54,10 @@ def import_(
 ) -> None:
     """Import a table of your measurements as a dataset, if no row has a problem."""
     from wildtype.errors import DatasetError, SourceError
+    from wildtype.mutants.selection import Selection
     from wildtype.sources.catalogue import load_organism
     from wildtype.sources.user_tables.grid import TableProblems
-    from wildtype.sources.user_tables.register import check_name, register
+    from wildtype.sources.user_tables.register import check_name, register, selected_phenotypes
     from wildtype.sources.user_tables.summary import summarise
     from wildtype.sources.user_tables.table import read_table, study_name
     from wildtype.sources.user_tables.vocabulary import Columns
@@ -75,14 +82,18 @@ def import_(
     except TableProblems as error:
         _print_problems(error, json)
         raise SourceError(error.headline) from error
-    summary = summarise(measurements, wild_type, readings[0])
+    selection = None
+    if listed_below is not None or listed_above is not None:
+        selection = Selection(listed_below, listed_above)
+    selected = selected_phenotypes(measurements, selection)
+    summary = summarise(measurements, wild_type, readings[0], selected)
     if not json:
         _print_summary(summary)
     if not yes and not _agreed():
         if json:
             print_json(summary)
         raise DatasetError("nothing was imported: repeat the command with --yes to import it")
-    dataset = register(measurements, readings[0], wild_type, replace=replace)
+    dataset = register(measurements, readings[0], wild_type, replace=replace, selection=selection)
     if json:
         print_json(summary | {"dataset": dataset.card()})
         return

@@ -93,6 +93,7 @@ class SplitConfig:
         "those between.",
         minimum=1,
     )
+    seed: int | None = setting(None, "Seed of the split; null: `seed`.", minimum=0)
     hide: dict[str, float] = setting(
         {},
         "Datasets with a grid of crosses: hide this fraction of the gene pairs that another dataset "

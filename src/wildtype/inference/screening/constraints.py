@@ -12,15 +12,18 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.evidence.reference import ReferenceMeasurements
+from wildtype.evidence.reference import LETHAL, ReferenceMeasurements
 from wildtype.inference.screening.designs import Mutants
-from wildtype.mutants import MutantTable
+from wildtype.mutants import Kind, MutantTable
 from wildtype.mutants.identity import SetIndex
 from wildtype.organism import Coordinates
 
 Ints = NDArray[np.int64]
-LETHAL = 0.1
-"""Fitness below which a mutant counts as inviable."""
+LEFT_OUT = ("lethal", "linked", "overlapping", "dubious")
+"""Mutants that a screen leaves out unless it is told to include them."""
+MEASURED = "measured before"
+LINKED_KB = 200.0
+"""Default distance within which two genes count as linked; screens of yeast mask 200 to 300 kb."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +42,8 @@ class Constraints:
         Synthetic lethal pairs, which no mutant contains.
     measured : MutantTable or None
         Gene sets to leave out.
+    deletion_lethal, dubious, overlapping : bool [n] or None
+        Genes that no mutant lacks; genes, and genes that share bases with another, that no mutant perturbs.
     """
 
     required: NDArray[np.bool_] | None = None
@@ -46,6 +51,9 @@ class Constraints:
     coordinates: Coordinates | None = None
     lethal: Ints | None = None
     measured: MutantTable | None = None
+    deletion_lethal: NDArray[np.bool_] | None = None
+    dubious: NDArray[np.bool_] | None = None
+    overlapping: NDArray[np.bool_] | None = None
 
     @cached_property
     def _measured(self) -> SetIndex | None:
@@ -62,8 +70,18 @@ class Constraints:
         """Return which mutants [m] are left out, by reason."""
         out: dict[str, NDArray[np.bool_]] = {}
         sets = mutants.genes
+        # First, so that the other reasons count mutants that were not measured.
+        if self._measured is not None:
+            out[MEASURED] = self._measured.find(mutants.table) >= 0
         if self.required is not None:
             out["none of the required genes"] = np.asarray(~self.required[sets].any(axis=1))
+        if self.deletion_lethal is not None:
+            dead_alone = self.deletion_lethal[sets] & (mutants.kinds == Kind.ABSENT)
+            out["lethal: deletes an essential gene"] = np.asarray(dead_alone.any(axis=1))
+        if self.dubious is not None:
+            out["holds a dubious ORF"] = np.asarray(self.dubious[sets].any(axis=1))
+        if self.overlapping is not None:
+            out["holds an ORF that overlaps another"] = np.asarray(self.overlapping[sets].any(axis=1))
         pairs = list(combinations(range(sets.shape[1]), 2))
         if self.min_linkage_kb and self.coordinates is not None:
             near = np.zeros(len(sets), bool)
@@ -79,8 +97,6 @@ class Constraints:
                 # A gene at or above the base would be read as another pair's code.
                 dead |= (sets[:, j] < base) & np.isin(sets[:, i] * base + sets[:, j], codes)
             out["holds a pair that is known to be lethal"] = dead
-        if self._measured is not None:
-            out["measured before"] = self._measured.find(mutants.table) >= 0
         return out
 
 

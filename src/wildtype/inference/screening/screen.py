@@ -18,7 +18,7 @@ from wildtype.errors import ConfigError, GeneSetError
 from wildtype.evaluation.conformal import check_level
 from wildtype.inference.core import Floats, Ints, Kinds, PredictionCore
 from wildtype.inference.prediction_table import prediction_table
-from wildtype.inference.screening.constraints import Constraints, lethal_pairs
+from wildtype.inference.screening.constraints import LEFT_OUT, LINKED_KB, Constraints, lethal_pairs
 from wildtype.inference.screening.designs import Combinations, Crossed, Design
 from wildtype.inference.screening.stream import DIRECTIONS, PIECE, Screen, ScreenResult, run
 from wildtype.inference.sets import to_table
@@ -49,7 +49,8 @@ class ScreenRequest:
     require: Sequence[str] = ()
     unmeasured: bool = False
     exclude_synthetic_lethal: bool = False
-    min_linkage_kb: float = 0.0
+    include: Sequence[str] = ()
+    min_linkage_kb: float | None = None
     max_per_gene: int | None = None
     interval: float | None = None
 
@@ -188,19 +189,60 @@ def _constraints(core: PredictionCore, request: ScreenRequest) -> Constraints:
                 required |= core.metabolic
             else:
                 required[genes.find(name)] = True
-    if request.min_linkage_kb < 0:
-        raise ConfigError(f"min_linkage_kb={request.min_linkage_kb:g}: a distance is not negative")
-    if request.min_linkage_kb and known.coordinates is None:
+    left_out = _left_out(request)
+    if request.min_linkage_kb is not None and known.coordinates is None:
         raise ConfigError(
             "places of this model's genes are not known: build its organism and train again with this "
             "version, or leave out min_linkage_kb"
         )
+    places, overlapping = known.coordinates, None
+    linked_kb = LINKED_KB if request.min_linkage_kb is None else request.min_linkage_kb
+    if "overlapping" in left_out and places is not None:
+        # An overlap with a dubious ORF does no harm: there is probably no second gene.
+        overlapping = places.overlapping(None if known.dubious is None else ~known.dubious)
     measured = None
     if request.unmeasured:
         chosen = [known.phenotypes.index(core.phenotypes[p]) for p in _outputs(core, request)]
         measured = known.table.take(np.flatnonzero(np.isin(known.table.phenotype, chosen)))
     lethal = lethal_pairs(known) if request.exclude_synthetic_lethal else None
-    return Constraints(required, request.min_linkage_kb, known.coordinates, lethal, measured)
+    return Constraints(
+        required,
+        linked_kb if "linked" in left_out else 0.0,
+        places,
+        lethal,
+        measured,
+        known.lethal if "lethal" in left_out else None,
+        known.dubious if "dubious" in left_out else None,
+        overlapping,
+    )
+
+
+def _left_out(request: ScreenRequest) -> list[str]:
+    """Return what the screen leaves out; raises ``ConfigError`` where the request contradicts itself."""
+    for name in request.include:
+        if name not in LEFT_OUT:
+            raise ConfigError(f"include={name!r} is not known; known: {', '.join(LEFT_OUT)}")
+    if request.min_linkage_kb is not None and "linked" in request.include:
+        raise ConfigError(
+            f"min_linkage_kb={request.min_linkage_kb:g} leaves linked genes out, and include names them: "
+            f"give one of the two"
+        )
+    if request.min_linkage_kb is not None and not request.min_linkage_kb > 0:
+        raise ConfigError(
+            f"min_linkage_kb={request.min_linkage_kb:g}: give a distance above 0, or include linked genes"
+        )
+    return [name for name in LEFT_OUT if name not in request.include]
+
+
+def _unchecked(core: PredictionCore, request: ScreenRequest) -> list[str]:
+    """Return what the screen would leave out if the model knew which genes are meant."""
+    known = core.checkpoint.known
+    lacking = {
+        "linked": known.coordinates is None,
+        "overlapping": known.coordinates is None,
+        "dubious": known.dubious is None,
+    }
+    return [name for name in _left_out(request) if lacking.get(name)]
 
 
 def shortlist(
@@ -217,6 +259,7 @@ def shortlist(
 
     frames: list[pd.DataFrame] = []
     short: list[str] = []
+    hits: dict[str, float] = {}
     top, max_per_gene = request.top, request.max_per_gene
     lists = iter(found.best)
     for output in screen.outputs:
@@ -231,6 +274,10 @@ def shortlist(
                 short.append(f"{core.phenotypes[output]}, {direction}: {len(chosen)} of {top}")
             table = mutants.table.take(chosen)
             frame = prediction_table(core, table, interval=request.interval)
+            record = core.checkpoint.phenotypes[output]
+            if direction == "high" and record.get("of_cross") in ("negative", "positive"):
+                # The expected number of hits of independent or dependent mutants alike: a sum of means.
+                hits[core.phenotypes[output]] = float(frame[core.phenotypes[output]].sum())
             frame.insert(0, "rank", np.arange(1, len(chosen) + 1))
             frame.insert(0, "direction", direction)
             frame.insert(0, "phenotype", core.phenotypes[output])
@@ -240,7 +287,7 @@ def shortlist(
             frames.append(frame)
     out = pd.concat(frames, ignore_index=True)
     out.attrs |= {"count": screen.design.count, "asked": found.asked, "left_out": dict(found.left_out)}
-    out.attrs["short"] = short
+    out.attrs |= {"short": short, "expected_hits": hits, "unchecked": _unchecked(core, request)}
     return out
 
 

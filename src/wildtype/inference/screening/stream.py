@@ -155,7 +155,10 @@ class Screen:
             c.min_linkage_kb,
             [places[k].tolist() for k in sorted(places)],
             c.measured is not None,
-            *(np.zeros(0) if x is None else x for x in (c.required, c.lethal)),
+            *(
+                np.zeros(0) if x is None else x
+                for x in (c.required, c.lethal, c.deletion_lethal, c.dubious, c.overlapping)
+            ),
             *weights,
             known.part,
             known.table.gene,

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Collection
+
+import numpy as np
+
 from wildtype.datasets import Dataset
 from wildtype.datasets.ceilings import noise_ceilings
 from wildtype.datasets.measurements import Measurements
@@ -10,7 +15,8 @@ from wildtype.datasets.records import Study
 from wildtype.datasets.stages.build import build_dataset
 from wildtype.datasets.storage import save_dataset
 from wildtype.datasets.store import Store, store_path
-from wildtype.errors import DatasetError
+from wildtype.errors import DatasetError, SourceError
+from wildtype.mutants.selection import Selection
 from wildtype.organism import Organism
 from wildtype.sources import catalogue
 from wildtype.sources.publishers import publishers
@@ -54,7 +60,12 @@ def _stored() -> dict[str, str]:
 
 
 def register(
-    measurements: Measurements, reading: ReadReport, organism: Organism, *, replace: bool = False
+    measurements: Measurements,
+    reading: ReadReport,
+    organism: Organism,
+    *,
+    replace: bool = False,
+    selection: Selection | None = None,
 ) -> Dataset:
     """Ingest a user's measurements into the store, and keep the dataset made from them in the cache.
 
@@ -69,9 +80,13 @@ def register(
     replace : bool
         Whether own data of the same name is replaced. It need not be asked for to finish an import of the
         same table that was cut off after its rows were stored and before its dataset was.
+    selection : Selection, optional
+        By which cut-offs the values of interactions, or of the only phenotype, were listed.
 
     Raises
     ------
+    SourceError
+        If a value lies between the cut-offs.
     DatasetError
         If the name is taken, also by an import of another table that was cut off, no row is left for a
         dataset, or the store is damaged or in use.
@@ -80,14 +95,51 @@ def register(
     """
     (study,) = measurements.studies
     check_name(study.name, replace=replace)
+    selected = selected_phenotypes(measurements, selection)
     noise = "; ".join(ceiling.text for ceiling in noise_ceilings(measurements).values())
     notes = (NOTE, *study.notes)
     dataset = build_dataset(measurements, organism, name=study.name, notes=notes, noise=noise)
+    dataset = of_list(dataset, selected, selection)
     path = store_path()
     with Store.open(path) if path.is_file() else Store.create(path) as store:
         store.ingest(measurements, [reading], replace=replace or _cut_off(store, study))
         save_dataset(dataset, catalogue.dataset_folder(dataset.name))
     return dataset
+
+
+def selected_phenotypes(measurements: Measurements, selection: Selection | None) -> tuple[str, ...]:
+    """Return the phenotypes that a list's cut-offs are about: interactions, or the only one.
+
+    Raises
+    ------
+    SourceError
+        If a value lies between the cut-offs, or no phenotype is meant.
+    """
+    if selection is None:
+        return ()
+    found = measurements.phenotypes
+    chosen = [p for p, it in enumerate(found) if it.min_order > 1 or len(found) == 1]
+    if not chosen:
+        raise SourceError(
+            f"cut-offs of a list are about interactions or about one phenotype, and the table has "
+            f"{', '.join(it.name for it in found)}: import one phenotype at a time"
+        )
+    rows = np.isin(measurements.phenotype, chosen) & selection.between(measurements.value)
+    if rows.any():
+        at = int(np.flatnonzero(rows)[0])
+        raise SourceError(
+            f"row {at + 1}: {found[measurements.phenotype[at]].name} is {measurements.value[at]:g}, and only "
+            f"values {selection.rule} are said to be in the table: correct the cut-offs"
+        )
+    return tuple(found[p].name for p in chosen)
+
+
+def of_list(dataset: Dataset, phenotypes: Collection[str], selection: Selection | None) -> Dataset:
+    """Return a dataset whose phenotypes of these names were listed by a selection."""
+    listed = (
+        dataclasses.replace(p, selection=selection) if p.name in phenotypes else p for p in dataset.phenotypes
+    )
+    return dataclasses.replace(dataset, phenotypes=tuple(listed))
 
 
 def _cut_off(store: Store, study: Study) -> bool:

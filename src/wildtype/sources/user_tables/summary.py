@@ -5,7 +5,7 @@ Legend: m measurements.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,14 +14,18 @@ from numpy.typing import NDArray
 from wildtype.datasets.measurements import Measurements
 from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import PerturbationKind
+from wildtype.mutants.selection import empty_gap, gap_warning
 from wildtype.organism import Organism
 
 
-def summarise(measurements: Measurements, organism: Organism, reading: ReadReport) -> dict[str, Any]:
+def summarise(
+    measurements: Measurements, organism: Organism, reading: ReadReport, selected: Collection[str] = ()
+) -> dict[str, Any]:
     """Return counts of rows, genes, kinds, phenotypes, conditions and replicates, and what to look at twice.
 
     ``mutants`` are different combinations of genes, kinds, doses and alleles; a mutant is ``measured again``
-    where a further row gives the same phenotype of it in the same condition.
+    where a further row gives the same phenotype of it in the same condition. Phenotypes with an empty gap
+    around 0 are named in a remark, unless they are among the ``selected``, whose cut-offs were declared.
     """
     m = measurements
     known = len(organism.genes)
@@ -58,7 +62,7 @@ def summarise(measurements: Measurements, organism: Organism, reading: ReadRepor
         "rows_by_condition": _counted([str(environment) for environment in m.environments], m.environment),
         "rows_by_replicate": _counted([name or "not stated" for name in m.replicates], m.replicate),
         "measured_again": len(m) - _number(question),
-        "remarks": _remarks(m, organism, reading, question),
+        "remarks": _remarks(m, organism, reading, question) + _gaps(m, selected),
     }
 
 
@@ -82,6 +86,17 @@ def _remarks(
         ),
     }
     return [*m.studies[0].notes, *(f"{what}: {count:,}" for what, count in counts.items() if count)]
+
+
+def _gaps(m: Measurements, selected: Collection[str]) -> list[str]:
+    """Return a warning for every phenotype whose values look like those of a thresholded list."""
+    warnings = []
+    for p, definition in enumerate(m.phenotypes):
+        gap = empty_gap(m.value[m.phenotype == p], one_sided=definition.min_order > 1)
+        if gap is not None and definition.name not in selected:
+            declare = "; declare the cut-offs with --listed-below and --listed-above"
+            warnings.append(gap_warning(definition.name, gap) + declare)
+    return warnings
 
 
 def _number(groups: NDArray[np.int64]) -> int:

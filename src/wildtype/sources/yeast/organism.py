@@ -80,7 +80,15 @@ def build_organism(
     if absent:
         description += "; left out, since the file is not in the folder: " + ", ".join(absent)
     return Organism(
-        "yeast", genes, graphs, GeneFeatures(blocks), model, essential, description, coordinates=coordinates
+        "yeast",
+        genes,
+        graphs,
+        GeneFeatures(blocks),
+        model,
+        essential,
+        description,
+        coordinates=coordinates,
+        dubious=sgd.read_dubious(folder, genes),
     )
 
 

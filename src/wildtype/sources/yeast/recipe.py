@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,10 @@ from wildtype.datasets.stages.policies import Policies
 from wildtype.datasets.storage import dataset_key, materialise
 from wildtype.datasets.store import Query, Store
 from wildtype.errors import DatasetError
+from wildtype.files import content_hash
 from wildtype.mutants import Kind
 from wildtype.organism import Organism
+from wildtype.sources.yeast.screens.screen_grid import LINKED_KB, Screened, grid_2010, with_grid, within
 
 VERSION = 1
 """Raised whenever equal measurements and an equal recipe give another dataset or another card than before."""
@@ -50,6 +52,34 @@ class Singles:
     about: str
 
 
+@dataclass(frozen=True)
+class GridSource:
+    """Where the grid of a screen comes from, of which the dataset lists the significant crosses.
+
+    Attributes
+    ----------
+    screen : Query
+        All scores of the screen's table: their strains span the grid.
+    reserved : Query
+        Crosses and genes that are set aside; where the store has none, nothing is.
+    """
+
+    screen: Query
+    reserved: Query
+
+    def key(self, store: Store, organism: Organism) -> str:
+        """Return a hash of everything that the grid is made from."""
+        places = {} if organism.coordinates is None else organism.coordinates.to_arrays()
+        queries = (self.screen, self.reserved)
+        stored = [store.content_hash(query) if _has(store, query) else "" for query in queries]
+        return content_hash(*stored, LINKED_KB, *(places[name] for name in ("chromosome", "start", "end")))
+
+    def screened(self, store: Store, organism: Organism) -> Screened:
+        """Return the grid; raises ``DatasetError`` as `grid_2010`."""
+        reserved = store.select(self.reserved) if _has(store, self.reserved) else None
+        return grid_2010(store.select(self.screen), organism, reserved)
+
+
 @dataclass(frozen=True, eq=False)
 class Recipe:
     """How one dataset is made from a store.
@@ -75,8 +105,10 @@ class Recipe:
         What is drawn beside listed calls, after the stages.
     singles : Singles, optional
         Fitness of single mutants.
+    grid : GridSource, optional
+        Which crosses the screen measured, whether the query selects them or not.
     phenotype : mapping
-        What is special about the target phenotypes (``strong``, ``source``).
+        What is special about the target phenotypes (``strong``, ``source``, ``selection``).
     notes : tuple of str or callable
         What a reader must know; a callable gets the dataset.
     noise : str or callable
@@ -95,6 +127,7 @@ class Recipe:
     step: Step | None = None
     background: Background | None = None
     singles: Singles | None = None
+    grid: GridSource | None = None
     phenotype: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[Fact, ...] = ()
     noise: str | Guide = ""
@@ -142,7 +175,10 @@ class Recipe:
             recipe=VERSION,
             name=self.name,
             targets=self.targets,
-            phenotype=dict(self.phenotype),
+            phenotype={
+                name: asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+                for name, value in self.phenotype.items()
+            },
             further=[[query.sql, store.content_hash(query)] for query in further],
             readings=[asdict(reading) for reading in readings],
             citations=[held[study].citation for study in self.studies],
@@ -151,6 +187,7 @@ class Recipe:
             singles=self.singles.about if self.singles else "",
             step=self.step.__name__ if self.step else "",
             background=asdict(self.background) if self.background else None,
+            **({"grid": self.grid.key(store, organism)} if self.grid else {}),
         )
         dataset, _ = materialise(
             key, lambda: self._make(store, organism, policies, readings, compared), organism
@@ -171,6 +208,10 @@ class Recipe:
         if self.step is not None:
             chosen, report = self.step(chosen)
             before.append(report)
+        screened = None if self.grid is None else self.grid.screened(store, organism)
+        if screened is not None:
+            chosen, report = within(chosen, screened, organism.genes)
+            before.append(report)
 
         def made(policies: Policies) -> Dataset:
             return build_dataset(
@@ -189,6 +230,8 @@ class Recipe:
             replace(p, **self.phenotype) if p.name in dataset.targets else p for p in dataset.phenotypes
         )
         dataset = replace(dataset, phenotypes=phenotypes)
+        if screened is not None:
+            dataset = with_grid(dataset, screened.grid)
         if self.singles is not None:
             measured = store.select(self.singles.query)
             value, sd, source = single_fitness(measured, organism, self.policies)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -99,7 +100,7 @@ def test_damage_of_the_sga_table_names_the_line(
 
 
 def test_a_table_without_places_is_refused(small, genes: GeneIndex) -> None:
-    small.write(FEATURES, small.text(FEATURES).replace("\t1\t10\t99\tW", "\t\t\t\t"))
+    small.write(FEATURES, re.sub(r"\t1\t\d+\t\d+\tW", "\t\t\t\t", small.text(FEATURES)))
     with pytest.raises(SourceError, match="no ORF with a place"):
         read_feature_coordinates(small.path, genes)
 

@@ -12,6 +12,7 @@ from wildtype.sources.text import match_genes
 from wildtype.sources.yeast.genes.sgd import (
     ESSENTIAL,
     FEATURES,
+    read_dubious,
     read_essential,
     read_genes,
     read_sgd_ids,
@@ -28,6 +29,13 @@ def test_only_orfs_are_genes_in_file_order_with_all_their_names(small) -> None:
     assert genes.label(3) == "YAL004W"
     assert "12 ORFs" in about
     assert "1 dubious" in about
+
+
+def test_dubious_orfs(small) -> None:
+    genes, _, _ = read_genes(small.path)
+    assert [genes.names[i] for i in read_dubious(small.path, genes).nonzero()[0]] == ["YAL004W"]
+    small.replace(FEATURES, "ORF\tVerified\tYAL002W", "ORF\tDubious|silenced_gene\tYAL002W")
+    assert read_dubious(small.path, genes).sum() == 2
 
 
 def test_an_alias_that_names_another_feature_is_left_out(small) -> None:

@@ -17,12 +17,20 @@ from wildtype.datasets.records import PerturbationKind
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
 from wildtype.sources.yeast.screens.costanzo2010 import (
+    INTERMEDIATE,
+    INTERMEDIATE_TABLE,
     PUBLISHER,
     RAW_TABLE,
+    RESERVED_CROSSES,
+    RESERVED_GENES,
     STRINGENT,
     STRINGENT_TABLE,
+    STUDY_OF_RESERVED,
+    STUDY_OF_STRINGENT,
     parse_strain,
     read,
+    read_reserved,
+    read_stringent,
 )
 
 DELETION = PerturbationKind.DELETION
@@ -119,6 +127,47 @@ def test_the_raw_table_goes_before_its_thresholded_part(small, tmp_path: Path, g
     assert len(measurements) == 4
 
 
+def test_the_intermediate_list_goes_before_the_stringent_one_which_stays_a_study(
+    small, genes: GeneIndex
+) -> None:
+    stringent, _ = collected(small.path, genes)
+    weaker = "YAL005C\tSSA1\tYAL002W\tVPS8\t-0.0800\t0.0300\t0.05\n"
+    small.write(INTERMEDIATE, small.text(STRINGENT) + weaker)
+    measurements, readings = collected(small.path, genes)
+    assert [(r.file, r.rows, r.kept) for r in readings] == [(INTERMEDIATE, 11, 8)]
+    assert facts(measurements) - facts(stringent) == {
+        ("epsilon", "query YAL005C", -0.08, 0.03, "YAL002W deletion", "YAL005C deletion")
+    }
+    alone = read_stringent(small.path, genes, collect=readings.append)
+    assert facts(alone) == facts(stringent)
+    assert (alone.studies[0].name, readings[-1].file) == (STUDY_OF_STRINGENT, STRINGENT)
+    # without that list, the wider one is cut as the publisher cut it
+    small.remove(STRINGENT)
+    assert facts(read_stringent(small.path, genes, collect=readings.append)) == facts(stringent)
+    assert readings[-1].dropped["score between the cut-offs of the list"] == 1
+
+
+def test_what_is_set_aside_is_read_under_the_names_of_today(small, genes: GeneIndex) -> None:
+    lines = ["orf_a\torf_b", "YAL002W\tYAR044W", "YAR042W\tYAL002W", "YAL002W\tYCL074W", "YAR044W\tYAR042W"]
+    small.write(RESERVED_CROSSES.name + ".gz", "\n".join([*lines, "YAL003W\tYAL001C"]) + "\n")
+    readings: list[ReadReport] = []
+
+    def sets() -> set[tuple[str, ...]]:
+        found = read_reserved(small.path, genes, collect=readings.append)
+        assert found.studies[0].name == STUDY_OF_RESERVED
+        return {tuple(sorted(p.gene for p in r.genotype.perturbations)) for r in found.records()}
+
+    crosses = {("YAL002W", "YAR042W"), ("YAL001C", "YAL003W")}
+    assert sets() == crosses
+    assert readings[0].dropped == {"unknown gene": 1, "both strains of one gene": 1, "listed twice": 1}
+    small.write(RESERVED_GENES.name + ".gz", "YAR044W\nYCL074W\nYEL009C\n")
+    assert sets() == crosses | {("YAR042W",), ("YEL009C",)}
+    assert (readings[-1].rows, readings[-1].kept, readings[-1].renamed) == (3, 2, 1)
+    small.remove(RESERVED_CROSSES.name + ".gz")
+    with pytest.raises(SourceError, match="costanzo2010_reserved_crosses.tsv is not in .*: optional"):
+        read_reserved(small.path, genes)
+
+
 @given(order=st.permutations(RAW))
 @settings(max_examples=15)
 def test_the_order_of_rows_does_not_matter(
@@ -164,8 +213,10 @@ def test_damage_of_the_raw_table_names_the_line(
 def test_missing_truncated_and_foreign_raw_tables_are_refused(
     tmp_path: Path, screen_genes: GeneIndex
 ) -> None:
-    with pytest.raises(SourceError, match=rf"{STRINGENT_TABLE.name} is not in .*in a browser from"):
+    with pytest.raises(SourceError, match=rf"{INTERMEDIATE_TABLE.name} is not in .*in a browser from"):
         read(tmp_path, screen_genes)
+    with pytest.raises(SourceError, match=rf"{STRINGENT_TABLE.name} is not in .*in a browser from"):
+        read_stringent(tmp_path, screen_genes)
     path = write_raw(tmp_path)
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(SourceError, match="is cut short"):
@@ -194,10 +245,14 @@ def test_the_suffix_says_what_was_done(text: str, allele: str, expected) -> None
 
 
 def test_the_publisher_gives_https_addresses_or_says_what_to_do() -> None:
-    raw, stringent = PUBLISHER.files
+    raw, intermediate, stringent, *reserved = PUBLISHER.files
     assert raw.urls == (f"https://boonelab.ccbr.utoronto.ca/supplement/costanzo2009/{raw.name}",)
-    assert not stringent.urls
-    assert "in a browser" in stringent.gated
+    for table in (intermediate, stringent):
+        assert not table.urls
+        assert "in a browser" in table.gated
+    for table in reserved:
+        assert not table.urls
+        assert table.gated.startswith("optional")
 
 
 def test_suffixes_are_hypomorphs_and_bare_names_deletions(small, genes: GeneIndex) -> None:
@@ -258,6 +313,17 @@ def test_a_file_of_another_organism_is_refused(small, genes: GeneIndex) -> None:
 def test_real_measurements(mirror: Path, real_genes: GeneIndex) -> None:
     measurements, readings = collected(mirror, real_genes)
     assert [(r.file, r.rows, r.kept, r.dropped) for r in readings] == [
+        (INTERMEDIATE, 155_045, 154_762, {"unknown gene": 283})
+    ]
+    assert (np.abs(measurements.value) >= 0.08).all()
+    assert (measurements.p <= 0.05).all()
+
+
+@pytest.mark.real
+def test_the_real_stringent_list(mirror: Path, real_genes: GeneIndex) -> None:
+    readings: list[ReadReport] = []
+    measurements = read_stringent(mirror, real_genes, collect=readings.append)
+    assert [(r.file, r.rows, r.kept, r.dropped) for r in readings] == [
         (STRINGENT, 60608, 60533, {"unknown gene": 75})
     ]
     assert len(measurements) == 60533
@@ -268,3 +334,11 @@ def test_real_measurements(mirror: Path, real_genes: GeneIndex) -> None:
     value = measurements.value
     assert value[value < 0].max() <= -0.12
     assert value[value > 0].min() >= 0.16
+
+
+@pytest.mark.real
+def test_real_crosses_that_are_set_aside(mirror: Path, real_genes: GeneIndex) -> None:
+    readings: list[ReadReport] = []
+    measurements = read_reserved(mirror, real_genes, collect=readings.append)
+    assert [(r.rows, r.kept) for r in readings] == [(519_360, 516_224), (251, 248)]
+    assert np.bincount(measurements.order).tolist() == [0, 248, 516_224]

@@ -293,6 +293,9 @@ def test_dcell_pairs_name_genes_and_essential_ones_are_reduced(small, genes: Gen
         0.01,
         0.02,
     ]  # the pair in both orders stays twice
+    terms = {(r.replicate, r.value) for r in measurements.records()}
+    repair, chromatin = "GO:0006281", "GO:0000790"
+    assert terms == {(repair, -0.1), (repair, 0.01), (repair, 0.02), (chromatin, -0.1), (chromatin, -0.04)}
     for suffix in ("tsa508", "tsq508"):
         row = f"YAL001C_{suffix}\tYAL001C\ttfc3-g349e\t0.8658\t0.1789\t0.8285\t0.1964\t\t\t\t\t\n"
         small.replace(FITNESS_TABLE, row, "")

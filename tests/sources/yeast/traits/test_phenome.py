@@ -253,6 +253,7 @@ def test_every_screen_says_what_its_numbers_mean() -> None:
         ("steinmetz2002", 5823, 16, 83_080, 8),
         ("giaever2002", 4732, 22, 103_276, 18),
         ("costanzo2021", 3222, 14, 44_949, 14),
+        ("galardini2019", 4316, 38, 160_158, 38),
     ],
 )
 def test_real_counts_of_growth(

@@ -75,6 +75,26 @@ def read_genes(folder: str | Path) -> tuple[GeneIndex, ReadReport, str]:
     return genes, used.report(rows.path.name, "genes"), about
 
 
+def read_dubious(folder: str | Path, genes: GeneIndex) -> NDArray[np.bool_]:
+    """Return which genes SGD calls dubious [n]: ORFs that are unlikely to encode a protein.
+
+    `read_genes` counts the rows of the same file.
+
+    Raises
+    ------
+    SourceError
+        If the file is missing or damaged.
+    """
+    rows = read_rows(FEATURE_TABLE.require(folder), fields=16)
+    # "Dubious" stands alone or before further qualifiers, as in "Dubious|silenced_gene".
+    named = {
+        cells[SYSTEMATIC]
+        for cells in rows.cells
+        if cells[TYPE] == "ORF" and "dubious" in cells[QUALIFIER].lower().split("|")
+    }
+    return np.array([name in named for name in genes.names], bool)
+
+
 def read_essential(folder: str | Path, genes: GeneIndex) -> tuple[NDArray[np.bool_], ReadReport]:
     """Return which genes the Saccharomyces Genome Deletion Project found essential [n], and the row counts.
 

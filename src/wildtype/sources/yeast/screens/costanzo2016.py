@@ -52,6 +52,8 @@ ALL = PUBLISHER.files[:-1]
 """The tables of crosses."""
 TABLES = tuple(file.name for file in ALL)
 FILES = ("costanzo2016_dcell_GO0006281_train.txt.gz", "costanzo2016_dcell_GO0000790_train.txt.gz")
+REPAIR, CHROMATIN = TERMS = ("GO:0006281", "GO:0000790")
+"""GO terms of the two DCell files: DNA repair, and nuclear chromatin. The replicate names a pair's term."""
 _HEADER = (
     "Query Strain ID", "Query allele name", "Array Strain ID", "Array allele name", "Arraytype/Temp",
     None, "P-value", "Query single mutant fitness (SMF)", "Array SMF", "Double mutant fitness",
@@ -156,7 +158,7 @@ def read_dcell(folder: str | Path, genes: GeneIndex, *, collect: Collector = ign
     files = [_read_pairs(remote.require(folder), genes) for remote in DCELL.files]
     study = study_of(DCELL, [path for path, *_ in files])
     parts = []
-    for _, gene, value, report in files:
+    for term, (_, gene, value, report) in zip(TERMS, files, strict=True):
         collect(report)
         parts.append(
             Measurements.build(
@@ -167,6 +169,7 @@ def read_dcell(folder: str | Path, genes: GeneIndex, *, collect: Collector = ign
                 value=value,
                 environments=(sga_environment(),),
                 phenotypes=(EPSILON,),
+                replicate=term,
             )
         )
     return Measurements.concatenate(parts)

@@ -109,6 +109,12 @@ COSTANZO2021 = _growth(
     "suffers",
     NOT_STATED,
 )
+GALARDINI = _growth(
+    "galardini2019",
+    "growth score",
+    "S-score of colony size in the condition; negative where the deletion suffers more than elsewhere",
+    "S-score (scale of a t statistic)",
+)
 VIZEACOUMAR = Study(
     "vizeacoumar2010",
     "morphology",
@@ -157,7 +163,7 @@ SHAPE = PhenotypeDefinition(
     description="whole numbers; 0 for most strains",
 )
 """The second phenotype of `GIAEVER`."""
-SCREENS = (BRESLOW, DEUTSCHBAUER, QIAN, STEINMETZ, GIAEVER, COSTANZO2021)
+SCREENS = (BRESLOW, DEUTSCHBAUER, QIAN, STEINMETZ, GIAEVER, COSTANZO2021, GALARDINI)
 TRAITS = (VIZEACOUMAR, MATTIAZZI, MULLEDER, JORGENSEN)
 STUDIES = (*SCREENS, *TRAITS)
 PUBLISHERS = tuple(study.publisher for study in STUDIES)

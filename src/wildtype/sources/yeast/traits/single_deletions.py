@@ -22,8 +22,10 @@ LEAST_SHARE = 0.2
 """Columns measured in a smaller share of a study's strains are left out."""
 TAILS = (0.5, 99.5)
 """Percentiles to which values are clipped: pooled screens have outliers of hundreds of sd."""
-STUDIES = tuple(study for study in phenome.STUDIES if study is not phenome.JORGENSEN)
-"""The table of cell sizes lists strains that differ only: too few for a feature of all genes."""
+STUDIES = tuple(study for study in phenome.STUDIES if study not in (phenome.JORGENSEN, phenome.GALARDINI))
+"""The table of cell sizes lists strains that differ only: too few for a feature of all genes. Without the
+table of Galardini et al. organisms keep the features that they had before it had a reader.
+"""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,357 @@
+"""`PairColumns`: what the crosses of a screen say about a pair of genes, as columns of numbers for trees.
+
+A residual is a visible value less the additive model; a visible cross that is not listed has the value 0. A
+pair (i, j) is described by the residuals of the same pair with one or both genes replaced by similar ones, by
+low-rank models of the whole matrix, by how often each gene interacts, and by how alike both genes are.
+Nothing of the pair itself enters: `wildtype.evidence.pair_index` leaves the pair out of the matrix.
+
+Legend: n genes · s strains · g graphs of similar genes · k neighbours per gene · d width of the embedding ·
+m pairs · f columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy import sparse
+
+from wildtype.evidence.completion import Additive, low_rank, profile_neighbours, spectrum
+from wildtype.evidence.kernels import COMPILED
+from wildtype.evidence.pair_matrix import PairMatrix
+from wildtype.evidence.similarity import GeneSimilarity
+from wildtype.organism.similarity import nearest, unit_rows
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float32]
+
+MOST = 40
+"""Neighbours of a gene in each graph."""
+FEW = 12
+"""Neighbours of each gene where both are replaced: their number counts twice."""
+FLOOR = 0.1
+"""Cosines of single feature blocks below this are chance."""
+WIDE = 4
+"""Feature blocks of fewer columns have no cosine that means much; they are traits."""
+PRIOR = 0.3
+"""Weight of a residual of 0 beside the neighbours' residuals, as in `completion.profile_completion`."""
+RANKS = (20, 60, 120)
+LATENT = 24
+DEGREE_PRIOR = 10.0
+RATE_PRIOR = 2.0
+RIDGE = 3.0
+"""Regularisation λ of the two-step ridge on unit vectors, whose kernel has 1 on its diagonal."""
+CHUNK = 1 << 15
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """Similar genes of every gene, in several graphs, the most similar first.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the g graphs.
+    gene : int32 [g, n, k]
+        Positions of genes; -1: no further one.
+    weight : float32 [g, n, k]
+        Positive, 0 where there is none.
+    """
+
+    names: tuple[str, ...]
+    gene: NDArray[np.int32]
+    weight: Floats
+
+    @classmethod
+    def of(cls, similarity: GeneSimilarity, among: Ints) -> Neighbours:
+        """Return the neighbours of every gene among some genes: by relation, by feature block, and by all.
+
+        Weights are those of the relation, the squared cosine of a block, and the cubed cosine of all blocks
+        and relations together. No label is read.
+        """
+        graphs: dict[str, sparse.csr_array] = {}
+        chosen = np.zeros(similarity.genes, bool)
+        chosen[among] = True
+        for r, name in enumerate(similarity.relations):
+            ends = similarity.indptr[r]
+            inside = slice(int(ends[0]), int(ends[-1]))
+            whole = sparse.csr_array(
+                (similarity.data[inside], similarity.indices[inside], ends - ends[0]),
+                shape=(similarity.genes, similarity.genes),
+            )
+            graphs[name] = sparse.csr_array(whole @ sparse.diags_array(chosen.astype(np.float32)))
+        for p, name in enumerate(similarity.parts):
+            columns = slice(int(similarity.cuts[p]), int(similarity.cuts[p + 1]))
+            # Spectral positions in a relation repeat its edges.
+            if name.startswith("graph ") or columns.stop - columns.start < WIDE:
+                continue
+            found = nearest(unit_rows(similarity.unit[:, columns]), among, MOST, FLOOR)
+            found.data = found.data**2
+            graphs[f"like {name}"] = found
+        found = nearest(similarity.unit, among, MOST, FLOOR)
+        found.data = found.data**3
+        graphs["like joint"] = found
+        lists = [_padded(graph) for graph in graphs.values()]
+        gene, weight = (np.stack(column) for column in zip(*lists, strict=True))
+        return cls(tuple(graphs), gene, weight)
+
+
+def _padded(graph: sparse.csr_array) -> tuple[NDArray[np.int32], Floats]:
+    """Return the neighbours [n, k] of every row by falling weight, and their weights."""
+    graph.eliminate_zeros()
+    n = graph.shape[0]
+    row = np.repeat(np.arange(n), np.diff(graph.indptr))
+    order = np.lexsort((graph.indices, -graph.data, row))
+    rank = np.arange(len(order)) - graph.indptr[row]
+    kept = order[rank < MOST]
+    at = row[order][rank < MOST], rank[rank < MOST]
+    gene, weight = np.full((n, MOST), -1, np.int32), np.zeros((n, MOST), np.float32)
+    gene[at], weight[at] = graph.indices[kept], graph.data[kept]
+    return gene, weight
+
+
+@njit(**COMPILED)  # type: ignore[untyped-decorator]
+def replace_one(near: Any, weight: Any, residual: Any, left: Any, right: Any, prior: float, out: Any) -> None:
+    """Write the means over pairs with one gene replaced: of all, the smaller and larger side, and the weight.
+
+    ``near`` [·, k] holds strains; ``residual`` [s, s] is NaN where unknown; ``left``, ``right`` are [m, 2]:
+    the row of ``near`` of a gene, and its strain (-1: it has none). ``out`` [m, 4] keeps NaN for no weight.
+    """
+    for m in range(len(left)):
+        total, mass = 0.0, 0.0
+        low, high = np.inf, -np.inf
+        for side in range(2):
+            own, other = (left[m], right[m]) if side == 0 else (right[m], left[m])
+            one, below = 0.0, 0.0
+            if own[0] >= 0 and other[1] >= 0:
+                for k in range(near.shape[1]):
+                    strain = near[own[0], k]
+                    # A neighbour that is the other gene would be a pair of a gene with itself: it is unknown.
+                    if strain >= 0:
+                        value = residual[other[1], strain]
+                        if not np.isnan(value):
+                            one += weight[own[0], k] * value
+                            below += weight[own[0], k]
+            if below > 0:
+                mean = one / (below + prior)
+                low, high = min(low, mean), max(high, mean)
+            total += one
+            mass += below
+        if mass > 0:
+            out[m, 0], out[m, 1], out[m, 2] = total / (mass + prior), low, high
+        out[m, 3] = mass
+
+
+@njit(**COMPILED)  # type: ignore[untyped-decorator]
+def replace_both(near: Any, weight: Any, residual: Any, left: Any, right: Any, few: int, out: Any) -> None:
+    """Write the mean over pairs with each gene replaced by ``few`` neighbours, and its weight [m, 2]."""
+    for m in range(len(left)):
+        total, mass = 0.0, 0.0
+        if left[m, 0] >= 0 and right[m, 0] >= 0:
+            for a in range(few):
+                i = near[left[m, 0], a]
+                if i < 0:
+                    continue
+                for b in range(few):
+                    j = near[right[m, 0], b]
+                    if j >= 0:
+                        value = residual[i, j]
+                        if not np.isnan(value):
+                            w = weight[left[m, 0], a] * weight[right[m, 0], b]
+                            total += w * value
+                            mass += w
+        if mass > 0:
+            out[m, 0] = total / mass
+        out[m, 1] = mass
+
+
+class PairColumns:
+    """Columns of pairs from one visible matrix.
+
+    Parameters
+    ----------
+    matrix : PairMatrix
+        What may be seen.
+    similarity : GeneSimilarity
+        Of the n genes.
+    neighbours : Neighbours
+        Of the same genes; labels do not enter, so that several matrices share it.
+    seed : int
+        Of the subspace iterations.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the f columns.
+    """
+
+    def __init__(
+        self, matrix: PairMatrix, similarity: GeneSimilarity, neighbours: Neighbours, *, seed: int = 0
+    ) -> None:
+        self.matrix, self.similarity, self.neighbours = matrix, similarity, neighbours
+        known, values = matrix.known, matrix.values
+        additive = Additive.of(matrix)
+        base = additive.matrix()
+        residual = np.where(known, values - base, np.float32(0))
+        self._mean = additive.mean
+        solution = low_rank(residual, known, RANKS[-1], seed=seed)
+        self._low_rank = solution
+        self._profile = _padded(profile_neighbours(solution))
+        self._unit_profile = unit_rows(solution.profiles())
+        count = known.sum(axis=1, dtype=np.float64)
+        negative, positive = _listed(values, known)
+        self._genes = [("effect", additive.effect.astype(np.float32)), ("crosses", count.astype(np.float32))]
+        for name, flags in (("negative", negative), ("positive", positive)):
+            # Shrunken to the mean rate, so that genes with few crosses are like others.
+            mean = flags.sum() / max(count.sum(), 1)
+            rate = (flags.sum(axis=1) + RATE_PRIOR * mean) / (count + RATE_PRIOR)
+            self._genes.append((f"rate {name}", rate.astype(np.float32)))
+        # √(degree + 10): partners of hubs say less of a gene than partners of few others.
+        self._latent = []
+        for name, flags in (("negative", negative), ("positive", positive), ("either", negative | positive)):
+            listed = (residual if name == "either" else flags).astype(np.float32)
+            scale = (1 / np.sqrt(flags.sum(axis=1) + DEGREE_PRIOR)).astype(np.float32)
+            self._latent.append((name, spectrum(listed * scale[:, None] * scale, LATENT, seed=seed)))
+        self._ridge(residual)
+        residual[~known] = np.nan
+        self._residual = residual
+        place = np.full(similarity.genes, -1, np.int32)
+        # Of a gene with several strains, the first: a deletion where there is one.
+        place[matrix.gene[::-1]] = np.arange(len(matrix))[::-1]
+        self._near = np.where(neighbours.gene >= 0, place[neighbours.gene], np.int32(-1))
+        self.names: tuple[str, ...] = ()
+
+    def _ridge(self, residual: Floats) -> None:
+        """Fit the two-step kernel ridge in the width of the embedding, and gene columns by kernel ridge.
+
+        With Φ [s, d] of the strains, G = P Φᵀ R Φ P and P = (ΦᵀΦ + λI)⁻¹, a pair is predicted as φ_iᵀ G φ_j:
+        the same as k_iᵀ (K + λI)⁻¹ R (K + λI)⁻¹ k_j for K = ΦΦᵀ, for seen and unseen genes alike.
+        """
+        unit = self.similarity.unit
+        phi = unit[self.matrix.gene]
+        inner = np.linalg.inv(phi.T @ phi + RIDGE * np.eye(phi.shape[1], dtype=np.float32))
+        half = phi @ inner
+        self._two_step = (unit @ (half.T @ residual @ half)).astype(np.float32)
+        self._smooth = [
+            (f"{name} of similar genes", (unit @ (half.T @ (x - x.mean()))).astype(np.float32))
+            for name, x in self._genes
+            if name != "crosses"
+        ]
+
+    def unseen(self, gene: Ints, kind: NDArray[np.uint8]) -> Ints:
+        """Return how many genes of each pair [m, 2] have no visible cross."""
+        return np.asarray((self.matrix.find(gene, kind) < 0).sum(axis=1))
+
+    def __call__(self, gene: Ints, kind: NDArray[np.uint8]) -> Floats:
+        """Return the columns [m, f] of pairs of genes [m, 2], perturbed by ``kind`` [m, 2]; NaN: not known.
+
+        They do not depend on the order of both genes.
+        """
+        parts = [
+            self._block(gene[at : at + CHUNK], kind[at : at + CHUNK]) for at in range(0, len(gene), CHUNK)
+        ]
+        if not parts:
+            parts = [self._block(gene, kind)]
+        return np.concatenate(parts)
+
+    def _block(self, gene: Ints, kind: NDArray[np.uint8]) -> Floats:
+        strain = self.matrix.find(gene, kind)
+        seen = strain >= 0
+        both = seen.all(axis=1)
+        columns: list[tuple[str, Floats]] = [("unseen genes", (~seen).sum(axis=1).astype(np.float32))]
+        columns.append(("reduced strains", (kind == 1).sum(axis=1).astype(np.float32)))
+
+        def ends(name: str, x: Floats, at: Ints, there: NDArray[np.bool_]) -> None:
+            # Smallest and largest of both genes: their order has no meaning.
+            value = np.where(there, x[np.maximum(at, 0)], np.nan) if len(x) else np.full(at.shape, np.nan)
+            with np.errstate(invalid="ignore"):
+                columns.append((f"{name} low", np.fmin(value[:, 0], value[:, 1]).astype(np.float32)))
+                columns.append((f"{name} high", np.fmax(value[:, 0], value[:, 1]).astype(np.float32)))
+
+        for name, x in self._genes:
+            ends(name, x, strain, seen)
+        for name, x in self._smooth:
+            ends(name, x, gene, np.ones_like(seen))
+        effect = (
+            np.where(seen, dict(self._genes)["effect"][np.maximum(strain, 0)], 0) if len(self.matrix) else 0
+        )
+        columns.append(("additive", np.float32(self._mean) + np.sum(effect, axis=1).astype(np.float32)))
+        left, right = np.maximum(strain[:, 0], 0), np.maximum(strain[:, 1], 0)
+
+        def add(name: str, value: NDArray[Any]) -> None:
+            columns.append((name, np.where(both, value, np.nan).astype(np.float32)))
+
+        v, w = self._low_rank.vectors, self._low_rank.values
+        product = v[left] * v[right] * w if len(v) else np.zeros((len(gene), len(w)), np.float32)
+        # Eigenvalues fall in magnitude: a lower rank is the sum of the first terms.
+        running = np.cumsum(product, axis=1)
+        for rank in RANKS:
+            add(f"rank {rank}", running[:, min(rank, running.shape[1]) - 1] if running.shape[1] else 0 * left)
+        alike = (
+            np.einsum("mr,mr->m", self._unit_profile[left], self._unit_profile[right]) if len(v) else 0 * left
+        )
+        add("profile cosine", alike)
+        for name, found in self._latent:
+            term = (
+                found.vectors[left] * found.vectors[right] if len(v) else np.zeros((len(gene), 1), np.float32)
+            )
+            values = found.values if len(v) else np.zeros(1, np.float32)
+            # Powers of the matrix count paths of one, two and three listed crosses between both genes.
+            for power in (1, 2, 3):
+                add(f"paths {power} {name}", term @ values**power)
+        ridge = np.einsum("md,md->m", self._two_step[gene[:, 0]], self.similarity.unit[gene[:, 1]])
+        columns.append(("two-step ridge", ridge.astype(np.float32)))
+        columns += self._replaced(gene, strain)
+        columns += self._alike(gene)
+        self.names = tuple(name for name, _ in columns)
+        return np.stack([np.asarray(value, np.float32) for _, value in columns], axis=1)
+
+    def _replaced(self, gene: Ints, strain: Ints) -> list[tuple[str, Floats]]:
+        """Return the columns of pairs with one gene, or both, replaced by similar ones."""
+        out: list[tuple[str, Floats]] = []
+        m = len(gene)
+
+        def one(name: str, near: Any, weight: Floats, row: Ints) -> None:
+            found = np.full((m, 4), np.nan, np.float32)
+            sides = [np.ascontiguousarray(np.stack([row[:, i], strain[:, i]], axis=1)) for i in range(2)]
+            replace_one(near, weight, self._residual, *sides, PRIOR, found)
+            for i, what in enumerate(("", " low", " high", " weight")):
+                out.append((f"one by {name}{what}", found[:, i]))
+
+        def two(name: str, near: Any, weight: Floats, row: Ints) -> None:
+            found = np.full((m, 2), np.nan, np.float32)
+            sides = [np.ascontiguousarray(np.stack([row[:, i], strain[:, i]], axis=1)) for i in range(2)]
+            replace_both(near, weight, self._residual, *sides, FEW, found)
+            out.extend([(f"both by {name}", found[:, 0]), (f"both by {name} weight", found[:, 1])])
+
+        one("profile", *self._profile, strain)
+        two("profile", *self._profile, strain)
+        for g, name in enumerate(self.neighbours.names):
+            near = self._near[g]
+            one(name, near, self.neighbours.weight[g], gene)
+            two(name, near, self.neighbours.weight[g], gene)
+        return out
+
+    def _alike(self, gene: Ints) -> list[tuple[str, Floats]]:
+        """Return how alike both genes are in every channel, and their traits; no label is read."""
+        channels = self.similarity.compare(gene[:, 0], gene[:, 1])
+        out = list(zip((f"alike {name}" for name in self.similarity.channels), channels.T, strict=True))
+        traits = self.similarity.traits[gene]
+        for i, name in enumerate(self.similarity.trait_names):
+            out.append((f"{name} low", traits[..., i].min(axis=1)))
+            out.append((f"{name} high", traits[..., i].max(axis=1)))
+        return out
+
+
+def _listed(values: Floats, known: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which known cells [s, s] are negative and positive interactions.
+
+    Of a list, those with a value; of a dense map, those beyond one standard deviation.
+    """
+    seen = values[known]
+    listed = bool(seen.size) and bool(np.mean(seen == 0) > 0.5)
+    cut = 0.0 if listed or not seen.size else float(seen.std())
+    return known & (values < -cut), known & (values > cut)

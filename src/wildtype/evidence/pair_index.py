@@ -1,0 +1,148 @@
+"""`PairIndex`: columns of pairs from what may be seen of a screen, never from the pair itself.
+
+A pair whose cross is visible is answered by a matrix without the fold of crosses that holds it, so that a
+training pair is described as a new one would be. The same holds for a gene that is to look unseen: the matrix
+then lacks every strain of the genes of its fold.
+
+Legend: n genes · s strains · m pairs · f columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from wildtype.evidence.pair_columns import Neighbours, PairColumns
+from wildtype.evidence.pair_matrix import PairMatrix
+from wildtype.evidence.similarity import GeneSimilarity
+from wildtype.mutants.batch import MutantBatch
+from wildtype.mutants.grid import uniform
+from wildtype.mutants.identity import gene_words, mixed_words
+from wildtype.seeds import generator
+
+Ints = NDArray[np.int64]
+Kinds = NDArray[np.uint8]
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Pairs of perturbed genes: ``gene`` int64 [m, 2] and ``kind`` uint8 [m, 2]."""
+
+    gene: Ints
+    kind: Kinds
+
+    def take(self, rows: Ints) -> Pairs:
+        """Return the pairs at ``rows``."""
+        return Pairs(self.gene[rows], self.kind[rows])
+
+    def __len__(self) -> int:
+        return len(self.gene)
+
+
+class PairIndex:
+    """Describes pairs by the visible crosses of a screen.
+
+    Parameters
+    ----------
+    matrix : PairMatrix
+        Every visible cross.
+    similarity : GeneSimilarity
+        Of the n genes.
+    folds : int
+        Of the visible crosses; a visible pair is answered without one of them.
+    """
+
+    def __init__(self, matrix: PairMatrix, similarity: GeneSimilarity, folds: int) -> None:
+        self.matrix, self.similarity, self.folds = matrix, similarity, folds
+        self._words = mixed_words(gene_words(similarity.genes))
+        self._neighbours = Neighbours.of(similarity, np.unique(matrix.gene))
+        self._parts: dict[int, PairColumns] = {}
+
+    def fold_of(self, pairs: Pairs) -> Ints:
+        """Return the fold [m] of each pair that is visible, -1 of the others."""
+        strain = self.matrix.find(pairs.gene, pairs.kind)
+        visible = np.asarray((strain >= 0).all(axis=1))
+        visible[visible] = self.matrix.known[strain[visible, 0], strain[visible, 1]]
+        return np.where(visible, self._folds(pairs.gene[:, 0], pairs.gene[:, 1]), -1)
+
+    def _folds(self, left: Ints, right: Ints) -> Ints:
+        return (uniform(self._words[left], self._words[right]) * self.folds).astype(np.int64)
+
+    def columns(self, pairs: Pairs) -> tuple[Floats, Ints]:
+        """Return the columns [m, f] of pairs, and how many of their genes have no visible cross [m]."""
+        fold = self.fold_of(pairs)
+        parts = []
+        for number in np.unique(fold):
+            rows = np.flatnonzero(fold == number)
+            asked = pairs.take(rows)
+            parts.append((rows, self._part(int(number))(asked.gene, asked.kind)))
+        width = parts[0][1].shape[1] if parts else 0
+        out = np.empty((len(pairs), width), np.float32)
+        for rows, found in parts:
+            out[rows] = found
+        return out, self._part(-1).unseen(pairs.gene, pairs.kind)
+
+    def described(self, mutants: MutantBatch) -> tuple[Tensor, Tensor]:
+        """Return the columns [b, f] of mutants and the number of their unseen genes [b].
+
+        Of a mutant that is no pair, columns are NaN and the number is -1.
+        """
+        rows = torch.nonzero(mutants.offsets.diff() == 2).reshape(-1)
+        first = mutants.offsets[:-1][rows][:, None] + torch.arange(2)
+        found, number = self.columns(Pairs(mutants.gene[first].numpy(), mutants.kind[first].numpy()))
+        columns = torch.full((len(mutants), found.shape[1]), torch.nan)
+        unseen = torch.full((len(mutants),), -1, dtype=torch.int64)
+        columns[rows], unseen[rows] = torch.from_numpy(found), torch.from_numpy(number)
+        return columns, unseen
+
+    def _part(self, fold: int) -> PairColumns:
+        if fold not in self._parts:
+            matrix = self.matrix if fold < 0 else self._without_crosses(fold)
+            self._parts[fold] = PairColumns(matrix, self.similarity, self._neighbours)
+        return self._parts[fold]
+
+    def _without_crosses(self, fold: int) -> PairMatrix:
+        known, gene = self.matrix.known.copy(), self.matrix.gene
+        # By blocks of strains: the hashes of all s² crosses at once would take 24 bytes for each.
+        for start in range(0, len(gene), 256):
+            left, right = np.broadcast_arrays(gene[start : start + 256, None], gene[None])
+            known[start : start + 256] &= self._folds(left, right) != fold
+        return replace(self.matrix, known=known, values=np.where(known, self.matrix.values, np.float32(0)))
+
+    def out_of_fold(self, pairs: Pairs) -> Iterator[tuple[Ints, Floats]]:
+        """Yield rows of visible pairs and their columns, without keeping what each fold is answered by."""
+        fold = self.fold_of(pairs)
+        for number in range(self.folds):
+            rows = np.flatnonzero(fold == number)
+            part = PairColumns(self._without_crosses(number), self.similarity, self._neighbours)
+            asked = pairs.take(rows)
+            yield rows, part(asked.gene, asked.kind)
+
+    def with_unseen_genes(
+        self, pairs: Pairs, folds: int, seed: int, share: float
+    ) -> Iterator[tuple[Ints, Floats, Ints]]:
+        """Yield rows of pairs, their columns, and the number of their genes that look unseen: 1 or 2.
+
+        The genes of one fold at a time are hidden with all their crosses. Pairs with both genes in it are all
+        yielded, and a ``share`` of those with one.
+        """
+        rng = generator(seed, "gene folds of pairs")
+        measured = np.unique(self.matrix.gene)
+        fold = np.full(self.similarity.genes, -1, np.int64)
+        fold[measured] = rng.permutation(np.arange(len(measured)) % folds)
+        for number in range(folds):
+            part = PairColumns(
+                self.matrix.part(np.flatnonzero(fold[self.matrix.gene] != number)),
+                self.similarity,
+                self._neighbours,
+            )
+            hidden = (fold[pairs.gene] == number).sum(axis=1)
+            rows = np.flatnonzero((hidden == 2) | ((hidden == 1) & (rng.random(len(pairs)) < share)))
+            asked = pairs.take(rows)
+            yield rows, part(asked.gene, asked.kind), hidden[rows]

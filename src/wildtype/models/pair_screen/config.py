@@ -1,0 +1,30 @@
+"""Settings of the pair-screen model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wildtype.settings import setting
+
+
+@dataclass
+class PairScreenConfig:
+    """Boosted trees over what a whole screen of pairs says about a pair of genes."""
+
+    name: str = "pair_screen"
+    folds: int = setting(
+        5, "Folds of crosses: a training pair is described by the crosses of the other folds.", minimum=2
+    )
+    gene_folds: int = setting(
+        8, "Folds of genes: pairs of one fold at a time are described as if its genes were unseen.", minimum=2
+    )
+    one_unseen: float = setting(
+        0.6, "Share of the pairs with one gene in a fold of genes that trees learn from.", above=0, maximum=1
+    )
+    iterations: int = setting(250, "Trees per output and bag.", minimum=1)
+    learning_rate: float = setting(0.06, "Weight of each tree.", above=0, maximum=1)
+    leaves: int = setting(31, "Most leaves of a tree.", minimum=2)
+    least_rows: int = setting(60, "Fewest training rows in a leaf.", minimum=1)
+    bags: int = setting(
+        2, "Forests that are averaged; they differ by the columns that splits may use.", minimum=1
+    )

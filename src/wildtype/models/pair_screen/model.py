@@ -1,0 +1,242 @@
+"""`PairScreen`: E[ε], the chance of a listed interaction, and E[ε | listed], of any pair of genes.
+
+Columns of `wildtype.evidence.pair_columns` describe a pair by all visible crosses of the screen, and a forest
+for each output answers: one for pairs of two seen genes, one for pairs with one unseen gene, and one
+for pairs of two unseen genes. Nothing is trained by gradients.
+
+Legend: b mutants · u distinct pairs · f columns · p outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from wildtype.errors import ConfigError
+from wildtype.evidence.pair_index import PairIndex, Pairs
+from wildtype.evidence.reference import ReferenceMeasurements
+from wildtype.models.boosted_trees import boosted_forest
+from wildtype.models.interface import (
+    Model,
+    ModelInputs,
+    OrganismTensors,
+    Output,
+    Prediction,
+    RunRows,
+    WildType,
+)
+from wildtype.models.pair_screen.config import PairScreenConfig
+from wildtype.mutants import MutantTable
+from wildtype.mutants.batch import MutantBatch
+from wildtype.mutants.loader import Batches
+from wildtype.nn.forest import Forest
+from wildtype.seeds import derive
+
+UNSEEN = (0, 1, 2)
+"""Numbers of unseen genes of a pair; each has its forests, since a forest for pairs of seen genes is worse
+than nothing for others."""
+
+
+class PairScreen(Model):
+    """Forests over the columns of a pair.
+
+    Parameters
+    ----------
+    config : PairScreenConfig
+    outputs : sequence of Output
+        One that is measured (``of_cross`` is "effect" or empty), and others of the same crosses.
+
+    Raises
+    ------
+    ConfigError
+        If there is not one measured output.
+    """
+
+    needs = ("similarity",)
+    least_perturbed = most_perturbed = 2
+    gradients = False
+
+    def __init__(self, config: PairScreenConfig, outputs: Sequence[Output]) -> None:
+        super().__init__()
+        self.config, self.outputs = config, tuple(outputs)
+        measured = [output.name for output in outputs if output.of_cross in ("", "effect")]
+        if len(measured) != 1:
+            raise ConfigError(
+                f"model pair_screen predicts one measured phenotype of pairs, received "
+                f"{', '.join(measured) or 'none'}: name one in data.phenotypes"
+            )
+        self.forests = nn.ModuleDict(
+            {_name(i, unseen): Forest() for i in range(len(outputs)) for unseen in UNSEEN}
+        )
+
+    @classmethod
+    def build(cls, config: PairScreenConfig, inputs: ModelInputs) -> Self:
+        """Return a model whose forests are empty."""
+        return cls(config, inputs.outputs)
+
+    def encode(self, organism: OrganismTensors, stream: torch.Generator | None = None) -> WildType:
+        """Return a wild type without embeddings: columns hold what is known of genes."""
+        return WildType(torch.zeros(1), torch.zeros(0, 1))
+
+    @classmethod
+    def pair_index(
+        cls,
+        config: PairScreenConfig,
+        organism: OrganismTensors,
+        known: ReferenceMeasurements,
+        outputs: Sequence[str],
+    ) -> PairIndex | None:
+        """Return where pairs are described: among the visible crosses of the screen."""
+        assert organism.similarity is not None  # `needs` names it
+        return PairIndex(known.pair_matrix(outputs[0]), organism.similarity, config.folds)
+
+    def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
+        """Predict the outputs of a batch; NaN for mutants that are no pairs."""
+        assert mutants.columns is not None
+        assert mutants.unseen is not None
+        mean = torch.full((len(mutants), len(self.outputs)), torch.nan)
+        for unseen in UNSEEN:
+            rows = torch.nonzero(mutants.unseen == unseen).reshape(-1)
+            if not len(rows):
+                continue
+            x = mutants.columns[rows]
+            for i in range(len(self.outputs)):
+                mean[rows, i] = self._forest(i, unseen)(x).float()
+        return Prediction(mean)
+
+    def _forest(self, output: int, unseen: int) -> Forest:
+        forest = self.forests[_name(output, unseen)]
+        assert isinstance(forest, Forest)
+        return forest
+
+    @property
+    def has_post_fit(self) -> bool:
+        """Always: forests are all there is."""
+        return True
+
+    def post_fit(self, train: Batches, validation: Batches, rows: RunRows) -> str:
+        """Fit the forests to training pairs, each described without its own cross."""
+        index = self.pair_index(self.config, rows.organism, rows.known, rows.outputs)
+        assert index is not None
+        learn = _Learning.of(rows.train)
+        counts = []
+        for unseen in UNSEEN:
+            found = _described(index, learn.pairs, unseen, self.config, rows.seed)
+            if not len(found.pair):
+                continue
+            counts.append(f"{len(found.pair):,} with {unseen} unseen")
+            for i, output in enumerate(self.outputs):
+                self._fit(i, output, unseen, found, learn, rows)
+        return "forests learned from pairs: " + ", ".join(counts)
+
+    def _fit(
+        self, i: int, output: Output, unseen: int, found: _Described, learn: _Learning, rows: RunRows
+    ) -> None:
+        label, weight = learn.labels(i)
+        place = np.flatnonzero(~np.isnan(label[found.pair]))
+        pair = found.pair[place]
+        if not len(pair):
+            return
+        value = (label[pair] - rows.mean[i]) / rows.sd[i]
+        self.forests[_name(i, unseen)] = boosted_forest(
+            found.columns[place],
+            label[pair] if output.form == "class" else value,
+            weight[pair],
+            calls=output.form == "class",
+            iterations=self.config.iterations,
+            learning_rate=self.config.learning_rate,
+            leaves=self.config.leaves,
+            least_rows=self.config.least_rows,
+            bags=self.config.bags,
+            seed=derive(rows.seed, "pair screen", len(UNSEEN) * i + unseen),
+        )
+
+    @classmethod
+    def looked_up(cls, config: Any, outputs: Sequence[str]) -> tuple[str, ...]:
+        """Return the phenotype whose measurements describe pairs."""
+        return (outputs[0],)
+
+    @classmethod
+    def evidence_line(cls, config: Any) -> str:
+        """Return the model card's line about evidence."""
+        return "every visible cross of the screen, listed or not, but never that of the pair itself."
+
+
+def _name(output: int, unseen: int) -> str:
+    return f"{output}_{unseen}"
+
+
+@dataclass(frozen=True, eq=False)
+class _Described:
+    """Columns [r, f] of pairs and the number of each, ``pair`` [r]; a pair may stand several times."""
+
+    pair: NDArray[np.int64]
+    columns: NDArray[np.float32]
+
+
+def _described(
+    index: PairIndex, pairs: Pairs, unseen: int, config: PairScreenConfig, seed: int
+) -> _Described:
+    """Return pairs described as if so many of their genes were unseen."""
+    parts: list[tuple[NDArray[np.int64], NDArray[np.float32]]] = []
+    if unseen == 0:
+        parts = [part for part in index.out_of_fold(pairs) if len(part[0])]
+    else:
+        # Each fold of genes gives pairs with one gene in it, and pairs with both; one pass for either costs
+        # less than to keep both.
+        share = config.one_unseen if unseen == 1 else 0.0
+        for rows, columns, hidden in index.with_unseen_genes(pairs, config.gene_folds, seed, share):
+            chosen = hidden == unseen
+            parts.append((rows[chosen], columns[chosen]))
+    if not parts:
+        return _Described(np.zeros(0, np.int64), np.zeros((0, 0), np.float32))
+    rows, columns = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return _Described(rows, columns)
+
+
+@dataclass(frozen=True, eq=False)
+class _Learning:
+    """Training rows by distinct pair.
+
+    Attributes
+    ----------
+    pairs : Pairs
+        The u pairs.
+    table : MutantTable
+        Training rows of two genes.
+    pair : int64 [m]
+        The pair of each row.
+    """
+
+    pairs: Pairs
+    table: MutantTable
+    pair: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, train: MutantTable) -> _Learning:
+        table = train.take(np.flatnonzero(train.order == 2))
+        if not len(table):
+            raise ConfigError("model pair_screen learns from pairs of genes, and no training row is one")
+        gene, kind = table.matrix(2), table.kind.reshape(-1, 2)
+        _, first, pair = np.unique(
+            np.concatenate([gene, kind], axis=1), axis=0, return_index=True, return_inverse=True
+        )
+        return cls(Pairs(gene[first], kind[first]), table, pair.reshape(-1))
+
+    def labels(self, output: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the mean label of each pair [u], NaN without one, and the weight of its rows."""
+        rows = np.flatnonzero(self.table.phenotype == output)
+        weight = (
+            np.ones(len(rows)) if self.table.weight is None else self.table.weight[rows].astype(np.float64)
+        )
+        u = len(self.pairs)
+        total = np.bincount(self.pair[rows], weight, minlength=u).astype(np.float64)
+        value = np.bincount(self.pair[rows], weight * self.table.value[rows], minlength=u)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return value / total, total

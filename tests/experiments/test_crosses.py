@@ -1,0 +1,231 @@
+"""Runs on a dataset with the grid of a screen: hidden crosses are unknown to everything that learns."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.screened import screened_dataset, strain_crosses
+from wildtype.datasets import Dataset
+from wildtype.datasets.cross_draws import grid_of
+from wildtype.errors import ConfigError, SplitError
+from wildtype.evaluation.calibration import measure_coverage
+from wildtype.evidence.reference import PARTS
+from wildtype.experiments import crosses as module
+from wildtype.experiments.data import RunData, prepare
+from wildtype.experiments.run import train
+from wildtype.experiments.settings.compose import compose
+from wildtype.experiments.settings.schema import TrainConfig
+from wildtype.experiments.setup import build, rows_of
+from wildtype.inference.predictor import Predictor, load
+from wildtype.models.baselines.linear import MeanBaseline
+from wildtype.mutants import MutantTable
+from wildtype.mutants.grid import TEST, TRAIN, VALIDATION, VisibleCrosses
+
+QUICK = [
+    "data.name=tiny-screen", "model.width=16", "model.layers=0", "model.heads=4", "model.head.heads=0",
+    "model.evidence.hidden=8", "training.epochs=1", "training.batch_size=64", "training.threads=1",
+    "training.deterministic=true", "baselines=[]", "run.progress=false", "run.replicates=20",
+    "model.trees.bags=1", "model.trees.iterations=20", "model.trees.mixing_weight=0.5", "data.unlisted=0.5",
+    "split.validation=0.2", "split.test=0.3", "data.crosses=40",
+]  # fmt: skip
+COMPARED = ("mean", "additive_ridge", "boosting_propagation")
+
+
+def settings(*words: str) -> TrainConfig:
+    return compose([*QUICK, *words])
+
+
+def run(folder: Path, dataset: Dataset, *words: str) -> Predictor:
+    train(settings(f"run.folder={folder}", *words), dataset=dataset)
+    return load(folder)
+
+
+def permuted(dataset: Dataset, which: np.ndarray, seed: int = 0) -> Dataset:
+    """Permute values and listing together among some of the grid's crosses."""
+    grid = grid_of(dataset)
+    crosses = strain_crosses(grid)
+    codes = grid.cross_codes(crosses)
+    row = dict(zip(grid.cross_codes(dataset.table).tolist(), range(len(dataset)), strict=True))
+    of_cross = np.array([row.get(code, -1) for code in codes.tolist()])
+    at = np.flatnonzero(which)
+    of_cross[at] = np.random.default_rng(seed).permutation(of_cross[at])
+    listed = np.flatnonzero(of_cross >= 0)
+    old = dataset.table.take(of_cross[listed])
+    return replace(dataset, table=replace(crosses.take(listed), value=old.value, sd=old.sd))
+
+
+def side_of(data: RunData, table: MutantTable) -> np.ndarray:
+    assert data.sides is not None
+    return data.sides.of_table(table)
+
+
+@pytest.mark.parametrize("split", ["random", "one-unseen", "unseen", "any-unseen"])
+def test_values_and_listing_of_hidden_crosses_change_no_prediction(tmp_path: Path, split: str) -> None:
+    dataset = screened_dataset(36)
+    words = (f"split.name={split}", f"baselines=[{','.join(COMPARED)}]")
+    crosses = strain_crosses(grid_of(dataset))
+    side = side_of(prepare(settings(*words), dataset), crosses)
+    hidden = (side != TRAIN) & (side != VALIDATION)
+    other = permuted(dataset, hidden)
+    # Listing changed, not only values.
+    assert set(map(tuple, other.table.matrix(2))) != set(map(tuple, dataset.table.matrix(2)))
+    first, second = run(tmp_path / "a", dataset, *words), run(tmp_path / "b", other, *words)
+    predicted = [each.checkpoint.predict(crosses) for each in (first, second)]
+    assert np.array_equal(*predicted)
+    a, b = (
+        pd.read_parquet(tmp_path / name / "predictions.parquet")
+        .query("phenotype != 'epsilon_listed'")
+        .set_index(["phenotype", "genes", "kinds"])
+        for name in "ab"
+    )
+    assert a.index.equals(b.index)
+    for model in (*COMPARED, "cell_transformer"):
+        np.testing.assert_array_equal(a[model], b[model], err_msg=model)
+    assert not np.array_equal(a["value"], b["value"])
+    # The test can fail: the same of training crosses changes predictions.
+    third = run(tmp_path / "c", permuted(dataset, side == TRAIN), *words)
+    assert not np.array_equal(predicted[0], third.checkpoint.predict(crosses))
+
+
+def test_hidden_pairs_are_no_row_no_zero_and_no_evidence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset, other = screened_dataset(36), replace(screened_dataset(36, seed=3), name="other", grid=None)
+    monkeypatch.setattr(module, "load_dataset", lambda name, **options: other)
+    words = ("split.hide={other: 0.5}",)
+    data = prepare(settings(*words), dataset)
+    crosses = strain_crosses(grid_of(dataset))
+    assert data.sides is not None
+    assert data.grid is not None
+    hidden = np.isin(crosses.matrix(2) @ [36, 1], data.sides.hidden)
+    assert data.leakage["crosses"]["hidden"] == hidden.sum() > 10  # type: ignore[index]
+    assert not data.grid.measured(crosses)[hidden].any()
+    assert data.grid.measured(crosses)[~hidden].all()
+    for table in (data.dataset.table, data.whole.table, data.known().table):
+        assert not np.isin(table.matrix(2) @ [36, 1], data.sides.hidden).any()
+    assert data.split.options["hide other"] == 0.5
+    first = run(tmp_path / "a", dataset, *words)
+    second = run(tmp_path / "b", permuted(dataset, hidden), *words)
+    assert np.array_equal(first.checkpoint.predict(crosses), second.checkpoint.predict(crosses))
+
+
+def test_a_checkpoint_keeps_the_grid_and_the_sampled_rows(tmp_path: Path) -> None:
+    dataset = screened_dataset(36)
+    data = prepare(settings(), dataset)
+    found, known = run(tmp_path / "a", dataset), data.known()
+    again = found.checkpoint.known
+    assert again.grid is not None
+    assert again.sides is not None
+    crosses = strain_crosses(grid_of(dataset))
+    np.testing.assert_array_equal(again.grid.crosses(), grid_of(dataset).crosses())
+    np.testing.assert_array_equal(again.sides.of_table(crosses), side_of(data, crosses))
+    # Listed rows alone are measurements, on the side of their cross.
+    assert len(again.table) == len(dataset)
+    np.testing.assert_array_equal(again.part, known.part)
+    np.testing.assert_array_equal(again.part, side_of(data, again.table))
+    for part in PARTS[1:3]:
+        rows = again.rows(part)
+        np.testing.assert_array_equal(rows.value, data.part(part).value)
+        np.testing.assert_array_equal(rows.gene, data.part(part).gene)
+        assert (rows.value == 0).any()
+    visible = again.crosses()
+    assert visible is not None
+    assert set(visible.state(crosses)) == {0, 1, 2}
+    levels = measure_coverage(found.checkpoint, [0.5])
+    assert {one.phenotype for one in levels} == {"epsilon", "negative", "positive", "epsilon_listed"}
+
+
+def test_rows_of_a_model_hold_only_training_crosses() -> None:
+    config, dataset = settings(), screened_dataset(36)
+    data = prepare(config, dataset)
+    rows = rows_of(data, build(config, data, 0)[1], 0)
+    assert rows.crosses is not None
+    assert rows.listed is not None
+    assert (side_of(data, rows.listed) == TRAIN).all()
+    assert len(rows.listed) == int((side_of(data, dataset.table) == TRAIN).sum())
+    state = rows.crosses.state(strain_crosses(grid_of(dataset)))
+    trained = side_of(data, strain_crosses(grid_of(dataset))) == TRAIN
+    np.testing.assert_array_equal(state > 0, trained)
+    assert len(rows.train) == len(data.split.train)
+
+
+def test_a_baseline_gets_the_visible_crosses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[VisibleCrosses | None] = []
+    fit = MeanBaseline._fit
+
+    def remember(self: MeanBaseline, *arguments: Any) -> None:
+        seen.append(self._crosses)
+        fit(self, *arguments)
+
+    monkeypatch.setattr(MeanBaseline, "_fit", remember)
+    run(tmp_path / "a", screened_dataset(36), "baselines=[mean]")
+    assert len(seen) == 4
+    data = prepare(settings(), screened_dataset(36))
+    for crosses in seen:
+        assert crosses is not None
+        assert crosses.visible().sum() == 2 * data.leakage["crosses"]["train"]["crosses"]  # type: ignore[index]
+
+
+@pytest.mark.parametrize("tokens", ["all", "measured"])
+@pytest.mark.parametrize("phenotypes", [["negative"], ["epsilon_listed"], ["epsilon", "positive"]])
+def test_any_phenotype_of_a_cross_can_be_the_target(tokens: str, phenotypes: list[str]) -> None:
+    dataset = screened_dataset(36)
+    data = prepare(settings(f"data.phenotypes=[{','.join(phenotypes)}]", f"data.tokens={tokens}"), dataset)
+    assert [p.name for p in data.dataset.phenotypes] == phenotypes
+    known = data.known()
+    assert (known.part == side_of(data, known.table)).all()
+    assert data.grid is not None
+    assert known.rows("test").phenotype.tolist() == [
+        data.whole.phenotype_index(phenotypes[p]) for p in data.part("test").phenotype
+    ]
+
+
+def test_the_split_of_a_run_may_have_a_seed_of_its_own() -> None:
+    dataset = screened_dataset(36)
+    one, other, third = (
+        prepare(settings(*words), dataset)
+        for words in (("seed=1", "split.seed=5"), ("seed=2", "split.seed=5"), ("seed=1",))
+    )
+    assert one.split.to_json() == other.split.to_json()
+    assert one.split.to_json() != third.split.to_json()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["data.rows=50"], "data.rows=50: the rows of dataset 'tiny-screen' are drawn from the crosses"),
+        (["split.pinned=x.json"], "split.pinned=x.json names the side of listed rows"),
+        (["split.hide={other: 1.5}"], "split.hide.other=1.5: expected a fraction above 0 and at most 1"),
+    ],
+)
+def test_settings_that_do_not_fit_a_grid_are_refused(words: list[str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        prepare(settings(*words), screened_dataset(36))
+
+
+def test_splits_and_hidden_pairs_that_need_something_else_are_refused() -> None:
+    with pytest.raises(SplitError, match="split 'screen' cannot be drawn over the crosses"):
+        prepare(compose([*QUICK[:-3], "split.name=screen"]), screened_dataset(36))
+    plain = replace(screened_dataset(36), grid=None)
+    with pytest.raises(ConfigError, match="'tiny-screen' has no grid of crosses to hide pairs of"):
+        prepare(settings("split.hide={other: 1}", "data.phenotypes=[epsilon]"), plain)
+
+
+def test_a_record_says_how_many_crosses_are_on_which_side(tmp_path: Path) -> None:
+    dataset = screened_dataset(36)
+    train(settings(f"run.folder={tmp_path / 'a'}"), dataset=dataset)
+    card = json.loads((tmp_path / "a" / "card.json").read_text())
+    data = prepare(settings(), dataset)
+    counts = data.leakage["crosses"]
+    sides = [counts[part] for part in ("train", "validation", "test", "dropped")]  # type: ignore[index]
+    assert sum(side["crosses"] for side in sides) == card["crosses"]["listed"] + card["crosses"]["unlisted"]
+    assert sum(side["listed"] for side in sides) == card["crosses"]["listed"] == len(dataset)
+    assert counts["test"]["sampled"] == 40  # type: ignore[index]
+    assert (side_of(data, data.part("test")) == TEST).all()

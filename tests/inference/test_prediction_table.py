@@ -1,0 +1,118 @@
+"""What stands beside predictions: selected labels, essential genes that are absent, and crosses."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import wildtype as wt
+from tests.command import wildtype
+from tests.screened import tiny_grid
+from wildtype.evidence.reference import PARTS
+from wildtype.inference.predictor import Predictor
+from wildtype.models.checkpoint import load_checkpoint
+from wildtype.mutants.selection import Selection
+
+LIST = Selection(-0.12, 0.16, 0.05, -0.007, 0.046, "in another screen")
+SENTENCE = LIST.sentence("epsilon")
+
+
+@pytest.fixture(scope="module")
+def predictor(tiny_run: Path) -> Predictor:
+    return wt.load(tiny_run)
+
+
+def of_list(predictor: Predictor) -> Predictor:
+    (phenotype,) = predictor.checkpoint.phenotypes
+    return Predictor(replace(predictor.checkpoint, phenotypes=[{**phenotype, "selection": asdict(LIST)}]))
+
+
+def knowing(predictor: Predictor, **known: Any) -> Predictor:
+    return Predictor(replace(predictor.checkpoint, known=replace(predictor.checkpoint.known, **known)))
+
+
+def without_deletions(predictor: Predictor) -> Predictor:
+    """Return a predictor that knows no mutant without the essential gene G023."""
+    known = predictor.checkpoint.known
+    rows = np.flatnonzero(~((known.table.order == 1) & np.isin(np.arange(len(known.table)), [23])))
+    assert len(rows) == len(known.table) - 1
+    return knowing(predictor, table=known.table.take(rows), part=known.part[rows])
+
+
+def test_a_run_of_a_list_says_so_beside_every_prediction(predictor: Predictor, tmp_path: Path) -> None:
+    listed = of_list(predictor)
+    frame = listed.predict([["G001", "G002"], ["G001"]])
+    assert frame["note"].tolist() == [SENTENCE, "epsilon needs at least 2 genes"]
+    np.testing.assert_array_equal(
+        frame["epsilon"], predictor.predict([["G001", "G002"], ["G001"]])["epsilon"]
+    )
+    assert listed.remarks == (SENTENCE,)
+    assert predictor.remarks == ()
+    assert listed.screen(2, top=3, include=["linked"])["note"].tolist() == [SENTENCE] * 6
+    listed.checkpoint.save(tmp_path / "c")
+    assert load_checkpoint(tmp_path / "c").phenotypes == listed.checkpoint.phenotypes
+    for words in (["predict", "--set", "G001,G002"], ["screen", "--among", "G001,G014", "--top", "1"]):
+        said = wildtype(words[0], str(tmp_path / "c"), *words[1:], "--json")
+        assert SENTENCE in said.stderr
+        assert SENTENCE in said.stdout
+
+
+def test_an_essential_gene_that_is_absent_is_lethal(predictor: Predictor) -> None:
+    asked = [["G003", "G023:absent"], ["G003", "G023:reduced"], ["G001", "G002"]]
+    unknown = without_deletions(predictor)
+    frame = unknown.predict(asked, interval=0.9, as_="fitness")
+    assert np.isnan(frame["epsilon"]).tolist() == [True, False, False]
+    assert np.isnan(frame["epsilon_low"].iloc[0])
+    assert np.isnan(frame["fitness_expected"].iloc[0])
+    assert frame["note"].iloc[0] == ("G023 absent is lethal, no epsilon: G023:reduced gives its knock-down")
+    assert "lethal" not in "".join(frame["note"].iloc[1:])
+    np.testing.assert_array_equal(frame["epsilon"].iloc[1:], predictor.predict(asked)["epsilon"].iloc[1:])
+
+
+def test_a_deletion_that_was_measured_alive_is_not_lethal(predictor: Predictor) -> None:
+    frame = predictor.predict([["G003", "G023:absent"]])
+    assert np.isfinite(frame["epsilon"]).all()
+    assert "1 measured mutants live without it: G023:reduced" in frame["note"].iloc[0]
+    known = predictor.checkpoint.known
+    single = known.single_fitness.copy()
+    single[23] = 0.0
+    dead = knowing(predictor, single_fitness=single)
+    assert np.isnan(dead.predict([["G003", "G023:absent"]])["epsilon"]).all()
+    # A held-out row must not tell that the deletion lives.
+    part = np.where(known.table.order == 1, PARTS.index("test"), known.part).astype(np.uint8)
+    hidden = knowing(predictor, part=part)
+    assert np.isnan(hidden.predict([["G003", "G023:absent"]])["epsilon"]).all()
+
+
+def test_a_fitness_is_predicted_of_every_mutant(predictor: Predictor) -> None:
+    (phenotype,) = predictor.checkpoint.phenotypes
+    alone = without_deletions(predictor)
+    fitness = Predictor(replace(alone.checkpoint, phenotypes=[{**phenotype, "min_order": 1}]))
+    frame = fitness.predict([["G003", "G023:absent"]])
+    assert np.isfinite(frame["epsilon"]).all()
+    assert frame["note"].tolist() == [""]
+
+
+def test_a_pair_says_what_the_screen_has_of_it(predictor: Predictor) -> None:
+    known, grid = predictor.checkpoint.known, tiny_grid()
+    # Queries are G000 to G015 and G003:reduced, arrays G006 to G023; crosses of neighbours are unknown.
+    sets = [["G002", "G010"], ["G002", "G020"], ["G010", "G011"], ["G002", "G001"], ["G003:reduced", "G010"]]
+    sets += [["G002", "G010:reduced"], ["G002"], ["G002", "G010", "G020"]]
+    listed = known.table.sets().index((2, 10), 24 + 276)
+    rows = np.flatnonzero((known.table.order == 1) | (np.arange(len(known.table)) == listed))
+    screened = knowing(
+        predictor, table=known.table.take(rows), part=known.part[rows], grid=grid, effect="epsilon"
+    )
+    assert screened.predict(sets)["screened"].tolist() == [
+        "listed", "screened, not listed", "unknown", "not crossed", "screened, not listed",
+        "not crossed", "", "",
+    ]  # fmt: skip
+    assert "screened" not in predictor.predict(sets).columns
+    own = pd.DataFrame({"genes": ["G002,G020"], "value": [0.3]})
+    with_own = screened.with_evidence(own).predict(sets[:2])
+    assert with_own["screened"].tolist() == ["listed", "screened, not listed"]
