@@ -86,17 +86,29 @@ class ReferenceMeasurements:
     sampled_part: NDArray[np.uint8] | None = None
 
     def rows(self, part: str) -> MutantTable:
-        """Return the validation or test rows of the run, unlisted crosses included where it has a grid."""
-        if self.sampled is not None and self.sampled_part is not None:
+        """Return the rows of a part; of validation and test with the unlisted crosses that were drawn."""
+        if self.sampled is not None and self.sampled_part is not None and part != "train":
             return self.sampled.take(self.sampled_part == PARTS.index(part))
         return self.table.take(self.part == PARTS.index(part))
 
     def crosses(self) -> VisibleCrosses | None:
         """Return what may be known of the crosses of the grid: those of training; None without a grid."""
+        return self._crosses
+
+    @cached_property
+    def _crosses(self) -> VisibleCrosses | None:
         if self.grid is None or self.sides is None:
             return None
         listed = (self.part == TRAIN) & (self.table.phenotype == self.phenotypes.index(self.effect))
         return VisibleCrosses(self.grid, self.sides, self.table.take(listed))
+
+    def seen_genes(self) -> NDArray[np.bool_]:
+        """Return which genes [n] any training row has, or any training cross of the grid, listed or not."""
+        seen = np.zeros(len(self.essential), bool)
+        seen[self.rows("train").gene] = True
+        if (crosses := self.crosses()) is not None:
+            seen[crosses.grid.strains[0][crosses.visible().any(1)]] = True
+        return seen
 
     @cached_property
     def deleted(self) -> NDArray[np.int64]:

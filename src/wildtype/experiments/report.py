@@ -129,6 +129,7 @@ def predict_unmeasured(predictor: Predictor, phenotype: str, most: int) -> Unmea
     """
     trained = predictor.trained
     rows = trained.take(trained.phenotype == predictor.checkpoint.known.phenotypes.index(phenotype))
+    rows = rows if len(rows) else trained  # labels that follow from a grid have no rows of their own
     order = int(np.argmax(np.bincount(rows.order)))
     counts = np.bincount(rows.gene, minlength=len(predictor.genes))
     ranked = np.argsort(-counts, kind="stable")[: int((counts > 0).sum())]

@@ -97,8 +97,7 @@ def prediction_table(
                 notes[at].append(reason)
     elif as_ != "phenotype":
         raise ConfigError(f"as={as_!r} is not known; known: phenotype, fitness")
-    seen = np.zeros(len(core.genes), bool)
-    seen[core.trained.gene] = True
+    seen = known.seen_genes()
     columns["order"] = table.order
     columns["order_seen"] = np.isin(table.order, core.trained.order)
     columns["genes_seen"] = np.bincount(table.row, weights=seen[table.gene], minlength=len(table)).astype(int)
