@@ -39,7 +39,8 @@ QUICK = [
     "model.trees.bags=1", "model.trees.iterations=20", "model.trees.mixing_weight=0.5", "data.unlisted=0.5",
     "split.validation=0.2", "split.test=0.3", "data.crosses=40",
 ]  # fmt: skip
-COMPARED = ("mean", "additive_ridge", "boosting_propagation")
+COMPARED = ("mean", "additive_ridge", "boosting_propagation", "screen_constant", "screen_additive")
+COMPARED += ("low_rank", "two_step_ridge", "pairwise_ridge", "matrix")
 
 
 def settings(*words: str) -> TrainConfig:
