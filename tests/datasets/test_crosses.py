@@ -226,3 +226,18 @@ def test_what_cannot_be_hidden_or_expanded_is_refused() -> None:
     )
     with pytest.raises(DatasetError, match="0 phenotypes with of_cross 'effect', expected 1"):
         expand(plain, ["epsilon_listed"], drawn)
+
+
+def test_a_sample_of_listed_training_crosses_stands_for_all() -> None:
+    dataset = screened_dataset(60)
+    drawn = split_of(dataset, "random")
+    run, split, counts = expand(dataset, dataset.targets, drawn, unlisted=2.0, most_listed=50)
+    _, whole, _ = expand(dataset, dataset.targets, drawn)
+    train = run.table.take(split.train)
+    for phenotype, total in ((0, counts["train"]["crosses"]), (3, counts["train"]["listed"])):
+        rows = train.take(train.phenotype == phenotype)
+        assert rows.weight is not None
+        assert rows.weight.sum() == pytest.approx(total, rel=1e-5)
+        assert len(rows) == (150 if phenotype == 0 else 50)
+        assert int((rows.value != 0).sum()) == 50
+    assert len(split.test) == len(whole.test)

@@ -101,6 +101,7 @@ def expand(
     *,
     unlisted: float = UNLISTED,
     most: int = MOST,
+    most_listed: int | None = None,
 ) -> tuple[Dataset, Split, Counts]:
     """Return the dataset of a run with rows of listed and unlisted crosses, its split, and counts of crosses.
 
@@ -120,6 +121,8 @@ def expand(
         Unlisted training rows per listed one; each stands for (unlisted crosses) / (rows of them).
     most : int
         Crosses at most, listed and unlisted ones alike, of validation and of test.
+    most_listed : int, optional
+        Listed training crosses at most, drawn at random; each stands for (listed crosses) / (rows of them).
 
     Raises
     ------
@@ -130,7 +133,7 @@ def expand(
     """
     grid = grid_of(dataset)
     listed = _listed(dataset, grid)
-    sampled = _Sample.draw(grid, listed, drawn, unlisted, most)
+    sampled = _Sample.draw(grid, listed, drawn, unlisted, (most, most_listed))
     tables = []
     for number, name in enumerate(phenotypes):
         of = dataset.phenotype_index(name)
@@ -202,8 +205,14 @@ class _Sample:
 
     @classmethod
     def draw(
-        cls, grid: ScreenGrid, listed: _Listed, drawn: CrossSplit, unlisted: float, most: int
+        cls,
+        grid: ScreenGrid,
+        listed: _Listed,
+        drawn: CrossSplit,
+        unlisted: float,
+        limits: tuple[int, int | None],
     ) -> _Sample:
+        most, most_listed = limits
         codes, side = _known_crosses(grid, drawn.sides)
         counts: Counts = {}
         chosen, weights = [], []
@@ -213,12 +222,13 @@ class _Sample:
             # Streams by side: how many crosses one side lists changes no draw of another.
             rng = generator(drawn.seed, f"crosses/{part}")
             if number == TRAIN:
-                others = of_side[~there]
-                some = _some(others, max(round(unlisted * int(there.sum())), 1), rng)
+                all_listed, others = of_side[there], of_side[~there]
+                kept = _some(all_listed, most_listed or len(all_listed), rng)
+                some = _some(others, max(round(unlisted * len(kept)), 1), rng)
                 # The inverse sampling fraction (Horvitz & Thompson 1952): Σ w y estimates the sum over all.
-                scale = len(others) / max(len(some), 1)
-                taken = np.concatenate([of_side[there], some])
-                weight = np.repeat([1.0, scale], [int(there.sum()), len(some)])
+                scales = [len(all_listed) / max(len(kept), 1), len(others) / max(len(some), 1)]
+                taken = np.concatenate([kept, some])
+                weight = np.repeat(scales, [len(kept), len(some)])
             else:
                 # Drawn without a look at the list, so that listed crosses keep their natural rate.
                 taken = _some(of_side, most, rng)
@@ -267,7 +277,7 @@ def _rows(grid: ScreenGrid, listed: _Listed, sampled: _Sample, of_cross: str) ->
     effect = np.zeros(len(sampled.codes), np.float32)
     effect[there] = listed.table.value[rows]
     if of_cross == "listed":
-        return replace(listed.table.take(rows), weight=np.ones(len(rows), np.float32))
+        return replace(listed.table.take(rows), weight=sampled.weight[there])
     gene, kind = grid.strains
     # The smaller number of a strain is that of the smaller gene: rows ascend as tables require.
     ends = np.stack(np.divmod(sampled.codes, len(gene)), 1)
