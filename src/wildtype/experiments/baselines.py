@@ -6,6 +6,7 @@ Legend: M test rows.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from wildtype.errors import ConfigError
 from wildtype.experiments.data import RunData
 from wildtype.models.baselines import BASELINES, make_baseline
 from wildtype.models.baselines.groundwork import BaselineFeatures
+from wildtype.mutants.grid import VisibleCrosses
 
 
 def predict_baseline(name: str, data: RunData, seed: int) -> NDArray[np.float64]:
@@ -32,18 +34,31 @@ def predict_baseline(name: str, data: RunData, seed: int) -> NDArray[np.float64]
         tables = [part.take(part.phenotype == p) for part in (train, validation)]
         if not BASELINES.find(name).applies(*tables, test.take(rows)):
             continue  # left empty in the table of this phenotype
-        # Unlisted crosses are zeros of the effect and of the listing, and say nothing of other phenotypes.
-        of_grid = phenotype.of_cross not in ("", "listed")
         baseline = make_baseline(name).fit(
             data.dataset.organism,
             *tables,
             single_fitness=data.single_fitness,
             seed=seed,
             groundwork=groundwork,
-            crosses=crosses if of_grid else None,
+            crosses=_labelled(crosses, phenotype.of_cross),
         )
         out[rows] = baseline.predict(test.take(rows))
     return out
+
+
+def _labelled(crosses: VisibleCrosses | None, of_cross: str) -> VisibleCrosses | None:
+    """Return the visible crosses whose listed ones have the label of a phenotype; None without a grid.
+
+    Unlisted crosses are 0 of the effect and of both signs. They say nothing of other phenotypes, which get
+    no grid.
+    """
+    if crosses is None or of_cross not in ("effect", "negative", "positive"):
+        return None
+    if of_cross == "effect":
+        return crosses
+    value = crosses.listed.value
+    label = (value < 0 if of_cross == "negative" else value > 0).astype(np.float32)
+    return replace(crosses, listed=replace(crosses.listed, value=label))
 
 
 def baselines_of_run(names: list[str], data: RunData, *, every: bool) -> list[str]:
