@@ -32,7 +32,7 @@ from wildtype.datasets import Dataset
 from wildtype.datasets.closed_forms import CLOSED_FORMS
 from wildtype.errors import ConfigError
 from wildtype.evaluation.over_phenotypes import by_member
-from wildtype.experiments.baselines import applies_to, predict_baseline, predict_closed_form, triples
+from wildtype.experiments.baselines import baselines_of_run, predict_baseline, predict_closed_form
 from wildtype.experiments.closure import FITNESS, implied_tau
 from wildtype.experiments.comparing import compare_across, compare_phenotypes, compare_profile_phenotypes
 from wildtype.experiments.data import RunData, prepare
@@ -101,21 +101,7 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
             f"apart in tables; leave one out, or rename the plug-in's"
         )
     data = prepare(config, dataset)
-    unsuited = [name for name in baselines if name not in CLOSED_FORMS and not applies_to(name, data)]
-    if config.baselines == ["all"]:
-        baselines = [name for name in baselines if name not in unsuited]
-    elif unsuited:
-        raise ConfigError(
-            f"baseline {unsuited[0]!r} is for rows of {BASELINES.find(unsuited[0]).order} genes, and no "
-            f"phenotype of the run has only such rows: leave it out of baselines, or choose other phenotypes"
-        )
-    if config.baselines == ["all"] and triples(data):
-        baselines += CLOSED_FORMS
-    elif (asked := [name for name in baselines if name in CLOSED_FORMS]) and not triples(data):
-        raise ConfigError(
-            f"baseline {asked[0]!r} is for triple mutants: it needs test rows of fitness or tau that all "
-            f"perturb three genes; leave it out, or test triples (split.name=order)"
-        )
+    baselines = baselines_of_run(baselines, data, every=config.baselines == ["all"])
     estimate = estimate_run(config, data=data) if config.run.estimate else None
     if estimate is not None:
         log(f"estimate: {estimate.seconds_per_epoch:,.2f} s per epoch, {estimate.memory_mib:,.0f} MiB")
