@@ -23,6 +23,7 @@ from wildtype.evidence.completion import Additive, low_rank, profile_neighbours,
 from wildtype.evidence.kernels import COMPILED
 from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.evidence.similarity import GeneSimilarity
+from wildtype.organism.graph_features import DEGREES
 from wildtype.organism.similarity import nearest, unit_rows
 
 Ints = NDArray[np.int64]
@@ -32,6 +33,8 @@ MOST = 40
 """Neighbours of a gene in each graph."""
 FEW = 12
 """Neighbours of each gene where both are replaced: their number counts twice."""
+LIKE = "like "
+"""Begins the names of graphs of genes with similar features."""
 FLOOR = 0.1
 """Cosines of single feature blocks below this are chance."""
 WIDE = 4
@@ -90,10 +93,10 @@ class Neighbours:
                 continue
             found = nearest(unit_rows(similarity.unit[:, columns]), among, MOST, FLOOR)
             found.data = found.data**2
-            graphs[f"like {name}"] = found
+            graphs[f"{LIKE}{name}"] = found
         found = nearest(similarity.unit, among, MOST, FLOOR)
         found.data = found.data**3
-        graphs["like joint"] = found
+        graphs[f"{LIKE}joint"] = found
         lists = [_padded(graph) for graph in graphs.values()]
         gene, weight = (np.stack(column) for column in zip(*lists, strict=True))
         return cls(tuple(graphs), gene, weight)
@@ -332,15 +335,24 @@ class PairColumns:
         for g, name in enumerate(self.neighbours.names):
             near = self._near[g]
             one(name, near, self.neighbours.weight[g], gene)
-            two(name, near, self.neighbours.weight[g], gene)
+            # Of a relation, few pairs have neighbours of both genes that were crossed.
+            if name.startswith(LIKE):
+                two(name, near, self.neighbours.weight[g], gene)
         return out
 
     def _alike(self, gene: Ints) -> list[tuple[str, Floats]]:
         """Return how alike both genes are in every channel, and their traits; no label is read."""
         channels = self.similarity.compare(gene[:, 0], gene[:, 1])
-        out = list(zip((f"alike {name}" for name in self.similarity.channels), channels.T, strict=True))
+        # Spectral positions in a relation and degrees say less of a pair than the relation's edges do.
+        out = [
+            (f"alike {name}", column)
+            for name, column in zip(self.similarity.channels, channels.T, strict=True)
+            if not name.startswith("graph ")
+        ]
         traits = self.similarity.traits[gene]
         for i, name in enumerate(self.similarity.trait_names):
+            if name.startswith(f"{DEGREES}."):
+                continue
             out.append((f"{name} low", traits[..., i].min(axis=1)))
             out.append((f"{name} high", traits[..., i].max(axis=1)))
         return out
