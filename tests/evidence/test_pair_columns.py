@@ -168,7 +168,9 @@ def test_genes_that_look_unseen_leave_no_trace(
     genes = np.unique(pairs.gene[both])
     touched = np.isin(matrix.gene, genes)
     values = np.where(touched[:, None] | touched[None, :], np.float32(0), matrix.values)
-    again = next(iter(PairIndex(replace(matrix, values=values), similarity, 3).with_unseen_genes(pairs, 4, 0, 1.0)))
+    again = next(
+        iter(PairIndex(replace(matrix, values=values), similarity, 3).with_unseen_genes(pairs, 4, 0, 1.0))
+    )
     np.testing.assert_array_equal(again[1][again[2] == 2], columns[hidden == 2])
 
 
