@@ -77,6 +77,15 @@ def test_listed_crosses_without_a_row_are_no_zeros() -> None:
     np.testing.assert_array_equal(one.values, two.values)
 
 
+def test_listed_crosses_of_other_sides_stay_unknown() -> None:
+    crosses, listed = visible_crosses()
+    one, two = (
+        PairMatrix.of(listed, replace(crosses, listed=table)) for table in (listed, screened_dataset().table)
+    )
+    np.testing.assert_array_equal(one.known, two.known)
+    np.testing.assert_array_equal(one.values, two.values)
+
+
 def test_a_strain_without_a_visible_cross_is_unseen() -> None:
     crosses, listed = visible_crosses()
     gene = crosses.grid.query_gene[0]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.mutants import Kind, MutantTable
-from wildtype.mutants.grid import VisibleCrosses
+from wildtype.mutants.grid import TRAIN, VisibleCrosses
 
 Ints = NDArray[np.int64]
 KINDS = len(Kind)
@@ -60,8 +60,11 @@ class PairMatrix:
         ShapeError
             If a row has not two genes.
         """
-        tables = [table] if crosses is None else [table, crosses.listed]
-        # A listed cross that no sampled row stands for is no zero: all that are listed are cells.
+        tables = [table]
+        if crosses is not None:
+            # A listed cross that no sampled row stands for is no zero: all that are listed are cells. Those
+            # of other sides stay out even where a caller hands them over.
+            tables.append(crosses.listed.take(crosses.sides.of_table(crosses.listed) == TRAIN))
         rows = np.concatenate([each.matrix(2) * KINDS + each.kind.reshape(-1, 2) for each in tables])
         labels = np.concatenate([each.value for each in tables])
         strains = rows.reshape(-1)
