@@ -381,7 +381,7 @@ def test_the_real_stringent_list_of_2010(real_store: Store, real_organism: Organ
 @pytest.mark.slow
 def test_the_real_screen_of_2010(real_store: Store, real_organism: Organism, mirror: Path) -> None:
     dataset = build_dataset(DIGENIC_2010, real_store, real_organism)
-    assert dataset.targets == ("epsilon", "negative", "positive", "epsilon_listed")
+    assert dataset.targets == ("epsilon", "negative", "positive", "epsilon_listed", "epsilon_stringent")
     assert {p.source for p in dataset.phenotypes} == {"costanzo2010:epsilon"}
     assert len(dataset) + sum(dataset.excluded.values()) == 155_045
     assert {why: count for why, count in dataset.excluded.items() if "merged" not in why} == {

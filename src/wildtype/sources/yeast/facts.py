@@ -33,7 +33,8 @@ def row_counts(dataset: Dataset) -> str:
 
 def whole_screen(dataset: Dataset) -> str:
     """Return how the rows of a whole screen were listed, and how many crosses were measured besides."""
-    rules = {p.selection.rule for p in dataset.phenotypes if p.selection is not None}
+    # The first of the columns of listed crosses has the cut-offs of the list itself.
+    rules = [p.selection.rule for p in dataset.phenotypes if p.selection and p.of_cross == "listed"][:1]
     counts = dataset.cross_counts()
     return (
         f"the whole screen: rows are the crosses {' and '.join(rules)}; the grid holds "

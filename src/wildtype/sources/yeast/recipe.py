@@ -30,7 +30,7 @@ from wildtype.sources.yeast.screens.screen_grid import (
     within,
 )
 
-VERSION = 1
+VERSION = 2
 """Raised whenever equal measurements and an equal recipe give another dataset or another card than before."""
 UNCHOSEN = "measurement that the dataset is not about"
 FURTHER = "second measurement of one row"

@@ -45,7 +45,8 @@ UNLISTED_MEAN, UNLISTED_SD = -0.007, 0.046
 LINKED = "cross of linked genes"
 RESERVED_CROSS = "cross set aside for a blind test"
 RESERVED_GENE = "gene set aside for a blind test"
-NEGATIVE, POSITIVE, LISTED = "negative", "positive", f"{EPSILON.name}_listed"
+NEGATIVE, POSITIVE = "negative", "positive"
+LISTED, STRINGENT = f"{EPSILON.name}_listed", f"{EPSILON.name}_stringent"
 """Phenotypes that follow from the grid and the listed crosses."""
 _QUERY = "query "
 
@@ -264,16 +265,17 @@ def selection_of(cut: CutOff) -> Selection:
 
 
 def with_grid(dataset: Dataset, grid: ScreenGrid, cut: CutOff = INTERMEDIATE_CUT) -> Dataset:
-    """Return a dataset of listed epsilon as that of a whole screen: with its grid and four phenotypes.
+    """Return a dataset of listed epsilon as that of a whole screen: with its grid and five phenotypes.
 
     Epsilon has the rows; of a cross that is not listed it is taken to be 0. The classes and the effect of
-    listed crosses follow from rows and grid, and have no rows. ``cut`` are the cut-offs of the list.
+    listed crosses, at ``cut`` (the cut-offs of the list) and at the stringent cut-offs, follow from rows and
+    grid, and have no rows.
     """
     at = dataset.phenotype_index(EPSILON.name)
     effect = replace(dataset.phenotypes[at], of_cross="effect")
-    of_list = {
-        NEGATIVE: f"whether the cross is listed with epsilon <= {cut.negative:g}",
-        POSITIVE: f"whether the cross is listed with epsilon >= {cut.positive:g}",
+    signed = {
+        NEGATIVE: (f"<= {cut.negative:g}", Selection(negative=cut.negative, p=LARGEST_P)),
+        POSITIVE: (f">= {cut.positive:g}", Selection(positive=cut.positive, p=LARGEST_P)),
     }
     classes = tuple(
         Phenotype(
@@ -282,19 +284,24 @@ def with_grid(dataset: Dataset, grid: ScreenGrid, cut: CutOff = INTERMEDIATE_CUT
             source=effect.source,
             min_order=effect.min_order,
             strong=0.5,
-            description=description,
+            description=f"whether the cross is listed with epsilon {rule}",
             form="class",
             of_cross=name,
+            selection=selection,
         )
-        for name, description in of_list.items()
+        for name, (rule, selection) in signed.items()
     )
-    listed = replace(
-        effect,
-        name=LISTED,
-        description="epsilon of a cross, given that it is listed",
-        of_cross="listed",
-        selection=selection_of(cut),
+    given = {LISTED: (cut, "listed"), STRINGENT: (STRINGENT_CUT, "listed at the stringent cut-off")}
+    listed = tuple(
+        replace(
+            effect,
+            name=name,
+            description=f"epsilon of a cross, given that it is {what}",
+            of_cross="listed",
+            selection=selection_of(beyond),
+        )
+        for name, (beyond, what) in given.items()
     )
-    phenotypes = (*dataset.phenotypes[:at], effect, *dataset.phenotypes[at + 1 :], *classes, listed)
-    targets = (EPSILON.name, NEGATIVE, POSITIVE, LISTED)
+    phenotypes = (*dataset.phenotypes[:at], effect, *dataset.phenotypes[at + 1 :], *classes, *listed)
+    targets = (EPSILON.name, NEGATIVE, POSITIVE, LISTED, STRINGENT)
     return replace(dataset, phenotypes=phenotypes, targets=targets, grid=grid)
