@@ -19,7 +19,7 @@ from wildtype.errors import DatasetError
 from wildtype.mutants import Kind
 from wildtype.mutants.grid import CrossSides, gene_hashes, pair_codes
 from wildtype.organism import Coordinates, GeneIndex, Organism
-from wildtype.sources.yeast.facts import whole_screen
+from wildtype.sources.yeast.facts import linked_rows, whole_screen
 from wildtype.sources.yeast.screens.costanzo2010 import (
     INTERMEDIATE,
     INTERMEDIATE_CUT,
@@ -30,7 +30,14 @@ from wildtype.sources.yeast.screens.costanzo2010 import (
     CutOff,
 )
 from wildtype.sources.yeast.screens.parts import EPSILON
-from wildtype.sources.yeast.screens.screen_grid import cut_of, grid_2010, linked_crosses, with_grid, within
+from wildtype.sources.yeast.screens.screen_grid import (
+    cut_of,
+    grid_2010,
+    linked_crosses,
+    unreserved,
+    with_grid,
+    within,
+)
 
 ORFS = ("YAL001C", "YAL002W", "YAL003W", "YAL005C", "YAR042W", "YBL093C", "YDL227C", "YFL039C")
 OLD = "YAR044W"
@@ -149,6 +156,19 @@ def test_what_is_set_aside_is_no_row_and_no_known_cross() -> None:
     kept, report = within(screen, found, organism.genes)
     assert report.dropped == {"gene set aside for a blind test": 2, "cross set aside for a blind test": 1}
     assert sorted(kept.value) == pytest.approx([-0.2, -0.08, 0.09])
+
+
+def test_a_list_without_a_grid_leaves_out_what_is_set_aside_and_keeps_linked_rows() -> None:
+    organism = screen_organism([0.0, 201.0, 402.5, np.nan, 2000.0, 2001.5, 4000.0, 5000.0])
+    screen = measured(LIST, organism)
+    reserved = set_aside([(OLD, "YAL002W"), ("YAL005C", "YAR042W"), ("YBL093C",)], organism)
+    kept, report = unreserved(screen, reserved, organism.genes)
+    assert report.dropped == {"gene set aside for a blind test": 1, "cross set aside for a blind test": 1}
+    assert (report.rows_in, report.rows_out) == (len(LIST), len(kept))
+    assert sorted(kept.value) == pytest.approx([-0.3, -0.2, -0.1, 0.2])
+    dataset = build_dataset(kept, organism, name="list")
+    assert linked_rows(dataset).startswith("1 rows are of genes within 200 kb on one chromosome")
+    assert "not counted" in linked_rows(replace(dataset, organism=replace(organism, coordinates=None)))
 
 
 def test_a_reserved_pair_outside_the_grid_needs_no_code() -> None:
