@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.datasets.closed_forms import CLOSED_FORMS, applies, closed_form, parts_of
+from wildtype.datasets.dataset_record import Phenotype
 from wildtype.errors import ConfigError
 from wildtype.experiments.data import RunData
 from wildtype.models.baselines import BASELINES, make_baseline
@@ -40,24 +41,23 @@ def predict_baseline(name: str, data: RunData, seed: int) -> NDArray[np.float64]
             single_fitness=data.single_fitness,
             seed=seed,
             groundwork=groundwork,
-            crosses=_labelled(crosses, phenotype.of_cross),
+            crosses=_labelled(crosses, phenotype),
         )
         out[rows] = baseline.predict(test.take(rows))
     return out
 
 
-def _labelled(crosses: VisibleCrosses | None, of_cross: str) -> VisibleCrosses | None:
+def _labelled(crosses: VisibleCrosses | None, phenotype: Phenotype) -> VisibleCrosses | None:
     """Return the visible crosses whose listed ones have the label of a phenotype; None without a grid.
 
     Unlisted crosses are 0 of the effect and of both signs. They say nothing of other phenotypes, which get
     no grid.
     """
-    if crosses is None or of_cross not in ("effect", "negative", "positive"):
+    if crosses is None or phenotype.of_cross not in ("effect", "negative", "positive"):
         return None
-    if of_cross == "effect":
+    if phenotype.of_cross == "effect":
         return crosses
-    value = crosses.listed.value
-    label = (value < 0 if of_cross == "negative" else value > 0).astype(np.float32)
+    label = phenotype.listed(crosses.listed).astype(np.float32)
     return replace(crosses, listed=replace(crosses.listed, value=label))
 
 

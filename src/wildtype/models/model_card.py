@@ -137,12 +137,12 @@ def _rows_by_part(known: ReferenceMeasurements, used: list[int]) -> list[tuple[s
 
 def _selected(checkpoint: TrainedModel) -> list[str]:
     """Return what predictions mean of phenotypes whose labels were selected for a list."""
-    sentences = selection_sentences(checkpoint.phenotypes).values()
-    return (
-        [*(f"* Trained on selected rows: {plain(sentence)}." for sentence in sentences), ""]
-        if sentences
-        else []
-    )
+    whole = {p["name"] for p in checkpoint.phenotypes if p.get("of_cross")}
+    lines = [
+        f"* {'' if name in whole else 'Trained on selected rows: '}{plain(sentence)}."
+        for name, sentence in selection_sentences(checkpoint.phenotypes).items()
+    ]
+    return [*lines, ""] if lines else []
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:

@@ -27,5 +27,5 @@ class PairScreenConfig:
     leaves: int = setting(63, "Most leaves of a tree.", minimum=2)
     least_rows: int = setting(100, "Fewest training rows in a leaf.", minimum=1)
     bags: int = setting(
-        2, "Forests that are averaged; they differ by the columns that splits may use.", minimum=1
+        1, "Forests that are averaged; they differ by the columns that splits may use.", minimum=1
     )

@@ -346,10 +346,12 @@ _ALL = (
             "selection": selection_of(_STRINGENT),
         },
         singles=_SINGLES_2016,
+        reserved=_RESERVED,
         notes=(
             f"thresholded by the publisher: only significant pairs, epsilon <= {_STRINGENT.negative} or >= "
             f"{_STRINGENT.positive}, p < 0.05; a pair that is not listed was measured, or was not crossed: "
             f"{DIGENIC_2010} tells them apart",
+            facts.linked_rows,
             facts.sign_share,
             facts.allele_kinds,
             facts.row_counts,

@@ -45,7 +45,8 @@ UNLISTED_MEAN, UNLISTED_SD = -0.007, 0.046
 LINKED = "cross of linked genes"
 RESERVED_CROSS = "cross set aside for a blind test"
 RESERVED_GENE = "gene set aside for a blind test"
-NEGATIVE, POSITIVE, LISTED = "negative", "positive", f"{EPSILON.name}_listed"
+NEGATIVE, POSITIVE = "negative", "positive"
+LISTED, STRINGENT = f"{EPSILON.name}_listed", f"{EPSILON.name}_stringent"
 """Phenotypes that follow from the grid and the listed crosses."""
 _QUERY = "query "
 
@@ -171,13 +172,13 @@ def grid_2010(
     """
     genes, n = organism.genes, len(organism.genes)
     crosses = Crosses.of(measured, genes)
-    set_aside, gone = (np.zeros(0, np.int64),) * 2 if reserved is None else _set_aside(reserved, genes)
+    apart, gone = (np.zeros(0, np.int64),) * 2 if reserved is None else set_aside(reserved, genes)
     left = crosses.known & ~crosses.among(gone)
     query, array = crosses.strains(0, left), crosses.strains(1, left)
     grid = ScreenGrid(n, *query, *array)
     linked = linked_crosses(grid, organism, linked_kb)
     of_query, of_array = (np.isin(np.arange(n), side[0]) for side in (query, array))
-    left_out = np.union1d(linked, set_aside)
+    left_out = np.union1d(linked, apart)
     a, b = left_out // n, left_out % n
     # Only crosses of the grid: the others are not known in any case, and need no code.
     unknown = left_out[(of_query[a] & of_array[b]) | (of_array[a] & of_query[b])]
@@ -188,10 +189,10 @@ def grid_2010(
         silent[crosses.gene[left, 0], crosses.gene[left, 1]] = False
         a, b = np.nonzero(np.triu(silent & silent.T, 1))
         unknown = np.union1d(unknown, pair_codes(a, b, n))
-    return Screened(grid.without(unknown), linked, set_aside, gone)
+    return Screened(grid.without(unknown), linked, apart, gone)
 
 
-def _set_aside(reserved: Measurements, genes: GeneIndex) -> tuple[Ints, Ints]:
+def set_aside(reserved: Measurements, genes: GeneIndex) -> tuple[Ints, Ints]:
     """Return the pair codes of crosses, and the genes, that are set aside; each ascending."""
     position, size = match_genes(reserved.genes, genes).position, np.diff(reserved.offsets)
     gene = position[reserved.gene]
@@ -228,18 +229,45 @@ def within(measured: Measurements, screened: Screened, genes: GeneIndex) -> tupl
 
     Pairs of a gene that the index does not have are left for the stages to drop.
     """
+    used, here, code = _not_set_aside(measured, (screened.reserved, screened.gone), genes)
+    used.drop(LINKED, contains(screened.linked, code) & here)
+    return _kept(measured, used, "crosses whose result is known")
+
+
+def unreserved(
+    measured: Measurements, reserved: Measurements, genes: GeneIndex
+) -> tuple[Measurements, StageReport]:
+    """Return the measurements of crosses that are not set aside, and the counts of the others by reason.
+
+    Parameters
+    ----------
+    measured : Measurements
+        Of pairs of strains, under the names of genes of today: older names are resolved before.
+    reserved : Measurements
+        As `costanzo2010.read_reserved` gives them.
+    genes : GeneIndex
+        Pairs of a gene that it does not have are left for the stages to drop.
+    """
+    used, _, _ = _not_set_aside(measured, set_aside(reserved, genes), genes)
+    return _kept(measured, used, "crosses that are not set aside")
+
+
+def _not_set_aside(
+    measured: Measurements, apart: tuple[Ints, Ints], genes: GeneIndex
+) -> tuple[RowFilter, Flags, Ints]:
+    """Return the filter without crosses that are set aside, which pairs the index has, and their codes."""
     crosses = Crosses.of(measured, genes)
-    here = crosses.known
+    here, (reserved, gone) = crosses.known, apart
     code = pair_codes(crosses.gene[:, 0], crosses.gene[:, 1], len(genes))
     used = RowFilter(len(measured))
-    used.drop(RESERVED_GENE, crosses.among(screened.gone) & here)
-    used.drop(RESERVED_CROSS, contains(screened.reserved, code) & here)
-    used.drop(LINKED, contains(screened.linked, code) & here)
+    used.drop(RESERVED_GENE, crosses.among(gone) & here)
+    used.drop(RESERVED_CROSS, contains(reserved, code) & here)
+    return used, here, code
+
+
+def _kept(measured: Measurements, used: RowFilter, policy: str) -> tuple[Measurements, StageReport]:
     kept = measured.take(used.left)
-    report = StageReport(
-        "raw", "grid", "crosses whose result is known", used.rows, len(kept), dropped=used.dropped
-    )
-    return kept, report
+    return kept, StageReport("raw", "grid", policy, used.rows, len(kept), dropped=used.dropped)
 
 
 def cut_of(files: Iterable[str]) -> CutOff:
@@ -264,16 +292,17 @@ def selection_of(cut: CutOff) -> Selection:
 
 
 def with_grid(dataset: Dataset, grid: ScreenGrid, cut: CutOff = INTERMEDIATE_CUT) -> Dataset:
-    """Return a dataset of listed epsilon as that of a whole screen: with its grid and four phenotypes.
+    """Return a dataset of listed epsilon as that of a whole screen: with its grid and five phenotypes.
 
     Epsilon has the rows; of a cross that is not listed it is taken to be 0. The classes and the effect of
-    listed crosses follow from rows and grid, and have no rows. ``cut`` are the cut-offs of the list.
+    listed crosses, at ``cut`` (the cut-offs of the list) and at the stringent cut-offs, follow from rows and
+    grid, and have no rows.
     """
     at = dataset.phenotype_index(EPSILON.name)
     effect = replace(dataset.phenotypes[at], of_cross="effect")
-    of_list = {
-        NEGATIVE: f"whether the cross is listed with epsilon <= {cut.negative:g}",
-        POSITIVE: f"whether the cross is listed with epsilon >= {cut.positive:g}",
+    signed = {
+        NEGATIVE: (f"<= {cut.negative:g}", Selection(negative=cut.negative, p=LARGEST_P)),
+        POSITIVE: (f">= {cut.positive:g}", Selection(positive=cut.positive, p=LARGEST_P)),
     }
     classes = tuple(
         Phenotype(
@@ -282,19 +311,24 @@ def with_grid(dataset: Dataset, grid: ScreenGrid, cut: CutOff = INTERMEDIATE_CUT
             source=effect.source,
             min_order=effect.min_order,
             strong=0.5,
-            description=description,
+            description=f"whether the cross is listed with epsilon {rule}",
             form="class",
             of_cross=name,
+            selection=selection,
         )
-        for name, description in of_list.items()
+        for name, (rule, selection) in signed.items()
     )
-    listed = replace(
-        effect,
-        name=LISTED,
-        description="epsilon of a cross, given that it is listed",
-        of_cross="listed",
-        selection=selection_of(cut),
+    given = {LISTED: (cut, "listed"), STRINGENT: (STRINGENT_CUT, "listed at the stringent cut-off")}
+    listed = tuple(
+        replace(
+            effect,
+            name=name,
+            description=f"epsilon of a cross, given that it is {what}",
+            of_cross="listed",
+            selection=selection_of(beyond),
+        )
+        for name, (beyond, what) in given.items()
     )
-    phenotypes = (*dataset.phenotypes[:at], effect, *dataset.phenotypes[at + 1 :], *classes, listed)
-    targets = (EPSILON.name, NEGATIVE, POSITIVE, LISTED)
+    phenotypes = (*dataset.phenotypes[:at], effect, *dataset.phenotypes[at + 1 :], *classes, *listed)
+    targets = (EPSILON.name, NEGATIVE, POSITIVE, LISTED, STRINGENT)
     return replace(dataset, phenotypes=phenotypes, targets=targets, grid=grid)
