@@ -110,7 +110,7 @@ def _rows_of(data: RunData, other: Dataset) -> ExternalRows | dict[str, int]:
         table = table.take(~marked)
 
     mapping = other.organism.genes.mapping_to(data.dataset.organism.genes)
-    drop(table.holding(mapping < 0), "with genes outside the run's gene index")
+    drop(table.holding(mapping[table.gene] < 0), "with genes outside the run's gene index")
     table = replace(table, profile=None, profiles=None).remap(mapping)
     # Reference conditions may differ in name; another condition has to be one that the run knows.
     names = data.dataset.conditions
@@ -156,9 +156,13 @@ def seen_rows(data: RunData, table: MutantTable) -> Flags:
         on_side = np.isin(data.sides.of(left, right), (TRAIN, VALIDATION))
         out[pairs] |= data.grid.crossed_genes(left, right) & on_side
         return out
-    known = data.known()
-    visible = np.isin(known.part, [PARTS.index(part) for part in ("train", "validation", "unused")])
-    return _of_sets(table, data.whole.table.take(visible))
+    whole, part = data.whole.table, data.known().part
+    train, validation, _, unused, *_ = range(len(PARTS))
+    fitted = (part == train) | (part == validation)
+    held = np.unique(whole.set_id[~fitted & (part != unused)])
+    # Evidence may hold another phenotype of any mutant that is not held out.
+    looked_up = (part == unused) & ~np.isin(whole.set_id, held)
+    return _of_sets(table, whole.take(fitted | looked_up))
 
 
 def _of_sets(table: MutantTable, among: MutantTable) -> Flags:
