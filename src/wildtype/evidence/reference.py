@@ -99,6 +99,20 @@ class ReferenceMeasurements:
         return VisibleCrosses(self.grid, self.sides, self.table.take(listed))
 
     @cached_property
+    def seen_genes(self) -> NDArray[np.bool_]:
+        """Which genes [n] have a visible training cross, listed or not; without a grid: a training row."""
+        out, crosses = np.zeros(len(self.essential), bool), self.crosses()
+        if crosses is None:
+            out[self.table.take(self.part == TRAIN).gene] = True
+        else:
+            out[crosses.grid.strains[0][crosses.visible().any(1)]] = True
+        return out
+
+    def unseen(self, table: MutantTable) -> NDArray[np.int64]:
+        """Return how many genes of each row [m] are not ``seen_genes``."""
+        return np.bincount(table.row, ~self.seen_genes[table.gene], len(table)).astype(np.int64)
+
+    @cached_property
     def deleted(self) -> NDArray[np.int64]:
         """Measured mutants [n] that live without each gene, held-out rows not counted."""
         table, n = self.table, len(self.essential)

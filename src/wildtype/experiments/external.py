@@ -135,9 +135,7 @@ def _rows_of(data: RunData, other: Dataset) -> ExternalRows | dict[str, int]:
         single_fitness_sd=None,
         grid=None,
     )
-    unseen = np.bincount(table.row, weights=~_seen_genes(data)[table.gene], minlength=len(table)).astype(
-        np.int64
-    )
+    unseen = data.known().unseen(table)
     return ExternalRows(there, other.sha256, unseen, dropped, _other_quantity(own, kind))
 
 
@@ -170,17 +168,6 @@ def _of_sets(table: MutantTable, among: MutantTable) -> Flags:
     gene = np.concatenate([among.gene, table.gene])
     rank = ragged_ranks([gene], offsets_of(np.concatenate([among.order, table.order])))
     return np.isin(rank[len(among) :], rank[: len(among)])
-
-
-def _seen_genes(data: RunData) -> Flags:
-    """Return which genes [n] have a visible training cross; without a grid: a training row."""
-    out = np.zeros(len(data.dataset.organism.genes), bool)
-    crosses = data.crosses()
-    if crosses is None:
-        out[data.part("train").gene] = True
-    else:
-        out[crosses.grid.strains[0][crosses.visible().any(1)]] = True
-    return out
 
 
 def _other_quantity(own: Phenotype, other: Phenotype) -> str:

@@ -170,14 +170,14 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
             f"{report.epochs}, {report.mutants_per_second:,.0f} mutants/s, "
             f"{report.loading_share:.1%} of it loading"
         )
+    further = [rows.table for rows in outside]
     for name in baselines:
         start = time.perf_counter()
         with PeakMemory() as memory:
-            tables = [rows.table for rows in outside]
             predicted[name], *others = (
-                predict_closed_form(name, data, log, tables)
+                predict_closed_form(name, data, log, further)
                 if name in CLOSED_FORMS
-                else predict_baseline(name, data, config.seed, tables)
+                else predict_baseline(name, data, config.seed, further)
             )
             for models, values in zip(external, others, strict=True):
                 models[name] = values

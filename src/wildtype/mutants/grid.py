@@ -112,7 +112,7 @@ class ScreenGrid:
 
     def crossed_genes(self, left: Ints, right: Ints) -> Flags:
         """Return for which pairs of genes [m] the screen measured a cross, of strains of any kind."""
-        query, array = (side.any(1) for side in self._strains)
+        query, array = (np.asarray(side.any(1)) for side in self._strains)
         either = (query[left] & array[right]) | (array[left] & query[right])
         return np.asarray(either & self.known(left, right))
 
