@@ -58,7 +58,7 @@ from wildtype.files import content_hash, write_json, write_text, writing
 from wildtype.models.baselines import BASELINES, make_baseline
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.ensemble import Ensemble
-from wildtype.models.registry import check
+from wildtype.models.registry import check, require_gradients
 from wildtype.mutants import MutantTable
 from wildtype.profiling.machine import PeakMemory
 from wildtype.report.comparison_tables import comparison_to_markdown
@@ -98,6 +98,13 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
     config.training.check()
     accelerator(config.training)  # a missing device must be an error before anything is written
     check(config.model)
+    for asked, what in (
+        (config.execution != "training", f"execution={config.execution}"),
+        (config.training.snapshots > 0, f"training.snapshots={config.training.snapshots}"),
+        (bool(config.training.start), "training.start"),
+    ):
+        if asked:
+            require_gradients(config.model.name, what)
     if config.run.estimate and config.execution != "training":
         raise ConfigError(
             f"run.estimate=true is about whole training, which execution={config.execution} is not"
@@ -149,7 +156,8 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
     seconds = {config.model.name: sum(r.seconds for r in reports) + time.perf_counter() - start}
     peak = {config.model.name: memory.peak}
     for report in reports:
-        if not report.mutants_per_second > 0:  # resumed when there was nothing left to do
+        # Resumed when there was nothing left to do, or fitted without gradients.
+        if report.best_score is None or not report.mutants_per_second > 0:
             continue
         log(
             f"{config.model.name}: best validation r {report.best_score:.4f} at epoch {report.best_epoch} of "
