@@ -26,6 +26,7 @@ from wildtype.training.world import world
 
 MARK = "settings.json"
 DONE = "comparison.json"
+EXTERNAL = "external.parquet"
 ACROSS = "across.json"
 MEMBER = "member-"
 MEMBERS = "vectors.csv"
@@ -199,6 +200,7 @@ def clear(folder: Path) -> None:
         ACROSS,
         "comparison.md",
         "predictions.parquet",
+        EXTERNAL,
         MEMBERS,
         FILE,
         ESTIMATE,

@@ -5,6 +5,7 @@
     comparison.json · comparison.md                         the comparison table, one per phenotype
     across.json                                             the mean over phenotypes, where there are several
     predictions.parquet                                     test rows: measured, and predicted by every model
+    external.parquet                                        the same of the datasets of ``data.also_test``
     vectors.csv                                             Pearson of every member of a vector
     estimate.json                                           what was predicted of time, memory and disk
     profile.json                                            where the time of its steps went
@@ -37,8 +38,18 @@ from wildtype.experiments.closure import FITNESS, implied_tau
 from wildtype.experiments.comparing import compare_across, compare_phenotypes, compare_profile_phenotypes
 from wildtype.experiments.data import RunData, prepare
 from wildtype.experiments.estimate import estimate_run, refuse, write_outcome
+from wildtype.experiments.external import compare_external, external_rows, write_external
 from wildtype.experiments.fitting import fit_members, make_checkpoint, post_fit
-from wildtype.experiments.folder import ACROSS, DONE, MEMBERS, claim, locked_run, resumable, settings_of
+from wildtype.experiments.folder import (
+    ACROSS,
+    DONE,
+    EXTERNAL,
+    MEMBERS,
+    claim,
+    locked_run,
+    resumable,
+    settings_of,
+)
 from wildtype.experiments.record import environment, of_data
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.setup import build
@@ -120,6 +131,8 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
         folder = Path(config.run.folder)
         fit_members(config, data, model, tensors, folder, fingerprint)
         return Run(folder)
+    # After the models are built: their draws from torch's stream stay those of a run without external tests.
+    outside = external_rows(data, log)
     folder = claim(config, fingerprint)
     write_json(folder / "card.json", data.whole.card())
     write_json(folder / "split.json", data.split.to_json())
@@ -139,6 +152,7 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
         model = members[0] if len(members) == 1 else Ensemble(members).eval()
         checkpoint = make_checkpoint(config, data, model, tensors, reports)
         predicted = {config.model.name: checkpoint.predict_measured(data.part("test"))}
+        external = [{config.model.name: checkpoint.predict_measured(rows.table)} for rows in outside]
     seconds = {config.model.name: sum(r.seconds for r in reports) + time.perf_counter() - start}
     peak = {config.model.name: memory.peak}
     for report in reports:
@@ -150,13 +164,17 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
             f"{report.epochs}, {report.mutants_per_second:,.0f} mutants/s, "
             f"{report.loading_share:.1%} of it loading"
         )
+    further = [rows.table for rows in outside]
     for name in baselines:
         start = time.perf_counter()
         with PeakMemory() as memory:
-            if name in CLOSED_FORMS:
-                predicted[name] = predict_closed_form(name, data, log)
-            else:
-                predicted[name] = predict_baseline(name, data, config.seed)
+            predicted[name], *others = (
+                predict_closed_form(name, data, log, further)
+                if name in CLOSED_FORMS
+                else predict_baseline(name, data, config.seed, further)
+            )
+            for models, values in zip(external, others, strict=True):
+                models[name] = values
         seconds[name], peak[name] = time.perf_counter() - start, memory.peak
         log(f"{name}: {seconds[name]:.1f} s")
     comparisons = compare_phenotypes(config, data, predicted, seconds, peak)
@@ -172,12 +190,16 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
         replicates=config.run.replicates,
         seed=config.seed,
     )
+    for rows, models in zip(outside, external, strict=True):
+        comparisons |= compare_external(config, data, rows, models, seconds, peak)
     checkpoint.metrics["test"] = {
         name: asdict(comparison[config.model.name]) for name, comparison in comparisons.items()
     }
     # Test metrics enter after every choice (epoch, mixing weights, intervals) was made on validation rows.
     checkpoint.save(folder / "checkpoint")
     _write_predictions(data, predicted, folder / "predictions.parquet")
+    if outside:
+        write_external(outside, external, folder / EXTERNAL)
     grouped = [i for i, p in enumerate(data.dataset.phenotypes) if p.group]
     if grouped:
         with writing(folder / MEMBERS) as target:
