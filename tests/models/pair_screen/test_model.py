@@ -251,6 +251,13 @@ def test_an_ablation_compares_finished_models(done: Run) -> None:
     assert np.isnan(found["epsilon"].seconds_per_epoch)
 
 
+def test_new_genes_and_other_organisms_are_refused_by_what_the_model_is(loaded: Predictor) -> None:
+    organism = screened_dataset(N).organism
+    for ask in (lambda: loaded.with_genes(organism.add_gene("NEW1")), lambda: loaded.on(organism)):
+        with pytest.raises(ConfigError, match="describes pairs by a screen of its 30 genes .* no part of"):
+            ask()
+
+
 @pytest.mark.slow
 def test_of_two_processes_the_first_fits(tmp_path: Path) -> None:
     words = [

@@ -158,6 +158,14 @@ class PairScreen(Model):
         )
 
     @classmethod
+    def check_new_genes(cls, config: Any, what: str, genes: int, *, appended: bool) -> None:
+        """Refuse new genes: neighbours and kernels are made of the genes that the model was trained with."""
+        raise ConfigError(
+            f"this {config.name} describes pairs by a screen of its {genes:,} genes and by their similarity, "
+            f"which {what} are no part of: choose a model that knows genes by their features"
+        )
+
+    @classmethod
     def looked_up(cls, config: Any, outputs: Sequence[str]) -> tuple[str, ...]:
         """Return the phenotype whose measurements describe pairs."""
         return (outputs[0],)
