@@ -86,7 +86,7 @@ def _unlisted(counts: dict[str, dict[str, int]]) -> int:
 def invented_organism(n: int) -> Organism:
     """Return an organism of so many genes under names of ORFs, 1,000 kb apart: none are linked."""
     names = [f"Y{'ABCDEFGHIJKLMNOP'[i // 400]}{'LR'[i // 200 % 2]}{i % 200 + 1:03d}W" for i in range(n)]
-    start = np.arange(n) * 1000.0
+    start = np.arange(n, dtype=np.float64) * 1000.0
     places = Coordinates(np.ones(n, np.int64), start, start + 1, np.ones(n, np.int8), "invented")
     return Organism("yeast", GeneIndex(tuple(names), {}, {}, "yeast"), coordinates=places)
 
