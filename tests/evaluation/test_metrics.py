@@ -13,7 +13,15 @@ from scipy import stats
 from sklearn import metrics as sk
 
 from wildtype.errors import ShapeError
-from wildtype.evaluation.metrics import METRICS, Undefined, auroc_statistic, bind, pearson_statistic
+from wildtype.evaluation.metrics import (
+    IN_UNIT,
+    METRICS,
+    SURE,
+    Undefined,
+    auroc_statistic,
+    bind,
+    pearson_statistic,
+)
 
 
 @st.composite
@@ -123,9 +131,9 @@ def test_reasons_instead_of_warnings() -> None:
         "auroc_sign": "there are 3 positive and 0 negative rows",
         "auroc_strong": "the phenotype is not an interaction",
         "pearson_negatives": "0 rows are too few",
-        "average_precision": "labels are no calls (0 and 1)",
+        **dict.fromkeys(("average_precision", "log_loss", "brier"), "labels are no calls (0 and 1)"),
     }
-    assert set(bound.statistics) == {"mse", "r2"}
+    assert set(bound.statistics) == {"mse", "bias", "r2"}
     assert bind([1.0, 1.0], [0.0, 1.0]).undefined["pearson"] == "all labels are equal"
     broken = bind(truth, [0.1, np.nan, 0.3])
     assert broken.undefined["mse"] == "1 labels or predictions are not finite"
@@ -178,3 +186,50 @@ def test_calls_are_ranked_by_the_prediction_itself_and_other_labels_have_no_aver
     assert (values["auroc_strong"], values["average_precision"]) == (1.0, 1.0)
     assert bind(truth + 0.5, predicted).undefined["average_precision"] == "labels are no calls (0 and 1)"
     assert np.isnan(bind(np.ones(4), predicted).values(4)["average_precision"])
+
+
+def test_bias_is_the_mean_prediction_minus_the_mean_label_under_any_weights() -> None:
+    rng = np.random.default_rng(3)
+    truth, predicted = rng.normal(size=(2, 40))
+    weights = rng.uniform(0, 2, (40, 3))
+    bound = bind(truth, predicted)
+    assert bound.values(40)["bias"] == pytest.approx(predicted.mean() - truth.mean())
+    wanted = [np.average(predicted, weights=w) - np.average(truth, weights=w) for w in weights.T]
+    np.testing.assert_allclose(bound.statistics["bias"](weights), wanted, rtol=1e-9)
+    assert bind(truth, np.full(40, np.nan)).undefined["bias"] == "40 labels or predictions are not finite"
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 10_000), st.integers(2, 60))
+def test_log_loss_and_brier_are_those_of_scikit_learn(seed: int, rows: int) -> None:
+    rng = np.random.default_rng(seed)
+    truth = np.zeros(rows)
+    truth[: 1 + rng.integers(rows - 1)] = 1
+    predicted, weights = rng.uniform(0.01, 0.99, rows), rng.uniform(0.1, 2, (rows, 2))
+    found = bind(truth, predicted).statistics
+    logs = [sk.log_loss(truth, predicted, sample_weight=w, labels=[0, 1]) for w in weights.T]
+    squares = [np.average((truth - predicted) ** 2, weights=w) for w in weights.T]
+    np.testing.assert_allclose(found["log_loss"](weights), logs, rtol=1e-9)
+    np.testing.assert_allclose(found["brier"](weights), squares, rtol=1e-9)
+
+
+def test_a_certain_and_wrong_prediction_has_a_finite_log_loss() -> None:
+    values = bind([0.0, 1.0], [-0.5, 1.5]).values(2)
+    assert values["log_loss"] == pytest.approx(-np.log(1 - SURE))
+    assert values["brier"] == pytest.approx(0.25)
+    assert bind([0.0, 1.0], [1.0, 0.0]).values(2)["log_loss"] == pytest.approx(-np.log(SURE))
+
+
+def test_errors_of_another_quantity_are_undefined_for_the_reason_given() -> None:
+    rng = np.random.default_rng(4)
+    truth, why = rng.normal(size=30), "S-scores are no epsilon"
+    bound = bind(truth, 0.1 * truth + rng.normal(size=30), strong=0.5, other_quantity=why)
+    assert {name: bound.undefined[name] for name in IN_UNIT} == dict.fromkeys(IN_UNIT, why)
+    assert {"pearson", "spearman", "auroc_sign", "auroc_strong"} <= set(bound.statistics)
+
+
+def test_positive_labels_may_have_their_own_threshold() -> None:
+    truth, predicted = np.array([-2.5, -2.0, 0.0, 2.0, 2.5]), np.array([-3.0, -0.1, 0.2, 1.0, 2.0])
+    bound = bind(truth, predicted, strong=2.5, strong_positive=2.0)
+    wanted = sk.roc_auc_score([1, 0, 0, 1, 1], np.abs(predicted))
+    assert bound.values(5)["auroc_strong"] == pytest.approx(wanted)

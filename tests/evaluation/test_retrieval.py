@@ -124,3 +124,19 @@ def test_comparison_holds_them(make_pairs: Callable[..., Dataset]) -> None:
         dataset, np.arange(200, 225), {"mean": np.zeros(25)}, phenotype="fitness", replicates=5
     )
     assert fitness["mean"].retrieval == {}
+
+
+def test_positive_labels_may_have_their_own_threshold() -> None:
+    truth, predicted = np.array([-2.6, -2.1, 0.0, 2.1, 2.6]), np.array([-3.0, -1.0, 0.0, 1.0, 2.0])
+
+    def first(strong_positive: float | None) -> dict[str, float]:
+        lists = rankings(truth, predicted, 2.5, strong_positive)
+        weights = np.ones((5, 1))
+        return {name: float(one.metrics(weights)["precision@hits"][0]) for name, one in lists.items()}
+
+    assert first(None) == {"strong": 1.0, "negative": 1.0, "positive": 1.0}
+    # Three hits, the third of which shares its rank with a row that is none.
+    assert first(2.0) == {"strong": pytest.approx(2.5 / 3), "negative": 1.0, "positive": 1.0}
+    lists = rankings(truth, predicted, 2.5, 2.0).values()
+    hits = [one.metrics(np.ones((5, 1)))["enrichment@hits"][0] for one in lists]
+    np.testing.assert_allclose(hits, [2.5 / 3 / 0.6, 5.0, 2.5])

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.optimize import nnls
 
 from tests.screened import screened_dataset, strain_crosses
 from wildtype.evidence.completion import Additive
@@ -181,3 +182,35 @@ def test_an_unseen_gene_is_counted(matrix: PairMatrix, similarity: GeneSimilarit
     columns, unseen = index.columns(pairs)
     assert unseen.tolist() == [1, 0]
     assert columns[:, 0].tolist() == [1.0, 0.0]
+
+
+def test_the_learned_similarity_explains_which_genes_have_similar_residuals(
+    matrix: PairMatrix, similarity: GeneSimilarity
+) -> None:
+    neighbours = Neighbours.of(similarity, np.unique(matrix.gene))
+    # Residuals that follow from the embedding: genes that are alike have similar ones.
+    phi = similarity.unit[matrix.gene]
+    mixed = np.random.default_rng(0).normal(size=(phi.shape[1], phi.shape[1]))
+    residual = (phi @ (mixed + mixed.T) @ phi.T).astype(np.float32)
+    gene, weight = neighbours.learned(matrix.gene, residual, 0)
+    place = {int(g): int(np.flatnonzero(matrix.gene == g)[0]) for g in np.unique(matrix.gene)}
+    channel = {
+        (int(i), int(j)): row.astype(np.float64)
+        for i, j, row in zip(neighbours.source, neighbours.target, neighbours.channels, strict=True)
+    }
+    pairs = [(i, j) for i, j in channel if i < j and i in place and j in place]
+    length = np.linalg.norm(residual.astype(np.float64), axis=1)
+    wanted = []
+    for i, j in pairs:
+        a, b = residual[place[i]].astype(np.float64), residual[place[j]].astype(np.float64)
+        wanted.append(a @ b / max(length[place[i]], 1e-9) / max(length[place[j]], 1e-9))
+    scale = np.abs(wanted).max()
+    found = nnls(np.array([channel[pair] for pair in pairs]), np.array(wanted) / scale)[0]
+    score = {pair: max(float(row @ found), 0.0) ** 2 for pair, row in channel.items() if pair[1] in place}
+    assert found.any()
+    mean = np.mean([value for value in score.values() if value > 0])
+    for i in range(N):
+        own = sorted(((value, j) for (g, j), value in score.items() if g == i and value > 0), reverse=True)
+        listed = gene[i][gene[i] >= 0].tolist()
+        assert set(listed) == {j for _, j in own}
+        np.testing.assert_allclose(weight[i][: len(own)], [v / mean for v, _ in own], rtol=1e-3, atol=1e-5)

@@ -13,7 +13,7 @@ from wildtype.evaluation.bootstrap import IntervalEstimate
 from wildtype.evaluation.compare import Comparison, Difference, Score
 from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import GeneGraphs, GeneIndex, Organism, Relation
-from wildtype.report.comparison_tables import comparison_to_markdown, print_comparison
+from wildtype.report.comparison_tables import comparison_to_markdown, facts_of, print_comparison
 from wildtype.report.data_tables import print_card, print_relations
 
 
@@ -33,6 +33,7 @@ def comparison() -> Comparison:
             pearson=IntervalEstimate(0.524, 0.5, 0.55),
             spearman=IntervalEstimate(0.411, 0.4, 0.42),
             mse=IntervalEstimate(0.01234, 0.01, 0.02),
+            bias=IntervalEstimate(-0.0213, -0.03, -0.01),
             r2=IntervalEstimate(-0.25, -0.3, -0.2),
             auroc_sign=IntervalEstimate(0.831, 0.8, 0.9),
             seconds=75.2,
@@ -76,13 +77,14 @@ def test_comparison_fits_a_terminal(comparison: Comparison) -> None:
     lines = text.splitlines()
     assert max(map(len, lines)) <= 100
     row = next(line for line in lines if line.startswith("boosting_propagation "))
-    for cell in ("0.52 [0.50, 0.55]", "reference", "0.41", "0.0123", "0.83", "75", "1,234"):
+    for cell in ("0.52 [0.50, 0.55]", "reference", "0.41", "0.1111", "0.83", "75", "1,234"):
         assert cell in row
     row = next(line for line in lines if line.startswith("cell_transformer "))
-    for cell in ("0.40 [0.38, 0.42]", "−0.12 [−0.14, −0.10]", "1.2e-05", "1,234", "–"):
+    for cell in ("0.40 [0.38, 0.42]", "−0.12 [−0.14, −0.10]", "0.0035", "1,234", "–"):
         assert cell in row
     assert "odd [red]|`name`[/]" in text
     flat = " ".join(text.split())
+    assert "bias, mean prediction minus mean label: boosting_propagation −0.0213" in flat
     assert "boosting_propagation (baseline) wins: Pearson 0.52 against 0.40 of cell_transformer" in flat
     assert "6,068 rows of costanzo2010, epsilon, split random" in flat
     assert "a note [of] care" in flat
@@ -103,7 +105,9 @@ def test_markdown_has_every_metric(comparison: Comparison) -> None:
     table = [line for line in text.splitlines() if line.startswith("|")]
     assert len(table) == 2 + 3
     columns = {line.replace("\\|", "").count("|") for line in table}
-    assert columns == {13}
+    assert columns == {15}
+    assert "| RMSE | bias |" in text
+    assert "| 1.2e-05 | 0.0035 |" in text
     assert "`boosting_propagation` (baseline)" in table[2]
     assert "−0.25" in table[2]
     assert "0.002" in table[3]
@@ -202,3 +206,25 @@ def test_card() -> None:
     bare, raw = printed(100)
     print_card(replace(dataset, stages=()).card(), bare)
     assert "rows in" not in raw.getvalue().decode()
+
+
+def test_calls_have_log_loss_and_brier_where_others_have_errors_in_a_unit(comparison: Comparison) -> None:
+    score = replace(
+        comparison.scores[0],
+        average_precision=IntervalEstimate(0.3, 0.2, 0.4),
+        log_loss=IntervalEstimate(0.1395, 0.13, 0.15),
+        brier=IntervalEstimate(0.0172, 0.016, 0.018),
+    )
+    calls = replace(comparison, headline="average_precision", scores=(score,))
+    console, raw = printed(100)
+    print_comparison(calls, console)
+    head, row = (raw.getvalue().decode().splitlines()[i] for i in (0, 2))
+    assert "log loss" in head
+    assert "Brier" in head
+    assert "0.1395" in row
+    assert "0.0172" in row
+    assert "RMSE" not in head
+    assert "| 0.14 [0.13, 0.15] | 0.0172 |" in comparison_to_markdown(calls)
+    # Where labels are no calls, that these errors are undefined is no fact worth a line.
+    plain = replace(comparison.scores[0], undefined={"log_loss": "labels are no calls (0 and 1)"})
+    assert not any("log_loss" in fact for fact in facts_of(replace(comparison, scores=(plain,))))

@@ -46,6 +46,8 @@ class Phenotype:
         Fewest perturbed genes for which the phenotype is defined (2 for epsilon, 3 for tau).
     strong : float
         Absolute value from which an interaction counts as strong (AUROC of strong interactions).
+    strong_positive : float or None
+        The same of positive values, where their threshold is another; None: it is ``strong``.
     description : str
         One line.
     form : str
@@ -80,6 +82,7 @@ class Phenotype:
     group: str = ""
     of_cross: str = ""
     selection: Selection | None = None
+    strong_positive: float | None = None
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Self:
@@ -121,11 +124,13 @@ class Phenotype:
         return met
 
     def to_json(self) -> dict[str, Any]:
-        """Return the phenotype in plain values, without ``of_cross`` and ``selection`` where they are empty.
+        """Return the phenotype in plain values, without the last three fields where they are empty.
 
-        Records of datasets without a grid or a selection stay those of versions before there were any.
+        Records of datasets without a grid, a selection or a second threshold stay those of versions before
+        there were any.
         """
-        return {k: v for k, v in asdict(self).items() if v or k not in ("of_cross", "selection")}
+        late = ("of_cross", "selection", "strong_positive")
+        return {k: v for k, v in asdict(self).items() if v or k not in late}
 
 
 @dataclass(frozen=True, eq=False)

@@ -65,8 +65,8 @@ class Score:
         Whether it counts as a baseline.
     n : int
         Rows.
-    pearson, pearson_by_condition, spearman, mse, r2, auroc_sign, auroc_strong, pearson_negatives,
-    average_precision : IntervalEstimate
+    pearson, pearson_by_condition, spearman, mse, bias, r2, auroc_sign, auroc_strong, pearson_negatives,
+    average_precision, log_loss, brier : IntervalEstimate
         As defined in ``wildtype.evaluation.metrics``.
     delta : Difference or None
         To the reference; None for the reference itself and where the headline metric is undefined.
@@ -88,11 +88,14 @@ class Score:
     pearson_by_condition: IntervalEstimate = UNDEFINED
     spearman: IntervalEstimate = UNDEFINED
     mse: IntervalEstimate = UNDEFINED
+    bias: IntervalEstimate = UNDEFINED
     r2: IntervalEstimate = UNDEFINED
     auroc_sign: IntervalEstimate = UNDEFINED
     auroc_strong: IntervalEstimate = UNDEFINED
     pearson_negatives: IntervalEstimate = UNDEFINED
     average_precision: IntervalEstimate = UNDEFINED
+    log_loss: IntervalEstimate = UNDEFINED
+    brier: IntervalEstimate = UNDEFINED
     delta: Difference | None = None
     seconds: float | None = None
     peak_mib: float | None = None
@@ -231,7 +234,8 @@ def _number(value: float | None) -> float:
 
 
 def _score_from_json(record: Mapping[str, Any]) -> Score:
-    absent = {"average_precision": asdict(UNDEFINED)}  # not in records of earlier versions
+    # Not in records of earlier versions.
+    absent = {name: asdict(UNDEFINED) for name in ("average_precision", "bias", "log_loss", "brier")}
     record = absent | dict(record)
     own = {f.name: record[f.name] for f in fields(Score) if f.name != "retrieval"}
     lists = record.get("retrieval", {})  # nor is this
@@ -277,6 +281,7 @@ def evaluate_predictions(
     predictions: Mapping[str, ArrayLike],
     *,
     phenotype: str,
+    other_quantity: str = "",
     **options: Unpack[ComparisonOptions],
 ) -> Comparison:
     """Score predictions of several models on identical rows.
@@ -292,6 +297,9 @@ def evaluate_predictions(
         in the table, with NaN as scores and the reason.
     phenotype : str
         Name of the phenotype.
+    other_quantity : str
+        Why predictions are another quantity than the labels, as epsilon is for S-scores: errors in the
+        label's unit are then undefined. Empty: they are the same.
     baselines : collection of str, optional
         Which models are baselines; by default all that are not registered as neural models.
     seconds, peak_mib : mapping of str to float, optional
@@ -333,19 +341,34 @@ def evaluate_predictions(
         )
     truth = table.value.astype(np.float64)
     kind = dataset.phenotypes[p]
-    strong = kind.strong if kind.min_order >= 2 else None
+    strong, strong_positive = (kind.strong, kind.strong_positive) if kind.min_order >= 2 else (None, None)
     bound: dict[str, Bound] = {}
     for model, predicted in predictions.items():
         if np.shape(predicted) != truth.shape:
             raise ShapeError(
                 f"{model} has predictions of shape {np.shape(predicted)}, expected {truth.shape}"
             )
-        bound[model] = bind(truth, predicted, strong=strong, condition=table.condition)
+        bound[model] = bind(
+            truth,
+            predicted,
+            strong=strong,
+            strong_positive=strong_positive,
+            condition=table.condition,
+            other_quantity=other_quantity,
+        )
 
     def retrieve(found: Clusters, replicates: int, seed: int) -> dict[str, dict[str, IntervalEstimate]]:
         if strong is None:
             return {}
-        return retrieval_estimates(truth, predictions, strong, found, replicates=replicates, seed=seed)
+        return retrieval_estimates(
+            truth,
+            predictions,
+            strong,
+            found,
+            strong_positive=strong_positive,
+            replicates=replicates,
+            seed=seed,
+        )
 
     noise = str(noise_guide(dataset, at))
     return rank_models(dataset, at, bound, phenotype=phenotype, noise=noise, retrieve=retrieve, **options)

@@ -10,7 +10,8 @@ pearson                correlation of prediction and label
 pearson_by_condition   mean over conditions of the Pearson within each condition
 spearman               Pearson of the mid-ranks among all m rows. Weighted, the ranks stay those of all
                        rows: an approximation, exact for equal weights
-mse                    mean squared error, in the phenotype's unit squared
+mse                    mean squared error, in the phenotype's unit squared; tables print its root, RMSE
+bias                   mean prediction minus mean label, in the phenotype's unit
 r2                     1 − mse / variance of the labels; negative when worse than their mean
 auroc_sign             probability that a row with a positive label is predicted above one with a negative
                        label; rows whose label is zero (within ``ZERO``) are left out
@@ -20,6 +21,11 @@ auroc_strong           probability that a strong row (label at least ``strong`` 
 pearson_negatives      Pearson among rows with negative labels, where predicting the sign earns nothing
 average_precision      of labels that are calls: mean, over the calls, of the share of calls among all rows
                        predicted at least as high; random predictions score the share of calls
+log_loss               of labels that are calls: mean of −ln of the probability given to what happened, in
+                       nats. Predictions are cut to [``SURE``, 1 − ``SURE``]: a baseline that is no
+                       probability may reach 0 or beyond
+brier                  of labels that are calls: mean squared difference of predicted probability and label
+                       (Brier 1950), without a cut
 =====================  ==============================================================================
 """
 
@@ -43,14 +49,22 @@ METRICS = (
     "pearson_by_condition",
     "spearman",
     "mse",
+    "bias",
     "r2",
     "auroc_sign",
     "auroc_strong",
     "pearson_negatives",
     "average_precision",
+    "log_loss",
+    "brier",
 )
+IN_UNIT = ("mse", "bias", "r2", "log_loss", "brier")
+"""Metrics that compare a prediction with the label itself: both must be the same quantity."""
 ZERO = 1e-6
 """Labels this close to 0 have no sign: a simulated label is 0 up to the solver's tolerance."""
+
+SURE = 1e-6
+"""Smallest chance of the log loss: a certain and wrong prediction costs 13.8 nats, not infinity."""
 
 _FLAT = 1e-12  # share of a column's variance below which it is constant up to rounding
 
@@ -126,12 +140,29 @@ def spearman_statistic(truth: ArrayLike, prediction: ArrayLike) -> Statistic:
 def mse_statistic(truth: ArrayLike, prediction: ArrayLike) -> Statistic:
     """Bind the mean squared error; raises ``Undefined``."""
     x, y = _pair(truth, prediction)
-    if not x.size:
+    return _mean_statistic((x - y) ** 2)
+
+
+def _mean_statistic(values: Floats) -> Statistic:
+    """Bind the mean of values [M]; raises ``Undefined``."""
+    if not values.size:
         raise Undefined("0 rows are too few")
-    squares = (x - y) ** 2
-    if not np.isfinite(squares).all():
-        raise Undefined(f"{int((~np.isfinite(squares)).sum())} labels or predictions are not finite")
-    return lambda weights: _ratio(squares @ weights, weights.sum(0))
+    if not np.isfinite(values).all():
+        raise Undefined(f"{int((~np.isfinite(values)).sum())} labels or predictions are not finite")
+    return lambda weights: _ratio(values @ weights, weights.sum(0))
+
+
+def bias_statistic(truth: ArrayLike, prediction: ArrayLike) -> Statistic:
+    """Bind the mean prediction minus the mean label; raises ``Undefined``."""
+    x, y = _pair(truth, prediction)
+    return _mean_statistic(y - x)
+
+
+def log_loss_statistic(truth: ArrayLike, prediction: ArrayLike) -> Statistic:
+    """Bind the mean log loss of probabilities for labels 0 and 1, in nats; raises ``Undefined``."""
+    x, y = _pair(truth, prediction)
+    y = np.clip(y, SURE, 1.0 - SURE)
+    return _mean_statistic(-np.log(np.where(x == 1, y, 1.0 - y)))
 
 
 def r2_statistic(truth: ArrayLike, prediction: ArrayLike) -> Statistic:
@@ -258,12 +289,19 @@ class Bound:
         }
 
 
+def strong_rows(truth: Floats, strong: float, strong_positive: float | None = None) -> Mask:
+    """Return which labels [M] are strong; positive ones by their threshold, where it differs."""
+    return (truth <= -strong) | (truth >= (strong if strong_positive is None else strong_positive))
+
+
 def bind(
     truth: ArrayLike,
     prediction: ArrayLike,
     *,
     strong: float | None = None,
+    strong_positive: float | None = None,
     condition: ArrayLike | None = None,
+    other_quantity: str = "",
 ) -> Bound:
     """Bind all metrics to labels and predictions.
 
@@ -274,8 +312,12 @@ def bind(
     strong : float, optional
         Absolute label from which an interaction is strong; without it (fitness, say) ``auroc_strong`` is
         undefined.
+    strong_positive : float, optional
+        The same of positive labels, where their threshold is another.
     condition : int64 [M], optional
         For ``pearson_by_condition``.
+    other_quantity : str
+        Why labels and predictions are no common quantity; ``IN_UNIT`` is then undefined for this reason.
 
     Raises
     ------
@@ -290,27 +332,35 @@ def bind(
     def auroc_strong() -> Statistic:
         if strong is None:
             raise Undefined("the phenotype is not an interaction")
-        return auroc_statistic(np.abs(x) >= strong, y if calls else np.abs(y))
+        return auroc_statistic(strong_rows(x, strong, strong_positive), y if calls else np.abs(y))
 
-    def average_precision() -> Statistic:
-        if not calls:
-            raise Undefined("labels are no calls (0 and 1)")
-        return average_precision_statistic(x == 1, y)
+    def of_calls(make: Callable[[], Statistic]) -> Callable[[], Statistic]:
+        def made() -> Statistic:
+            if not calls:
+                raise Undefined("labels are no calls (0 and 1)")
+            return make()
+
+        return made
 
     makers: dict[str, Callable[[], Statistic]] = {
         "pearson": lambda: pearson_statistic(x, y),
         "pearson_by_condition": lambda: _by_condition(x, y, conditions),
         "spearman": lambda: spearman_statistic(x, y),
         "mse": lambda: mse_statistic(x, y),
+        "bias": lambda: bias_statistic(x, y),
         "r2": lambda: r2_statistic(x, y),
         "auroc_sign": lambda: among(signed, auroc_statistic(x[signed] > 0, y[signed])),
         "auroc_strong": auroc_strong,
         "pearson_negatives": lambda: among(negative, pearson_statistic(x[negative], y[negative])),
-        "average_precision": average_precision,
+        "average_precision": of_calls(lambda: average_precision_statistic(x == 1, y)),
+        "log_loss": of_calls(lambda: log_loss_statistic(x, y)),
+        "brier": of_calls(lambda: mse_statistic(x, y)),
     }
     statistics, undefined = {}, {}
     for name, make in makers.items():
         try:
+            if other_quantity and name in IN_UNIT:
+                raise Undefined(other_quantity)
             statistics[name] = make()
         except Undefined as reason:
             undefined[name] = str(reason)

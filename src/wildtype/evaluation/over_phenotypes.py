@@ -114,8 +114,8 @@ def evaluate_across(
 
 def _bind(dataset: Dataset, at: Ints, predicted: NDArray[np.float64], p: int) -> Bound:
     table, kind = dataset.table.take(at), dataset.phenotypes[p]
-    strong = kind.strong if kind.min_order >= 2 else None
-    return bind(table.value, predicted, strong=strong, condition=table.condition)
+    strong, positive = (kind.strong, kind.strong_positive) if kind.min_order >= 2 else (None, None)
+    return bind(table.value, predicted, strong=strong, strong_positive=positive, condition=table.condition)
 
 
 def _mean(parts: Sequence[Bound], rows: Sequence[Ints]) -> Bound:

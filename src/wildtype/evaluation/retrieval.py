@@ -11,6 +11,8 @@ negative    label ≤ -strong               prediction, rising
 positive    label ≥ strong                prediction, falling
 ==========  ============================  =========================
 
+Where positive labels have a threshold of their own (S-scores), it replaces ``strong`` for them.
+
 =====================  ==============================================================================
 average_precision      sum over the list of (rise of recall) · precision; rows with equal predictions enter
                        together, as in scikit-learn's ``average_precision_score``; a random order scores the
@@ -36,7 +38,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from wildtype.evaluation.bootstrap import Clusters, IntervalEstimate, bootstrap_weights, interval
-from wildtype.evaluation.metrics import Floats, Mask
+from wildtype.evaluation.metrics import Floats, Mask, strong_rows
 
 LISTS = ("strong", "negative", "positive")
 TOP = (10, 50, 100)
@@ -98,14 +100,16 @@ def _at(k: Floats, taken: Floats, found: Floats) -> Floats:
     return np.where(possible, (hits_before + inside) / np.where(possible, k, 1.0), np.nan)
 
 
-def rankings(truth: Floats, prediction: Floats, strong: float) -> dict[str, Ranking]:
+def rankings(
+    truth: Floats, prediction: Floats, strong: float, strong_positive: float | None = None
+) -> dict[str, Ranking]:
     """Return the lists of a model that have at least one hit; none where a prediction is not finite."""
     if not np.isfinite(prediction).all():
         return {}
     found = {
-        "strong": (np.abs(truth) >= strong, np.abs(prediction)),
+        "strong": (strong_rows(truth, strong, strong_positive), np.abs(prediction)),
         "negative": (truth <= -strong, -prediction),
-        "positive": (truth >= strong, prediction),
+        "positive": (truth >= (strong if strong_positive is None else strong_positive), prediction),
     }
     return {name: Ranking(hit, score) for name, (hit, score) in found.items() if hit.any()}
 
@@ -116,6 +120,7 @@ def retrieval_estimates(
     strong: float,
     clusters: Clusters,
     *,
+    strong_positive: float | None = None,
     replicates: int = 1000,
     seed: int = 0,
 ) -> dict[str, dict[str, IntervalEstimate]]:
@@ -132,6 +137,8 @@ def retrieval_estimates(
         By model, in the phenotype's unit.
     strong : float
         Absolute label from which a row is a hit.
+    strong_positive : float, optional
+        The same of positive labels, where their threshold is another.
     clusters, replicates, seed
         Of the bootstrap.
     """
@@ -139,7 +146,9 @@ def retrieval_estimates(
     ranked = {
         (model, name): ranking
         for model, predicted in predictions.items()
-        for name, ranking in rankings(y, np.asarray(predicted, dtype=np.float64), strong).items()
+        for name, ranking in rankings(
+            y, np.asarray(predicted, dtype=np.float64), strong, strong_positive
+        ).items()
     }
     equal = np.ones((y.size, 1))
     values = {key: ranking.metrics(equal) for key, ranking in ranked.items()}

@@ -110,6 +110,10 @@ class ReferenceMeasurements:
             seen[crosses.grid.strains[0][crosses.visible().any(1)]] = True
         return seen
 
+    def unseen(self, table: MutantTable) -> NDArray[np.int64]:
+        """Return how many genes of each row [m] are not `seen_genes`."""
+        return np.bincount(table.row, ~self.seen_genes()[table.gene], len(table)).astype(np.int64)
+
     @cached_property
     def deleted(self) -> NDArray[np.int64]:
         """Measured mutants [n] that live without each gene, held-out rows not counted."""

@@ -1,11 +1,11 @@
-"""Predictions of baselines and closed forms for the test rows of a run.
+"""Predictions of baselines and closed forms for the test rows of a run, and for those of external tests.
 
 Legend: M test rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,23 +17,36 @@ from wildtype.errors import ConfigError
 from wildtype.experiments.data import RunData
 from wildtype.models.baselines import BASELINES, make_baseline
 from wildtype.models.baselines.groundwork import BaselineFeatures
+from wildtype.mutants import MutantTable
 from wildtype.mutants.grid import VisibleCrosses
 
 
-def predict_baseline(name: str, data: RunData, seed: int) -> NDArray[np.float64]:
-    """Fit a baseline on every phenotype that has test rows, and predict these."""
+def predict_baseline(
+    name: str, data: RunData, seed: int, further: Sequence[MutantTable] = ()
+) -> list[NDArray[np.float64]]:
+    """Fit a baseline once on every phenotype that has rows to predict, and predict these.
+
+    Returns
+    -------
+    list of float64 [M]
+        Of the test rows, then of the rows of each table of ``further``, whose phenotypes are those of the
+        run; NaN where the baseline does not apply.
+    """
     # Baselines get the same training rows, validation rows and visible single fitness as the model. Test rows
     # reach only `predict`, which reads their genes and no labels.
-    train, validation, test = (data.part(part) for part in ("train", "validation", "test"))
-    out = np.full(len(test), np.nan)
+    train, validation = (data.part(part) for part in ("train", "validation"))
+    asked = [data.part("test"), *further]
+    out = [np.full(len(table), np.nan) for table in asked]
     crosses = data.crosses()
     groundwork = BaselineFeatures(data.dataset.organism, train, data.single_fitness)
     for p, phenotype in enumerate(data.dataset.phenotypes):
-        rows = test.phenotype == p
-        if phenotype.form == "gene" or not rows.any():
+        if phenotype.form == "gene":
             continue  # a baseline predicts one value per mutant; profiles are compared with a mean profile
         tables = [part.take(part.phenotype == p) for part in (train, validation)]
-        if not BASELINES.find(name).applies(*tables, test.take(rows)):
+        applies = BASELINES.find(name).applies
+        rows = [table.phenotype == p for table in asked]
+        chosen = [i for i, mine in enumerate(rows) if mine.any() and applies(*tables, asked[i].take(mine))]
+        if not chosen:
             continue  # left empty in the table of this phenotype
         baseline = make_baseline(name).fit(
             data.dataset.organism,
@@ -43,7 +56,8 @@ def predict_baseline(name: str, data: RunData, seed: int) -> NDArray[np.float64]
             groundwork=groundwork,
             crosses=_labelled(crosses, phenotype),
         )
-        out[rows] = baseline.predict(test.take(rows))
+        for i in chosen:
+            out[i][rows[i]] = baseline.predict(asked[i].take(rows[i]))
     return out
 
 
@@ -105,23 +119,34 @@ def applies_to(name: str, data: RunData) -> bool:
     return False
 
 
-def triples(data: RunData) -> list[int]:
-    """Return the phenotypes for which closed forms give predictions."""
-    test = data.part("test")
+def triples(data: RunData, table: MutantTable | None = None) -> list[int]:
+    """Return the phenotypes for whose rows, of the test or of a table, closed forms give predictions."""
+    rows = data.part("test") if table is None else table
     return [
         p
         for p, phenotype in enumerate(data.dataset.phenotypes)
-        if applies(phenotype.name, test.take(test.phenotype == p))
+        if applies(phenotype.name, rows.take(rows.phenotype == p))
     ]
 
 
-def predict_closed_form(name: str, data: RunData, log: Callable[[str], None]) -> NDArray[np.float64]:
-    """Predict test rows of triple mutants from measured pairs and singles; NaN where it does not apply."""
-    test, measured = data.part("test"), data.measured_fitness()
-    out = np.full(len(test), np.nan)
-    for p in triples(data):
-        rows = test.phenotype == p
-        parts = parts_of(test.take(rows), measured, data.single_fitness)
+def predict_closed_form(
+    name: str, data: RunData, log: Callable[[str], None], further: Sequence[MutantTable] = ()
+) -> list[NDArray[np.float64]]:
+    """Predict triple mutants from measured pairs and singles; NaN where it does not apply.
+
+    Returns predictions of the test rows and of the tables of ``further``, as `predict_baseline` does.
+    """
+    measured = data.measured_fitness()
+    return [_closed_form(name, data, table, measured, log) for table in (data.part("test"), *further)]
+
+
+def _closed_form(
+    name: str, data: RunData, table: MutantTable, measured: MutantTable, log: Callable[[str], None]
+) -> NDArray[np.float64]:
+    out = np.full(len(table), np.nan)
+    for p in triples(data, table):
+        rows = table.phenotype == p
+        parts = parts_of(table.take(rows), measured, data.single_fitness)
         out[rows] = closed_form(name, data.dataset.phenotypes[p].name, parts)
         log(
             f"{name} of {data.dataset.phenotypes[p].name}: {parts.missing_pairs:,} of {parts.pairs.size:,} "

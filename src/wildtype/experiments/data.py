@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.datasets import Dataset, Split
+from wildtype.datasets import Dataset, Phenotype, Split
 from wildtype.datasets.crosses import effect_phenotype, expand
 from wildtype.datasets.draws import count_genes
 from wildtype.datasets.pinned import read_pinned
@@ -48,6 +48,8 @@ class RunData:
         All crosses that the dataset's screen measured, listed or not; hidden ones are unknown.
     sides : CrossSides or None
         The side of every cross; with a grid.
+    external : tuple of Dataset
+        Other datasets that are predicted, too, as they were loaded.
     """
 
     whole: Dataset
@@ -58,6 +60,7 @@ class RunData:
     single_fitness: NDArray[np.float32] | None
     grid: ScreenGrid | None = None
     sides: CrossSides | None = None
+    external: tuple[Dataset, ...] = ()
 
     def part(self, name: str) -> MutantTable:
         """Return the rows of ``train``, ``validation`` or ``test``, labels as measured."""
@@ -245,6 +248,9 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
         counts = {"crosses": by_side | {"hidden": hidden}}
     # A feature computed from the same publication as a label contains the label, also of test rows.
     sources = [source for p in chosen.phenotypes for source in p.sources]
+    external = load_external(config, whole)
+    # So does one computed from the publication of an external label.
+    sources += [source for other in external for source in external_phenotype(other)[1].sources]
     organism: Organism = replace(chosen.organism, features=chosen.organism.features.allowed_for(sources))
     if organism.name in IN_SILICO and organism.essential is not None:
         # Simulated essentiality is a threshold on simulated growth: a held-out single's label.
@@ -261,12 +267,33 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
         single_fitness=_visible_single_fitness(chosen, split, sources),
         grid=whole.grid,
         sides=None if drawn is None else drawn.sides,
+        external=external,
     )
 
 
 def load_for(config: TrainConfig) -> Dataset:
     """Return the dataset that the settings name, on the variant of the organism that they name."""
     return load_dataset(config.data.name, organism=config.data.organism, progress=config.run.progress)
+
+
+def load_external(config: TrainConfig, dataset: Dataset) -> tuple[Dataset, ...]:
+    """Return the datasets of ``data.also_test``; raises ``ConfigError`` if one is of another organism."""
+    found = []
+    for name in dict.fromkeys(config.data.also_test):
+        other = load_dataset(name, organism=config.data.organism, progress=config.run.progress)
+        if other.organism.name != dataset.organism.name:
+            raise ConfigError(
+                f"data.also_test names {name!r}, a dataset of {other.organism.name}, and the run is on "
+                f"{dataset.organism.name}: leave it out"
+            )
+        found.append(other)
+    return tuple(found)
+
+
+def external_phenotype(other: Dataset) -> tuple[int, Phenotype]:
+    """Return the position and the record of the phenotype that an external dataset is a test of."""
+    at = other.phenotype_index(other.targets[0]) if other.targets else 0
+    return at, other.phenotypes[at]
 
 
 def with_chosen_graphs(config: TrainConfig, organism: Organism) -> Organism:

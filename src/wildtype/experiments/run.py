@@ -5,6 +5,7 @@
     comparison.json · comparison.md                         the comparison table, one per phenotype
     across.json                                             the mean over phenotypes, where there are several
     predictions.parquet                                     test rows: measured, and predicted by every model
+    external.parquet                                        the same of the datasets of ``data.also_test``
     vectors.csv                                             Pearson of every member of a vector
     estimate.json                                           what was predicted of time, memory and disk
     profile.json                                            where the time of its steps went
@@ -37,8 +38,18 @@ from wildtype.experiments.closure import FITNESS, implied_tau
 from wildtype.experiments.comparing import compare_across, compare_phenotypes, compare_profile_phenotypes
 from wildtype.experiments.data import RunData, prepare
 from wildtype.experiments.estimate import estimate_run, refuse, write_outcome
+from wildtype.experiments.external import compare_external, external_rows, write_external
 from wildtype.experiments.fitting import fit_members, make_checkpoint, post_fit
-from wildtype.experiments.folder import ACROSS, DONE, MEMBERS, claim, locked_run, resumable, settings_of
+from wildtype.experiments.folder import (
+    ACROSS,
+    DONE,
+    EXTERNAL,
+    MEMBERS,
+    claim,
+    locked_run,
+    resumable,
+    settings_of,
+)
 from wildtype.experiments.record import environment, of_data
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.setup import build
@@ -47,7 +58,7 @@ from wildtype.files import content_hash, write_json, write_text, writing
 from wildtype.models.baselines import BASELINES, make_baseline
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.ensemble import Ensemble
-from wildtype.models.registry import check
+from wildtype.models.registry import check, require_gradients
 from wildtype.mutants import MutantTable
 from wildtype.profiling.machine import PeakMemory
 from wildtype.report.comparison_tables import comparison_to_markdown
@@ -87,6 +98,13 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
     config.training.check()
     accelerator(config.training)  # a missing device must be an error before anything is written
     check(config.model)
+    for asked, what in (
+        (config.execution != "training", f"execution={config.execution}"),
+        (config.training.snapshots > 0, f"training.snapshots={config.training.snapshots}"),
+        (bool(config.training.start), "training.start"),
+    ):
+        if asked:
+            require_gradients(config.model.name, what)
     if config.run.estimate and config.execution != "training":
         raise ConfigError(
             f"run.estimate=true is about whole training, which execution={config.execution} is not"
@@ -113,6 +131,8 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
         folder = Path(config.run.folder)
         fit_members(config, data, model, tensors, folder, fingerprint)
         return Run(folder)
+    # After the models are built: their draws from torch's stream stay those of a run without external tests.
+    outside = external_rows(data, log)
     folder = claim(config, fingerprint)
     write_json(folder / "card.json", data.whole.card())
     write_json(folder / "split.json", data.split.to_json())
@@ -132,23 +152,29 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
         model = members[0] if len(members) == 1 else Ensemble(members).eval()
         checkpoint = make_checkpoint(config, data, model, tensors, reports)
         predicted = {config.model.name: checkpoint.predict_measured(data.part("test"))}
+        external = [{config.model.name: checkpoint.predict_measured(rows.table)} for rows in outside]
     seconds = {config.model.name: sum(r.seconds for r in reports) + time.perf_counter() - start}
     peak = {config.model.name: memory.peak}
     for report in reports:
-        if not report.mutants_per_second > 0:  # resumed when there was nothing left to do
+        # Resumed when there was nothing left to do, or fitted without gradients.
+        if report.best_score is None or not report.mutants_per_second > 0:
             continue
         log(
             f"{config.model.name}: best validation r {report.best_score:.4f} at epoch {report.best_epoch} of "
             f"{report.epochs}, {report.mutants_per_second:,.0f} mutants/s, "
             f"{report.loading_share:.1%} of it loading"
         )
+    further = [rows.table for rows in outside]
     for name in baselines:
         start = time.perf_counter()
         with PeakMemory() as memory:
-            if name in CLOSED_FORMS:
-                predicted[name] = predict_closed_form(name, data, log)
-            else:
-                predicted[name] = predict_baseline(name, data, config.seed)
+            predicted[name], *others = (
+                predict_closed_form(name, data, log, further)
+                if name in CLOSED_FORMS
+                else predict_baseline(name, data, config.seed, further)
+            )
+            for models, values in zip(external, others, strict=True):
+                models[name] = values
         seconds[name], peak[name] = time.perf_counter() - start, memory.peak
         log(f"{name}: {seconds[name]:.1f} s")
     comparisons = compare_phenotypes(config, data, predicted, seconds, peak)
@@ -164,12 +190,16 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
         replicates=config.run.replicates,
         seed=config.seed,
     )
+    for rows, models in zip(outside, external, strict=True):
+        comparisons |= compare_external(config, data, rows, models, seconds, peak)
     checkpoint.metrics["test"] = {
         name: asdict(comparison[config.model.name]) for name, comparison in comparisons.items()
     }
     # Test metrics enter after every choice (epoch, mixing weights, intervals) was made on validation rows.
     checkpoint.save(folder / "checkpoint")
     _write_predictions(data, predicted, folder / "predictions.parquet")
+    if outside:
+        write_external(outside, external, folder / EXTERNAL)
     grouped = [i for i, p in enumerate(data.dataset.phenotypes) if p.group]
     if grouped:
         with writing(folder / MEMBERS) as target:

@@ -110,6 +110,12 @@ class ScreenGrid:
         either |= array[left, left_kind] & query[right, right_kind]
         return np.asarray(either & self.known(left, right))
 
+    def crossed_genes(self, left: Ints, right: Ints) -> Flags:
+        """Return for which pairs of genes [m] the screen measured a cross, of strains of any kind."""
+        query, array = (np.asarray(side.any(1)) for side in self._strains)
+        either = (query[left] & array[right]) | (array[left] & query[right])
+        return np.asarray(either & self.known(left, right))
+
     def measured(self, table: MutantTable) -> Flags:
         """Return which rows [m] of a table are pairs of strains that the screen measured."""
         out = np.zeros(len(table), bool)

@@ -16,6 +16,9 @@ from wildtype.evaluation.retrieval import LISTS, TOP
 from wildtype.evaluation.summary import Spread, Summary
 from wildtype.report.text_table import NONE, decimals, markdown_table, print_line, print_table, with_interval
 
+OF_CALLS = ("log_loss", "brier")
+"""Errors that only calls have."""
+
 # ------------------------------------------------------------------------------------------- one comparison
 
 
@@ -28,11 +31,16 @@ def _delta(score: Score, comparison: Comparison) -> str:
     return f"{signed(delta.value)} [{signed(delta.low)}, {signed(delta.high)}]"
 
 
+def _root(value: float) -> float:
+    return math.sqrt(value) if value >= 0 else math.nan
+
+
 def _small(value: float) -> str:
-    """Return a squared error in six characters or so, whatever its size."""
+    """Return an error or a squared one in six characters or so, whatever its size."""
     if math.isnan(value):
         return NONE
-    return f"{value:.4f}" if 1e-3 <= abs(value) < 10 or value == 0 else f"{value:.1e}"
+    text = f"{value:.4f}" if 1e-3 <= abs(value) < 10 or value == 0 else f"{value:.1e}"
+    return text if value >= 0 else text.replace("-", "−", 1)
 
 
 def _measured(value: float | None) -> str:
@@ -52,8 +60,11 @@ def facts_of(comparison: Comparison) -> list[str]:
         comparison.noise,
     ]
     reasons: dict[str, list[str]] = {}
+    calls = comparison.headline == "average_precision"
     for score in comparison.scores:
         for metric, reason in score.undefined.items():
+            if metric in OF_CALLS and not calls:
+                continue
             if metric not in HEADLINES or metric == "pearson" or comparison.headline == metric:
                 reasons.setdefault(f"{metric} is undefined: {reason}", []).append(score.model)
     # A reason that holds for all models is given once, without their names.
@@ -65,22 +76,31 @@ def facts_of(comparison: Comparison) -> list[str]:
     return [fact for fact in facts if fact]
 
 
+def _errors(score: Score, calls: bool, by_share: bool) -> list[str]:
+    if calls:
+        return [_small(score.log_loss.value), _small(score.brier.value)]
+    sign = decimals(score.auroc_sign.value)
+    return [decimals(score.r2.value) if by_share else _small(_root(score.mse.value)), sign]
+
+
 def print_comparison(comparison: Comparison, console: Console | None = None) -> None:
     """Print a comparison as a table of up to 100 columns, then who wins and how the figures were made."""
     console = console or Console()
     headline = "AP" if comparison.headline == "average_precision" else "Pearson"
     # Squared errors of several phenotypes have no common unit; the share of variance explained has none.
     by_share = all(math.isnan(score.mse.value) for score in comparison.scores)
-    error = "R²" if by_share else "MSE"
-    columns = ["model", f"{headline} [95 %]", "Δ to reference", "ρ", error, "sign", "strong", "s", "MiB"]
+    calls = headline == "AP"
+    error = "R²" if by_share else "RMSE"
+    # Calls have no sign.
+    errors = ["log loss", "Brier"] if calls else [error, "sign"]
+    columns = ["model", f"{headline} [95 %]", "Δ to reference", "ρ", *errors, "strong", "s", "MiB"]
     rows = [
         [
             score.model,
             with_interval(score.estimate(comparison.headline)),
             _delta(score, comparison),
             decimals(score.spearman.value),
-            decimals(score.r2.value) if by_share else _small(score.mse.value),
-            decimals(score.auroc_sign.value),
+            *_errors(score, calls, by_share),
             decimals(score.auroc_strong.value),
             _measured(score.seconds),
             _measured(score.peak_mib),
@@ -93,15 +113,24 @@ def print_comparison(comparison: Comparison, console: Console | None = None) -> 
     console.print()
     print_line(comparison.winner_sentence, console, "bold")
     strong = "of calls" if comparison.headline == "average_precision" else "of strong interactions"
-    legend = f"ρ: Spearman; sign, strong: AUROC of sign and {strong}; s, MiB: time, peak memory"
-    if comparison.headline == "average_precision":
-        legend = f"AP: average precision, the area under precision and recall; {legend}"
-    for fact in (legend, *facts_of(comparison)):
+    legend = (
+        "ρ: Spearman; RMSE: root of the mean squared error; sign, strong: AUROC of sign and "
+        f"{strong}; s, MiB: time, peak memory"
+    )
+    if calls:
+        legend = (
+            "AP: average precision, the area under precision and recall; ρ: Spearman; log loss in nats; "
+            f"Brier: mean squared error of the probability; strong: AUROC {strong}; s, MiB: time, peak memory"
+        )
+    biases = [f"{s.model} {_small(s.bias.value)}" for s in comparison.scores if math.isfinite(s.bias.value)]
+    bias = [f"bias, mean prediction minus mean label: {', '.join(biases)}"] if biases else []
+    for fact in (legend, *bias, *facts_of(comparison)):
         print_line(fact, console, "dim")
 
 
 def comparison_cells(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
     """Return headings and one row per model with every metric, as text."""
+    calls = comparison.headline == "average_precision"
     columns = [
         "model",
         f"{HEADLINES[comparison.headline]} [95 %]",
@@ -109,10 +138,13 @@ def comparison_cells(comparison: Comparison) -> tuple[list[str], list[list[str]]
         "p",
         "Spearman [95 %]",
         "MSE",
+        "RMSE",
+        "bias",
         "R²",
         "AUROC sign",
         "AUROC strong",
         "Pearson within negatives",
+        *(["log loss [95 %]", "Brier"] if calls else []),
         "s",
         "peak MiB",
     ]
@@ -124,10 +156,13 @@ def comparison_cells(comparison: Comparison) -> tuple[list[str], list[list[str]]
             NONE if score.delta is None else decimals(score.delta.p, 3),
             with_interval(score.spearman),
             _small(score.mse.value),
+            _small(_root(score.mse.value)),
+            _small(score.bias.value),
             decimals(score.r2.value),
             decimals(score.auroc_sign.value),
             decimals(score.auroc_strong.value),
             with_interval(score.pearson_negatives),
+            *([with_interval(score.log_loss), _small(score.brier.value)] if calls else []),
             _measured(score.seconds),
             _measured(score.peak_mib),
         ]

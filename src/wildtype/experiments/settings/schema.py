@@ -44,6 +44,11 @@ class DataConfig:
         "random from all, listed or not.",
         minimum=1,
     )
+    also_test: list[str] = setting(
+        [],
+        "Other datasets of the organism, whose rows of the first target phenotype are predicted, too, as the "
+        "run's first phenotype; rows that the run may see are left out.",
+    )
     embeddings: list[str] = setting(
         [],
         "Files of vectors by gene name (CSV, Parquet, NPZ), such as embeddings of a protein language model; "

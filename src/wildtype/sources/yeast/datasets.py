@@ -308,6 +308,7 @@ def _emap(publisher: Publisher, name: str, noise: str, *notes: str) -> Recipe:
         query=Query().study(publisher.name),
         uses=(emap.S_SCORE.name,),
         targets=(emap.S_SCORE.name,),
+        phenotype={"strong_positive": emap.STRONG_POSITIVE},
         singles=_SINGLES_2016,
         notes=(_S_SCORES, *notes, facts.allele_kinds, facts.row_counts),
         noise=noise,

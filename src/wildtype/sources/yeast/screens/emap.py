@@ -40,6 +40,8 @@ S_SCORE = PhenotypeDefinition(
     description="digenic interaction by epistatic miniarray profile, colony size; negative is synthetic sick",
 )
 """The phenotype of E-MAPs; the authors call a pair below -2.5 a negative interaction."""
+STRONG_POSITIVE = 2.0
+"""S-score from which the authors call a positive interaction; the scores of that sign reach less far."""
 _PAIRS = ("row_a", "row_b", "name_a", "name_b", "s_score")
 _ALLELES = ("row", "matrix_name", "systematic_name", "mutation")
 _DELETED = re.compile(r"delta (?P<orf>y\S+)", re.IGNORECASE)

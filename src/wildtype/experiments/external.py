@@ -1,0 +1,237 @@
+"""External test sets of a run: rows of other datasets of the same organism, which it may not have seen.
+
+Rows are put on the run's gene index by name. A row whose cross or gene set the run may see (in training or
+validation, listed or not) is no test row. Every dropped row is counted.
+
+Legend: m rows of one external dataset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wildtype.datasets import Dataset, Phenotype
+from wildtype.errors import ConfigError
+from wildtype.evaluation.compare import Comparison, evaluate_predictions
+from wildtype.evidence.reference import PARTS
+from wildtype.experiments.data import RunData, external_phenotype
+from wildtype.experiments.settings.schema import TrainConfig
+from wildtype.files import writing
+from wildtype.mutants import MutantTable
+from wildtype.mutants.grid import TRAIN, VALIDATION
+from wildtype.mutants.ragged import offsets_of, ragged_ranks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import pandas as pd
+
+Flags = NDArray[np.bool_]
+LEAST_ROWS = 200
+"""Fewest rows of one number of unseen genes that get a table of their own."""
+UNSEEN = {1: "one gene unseen", 2: "both unseen"}
+"""Pairs by number of genes without a visible training cross."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExternalRows:
+    """Rows of another dataset that a run may be tested on.
+
+    Attributes
+    ----------
+    dataset : Dataset
+        The m rows on the run's genes and conditions, of one phenotype, with labels in their own unit.
+    sha256 : str
+        Of the dataset as it was loaded.
+    unseen : int64 [m]
+        Number of genes of each row without a visible training cross; without a grid: without a training row.
+    dropped : dict of str to int
+        Rows that are left out, by reason.
+    other_quantity : str
+        Why labels and predictions are no common quantity; empty where they are one.
+    """
+
+    dataset: Dataset
+    sha256: str
+    unseen: NDArray[np.int64]
+    dropped: Mapping[str, int]
+    other_quantity: str
+
+    @property
+    def table(self) -> MutantTable:
+        """The rows, as rows of the run's first phenotype."""
+        return self.dataset.table
+
+    @property
+    def key(self) -> str:
+        """Name of the comparison table."""
+        return f"{self.dataset.phenotypes[0].name} on {self.dataset.name}"
+
+    def line(self) -> str:
+        """Return how many rows are tested, and how many were left out for which reasons."""
+        left = ", ".join(f"{count:,} {reason}" for reason, count in self.dropped.items() if count) or "none"
+        return f"{len(self.table):,} rows of {self.dataset.name} are an external test; left out: {left}"
+
+
+def external_rows(data: RunData, log: Callable[[str], None]) -> list[ExternalRows]:
+    """Return the rows of every external dataset of a run; one without any is named in the log."""
+    found = []
+    for other in data.external:
+        rows = _rows_of(data, other)
+        if isinstance(rows, ExternalRows):
+            log(rows.line())
+            found.append(rows)
+        else:
+            left = ", ".join(f"{count:,} {reason}" for reason, count in rows.items() if count)
+            log(f"no row of {other.name} is left for an external test: {left}")
+    return found
+
+
+def _rows_of(data: RunData, other: Dataset) -> ExternalRows | dict[str, int]:
+    (phenotype, kind), own = external_phenotype(other), data.dataset.phenotypes[0]
+    if "gene" in (kind.form, own.form):
+        profiled = kind.name if kind.form == "gene" else own.name
+        raise ConfigError(
+            f"data.also_test names {other.name!r}, and {profiled!r} has one number per gene: leave it out; "
+            f"an external test is of one number per mutant"
+        )
+    table = other.table.take(other.table.phenotype == phenotype)
+    dropped: dict[str, int] = {}
+
+    def drop(marked: Flags, reason: str) -> None:
+        nonlocal table
+        dropped[reason] = int(marked.sum())
+        table = table.take(~marked)
+
+    mapping = other.organism.genes.mapping_to(data.dataset.organism.genes)
+    drop(table.holding(mapping[table.gene] < 0), "with genes outside the run's gene index")
+    table = replace(table, profile=None, profiles=None).remap(mapping)
+    # Reference conditions may differ in name; another condition has to be one that the run knows.
+    names = data.dataset.conditions
+    condition = np.array([names.index(c) if c in names else -1 for c in other.conditions])
+    condition[0] = max(int(condition[0]), 0)
+    drop(condition[table.condition] < 0, "of conditions that the run does not know")
+    table = replace(table, condition=condition[table.condition])
+    orders = np.unique(data.part("train").order)
+    drop(~np.isin(table.order, orders), "of as many genes as no training row has")
+    drop(seen_rows(data, table), "that the run may see in training or validation")
+    if not len(table):
+        return dropped
+    table = replace(table, phenotype=np.zeros(len(table), np.int64), weight=None)
+    there = replace(
+        other,
+        organism=data.dataset.organism,
+        table=table,
+        phenotypes=(kind,),
+        conditions=names,
+        targets=(kind.name,),
+        single_fitness=None,
+        single_fitness_sd=None,
+        grid=None,
+    )
+    unseen = data.known().unseen(table)
+    return ExternalRows(there, other.sha256, unseen, dropped, _other_quantity(own, kind))
+
+
+def seen_rows(data: RunData, table: MutantTable) -> Flags:
+    """Return which rows [m] a run may see: training or validation crosses, or gene sets of such rows.
+
+    With a grid, a cross is seen whether it is listed or not, and whatever its strains: a strain says much
+    about another strain of the same gene. Validation counts: models are chosen and calibrated by it.
+    """
+    if data.grid is not None and data.sides is not None:
+        side = data.sides.of_table(data.whole.table)
+        rows = data.whole.table.take(np.isin(side, (TRAIN, VALIDATION)))
+        out = _of_sets(table, rows)
+        pairs = np.flatnonzero(table.order == 2)
+        left, right = table.take(pairs).matrix(2).T
+        on_side = np.isin(data.sides.of(left, right), (TRAIN, VALIDATION))
+        out[pairs] |= data.grid.crossed_genes(left, right) & on_side
+        return out
+    whole, part = data.whole.table, data.known().part
+    train, validation, _, unused, *_ = range(len(PARTS))
+    fitted = (part == train) | (part == validation)
+    held = np.unique(whole.set_id[~fitted & (part != unused)])
+    # Evidence may hold another phenotype of any mutant that is not held out.
+    looked_up = (part == unused) & ~np.isin(whole.set_id, held)
+    return _of_sets(table, whole.take(fitted | looked_up))
+
+
+def _of_sets(table: MutantTable, among: MutantTable) -> Flags:
+    """Return which rows [m] have the gene set of another row, whatever kinds and conditions."""
+    gene = np.concatenate([among.gene, table.gene])
+    rank = ragged_ranks([gene], offsets_of(np.concatenate([among.order, table.order])))
+    return np.isin(rank[len(among) :], rank[: len(among)])
+
+
+def _other_quantity(own: Phenotype, other: Phenotype) -> str:
+    """Return why two phenotypes are not one quantity: other unit or form, or measured as something else."""
+    measured = {source.partition(":")[2] for source in own.sources} | {own.name}
+    same = other.name in measured and other.unit == own.unit and other.form == own.form
+    return "" if same else f"{own.name} is predicted, and {other.name} is another quantity"
+
+
+def compare_external(
+    config: TrainConfig,
+    data: RunData,
+    rows: ExternalRows,
+    predicted: Mapping[str, NDArray[np.float64]],
+    seconds: Mapping[str, float],
+    peak: Mapping[str, float],
+) -> dict[str, Comparison]:
+    """Return the table of all rows of an external dataset, and those by number of unseen genes.
+
+    A model without a prediction for any row (a closed form of triples) is not in the table.
+    """
+    models = {name: values for name, values in predicted.items() if np.isfinite(values).any()}
+    chosen: dict[str, NDArray[np.int64]] = {rows.key: np.arange(len(rows.table))}
+    for count, text in UNSEEN.items():
+        at = np.flatnonzero((rows.unseen == count) & (rows.table.order == 2))
+        if len(at) >= LEAST_ROWS:
+            chosen[f"{rows.key}, {text}"] = at
+    found = {}
+    for key, at in chosen.items():
+        comparison = evaluate_predictions(
+            rows.dataset,
+            at,
+            {name: values[at] for name, values in models.items()},
+            phenotype=rows.dataset.phenotypes[0].name,
+            other_quantity=rows.other_quantity,
+            baselines=[name for name in models if name != config.model.name],
+            split=data.split.name,
+            seconds={name: value for name, value in seconds.items() if name in models},
+            peak_mib={name: value for name, value in peak.items() if name in models},
+            replicates=config.run.replicates,
+            seed=config.seed,
+        )
+        found[key] = replace(
+            comparison,
+            dataset_sha256=rows.sha256,
+            phenotype=key,
+            notes=(f"labels: {rows.dataset.name}; {rows.line()}", *comparison.notes),
+        )
+    return found
+
+
+def write_external(
+    rows: Sequence[ExternalRows], predicted: Sequence[Mapping[str, NDArray[np.float64]]], target: Path
+) -> None:
+    """Write measured and predicted values of all external rows as Parquet."""
+    import pandas as pd
+
+    frames: list[pd.DataFrame] = []
+    for one, models in zip(rows, predicted, strict=True):
+        frame = one.dataset.to_pandas()
+        frame.insert(0, "dataset", one.dataset.name)
+        frame["unseen"] = one.unseen
+        for name, values in models.items():
+            frame[name] = values
+        frames.append(frame)
+    with writing(target) as path:
+        pd.concat(frames, ignore_index=True).to_parquet(path, index=False)

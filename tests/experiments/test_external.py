@@ -1,0 +1,212 @@
+"""External tests of a run: rows of other datasets, without those that the run may see."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.experiments.test_crosses import COMPARED, settings
+from tests.screened import screened_dataset, strain_crosses
+from tests.tiny import tiny_dataset, tiny_organism
+from wildtype.datasets import Dataset, Phenotype
+from wildtype.datasets.cross_draws import grid_of
+from wildtype.errors import ConfigError
+from wildtype.evaluation.metrics import IN_UNIT
+from wildtype.experiments import crosses, external
+from wildtype.experiments import data as module
+from wildtype.experiments.data import prepare
+from wildtype.experiments.external import ExternalRows, external_rows
+from wildtype.experiments.run import train
+from wildtype.experiments.stored import Run
+from wildtype.models.baselines.linear import MeanBaseline
+from wildtype.mutants import MutantTable
+from wildtype.mutants.grid import TRAIN, VALIDATION
+from wildtype.organism import GeneIndex
+
+N = 36
+MODEL = "cell_transformer"
+
+
+def outside(name: str = "outside", *, score: bool = False) -> Dataset:
+    """Return all pairs of the tiny genes, in falling order of their names, and of two further genes."""
+    organism = tiny_organism(N + 2)
+    names = [*organism.genes.names[:N][::-1], "X001", "X002"]
+    pairs = np.stack(np.triu_indices(N + 2, 1), 1)
+    effect = np.random.default_rng(7).normal(0, 0.1, len(pairs))
+    phenotype = (
+        Phenotype("s_score", "S", "other:s_score", 2, strong=2.5, strong_positive=2.0)
+        if score
+        else Phenotype("epsilon", "fitness", "other:epsilon", 2)
+    )
+    return Dataset(
+        name=name,
+        organism=replace(organism, genes=GeneIndex(names, organism="tiny")),
+        table=MutantTable.from_matrix(pairs, value=30 * effect if score else effect),
+        phenotypes=(phenotype,),
+        targets=(phenotype.name,),
+        conditions=("another name of the reference",),
+    )
+
+
+@pytest.fixture
+def two(monkeypatch: pytest.MonkeyPatch) -> tuple[Dataset, Dataset]:
+    found = {"outside": outside(), "scores": outside("scores", score=True)}
+    monkeypatch.setattr(module, "load_dataset", lambda name, **options: found[name])
+    return found["outside"], found["scores"]
+
+
+def rows(*words: str, dataset: Dataset | None = None) -> tuple[module.RunData, ExternalRows, list[str]]:
+    said: list[str] = []
+    data = prepare(settings("data.also_test=[outside]", *words), dataset or screened_dataset(N))
+    (found,) = external_rows(data, said.append)
+    return data, found, said
+
+
+@pytest.mark.parametrize("split", ["random", "one-unseen", "unseen", "any-unseen"])
+def test_no_row_is_a_cross_that_the_run_may_see(two: tuple[Dataset, Dataset], split: str) -> None:
+    data, found, said = rows(f"split.name={split}")
+    assert data.grid is not None
+    assert data.sides is not None
+    every = strain_crosses(data.grid)
+    seen = every.take(np.isin(data.sides.of_table(every), (TRAIN, VALIDATION)))
+    pairs = set(map(tuple, found.table.matrix(2).tolist()))
+    of_run = set(map(tuple, seen.matrix(2).tolist()))
+    assert pairs.isdisjoint(of_run)
+    # All other pairs of the run's genes are there: crosses of the test, linked ones, those never made.
+    assert len(pairs) == N * (N - 1) // 2 - len(of_run)
+    assert found.dropped["with genes outside the run's gene index"] == 2 * N + 1
+    assert found.dropped["that the run may see in training or validation"] == len(of_run)
+    assert f"{len(of_run):,} that the run may see" in said[0]
+    # By name: each pair keeps its label, whatever the order of genes in the other index.
+    names, other = data.dataset.organism.genes.names, two[0].organism.genes.names
+    labels = {
+        frozenset((other[a], other[b])): value
+        for (a, b), value in zip(two[0].table.matrix(2).tolist(), two[0].table.value, strict=True)
+    }
+    for (a, b), value in zip(found.table.matrix(2).tolist(), found.table.value, strict=True):
+        assert labels[frozenset((names[a], names[b]))] == value
+    trained = np.unique(every.take(data.sides.of_table(every) == TRAIN).gene)
+    assert np.array_equal(found.unseen, (~np.isin(found.table.matrix(2), trained)).sum(1))
+
+
+def test_hidden_crosses_are_tested(two: tuple[Dataset, Dataset], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crosses, "load_dataset", lambda name, **options: two[0])
+    data, found, _ = rows("split.hide={outside: 0.5}")
+    assert data.sides is not None
+    hidden = {divmod(code, N) for code in data.sides.hidden.tolist()}
+    assert len(hidden) > 200
+    assert hidden <= set(map(tuple, found.table.matrix(2).tolist()))
+
+
+def test_without_a_grid_no_row_has_the_gene_set_of_a_row_that_the_run_may_see(
+    two: tuple[Dataset, Dataset],
+) -> None:
+    dataset = tiny_dataset(N)
+    config = settings("data.also_test=[outside]", "data.name=tiny", "data.phenotypes=[epsilon]")
+    data = prepare(config, dataset)
+    (found,) = external_rows(data, lambda text: None)
+    parts = (data.part("train"), data.part("validation"))
+    seen = {one for part in parts for one in part.sets()}
+    assert seen.isdisjoint(found.table.sets())
+    assert found.dropped["that the run may see in training or validation"] >= len(
+        {one for one in seen if len(one) == 2}
+    )
+    assert set(data.part("test").sets()) <= set(found.table.sets())
+
+
+def test_tables_of_model_and_baselines_each_fitted_once(
+    two: tuple[Dataset, Dataset], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(external, "LEAST_ROWS", 5)
+    fits = []
+    fit = MeanBaseline.fit
+
+    def counted(self: MeanBaseline, *parts: object, **options: object) -> MeanBaseline:
+        fits.append(1)
+        return fit(self, *parts, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(MeanBaseline, "fit", counted)
+    words = (f"run.folder={tmp_path / 'a'}", f"baselines=[{','.join(COMPARED)}]", "split.name=unseen")
+    said: list[str] = []
+    dataset = screened_dataset(N)
+    train(settings(*words, "data.also_test=[outside,scores]"), dataset=dataset, log=said.append)
+    assert len(fits) == len(dataset.targets)
+    tables = json.loads((tmp_path / "a" / "comparison.json").read_text())
+    keys = [
+        f"{one}{part}"
+        for one in ("epsilon on outside", "s_score on scores")
+        for part in ("", ", one gene unseen", ", both unseen")
+    ]
+    assert list(tables)[-6:] == keys
+    text = (tmp_path / "a" / "comparison.md").read_text()
+    assert all(f"## {key}\n" in text for key in keys)
+    frame = pd.read_parquet(tmp_path / "a" / "external.parquet")
+    assert any("rows of outside are an external test" in line for line in said)
+    run = Run(tmp_path / "a")
+    for key in keys:
+        name, _, part = key.partition(", ")
+        of = frame[frame["dataset"] == name.rpartition(" ")[2]]
+        if part:
+            of = of[of["unseen"] == (1 if part.startswith("one") else 2)]
+        table = run.comparisons[key]
+        assert table.rows == len(of)
+        assert any("that the run may see in training or validation" in note for note in table.notes)
+        for model in (*COMPARED, MODEL):
+            score = table[model]
+            assert score.baseline == (model != MODEL)
+            assert of[model].notna().all()
+            if np.ptp(of[model]) > 1e-9:
+                assert score.pearson.value == pytest.approx(np.corrcoef(of["value"], of[model])[0, 1])
+                assert np.isfinite([score.pearson.low, score.pearson.high]).all()
+            assert "negative/average_precision" in score.retrieval
+            if name.startswith("epsilon"):
+                assert score.bias.value == pytest.approx(of[model].mean() - of["value"].mean(), abs=1e-6)
+            else:
+                reasons = {score.undefined[metric] for metric in IN_UNIT}
+                assert reasons == {"epsilon is predicted, and s_score is another quantity"}
+    # Tables of test rows and predictions are those of a run without external tests.
+    train(settings(*words[1:], f"run.folder={tmp_path / 'b'}"), dataset=dataset)
+    assert not (tmp_path / "b" / "external.parquet").exists()
+    first, second = (pd.read_parquet(tmp_path / name / "predictions.parquet") for name in "ab")
+    pd.testing.assert_frame_equal(first, second)
+    plain = Run(tmp_path / "b").comparisons
+    assert list(plain) == [key for key in tables if key not in keys]
+
+
+def test_positive_s_scores_have_their_own_threshold(two: tuple[Dataset, Dataset]) -> None:
+    data = prepare(settings("data.also_test=[scores]"), screened_dataset(N))
+    (found,) = external_rows(data, lambda text: None)
+    kind = found.dataset.phenotypes[0]
+    assert (kind.strong, kind.strong_positive) == (2.5, 2.0)
+    assert kind == Phenotype.from_json(kind.to_json())
+
+
+def test_a_feature_made_from_the_external_labels_is_hidden(two: tuple[Dataset, Dataset]) -> None:
+    dataset = screened_dataset(N)
+    block = replace(dataset.organism.features["shape"], measured=("other:epsilon",))
+    features = type(dataset.organism.features)([block])
+    dataset = replace(dataset, organism=replace(dataset.organism, features=features))
+    assert "shape" in prepare(settings(), dataset).dataset.organism.features
+    data = prepare(settings("data.also_test=[outside]"), dataset)
+    assert "shape" not in data.dataset.organism.features
+
+
+def test_another_organism_and_nothing_left(
+    monkeypatch: pytest.MonkeyPatch, two: tuple[Dataset, Dataset]
+) -> None:
+    other = replace(two[0], organism=replace(two[0].organism, name="fly"))
+    monkeypatch.setattr(module, "load_dataset", lambda name, **options: other)
+    with pytest.raises(ConfigError, match="a dataset of fly, and the run is on tiny"):
+        prepare(settings("data.also_test=[outside]"), screened_dataset(N))
+    dataset = screened_dataset(N)
+    seen = replace(two[0], table=two[0].table.take(two[0].table.gene.reshape(-1, 2).max(1) >= N))
+    monkeypatch.setattr(module, "load_dataset", lambda name, **options: seen)
+    said: list[str] = []
+    assert external_rows(prepare(settings("data.also_test=[outside]"), dataset), said.append) == []
+    assert said[0].startswith("no row of outside is left for an external test: 73 with genes outside")
+    assert grid_of(dataset).genes == N
