@@ -21,6 +21,7 @@ from wildtype.experiments import crosses, external
 from wildtype.experiments import data as module
 from wildtype.experiments.data import prepare
 from wildtype.experiments.external import ExternalRows, external_rows
+from wildtype.experiments.report import write_plot, write_report
 from wildtype.experiments.run import train
 from wildtype.experiments.stored import Run
 from wildtype.models.baselines.linear import MeanBaseline
@@ -231,3 +232,16 @@ def test_a_run_on_a_grid_replays_campaigns(two: tuple[Dataset, Dataset], tmp_pat
         if name == "s_score on scores":
             assert outcomes[MODEL]["expected"] == []
     assert any(line.startswith("campaign negative: ") for line in said)
+    # Of the two calls, the page of the run shows how often what was predicted happened.
+    run = Run(tmp_path)
+    assert {one.phenotype for one in run.reliability} == {"negative", "positive"}
+    for name in ("negative", "positive"):
+        bins = [one for one in run.reliability if one.phenotype == name]
+        assert sum(one.rows for one in bins) == (frame["phenotype"] == name).sum()
+    write_report([tmp_path], tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "reliability of negative" in page
+    assert "reliability of positive" in page
+    assert "s_score on scores: every model on the same" in page
+    write_plot("reliability", [tmp_path], tmp_path / "reliability.svg")
+    assert "predicted probability" in (tmp_path / "reliability.svg").read_text()
