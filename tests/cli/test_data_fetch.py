@@ -135,7 +135,7 @@ def test_a_folder_of_real_files_is_copied(
     assert said.code == 0, said.err
     copied = [one for one in json.loads(said.out) if one["state"] == "copied"]
     assert {one["publisher"] for one in copied} == set(names)
-    assert len(copied) == 4 + 1 + 1 + 6 + 2 + 1
+    assert len(copied) == 4 + 1 + 4 + 6 + 2 + 1
     for one in copied:
         path = Path(one["path"])
         assert path.read_bytes() == (mirror / path.name).read_bytes()

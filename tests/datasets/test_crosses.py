@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.screened import screened_dataset, strain_crosses
+from tests.screened import PHENOTYPES, screened_dataset, strain_crosses
 from wildtype.datasets import Dataset, Phenotype
 from wildtype.datasets.cross_draws import grid_of, hidden_crosses
 from wildtype.datasets.crosses import CrossSplit, expand, split_crosses
@@ -15,6 +15,7 @@ from wildtype.datasets.folds import times_tested
 from wildtype.errors import DatasetError, SplitError
 from wildtype.mutants import MutantTable
 from wildtype.mutants.grid import DROPPED, TEST, TRAIN, contains
+from wildtype.mutants.selection import Selection
 
 RULES = ("random", "one-unseen", "unseen", "any-unseen")
 FRACTIONS = {"validation": 0.2, "test": 0.25}
@@ -165,6 +166,35 @@ def test_labels_of_listed_and_unlisted_crosses() -> None:
     split.check(run)
 
 
+def test_cut_offs_decide_what_counts_as_listed() -> None:
+    # A dense screen: every cross has a value, so that a sign alone is no interaction.
+    dataset = screened_dataset(cut=-1.0)
+    assert dataset.cross_counts()["unlisted"] == 0
+    cuts = (
+        None,
+        Selection(negative=-0.08, p=0.05),
+        Selection(positive=0.08, p=0.05),
+        Selection(negative=-0.12, positive=0.16, p=0.05),
+    )
+    p = np.tile(np.array([0.01, 0.05, 0.2, np.nan], np.float32), len(dataset))[: len(dataset)]
+    dense = replace(
+        dataset,
+        table=replace(dataset.table, p=p),
+        phenotypes=tuple(replace(one, selection=cut) for one, cut in zip(PHENOTYPES, cuts, strict=True)),
+    )
+    assert dense.sha256 != replace(dense, phenotypes=PHENOTYPES).sha256
+    run, _, _ = expand(dense, dense.targets, split_of(dense, "random"))
+    seen = [run.table.take(run.table.phenotype == at) for at in range(4)]
+    value, sure = seen[0].value, ~(seen[0].p > 0.05) if seen[0].p is not None else None
+    assert sure is not None
+    assert not sure.all()
+    np.testing.assert_array_equal(seen[1].value == 1, (value <= -0.08) & sure)
+    np.testing.assert_array_equal(seen[2].value == 1, (value >= 0.08) & sure)
+    beyond = ((value <= -0.12) | (value >= 0.16)) & sure
+    np.testing.assert_array_equal(seen[3].value, value[beyond])
+    assert 0 < beyond.sum() < (seen[1].value + seen[2].value).sum() < len(value)
+
+
 def test_other_phenotypes_stay_on_the_side_of_their_cross() -> None:
     dataset = screened_dataset(40)
     fitness = replace(dataset.table, phenotype=np.full(len(dataset), 4), value=dataset.table.value + 1)
@@ -226,3 +256,18 @@ def test_what_cannot_be_hidden_or_expanded_is_refused() -> None:
     )
     with pytest.raises(DatasetError, match="0 phenotypes with of_cross 'effect', expected 1"):
         expand(plain, ["epsilon_listed"], drawn)
+
+
+def test_a_sample_of_listed_training_crosses_stands_for_all() -> None:
+    dataset = screened_dataset(60)
+    drawn = split_of(dataset, "random")
+    run, split, counts = expand(dataset, dataset.targets, drawn, unlisted=2.0, most_listed=50)
+    _, whole, _ = expand(dataset, dataset.targets, drawn)
+    train = run.table.take(split.train)
+    for phenotype, total in ((0, counts["train"]["crosses"]), (3, counts["train"]["listed"])):
+        rows = train.take(train.phenotype == phenotype)
+        assert rows.weight is not None
+        assert rows.weight.sum() == pytest.approx(total, rel=1e-5)
+        assert len(rows) == (150 if phenotype == 0 else 50)
+        assert int((rows.value != 0).sum()) == 50
+    assert len(split.test) == len(whole.test)

@@ -69,6 +69,23 @@ def test_sampled_unlisted_rows_change_nothing() -> None:
     np.testing.assert_array_equal(one.known, two.known)
 
 
+def test_listed_crosses_without_a_row_are_no_zeros() -> None:
+    crosses, listed = visible_crosses()
+    few = listed.take(np.arange(0, len(listed), 4))
+    assert len(few) < len(listed)
+    one, two = PairMatrix.of(listed, crosses), PairMatrix.of(few, crosses)
+    np.testing.assert_array_equal(one.values, two.values)
+
+
+def test_listed_crosses_of_other_sides_stay_unknown() -> None:
+    crosses, listed = visible_crosses()
+    one, two = (
+        PairMatrix.of(listed, replace(crosses, listed=table)) for table in (listed, screened_dataset().table)
+    )
+    np.testing.assert_array_equal(one.known, two.known)
+    np.testing.assert_array_equal(one.values, two.values)
+
+
 def test_a_strain_without_a_visible_cross_is_unseen() -> None:
     crosses, listed = visible_crosses()
     gene = crosses.grid.query_gene[0]

@@ -16,13 +16,17 @@ from wildtype.datasets import Dataset
 from wildtype.datasets.cross_draws import grid_of
 from wildtype.errors import ConfigError, SplitError
 from wildtype.evaluation.calibration import measure_coverage
+from wildtype.evaluation.training_record import count_sides
 from wildtype.evidence.reference import PARTS
 from wildtype.experiments import crosses as module
 from wildtype.experiments.data import RunData, prepare
+from wildtype.experiments.report import write_report
 from wildtype.experiments.run import train
 from wildtype.experiments.settings.compose import compose
 from wildtype.experiments.settings.schema import TrainConfig
+from wildtype.experiments.settings.tuning import read_tuning
 from wildtype.experiments.setup import build, rows_of
+from wildtype.experiments.tuning import _pinned
 from wildtype.inference.predictor import Predictor, load
 from wildtype.models.baselines.linear import MeanBaseline
 from wildtype.mutants import MutantTable
@@ -35,7 +39,10 @@ QUICK = [
     "model.trees.bags=1", "model.trees.iterations=20", "model.trees.mixing_weight=0.5", "data.unlisted=0.5",
     "split.validation=0.2", "split.test=0.3", "data.crosses=40",
 ]  # fmt: skip
-COMPARED = ("mean", "additive_ridge", "boosting_propagation")
+COMPARED = (
+    "mean", "additive_ridge", "boosting_propagation", "screen_constant", "screen_additive", "low_rank",
+    "two_step_ridge", "pairwise_ridge", "matrix",
+)  # fmt: skip
 
 
 def settings(*words: str) -> TrainConfig:
@@ -168,7 +175,9 @@ def test_a_baseline_gets_the_visible_crosses(tmp_path: Path, monkeypatch: pytest
     run(tmp_path / "a", screened_dataset(36), "baselines=[mean]")
     assert len(seen) == 4
     data = prepare(settings(), screened_dataset(36))
-    for crosses in seen:
+    # The effect of listed crosses is a phenotype of which unlisted crosses say nothing.
+    assert [crosses is None for crosses in seen] == [False, False, False, True]
+    for crosses in seen[:3]:
         assert crosses is not None
         assert crosses.visible().sum() == 2 * data.leakage["crosses"]["train"]["crosses"]  # type: ignore[index]
 
@@ -229,3 +238,48 @@ def test_a_record_says_how_many_crosses_are_on_which_side(tmp_path: Path) -> Non
     assert sum(side["listed"] for side in sides) == card["crosses"]["listed"] == len(dataset)
     assert counts["test"]["sampled"] == 40  # type: ignore[index]
     assert (side_of(data, data.part("test")) == TEST).all()
+
+
+def test_the_page_and_the_card_of_a_run_on_a_grid(tmp_path: Path) -> None:
+    """Labels that follow from list and grid have no rows among the measurements."""
+    found = run(tmp_path / "a", screened_dataset(36), "split.name=one-unseen")
+    write_report([tmp_path / "a"], tmp_path / "page.html", screened=100)
+    assert "tiny-screen" in (tmp_path / "page.html").read_text()
+    known = found.checkpoint.known
+    card = (tmp_path / "a" / "checkpoint" / "model_card.md").read_text()
+    assert f"| train rows that are listed crosses | {int((known.part == 0).sum())} |" in card
+    sides = count_sides(known)
+    assert sides.on_two_sides == 0
+    assert sides.rows["test"] == len(known.rows("test")) > int((known.part == 2).sum())
+    assert set(sides.unseen["test"]) == {1}
+
+
+def test_a_gene_whose_training_crosses_are_all_unlisted_is_seen() -> None:
+    dataset = screened_dataset(36)
+    grid = grid_of(dataset)
+    kept = ~dataset.table.holding(dataset.table.gene == 4)
+    dataset = replace(dataset, table=dataset.table.take(kept))
+    known = prepare(settings(), dataset).known()
+    assert 4 not in known.rows("train").gene
+    assert known.seen_genes()[4]
+    held = prepare(settings("split.name=unseen"), dataset)
+    assert held.sides is not None
+    assert held.sides.held is not None
+    seen = held.known().seen_genes()
+    assert not seen[held.sides.held > 0].any()
+    assert seen[np.setdiff1d(grid.strains[0], np.flatnonzero(held.sides.held))].all()
+
+
+def test_all_trials_of_a_search_share_the_split_of_crosses(tmp_path: Path) -> None:
+    path = tmp_path / "plan.yaml"
+    path.write_text("base: [data.name=tiny-screen, split.test=0.3]\nspace:\n  model.layers: [0, 1]\n")
+    plan = read_tuning(str(path))
+    dataset = screened_dataset(36)
+    shared = _pinned(plan, tmp_path, dataset)
+    assert not shared.pinned
+    assert not (tmp_path / "split.json").exists()
+    one, other = (
+        prepare(replace(plan.config, split=shared, seed=seed), dataset).split.to_json() for seed in (0, 7)
+    )
+    assert one == other
+    assert one == prepare(plan.config, dataset).split.to_json()

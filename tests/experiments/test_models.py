@@ -16,15 +16,18 @@ from wildtype.experiments.run import train
 from wildtype.experiments.settings.compose import compose
 from wildtype.experiments.stored import Run
 from wildtype.models.ensemble import Ensemble
-from wildtype.models.registry import MODELS
+from wildtype.models.registry import MODELS, model_class
 from wildtype.organism import Metabolism
 from wildtype.training import saved_weights
 
 SMALL = {
     "cell_transformer": ["model.width=16", "model.heads=4", "model.layers=1", "model.head.heads=2"],
     "dango": ["model.width=16", "model.transition=1"],
+    "pair_screen": ["model.folds=2", "model.gene_folds=2", "model.iterations=20", "model.least_rows=10"],
     "difference_gnn": ["model.width=8", "model.layers=2", "model.gin_layers=1"],
 }
+TRAINED = [name for name in MODELS if MODELS[name].gradients]
+"""Models with epochs that a run can be killed in."""
 NAMES = pytest.mark.parametrize("name", list(MODELS))
 
 
@@ -43,8 +46,9 @@ def test_trains_stands_in_the_table_and_predicts_again(name: str, tmp_path: Path
     model = wt.load(done.path)
     sets = [["G001", "G002"], ["abc3", "G004", "G005"], ["G001", "G023:reduced"]]
     frame = model.predict(sets)
-    assert np.isfinite(frame["epsilon"]).all()
-    assert frame["epsilon"].nunique() == 3
+    scored = model_class(name).scored(np.array([2, 3, 2]))
+    np.testing.assert_array_equal(np.isfinite(frame["epsilon"]), scored)
+    assert frame["epsilon"].nunique() == scored.sum() >= 2
     assert model.checkpoint.metrics["parameters"] == sum(
         p.numel() for p in model.checkpoint.model.parameters()
     )
@@ -54,7 +58,7 @@ def test_trains_stands_in_the_table_and_predicts_again(name: str, tmp_path: Path
 
 
 @pytest.mark.slow
-@NAMES
+@pytest.mark.parametrize("name", TRAINED)
 def test_a_killed_run_resumes_to_the_same_result(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

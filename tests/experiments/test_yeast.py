@@ -23,7 +23,12 @@ def test_build_train_predict(mirror: Path, tmp_path: Path) -> None:
     assert [one.name for one in built if one.name not in left_out] == [
         "yeast",
         "yeast-digenic-costanzo2010",
+        "yeast-digenic-costanzo2010-stringent",
         "yeast-digenic-costanzo2016",
+        "yeast-dcell-repair",
+        "yeast-dcell-chromatin",
+        "yeast-emap-collins2007",
+        "yeast-emap-schuldiner2005",
         "yeast-fitness-costanzo2016",
         "yeast-calls-kuzmin2018",
         "yeast-xga-celaj2020",

@@ -87,6 +87,18 @@ def test_a_deletion_that_was_measured_alive_is_not_lethal(predictor: Predictor) 
     part = np.where(known.table.order == 1, PARTS.index("test"), known.part).astype(np.uint8)
     hidden = knowing(predictor, part=part)
     assert np.isnan(hidden.predict([["G003", "G023:absent"]])["epsilon"]).all()
+    # Nor must a listed cross that is on no side of the split, in a run on a grid.
+    table = known.table.take(np.flatnonzero(known.table.order == 2))
+    table = replace(table, kind=np.zeros_like(table.kind))
+    unused = np.full(len(table), PARTS.index("unused"), np.uint8)
+    listed = knowing(predictor, table=table, part=unused, grid=tiny_grid(), effect="epsilon")
+    assert "fitness" in known.phenotypes  # whose rows are no crosses, and may tell
+    assert listed.checkpoint.known.deleted[23] == 23
+    epsilon = np.flatnonzero(table.phenotype == 1)
+    crosses = knowing(
+        predictor, table=table.take(epsilon), part=unused[epsilon], grid=tiny_grid(), effect="epsilon"
+    )
+    assert np.isnan(crosses.predict([["G003", "G023:absent"]])["epsilon"]).all()
 
 
 def test_a_fitness_is_predicted_of_every_mutant(predictor: Predictor) -> None:
@@ -116,3 +128,15 @@ def test_a_pair_says_what_the_screen_has_of_it(predictor: Predictor) -> None:
     own = pd.DataFrame({"genes": ["G002,G020"], "value": [0.3]})
     with_own = screened.with_evidence(own).predict(sets[:2])
     assert with_own["screened"].tolist() == ["listed", "screened, not listed"]
+
+
+def test_kinds_that_are_not_named_are_those_of_strains_of_a_grid(predictor: Predictor) -> None:
+    known = predictor.checkpoint.known
+    kinds = []
+    for rows in (np.arange(len(known.table)), np.arange(5)):
+        some = knowing(
+            predictor, table=known.table.take(rows), part=known.part[rows], grid=tiny_grid(), effect="epsilon"
+        )
+        kinds.append(some.kinds.tolist())
+    assert kinds[0] == kinds[1]
+    assert kinds[0] == [0] * 24  # the screen has a deletion of the essential gene, too

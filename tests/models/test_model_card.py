@@ -105,3 +105,7 @@ def test_it_says_that_a_model_was_trained_on_a_list(checkpoint: Checkpoint) -> N
     text = model_card(replace(checkpoint, phenotypes=listed), 4)
     assert f"* Trained on selected rows: {plain(chosen.sentence('epsilon'))}." in text
     assert "selected rows" not in model_card(checkpoint, 4)
+    whole = [{**listed[0], "of_cross": "listed"}]
+    text = model_card(replace(checkpoint, phenotypes=whole), 4)
+    assert f"* column epsilon only: {plain(chosen.sentence('epsilon'))}." in text
+    assert "selected rows" not in text

@@ -31,6 +31,22 @@ def test_a_record_holds_everything_and_may_lack_a_selection() -> None:
     assert selection_sentences(records) == {"epsilon": STRINGENT.sentence("epsilon")}
 
 
+def test_a_column_of_a_whole_screen_is_named_and_its_classes_select_nothing() -> None:
+    stringent = {"name": "epsilon_stringent", "of_cross": "listed", "selection": asdict(STRINGENT)}
+    negative = {"name": "negative", "of_cross": "negative", "selection": asdict(Selection(negative=-0.08))}
+    assert selection_sentences([{"name": "epsilon", "of_cross": "effect"}, stringent, negative]) == {
+        "epsilon_stringent": f"column epsilon_stringent only: {STRINGENT.sentence('epsilon_stringent')}"
+    }
+
+
+def test_labels_on_the_cut_offs_and_of_unknown_p_are_met() -> None:
+    value, p = np.array([-0.12, -0.119, 0.0, 0.16, 0.3]), np.array([0.05, 0.01, np.nan, 0.051, np.nan])
+    assert STRINGENT.met(value).tolist() == [True, False, False, True, True]
+    single = STRINGENT.met(value.astype(np.float32), p.astype(np.float32))
+    assert single.tolist() == [True, False, False, False, True]
+    assert Selection(p=0.05).met(value, p).tolist() == [True, True, True, False, True]
+
+
 def test_a_label_on_a_cut_off_is_listed() -> None:
     value = np.array([-0.12, -0.119, 0.0, 0.159, 0.16, 0.3], np.float32)
     assert STRINGENT.between(value).tolist() == [False, True, True, True, False, False]

@@ -139,6 +139,15 @@ def test_a_run_of_a_list_says_so_at_the_top(facts: RunFacts, text: str) -> None:
     assert "selected rows" not in text
 
 
+def test_a_whole_screen_names_its_columns_of_listed_crosses_at_the_data(facts: RunFacts) -> None:
+    sentence = "column epsilon_listed only: E[epsilon_listed given listed at <= -0.1]"
+    card = {**facts.card, "selection": {"epsilon_listed": sentence}, "crosses": {"listed": 1}}
+    page = run_page([replace(facts, card=card)])
+    assert "Trained on selected rows" not in page
+    assert page.count(html.escape(sentence)) == 1
+    assert page.index(html.escape(sentence)) > page.index('<section id="made"')
+
+
 def test_every_section_shows_its_figure(text: str) -> None:
     for key in [*SECTIONS, "explained"]:
         section = re.search(rf'<section id="{key}".*?</section>', text, re.DOTALL)

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from tests.experiments.test_models import NAMES, SMALL
+from tests.experiments.test_models import SMALL, TRAINED
 from tests.tiny import tiny_dataset
 from wildtype.errors import ConfigError
 from wildtype.experiments.data import prepare
@@ -61,7 +61,7 @@ def step(name: str, count: int, *more: str) -> tuple[FitTask, MutantBatch]:
     return FitTask(model.train(), tensors, config.training, 10, 0), batch
 
 
-@NAMES
+@pytest.mark.parametrize("name", TRAINED)
 @pytest.mark.parametrize("count", [2, 7, 1000])
 def test_the_gradient_of_parts_is_that_of_the_batch(name: str, count: int) -> None:
     task, batch = step(name, count)

@@ -155,7 +155,12 @@ def trace(
 @app.command()
 def pipelines(
     settings: Settings = None,
-    models: Annotated[str, typer.Option(help="Models, separated by commas.")] = ",".join(MODELS),
+    models: Annotated[str, typer.Option(help="Models, separated by commas.")] = ",".join(
+        # A model without gradients has no training steps to time.
+        name
+        for name in MODELS
+        if MODELS[name].gradients
+    ),
     batches: Annotated[int, typer.Option(help="Timed steps of each model.")] = 20,
     seconds: Annotated[float, typer.Option(help="Time limit of each pipeline.")] = 1.0,
     reference: Annotated[bool, typer.Option(help="Also time the torch_geometric reference.")] = True,

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from wildtype.datasets.cross_draws import cross_sides, draft_of_crosses, grid_of
 from wildtype.datasets.dataset import Dataset
-from wildtype.datasets.dataset_record import DatasetRecord
+from wildtype.datasets.dataset_record import DatasetRecord, Phenotype
 from wildtype.datasets.draws import PARTS
 from wildtype.datasets.plans import Plan, canonical_name, make_plan
 from wildtype.datasets.splits import Split, split_of
@@ -101,11 +101,13 @@ def expand(
     *,
     unlisted: float = UNLISTED,
     most: int = MOST,
+    most_listed: int | None = None,
 ) -> tuple[Dataset, Split, Counts]:
     """Return the dataset of a run with rows of listed and unlisted crosses, its split, and counts of crosses.
 
     Sampled crosses get a row of every phenotype that is of crosses: the effect (0 where it is not listed),
     whether it is listed as negative and as positive (0 or 1), and, where it is listed, its listed value.
+    A phenotype with cut-offs (`Phenotype.selection`) takes crosses between them for not listed.
     Rows of other phenotypes stay on the side of their cross.
 
     Parameters
@@ -120,6 +122,8 @@ def expand(
         Unlisted training rows per listed one; each stands for (unlisted crosses) / (rows of them).
     most : int
         Crosses at most, listed and unlisted ones alike, of validation and of test.
+    most_listed : int, optional
+        Listed training crosses at most, drawn at random; each stands for (listed crosses) / (rows of them).
 
     Raises
     ------
@@ -130,13 +134,13 @@ def expand(
     """
     grid = grid_of(dataset)
     listed = _listed(dataset, grid)
-    sampled = _Sample.draw(grid, listed, drawn, unlisted, most)
+    sampled = _Sample.draw(grid, listed, drawn, unlisted, (most, most_listed))
     tables = []
     for number, name in enumerate(phenotypes):
         of = dataset.phenotype_index(name)
-        kind = dataset.phenotypes[of].of_cross
-        if kind:
-            table = _rows(grid, listed, sampled, kind)
+        phenotype = dataset.phenotypes[of]
+        if phenotype.of_cross:
+            table = _rows(grid, listed, sampled, phenotype)
         else:
             table = dataset.table.take(dataset.table.phenotype == of)
             # A cross on no side has no row of any phenotype: its fitness would tell its epsilon.
@@ -202,8 +206,14 @@ class _Sample:
 
     @classmethod
     def draw(
-        cls, grid: ScreenGrid, listed: _Listed, drawn: CrossSplit, unlisted: float, most: int
+        cls,
+        grid: ScreenGrid,
+        listed: _Listed,
+        drawn: CrossSplit,
+        unlisted: float,
+        limits: tuple[int, int | None],
     ) -> _Sample:
+        most, most_listed = limits
         codes, side = _known_crosses(grid, drawn.sides)
         counts: Counts = {}
         chosen, weights = [], []
@@ -213,12 +223,13 @@ class _Sample:
             # Streams by side: how many crosses one side lists changes no draw of another.
             rng = generator(drawn.seed, f"crosses/{part}")
             if number == TRAIN:
-                others = of_side[~there]
-                some = _some(others, max(round(unlisted * int(there.sum())), 1), rng)
+                all_listed, others = of_side[there], of_side[~there]
+                kept = _some(all_listed, most_listed or len(all_listed), rng)
+                some = _some(others, max(round(unlisted * len(kept)), 1), rng)
                 # The inverse sampling fraction (Horvitz & Thompson 1952): Σ w y estimates the sum over all.
-                scale = len(others) / max(len(some), 1)
-                taken = np.concatenate([of_side[there], some])
-                weight = np.repeat([1.0, scale], [int(there.sum()), len(some)])
+                scales = [len(all_listed) / max(len(kept), 1), len(others) / max(len(some), 1)]
+                taken = np.concatenate([kept, some])
+                weight = np.repeat(scales, [len(kept), len(some)])
             else:
                 # Drawn without a look at the list, so that listed crosses keep their natural rate.
                 taken = _some(of_side, most, rng)
@@ -261,25 +272,26 @@ def _blocks(crossed: NDArray[np.bool_]) -> Iterator[tuple[Ints, Ints]]:
         yield left + start, right
 
 
-def _rows(grid: ScreenGrid, listed: _Listed, sampled: _Sample, of_cross: str) -> MutantTable:
+def _rows(grid: ScreenGrid, listed: _Listed, sampled: _Sample, phenotype: Phenotype) -> MutantTable:
     """Return the rows of one phenotype of sampled crosses, phenotype 0."""
     there, rows = listed.find(sampled.codes)
-    effect = np.zeros(len(sampled.codes), np.float32)
-    effect[there] = listed.table.value[rows]
-    if of_cross == "listed":
-        return replace(listed.table.take(rows), weight=np.ones(len(rows), np.float32))
+    crosses = listed.table.take(rows)
+    met = phenotype.listed(crosses)
+    if phenotype.of_cross == "listed":
+        return replace(crosses.take(met), weight=sampled.weight[there][met])
     gene, kind = grid.strains
     # The smaller number of a strain is that of the smaller gene: rows ascend as tables require.
     ends = np.stack(np.divmod(sampled.codes, len(gene)), 1)
-    sd, p = np.full(len(effect), np.nan, np.float32), None
-    if of_cross == "effect":
-        value = effect
-        sd[there] = listed.table.sd[rows]
-        if listed.table.p is not None:
-            p = np.full(len(effect), np.nan, np.float32)
-            p[there] = listed.table.p[rows]
+    value = np.zeros(len(there), np.float32)
+    sd, p = np.full(len(there), np.nan, np.float32), None
+    if phenotype.of_cross == "effect":
+        value[there] = crosses.value
+        sd[there] = crosses.sd
+        if crosses.p is not None:
+            p = np.full(len(there), np.nan, np.float32)
+            p[there] = crosses.p
     else:
-        value = (effect < 0 if of_cross == "negative" else effect > 0).astype(np.float32)
+        value[there] = met
     return MutantTable.from_matrix(
         gene[ends], kind=kind[ends].reshape(-1), value=value, sd=sd, p=p, weight=sampled.weight
     )

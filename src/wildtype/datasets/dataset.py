@@ -14,6 +14,7 @@ from wildtype.datasets.folds import make_folds
 from wildtype.datasets.splits import Split, make_split
 from wildtype.errors import DatasetError
 from wildtype.mutants import Kind
+from wildtype.mutants.selection import selection_sentences
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,9 +106,7 @@ class Dataset(DatasetRecord):
                 Kind(k).name.lower(): int(c) for k, c in zip(kinds, perturbed, strict=True)
             },
             "targets": list(self.targets),
-            "selection": {
-                p.name: p.selection.sentence(p.name) for p in self.phenotypes if p.selection is not None
-            },
+            "selection": selection_sentences(p.to_json() for p in self.phenotypes),
             "excluded": dict(self.excluded),
             "policies": dict(self.policies),
             "stages": [report.to_json() | {"counts": report.counts} for report in self.stages],

@@ -21,7 +21,7 @@ from wildtype.files import content_hash
 from wildtype.mutants import MutantTable
 from wildtype.mutants.grid import ScreenGrid
 from wildtype.mutants.ragged import ragged_ranks
-from wildtype.mutants.selection import Selection, empty_gap, gap_warning
+from wildtype.mutants.selection import CLASSES, Selection, empty_gap, gap_warning, sentence_of
 from wildtype.organism import Organism
 
 FORMS = ("scalar", "class", "gene")
@@ -63,6 +63,8 @@ class Phenotype:
         ``listed``, the value of listed crosses only. All but the first and ``effect`` have no stored rows.
     selection : Selection or None
         By which cut-offs the labels were listed; None where they were not selected or this is not known.
+        Listed crosses within it count as not listed: not as ``negative`` or ``positive``, and not as rows of
+        ``listed``.
 
     Raises
     ------
@@ -93,7 +95,7 @@ class Phenotype:
                 f"phenotype {self.name!r} has of_cross {self.of_cross!r}; known: {', '.join(OF_CROSS[1:])}, "
                 f"or empty"
             )
-        signed = self.of_cross in ("negative", "positive")
+        signed = self.of_cross in CLASSES
         if self.of_cross and (self.form == "class") != signed:
             raise DatasetError(
                 f"phenotype {self.name!r} with of_cross {self.of_cross!r} must have form "
@@ -111,6 +113,15 @@ class Phenotype:
     def sources(self) -> tuple[str, ...]:
         """Every ``"study:phenotype"`` that numbers of this phenotype are from."""
         return tuple(part for part in self.source.split(" + ") if part)
+
+    def listed(self, crosses: MutantTable) -> NDArray[np.bool_]:
+        """Return which listed crosses [m] this phenotype counts as listed, by the value of the effect."""
+        met = np.ones(len(crosses), bool)
+        if self.selection is not None:
+            met = self.selection.met(crosses.value, crosses.p)
+        if self.of_cross in CLASSES:
+            met &= crosses.value < 0 if self.of_cross == "negative" else crosses.value > 0
+        return met
 
     def to_json(self) -> dict[str, Any]:
         """Return the phenotype in plain values, without the last three fields where they are empty.
@@ -309,14 +320,18 @@ class DatasetRecord:
         """Return what a grid adds to the content hash; nothing without one."""
         if self.grid is None:
             return ()
-        return ("grid", [p.of_cross for p in self.phenotypes], *self.grid.to_arrays().values())
+        # Cut-offs decide which rows a run gets of the stored ones.
+        cuts = [asdict(p.selection) for p in self.phenotypes if p.of_cross and p.selection is not None]
+        of_cross = [p.of_cross for p in self.phenotypes]
+        return ("grid", of_cross, *([cuts] if cuts else []), *self.grid.to_arrays().values())
 
     def selection_remarks(self) -> list[str]:
         """Return a sentence per phenotype whose labels were selected for a list, or look as if they were."""
         remarks = []
         for p, phenotype in enumerate(self.phenotypes):
             if phenotype.selection is not None:
-                remarks.append(phenotype.selection.sentence(phenotype.name))
+                sentence = sentence_of(phenotype.to_json())
+                remarks += [sentence] if sentence else []
             elif phenotype.form == "scalar" and not phenotype.of_cross and self.grid is None:
                 value = self.table.value[self.table.phenotype == p]
                 gap = empty_gap(value, one_sided=phenotype.min_order > 1)

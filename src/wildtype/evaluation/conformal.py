@@ -36,7 +36,6 @@ from numpy.typing import NDArray
 
 from wildtype.datasets.draws import count_genes
 from wildtype.errors import CheckpointError, ConfigError
-from wildtype.evidence.reference import PARTS
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.mutants import Kind, MutantTable
 
@@ -198,8 +197,7 @@ class Conformal:
             )
         self.phenotypes = [p["name"] for p in checkpoint.phenotypes]
         self.split = str(checkpoint.origin.get("split", "unknown"))
-        self._seen = np.zeros(len(checkpoint.genes), bool)
-        self._seen[known.table.take(known.part == PARTS.index("train")).gene] = True
+        self._seen = known.seen_genes()
         self._table = table
         names = {name: i for i, name in enumerate(self.phenotypes)}
         output = np.array([names.get(name, -1) for name in known.phenotypes], np.int64)

@@ -17,6 +17,7 @@ import numpy as np
 from wildtype.datasets.draws import count_genes
 from wildtype.evaluation.metrics import Floats
 from wildtype.evidence.reference import PARTS, ReferenceMeasurements
+from wildtype.mutants import MutantTable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,14 +106,16 @@ class Sides:
 
 def count_sides(known: ReferenceMeasurements) -> Sides:
     """Count rows, gene sets and unseen genes of the sides."""
-    table, part = known.table, known.part
+    sides = [known.rows(name) for name in SIDES]
+    # One table, so that equal gene sets of two sides have equal numbers.
+    table = MutantTable.concatenate(sides)
+    part = np.repeat(np.arange(len(SIDES)), [len(side) for side in sides])
     sets = {name: np.unique(table.set_id[part == i]) for i, name in enumerate(SIDES)}
     every = np.concatenate(list(sets.values()))
-    new = np.ones(len(known.essential), bool)
-    new[table.take(part == PARTS.index("train")).gene] = False
+    new = ~known.seen_genes()
     unseen = {}
-    for i, name in enumerate(SIDES[1:], 1):
-        values, counts = np.unique(count_genes(table.take(part == i), new), return_counts=True)
+    for name, side in zip(SIDES[1:], sides[1:], strict=True):
+        values, counts = np.unique(count_genes(side, new), return_counts=True)
         unseen[name] = dict(zip(values.tolist(), counts.tolist(), strict=True))
     return Sides(
         rows={name: int((part == i).sum()) for i, name in enumerate(SIDES)},

@@ -73,9 +73,8 @@ class PairModel:
 
     def predict(self, genes: Ints, cells: Ints) -> NDArray[np.float64]:
         """Return predictions [m] of pairs of genes [m, 2] at positions [m, 2] of strains, -1: unseen."""
-        found = cells >= 0
         # Unseen genes first, so that a pair with one of them is (unseen, seen).
-        order = np.argsort(found, axis=1, kind="stable")
+        order = np.argsort(cells >= 0, axis=1, kind="stable")
         genes, cells = (np.take_along_axis(x, order, axis=1) for x in (genes, cells))
         found = cells >= 0
         effects = (self.phi @ self.effect_map)[genes].astype(np.float64)

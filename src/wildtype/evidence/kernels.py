@@ -76,13 +76,13 @@ def _make_table(keys: Any, slots: Any) -> None:
         slots[at] = i
 
 
-def _find(key: Any, table: Table) -> Any:
+def _find(key: Any, keys: Any, slots: Any) -> Any:
     """Return the bucket of a key, or -1."""
-    mask = np.uint64(len(table.slots) - 1)
+    mask = np.uint64(len(slots) - 1)
     at = (key ^ (key >> np.uint64(29))) & mask
-    while table.slots[at] >= 0:
-        if table.keys[table.slots[at]] == key:
-            return table.slots[at]
+    while slots[at] >= 0:
+        if keys[slots[at]] == key:
+            return slots[at]
         at = (at + np.uint64(1)) & mask
     return -1
 
@@ -104,14 +104,15 @@ def _may_hold(key: Any, marks: Any) -> Any:
 
 def _cosine(i: int, j: int, rows: Csr) -> Any:
     """Return the inner product of two sparse rows of unit length, merging their sorted columns."""
-    a, a_end, b, b_end = rows.indptr[i], rows.indptr[i + 1], rows.indptr[j], rows.indptr[j + 1]
+    indptr, indices, data = rows
+    a, a_end, b, b_end = indptr[i], indptr[i + 1], indptr[j], indptr[j + 1]
     total = np.float32(0)
     while a < a_end and b < b_end:
-        if rows.indices[a] == rows.indices[b]:
-            total += rows.data[a] * rows.data[b]
+        if indices[a] == indices[b]:
+            total += data[a] * data[b]
             a += 1
             b += 1
-        elif rows.indices[a] < rows.indices[b]:
+        elif indices[a] < indices[b]:
             a += 1
         else:
             b += 1
@@ -182,36 +183,41 @@ def _one_edit(
     Scores: 16 for the same condition, 8 for a gene removed, 4 for one added, cosine³ + profile cosine² ≤ 2
     for one replaced. So each criterion decides before the next one.
     """
+    # Arrays are taken out of their records once: inside the loops, each access would count references.
     gene, offsets, condition = queries
     row, edit, old, new = found
+    less_keys, less_slots, less_start = less
+    whole_keys, whole_slots, whole_start = whole
+    near_start, near_column, near_value = near
+    profile_start, profile_column, profile_value = profiles
     t = row.shape[1]
     for query in range(first, last):
         used = 0
         key = np.uint64(0)
         for at in range(offsets[query], offsets[query + 1]):
             key += words[gene[at]]
-        bucket = _find(key, less)
-        candidates = less.start[bucket + 1] - less.start[bucket] if bucket >= 0 else 0
+        bucket = _find(key, less_keys, less_slots)
+        candidates = less_start[bucket + 1] - less_start[bucket] if bucket >= 0 else 0
         for at in range(offsets[query], offsets[query + 1]):
             rest = key - words[gene[at]]
-            bucket = _find(rest, less)
+            bucket = _find(rest, less_keys, less_slots)
             if bucket >= 0:
-                candidates += less.start[bucket + 1] - less.start[bucket]
-            bucket = _find(rest, whole)
+                candidates += less_start[bucket + 1] - less_start[bucket]
+            bucket = _find(rest, whole_keys, whole_slots)
             if bucket >= 0:
-                candidates += whole.start[bucket + 1] - whole.start[bucket]
+                candidates += whole_start[bucket + 1] - whole_start[bucket]
         # Candidates include what cannot be a token: at worst genes are compared in vain.
         crowded = candidates > min(t, ranked)
         for at in range(offsets[query], offsets[query + 1]):
             g = gene[at]
             rest = key - words[g]
-            bucket = _find(rest, less)
+            bucket = _find(rest, less_keys, less_slots)
             if bucket >= 0:
-                start, end = less.start[bucket], less.start[bucket + 1]
+                start, end = less_start[bucket], less_start[bucket + 1]
                 if crowded and not len(product):
                     # The profile of g dense, once for all its replacements; set to 0 again below.
-                    for e in range(profiles.indptr[g], profiles.indptr[g + 1]):
-                        spread[profiles.indices[e]] = profiles.data[e]
+                    for e in range(profile_start[g], profile_start[g + 1]):
+                        spread[profile_column[e]] = profile_value[e]
                 for e in range(start, end):
                     x = entry_gene[e]
                     if x == g:  # the query itself, in another condition: no edit
@@ -222,9 +228,9 @@ def _one_edit(
                         if len(product):
                             alike = product[g, x]
                         else:
-                            for f in range(profiles.indptr[x], profiles.indptr[x + 1]):
-                                alike += profiles.data[f] * spread[profiles.indices[f]]
-                        score += _weight(g, x, near.indptr, near.indices, near.data)
+                            for f in range(profile_start[x], profile_start[x + 1]):
+                                alike += profile_value[f] * spread[profile_column[f]]
+                        score += _weight(g, x, near_start, near_column, near_value)
                         score += max(alike, np.float32(0)) ** 2
                     place = _keep(score, best, used)
                     if place >= 0:
@@ -233,11 +239,11 @@ def _one_edit(
                         old[query, place], new[query, place] = g, x
                         used = min(used + 1, t)
                 if crowded and not len(product):
-                    for e in range(profiles.indptr[g], profiles.indptr[g + 1]):
-                        spread[profiles.indices[e]] = 0
-            bucket = _find(rest, whole)
+                    for e in range(profile_start[g], profile_start[g + 1]):
+                        spread[profile_column[e]] = 0
+            bucket = _find(rest, whole_keys, whole_slots)
             if bucket >= 0:
-                for e in range(whole.start[bucket], whole.start[bucket + 1]):
+                for e in range(whole_start[bucket], whole_start[bucket + 1]):
                     same = row_condition[whole_row[e]] == condition[query]
                     place = _keep(8 + 16 * same, best, used)
                     if place >= 0:
@@ -245,9 +251,9 @@ def _one_edit(
                         row[query, place], edit[query, place] = whole_row[e], REMOVED
                         old[query, place], new[query, place] = g, -1
                         used = min(used + 1, t)
-        bucket = _find(key, less)
+        bucket = _find(key, less_keys, less_slots)
         if bucket >= 0:
-            for e in range(less.start[bucket], less.start[bucket + 1]):
+            for e in range(less_start[bucket], less_start[bucket + 1]):
                 same = row_condition[entry_row[e]] == condition[query]
                 place = _keep(4 + 16 * same, best, used)
                 if place >= 0:
@@ -292,6 +298,7 @@ def _two_edits(
     """
     gene, offsets, condition = queries
     row, old, new, total, weight = found
+    whole_keys, whole_slots, whole_start = whole
     t, r = row.shape[1], neighbour.shape[1]
     for query in range(first, last):
         order = offsets[query + 1] - offsets[query]
@@ -324,10 +331,10 @@ def _two_edits(
                             continue
                         if not _may_hold(key + words[d], marks):
                             continue
-                        bucket = _find(key + words[d], whole)
+                        bucket = _find(key + words[d], whole_keys, whole_slots)
                         if bucket < 0:
                             continue
-                        for e in range(whole.start[bucket], whole.start[bucket + 1]):
+                        for e in range(whole_start[bucket], whole_start[bucket + 1]):
                             both = near[a, x] * near[b, y]
                             for p in range(total.shape[1]):
                                 total[query, p] += both * value[whole_row[e], p]
@@ -367,7 +374,8 @@ def _similar(
     ``product`` holds the products [n, n] of all profiles, or nothing.
     ``graphs`` are all relations, one after the other: their ``indptr`` is [relations, n + 1].
     """
-    relations, parts = len(graphs.indptr), len(cuts) - 1
+    graph_start, graph_column, graph_value = graphs
+    relations, parts = len(graph_start), len(cuts) - 1
     for at in range(first, last):
         i, j = left[at], right[at]
         if i < 0 or j < 0:
@@ -375,7 +383,7 @@ def _similar(
                 out[at, x] = 0
             continue
         for x in range(relations):
-            out[at, x] = _weight(i, j, graphs.indptr[x], graphs.indices, graphs.data)
+            out[at, x] = _weight(i, j, graph_start[x], graph_column, graph_value)
         total = np.float32(0)
         for x in range(parts):
             part = _dot(i, j, unit, cuts[x], cuts[x + 1])
@@ -410,17 +418,19 @@ def _neighbours(
     is scratch and zero on entry and exit.
     """
     r = neighbour.shape[1]
+    profile_start, profile_column, profile_value = profiles
+    context_start, context_gene, context_value = transpose
     touched = np.empty(len(score), np.int64)
     for i in range(first, last):
         count = 0
-        for e in range(profiles.indptr[i], profiles.indptr[i + 1]):
-            context, value = profiles.indices[e], profiles.data[e]
-            for f in range(transpose.indptr[context], transpose.indptr[context + 1]):
-                x = transpose.indices[f]
+        for e in range(profile_start[i], profile_start[i + 1]):
+            context, value = profile_column[e], profile_value[e]
+            for f in range(context_start[context], context_start[context + 1]):
+                x = context_gene[f]
                 if score[x] == 0:
                     touched[count] = x
                     count += 1
-                score[x] += value * transpose.data[f]
+                score[x] += value * context_value[f]
                 # 0 marks genes not touched yet: a sum that cancels is moved off it.
                 if score[x] == 0:
                     score[x] = np.float32(1e-12)

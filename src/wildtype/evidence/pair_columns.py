@@ -18,12 +18,15 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.optimize import nnls
 
 from wildtype.evidence.completion import Additive, low_rank, profile_neighbours, spectrum
 from wildtype.evidence.kernels import COMPILED
 from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.evidence.similarity import GeneSimilarity
+from wildtype.organism.graph_features import DEGREES
 from wildtype.organism.similarity import nearest, unit_rows
+from wildtype.seeds import generator
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
@@ -32,6 +35,8 @@ MOST = 40
 """Neighbours of a gene in each graph."""
 FEW = 12
 """Neighbours of each gene where both are replaced: their number counts twice."""
+LIKE = "like "
+"""Begins the names of graphs of genes with similar features."""
 FLOOR = 0.1
 """Cosines of single feature blocks below this are chance."""
 WIDE = 4
@@ -45,6 +50,8 @@ RATE_PRIOR = 2.0
 RIDGE = 3.0
 """Regularisation λ of the two-step ridge on unit vectors, whose kernel has 1 on its diagonal."""
 CHUNK = 1 << 15
+COMPARED, BLOCK = 100_000, 4096
+"""Candidates whose residuals are compared to learn a similarity, and those compared at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,11 +66,18 @@ class Neighbours:
         Positions of genes; -1: no further one.
     weight : float32 [g, n, k]
         Positive, 0 where there is none.
+    source, target : int64 [e]
+        Candidates: every gene with its neighbours in any graph, ascending.
+    channels : float32 [e, c]
+        How alike the genes of each candidate are (`GeneSimilarity.compare`).
     """
 
     names: tuple[str, ...]
     gene: NDArray[np.int32]
     weight: Floats
+    source: Ints
+    target: Ints
+    channels: Floats
 
     @classmethod
     def of(cls, similarity: GeneSimilarity, among: Ints) -> Neighbours:
@@ -90,13 +104,45 @@ class Neighbours:
                 continue
             found = nearest(unit_rows(similarity.unit[:, columns]), among, MOST, FLOOR)
             found.data = found.data**2
-            graphs[f"like {name}"] = found
+            graphs[f"{LIKE}{name}"] = found
         found = nearest(similarity.unit, among, MOST, FLOOR)
         found.data = found.data**3
-        graphs["like joint"] = found
+        graphs[f"{LIKE}joint"] = found
         lists = [_padded(graph) for graph in graphs.values()]
         gene, weight = (np.stack(column) for column in zip(*lists, strict=True))
-        return cls(tuple(graphs), gene, weight)
+        every = np.sort(np.concatenate(gene, axis=1), axis=1)
+        first = every >= 0
+        first[:, 1:] &= every[:, 1:] != every[:, :-1]
+        source, at = np.nonzero(first)
+        target = every[source, at].astype(np.int64)
+        return cls(tuple(graphs), gene, weight, source, target, similarity.compare(source, target))
+
+    def learned(self, strains: Ints, residual: Floats, seed: int) -> tuple[NDArray[np.int32], Floats]:
+        """Return neighbours [n, k] by a similarity that explains which genes have similar residuals.
+
+        Weights w ≥ 0 of the channels minimise the squared error of w · channel against the cosine of the
+        residual rows [s, s] of candidates, genes of ``strains`` [s]: ``kernel_weights`` restricted to genes
+        that may be neighbours. A neighbour weighs the square of w · channel, in units of its mean.
+        """
+        place = np.full(len(self.gene[0]), -1, np.int64)
+        place[strains[::-1]] = np.arange(len(strains))[::-1]
+        left, right = place[self.source], place[self.target]
+        both = np.flatnonzero((left >= 0) & (right >= 0) & (self.source < self.target))
+        if len(both) > COMPARED:
+            both = np.sort(generator(seed, "candidates").choice(both, COMPARED, replace=False))
+        unit = unit_rows(residual)
+        cosine = np.zeros(len(both))
+        for start in range(0, len(both), BLOCK):
+            part = both[start : start + BLOCK]
+            cosine[start : start + BLOCK] = np.einsum("es,es->e", unit[left[part]], unit[right[part]])
+        # A scale that makes weights of 1 typical; NNLS is sensitive to the size of its tolerance.
+        scale = max(float(np.abs(cosine).max(initial=0)), 1e-9)
+        found = nnls(self.channels[both].astype(np.float64), cosine / scale)[0] if len(both) else None
+        score = self.channels @ (np.ones(self.channels.shape[1]) if found is None else found)
+        weight = np.where(place[self.target] >= 0, np.maximum(score, 0), 0).astype(np.float32) ** 2
+        weight /= max(float(weight[weight > 0].mean()) if weight.any() else 0.0, 1e-9)
+        n = len(place)
+        return _padded(sparse.csr_array((weight, (self.source, self.target)), shape=(n, n)))
 
 
 def _padded(graph: sparse.csr_array) -> tuple[NDArray[np.int32], Floats]:
@@ -216,12 +262,19 @@ class PairColumns:
             scale = (1 / np.sqrt(flags.sum(axis=1) + DEGREE_PRIOR)).astype(np.float32)
             self._latent.append((name, spectrum(listed * scale[:, None] * scale, LATENT, seed=seed)))
         self._ridge(residual)
+        learned, learned_weight = neighbours.learned(matrix.gene, residual, seed)
         residual[~known] = np.nan
         self._residual = residual
         place = np.full(similarity.genes, -1, np.int32)
         # Of a gene with several strains, the first: a deletion where there is one.
         place[matrix.gene[::-1]] = np.arange(len(matrix))[::-1]
-        self._near = np.where(neighbours.gene >= 0, place[neighbours.gene], np.int32(-1))
+        self._near = [
+            (name, np.where(near >= 0, place[near], np.int32(-1)), weight)
+            for name, near, weight in (
+                *zip(neighbours.names, neighbours.gene, neighbours.weight, strict=True),
+                (f"{LIKE}learned", learned, learned_weight),
+            )
+        ]
         self.names: tuple[str, ...] = ()
 
     def _ridge(self, residual: Floats) -> None:
@@ -329,18 +382,26 @@ class PairColumns:
 
         one("profile", *self._profile, strain)
         two("profile", *self._profile, strain)
-        for g, name in enumerate(self.neighbours.names):
-            near = self._near[g]
-            one(name, near, self.neighbours.weight[g], gene)
-            two(name, near, self.neighbours.weight[g], gene)
+        for name, near, weight in self._near:
+            one(name, near, weight, gene)
+            # Of a relation, few pairs have neighbours of both genes that were crossed.
+            if name.startswith(LIKE):
+                two(name, near, weight, gene)
         return out
 
     def _alike(self, gene: Ints) -> list[tuple[str, Floats]]:
         """Return how alike both genes are in every channel, and their traits; no label is read."""
         channels = self.similarity.compare(gene[:, 0], gene[:, 1])
-        out = list(zip((f"alike {name}" for name in self.similarity.channels), channels.T, strict=True))
+        # Spectral positions in a relation and degrees say less of a pair than the relation's edges do.
+        out = [
+            (f"alike {name}", column)
+            for name, column in zip(self.similarity.channels, channels.T, strict=True)
+            if not name.startswith("graph ")
+        ]
         traits = self.similarity.traits[gene]
         for i, name in enumerate(self.similarity.trait_names):
+            if name.startswith(f"{DEGREES}."):
+                continue
             out.append((f"{name} low", traits[..., i].min(axis=1)))
             out.append((f"{name} high", traits[..., i].max(axis=1)))
         return out

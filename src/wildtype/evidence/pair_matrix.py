@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.mutants import Kind, MutantTable
-from wildtype.mutants.grid import VisibleCrosses
+from wildtype.mutants.grid import TRAIN, VisibleCrosses
 
 Ints = NDArray[np.int64]
 KINDS = len(Kind)
@@ -44,22 +44,29 @@ class PairMatrix:
         """Return the matrix of a table whose rows all have two genes.
 
         Rows of one cell are averaged, whatever their condition, dose and weight. Without a grid, only cells
-        that have a row are known (a dense map). With a grid, a visible cross without a row is a known zero:
-        the screen measured it and did not list it. Strains without a known cell are left out.
+        that have a row are known (a dense map). With a grid, a visible cross that is not listed is a known
+        zero. Strains without a known cell are left out.
 
         Parameters
         ----------
         table : MutantTable
-            Visible rows [m], with finite values: all listed crosses of the training side, with a grid.
+            Visible rows [m], with finite values. With a grid, they may be a sample of its training crosses.
         crosses : VisibleCrosses, optional
-            The training crosses of the screen; crosses of other sides are unknown, listed or not.
+            The training crosses of the screen, the listed ones with their label of the phenotype of the
+            rows. Crosses of other sides are unknown, listed or not.
 
         Raises
         ------
         ShapeError
             If a row has not two genes.
         """
-        rows = table.matrix(2) * KINDS + table.kind.reshape(-1, 2)
+        tables = [table]
+        if crosses is not None:
+            # A listed cross that no sampled row stands for is no zero: all that are listed are cells. Those
+            # of other sides stay out even where a caller hands them over.
+            tables.append(crosses.listed.take(crosses.sides.of_table(crosses.listed) == TRAIN))
+        rows = np.concatenate([each.matrix(2) * KINDS + each.kind.reshape(-1, 2) for each in tables])
+        labels = np.concatenate([each.value for each in tables])
         strains = rows.reshape(-1)
         if crosses is not None:
             visible, (gene, kind) = crosses.visible(), crosses.grid.strains
@@ -71,7 +78,7 @@ class PairMatrix:
         left, right = np.searchsorted(codes, rows).T
         cell, row_cell = np.unique(left * s + right, return_inverse=True)
         # Sums per listed cell, not s² of them: 4,400 strains would cost 155 MB more in float64.
-        sums = np.bincount(row_cell.reshape(-1), table.value, minlength=len(cell))
+        sums = np.bincount(row_cell.reshape(-1), labels, minlength=len(cell))
         i, j = cell // s, cell % s
         values, known = np.zeros((s, s), np.float32), np.zeros((s, s), bool)
         # Genes ascend within a row, so every cell stands above the diagonal.

@@ -86,31 +86,33 @@ class ReferenceMeasurements:
     sampled_part: NDArray[np.uint8] | None = None
 
     def rows(self, part: str) -> MutantTable:
-        """Return the validation or test rows of the run, unlisted crosses included where it has a grid."""
-        if self.sampled is not None and self.sampled_part is not None:
+        """Return the rows of a part; of validation and test with the unlisted crosses that were drawn."""
+        if self.sampled is not None and self.sampled_part is not None and part != "train":
             return self.sampled.take(self.sampled_part == PARTS.index(part))
         return self.table.take(self.part == PARTS.index(part))
 
     def crosses(self) -> VisibleCrosses | None:
         """Return what may be known of the crosses of the grid: those of training; None without a grid."""
+        return self._crosses
+
+    @cached_property
+    def _crosses(self) -> VisibleCrosses | None:
         if self.grid is None or self.sides is None:
             return None
         listed = (self.part == TRAIN) & (self.table.phenotype == self.phenotypes.index(self.effect))
         return VisibleCrosses(self.grid, self.sides, self.table.take(listed))
 
-    @cached_property
     def seen_genes(self) -> NDArray[np.bool_]:
-        """Which genes [n] have a visible training cross, listed or not; without a grid: a training row."""
-        out, crosses = np.zeros(len(self.essential), bool), self.crosses()
-        if crosses is None:
-            out[self.table.take(self.part == TRAIN).gene] = True
-        else:
-            out[crosses.grid.strains[0][crosses.visible().any(1)]] = True
-        return out
+        """Return which genes [n] any training row has, or any training cross of the grid, listed or not."""
+        seen = np.zeros(len(self.essential), bool)
+        seen[self.rows("train").gene] = True
+        if (crosses := self.crosses()) is not None:
+            seen[crosses.grid.strains[0][crosses.visible().any(1)]] = True
+        return seen
 
     def unseen(self, table: MutantTable) -> NDArray[np.int64]:
-        """Return how many genes of each row [m] are not ``seen_genes``."""
-        return np.bincount(table.row, ~self.seen_genes[table.gene], len(table)).astype(np.int64)
+        """Return how many genes of each row [m] are not `seen_genes`."""
+        return np.bincount(table.row, ~self.seen_genes()[table.gene], len(table)).astype(np.int64)
 
     @cached_property
     def deleted(self) -> NDArray[np.int64]:
@@ -121,8 +123,12 @@ class ReferenceMeasurements:
             alive |= table.profile >= 0
         if "fitness" in self.phenotypes:
             alive &= ~((table.phenotype == self.phenotypes.index("fitness")) & (table.value < LETHAL))
-        # Held-out rows stay unknown: that they exist must not change a prediction.
-        alive &= np.isin(self.part, (TRAIN, UNUSED, GIVEN))
+        # Held-out rows stay unknown: that they exist must not change a prediction. So do crosses of a grid
+        # that are on no side of the split.
+        unused = self.part == UNUSED
+        if self.grid is not None:
+            unused &= table.phenotype != self.phenotypes.index(self.effect)
+        alive &= np.isin(self.part, (TRAIN, GIVEN)) | unused
         gene = table.gene[(table.kind == Kind.ABSENT) & alive[table.row]]
         # A simulated strain has an epsilon also where its deletion does not grow.
         return np.asarray(np.where(self.single_fitness < LETHAL, 0, np.bincount(gene, minlength=n)))

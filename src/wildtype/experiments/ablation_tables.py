@@ -175,9 +175,11 @@ def _outcomes(
     try:
         metrics = json.loads((directory / "checkpoint" / "metrics.json").read_text(encoding="utf-8"))
         fits = [metrics["fit"], *metrics["members"]]
-        validation = sum(fit["best_score"] for fit in fits) / len(fits)
         epochs = sum(fit["epochs"] for fit in fits)
-        seconds = sum(fit["seconds"] for fit in fits) / epochs if timed else float("nan")
+        # Without gradients there are no epochs: the finished model is all there is to score.
+        scores = [fit["best_score"] for fit in fits] if epochs else [float(metrics["validation_score"])]
+        validation = sum(scores) / len(scores)
+        seconds = sum(fit["seconds"] for fit in fits) / epochs if timed and epochs else float("nan")
         frame = pd.read_parquet(directory / "predictions.parquet")
         columns = [name for name in IDENTITY if name in frame]
         test = frame.assign(**{PREDICTED: frame[model]})

@@ -6,15 +6,19 @@ Legend: M test rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.datasets.closed_forms import applies, closed_form, parts_of
+from wildtype.datasets.closed_forms import CLOSED_FORMS, applies, closed_form, parts_of
+from wildtype.datasets.dataset_record import Phenotype
+from wildtype.errors import ConfigError
 from wildtype.experiments.data import RunData
 from wildtype.models.baselines import BASELINES, make_baseline
 from wildtype.models.baselines.groundwork import BaselineFeatures
 from wildtype.mutants import MutantTable
+from wildtype.mutants.grid import VisibleCrosses
 
 
 def predict_baseline(
@@ -44,19 +48,65 @@ def predict_baseline(
         chosen = [i for i, mine in enumerate(rows) if mine.any() and applies(*tables, asked[i].take(mine))]
         if not chosen:
             continue  # left empty in the table of this phenotype
-        # Unlisted crosses are zeros of the effect and of the listing, and say nothing of other phenotypes.
-        of_grid = phenotype.of_cross not in ("", "listed")
         baseline = make_baseline(name).fit(
             data.dataset.organism,
             *tables,
             single_fitness=data.single_fitness,
             seed=seed,
             groundwork=groundwork,
-            crosses=crosses if of_grid else None,
+            crosses=_labelled(crosses, phenotype),
         )
         for i in chosen:
             out[i][rows[i]] = baseline.predict(asked[i].take(rows[i]))
     return out
+
+
+def _labelled(crosses: VisibleCrosses | None, phenotype: Phenotype) -> VisibleCrosses | None:
+    """Return the visible crosses whose listed ones have the label of a phenotype; None without a grid.
+
+    Unlisted crosses are 0 of the effect and of both signs. They say nothing of other phenotypes, which get
+    no grid.
+    """
+    if crosses is None or phenotype.of_cross not in ("effect", "negative", "positive"):
+        return None
+    if phenotype.of_cross == "effect":
+        return crosses
+    label = phenotype.listed(crosses.listed).astype(np.float32)
+    return replace(crosses, listed=replace(crosses.listed, value=label))
+
+
+def baselines_of_run(names: list[str], data: RunData, *, every: bool) -> list[str]:
+    """Return the baselines and closed forms of a run, in the order of its table.
+
+    Parameters
+    ----------
+    names : list of str
+        Registered baselines, and closed forms.
+    data : RunData
+    every : bool
+        Whether all baselines are meant: those that do not apply are left out, and closed forms that do are
+        added.
+
+    Raises
+    ------
+    ConfigError
+        If a named baseline does not apply to any phenotype of the run.
+    """
+    unsuited = [name for name in names if name not in CLOSED_FORMS and not applies_to(name, data)]
+    if every:
+        kept = [name for name in names if name not in unsuited]
+        return [*kept, *CLOSED_FORMS] if triples(data) else kept
+    if unsuited:
+        raise ConfigError(
+            f"baseline {unsuited[0]!r} is for rows of {BASELINES.find(unsuited[0]).order} genes, and no "
+            f"phenotype of the run has only such rows: leave it out of baselines, or choose other phenotypes"
+        )
+    if (asked := [name for name in names if name in CLOSED_FORMS]) and not triples(data):
+        raise ConfigError(
+            f"baseline {asked[0]!r} is for triple mutants: it needs test rows of fitness or tau that all "
+            f"perturb three genes; leave it out, or test triples (split.name=order)"
+        )
+    return names
 
 
 def applies_to(name: str, data: RunData) -> bool:

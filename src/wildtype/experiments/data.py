@@ -238,7 +238,12 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
     else:
         whole, drawn, hidden = cross_split(config, whole)
         chosen, split, by_side = expand(
-            whole, targets, drawn, unlisted=config.data.unlisted, most=config.data.crosses
+            whole,
+            targets,
+            drawn,
+            unlisted=config.data.unlisted,
+            most=config.data.crosses,
+            most_listed=config.data.listed,
         )
         counts = {"crosses": by_side | {"hidden": hidden}}
     # A feature computed from the same publication as a label contains the label, also of test rows.
@@ -305,7 +310,7 @@ def _fewer(dataset: Dataset, targets: list[str], rows: int) -> Dataset:
     if dataset.grid is not None:
         raise ConfigError(
             f"data.rows={rows}: the rows of dataset {dataset.name!r} are drawn from the crosses of its grid; "
-            f"leave data.rows out, and set data.unlisted and data.crosses instead"
+            f"leave data.rows out, and set data.listed, data.unlisted or data.crosses instead"
         )
     phenotypes = [dataset.phenotype_index(name) for name in targets]
     candidates = np.isin(dataset.table.phenotype, phenotypes)

@@ -16,6 +16,7 @@ from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.setup import build, loaders
 from wildtype.files import write_json
 from wildtype.models.interface import Output
+from wildtype.models.registry import require_gradients
 from wildtype.mutants.loader import MutantLoader
 from wildtype.profiling.estimate import (
     Probe,
@@ -50,6 +51,7 @@ def estimate_run(
         Instead of the one that the settings name.
     """
     config.training.check()
+    require_gradients(config.model.name, "an estimate")
     if config.execution != "training":
         raise ConfigError(f"an estimate is about whole training: leave out execution={config.execution}")
     data = prepare(config, dataset) if data is None else data

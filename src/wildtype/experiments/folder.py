@@ -155,7 +155,13 @@ def claim(config: TrainConfig, fingerprint: str) -> Path:
     if config.run.resume:
         if not (folder / MARK).is_file():
             raise CheckpointError(f"there is no run to resume in {str(folder)!r}: check run.folder")
-        read_record(folder / MARK)
+        record = read_record(folder / MARK)
+        # With epochs, the fingerprint of the saved state is compared; without them there is no state.
+        if not MODELS.find(config.model.name).gradients and record.get("fingerprint") != fingerprint:
+            raise CheckpointError(
+                f"the run in {str(folder)!r} belongs to another configuration or other data: train again "
+                f"without resume"
+            )
         sweep(folder)
         return folder
     if folder.is_dir() and any(path.name != LOCK for path in folder.iterdir()):

@@ -21,7 +21,7 @@ from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.setup import build, loaders
 from wildtype.files import write_json
 from wildtype.models.interface import Output
-from wildtype.models.registry import reference_implementation
+from wildtype.models.registry import reference_implementation, require_gradients
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.cell_graph import CellGraph
 from wildtype.mutants.loader import Batches
@@ -84,6 +84,7 @@ def profile_run(
         sync, and logging and callbacks, and their shares; ``unattributed`` among them.
     """
     check_counts(steps=steps)
+    require_gradients(config.model.name, "a profile")
     data = prepare(config, dataset)
     if folder is not None:
         # If this run is killed, an older profile must not be taken for its result.
@@ -107,6 +108,7 @@ def profile_step(
     Besides, ``mutants_per_second`` and ``perturbed_genes`` of the batch.
     """
     check_counts(steps=steps)
+    require_gradients(config.model.name, "a profile")
     data = prepare(config, dataset)
     _, tensors = build(config, data, config.seed)
     loader = _Fixed(loaders(config, data, tensors, config.seed, shuffle=False).train)
@@ -121,6 +123,7 @@ def profile_trace(
     config: TrainConfig, window: Window, *, target: Path, dataset: Dataset | None = None
 ) -> TraceReport:
     """Trace a window of training steps, in a plain loop; errors as in `trace`."""
+    require_gradients(config.model.name, "a trace")
     data = prepare(config, dataset)
     loop = TrainingLoop(config, data)
     epochs = config.training.epochs
@@ -172,6 +175,8 @@ def profile_pipelines(
         data, of the data, and the share of the data in both.
     """
     check_counts(batches=batches, seconds=seconds)
+    for each in (config, *others):
+        require_gradients(each.model.name, "a profile")
     data = prepare(config, dataset)
     size = min(config.training.batch_size, len(data.split.train))
     graph = CellGraph.of(data.dataset.organism, metabolism=False)

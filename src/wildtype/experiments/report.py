@@ -131,8 +131,7 @@ def predict_unmeasured(predictor: Predictor, phenotype: str, most: int) -> Unmea
     """
     trained = predictor.trained
     rows = trained.take(trained.phenotype == predictor.checkpoint.known.phenotypes.index(phenotype))
-    # Labels of crosses follow from list and grid, and have no stored rows: the listed crosses stand for them.
-    rows = rows if len(rows) else trained
+    rows = rows if len(rows) else trained  # labels that follow from a grid have no rows of their own
     order = int(np.argmax(np.bincount(rows.order)))
     counts = np.bincount(rows.gene, minlength=len(predictor.genes))
     ranked = np.argsort(-counts, kind="stable")[: int((counts > 0).sum())]

@@ -5,8 +5,8 @@
     comparison.json · comparison.md                         the comparison table, one per phenotype
     across.json                                             the mean over phenotypes, where there are several
     predictions.parquet                                     test rows: measured, and predicted by every model
-    campaign.json                                           hits found by batches, of a run on a grid
     external.parquet                                        the same of the datasets of ``data.also_test``
+    campaign.json                                           hits found by batches, of a run on a grid
     vectors.csv                                             Pearson of every member of a vector
     estimate.json                                           what was predicted of time, memory and disk
     profile.json                                            where the time of its steps went
@@ -34,7 +34,7 @@ from wildtype.datasets import Dataset
 from wildtype.datasets.closed_forms import CLOSED_FORMS
 from wildtype.errors import ConfigError
 from wildtype.evaluation.over_phenotypes import by_member
-from wildtype.experiments.baselines import applies_to, predict_baseline, predict_closed_form, triples
+from wildtype.experiments.baselines import baselines_of_run, predict_baseline, predict_closed_form
 from wildtype.experiments.campaigns import replay_campaigns
 from wildtype.experiments.closure import FITNESS, implied_tau
 from wildtype.experiments.comparing import compare_across, compare_phenotypes, compare_profile_phenotypes
@@ -61,7 +61,7 @@ from wildtype.files import content_hash, write_json, write_text, writing
 from wildtype.models.baselines import BASELINES, make_baseline
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.ensemble import Ensemble
-from wildtype.models.registry import check
+from wildtype.models.registry import check, require_gradients
 from wildtype.mutants import MutantTable
 from wildtype.profiling.machine import PeakMemory
 from wildtype.report.comparison_tables import comparison_to_markdown
@@ -101,6 +101,13 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
     config.training.check()
     accelerator(config.training)  # a missing device must be an error before anything is written
     check(config.model)
+    for asked, what in (
+        (config.execution != "training", f"execution={config.execution}"),
+        (config.training.snapshots > 0, f"training.snapshots={config.training.snapshots}"),
+        (bool(config.training.start), "training.start"),
+    ):
+        if asked:
+            require_gradients(config.model.name, what)
     if config.run.estimate and config.execution != "training":
         raise ConfigError(
             f"run.estimate=true is about whole training, which execution={config.execution} is not"
@@ -115,21 +122,7 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
             f"apart in tables; leave one out, or rename the plug-in's"
         )
     data = prepare(config, dataset)
-    unsuited = [name for name in baselines if name not in CLOSED_FORMS and not applies_to(name, data)]
-    if config.baselines == ["all"]:
-        baselines = [name for name in baselines if name not in unsuited]
-    elif unsuited:
-        raise ConfigError(
-            f"baseline {unsuited[0]!r} is for rows of {BASELINES.find(unsuited[0]).order} genes, and no "
-            f"phenotype of the run has only such rows: leave it out of baselines, or choose other phenotypes"
-        )
-    if config.baselines == ["all"] and triples(data):
-        baselines += CLOSED_FORMS
-    elif (asked := [name for name in baselines if name in CLOSED_FORMS]) and not triples(data):
-        raise ConfigError(
-            f"baseline {asked[0]!r} is for triple mutants: it needs test rows of fitness or tau that all "
-            f"perturb three genes; leave it out, or test triples (split.name=order)"
-        )
+    baselines = baselines_of_run(baselines, data, every=config.baselines == ["all"])
     estimate = estimate_run(config, data=data) if config.run.estimate else None
     if estimate is not None:
         log(f"estimate: {estimate.seconds_per_epoch:,.2f} s per epoch, {estimate.memory_mib:,.0f} MiB")
@@ -169,7 +162,8 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
     seconds = {config.model.name: sum(r.seconds for r in reports) + time.perf_counter() - start}
     peak = {config.model.name: memory.peak}
     for report in reports:
-        if not report.mutants_per_second > 0:  # resumed when there was nothing left to do
+        # Resumed when there was nothing left to do, or fitted without gradients.
+        if report.best_score is None or not report.mutants_per_second > 0:
             continue
         log(
             f"{config.model.name}: best validation r {report.best_score:.4f} at epoch {report.best_epoch} of "

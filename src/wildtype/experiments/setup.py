@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 
+from wildtype.errors import ConfigError
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.experiments.data import RunData
 from wildtype.experiments.settings.schema import TrainConfig
@@ -28,6 +30,7 @@ def build(
     kind, settings = model_class(config.model.name), config.model
     # Errors in the settings must appear before anything is written.
     kind.check_run(settings, [p.name for p in data.whole.phenotypes], config.training.members)
+    _check_orders(config, data)
     needs = kind.needed(settings)
     check_needs(settings.name, needs)
     start = Start(config.training.start, data) if config.training.start else None
@@ -66,6 +69,19 @@ def build(
     if config.training.frozen:
         freeze(model, config.training.frozen, log)
     return model, organism_tensors(model, organism, features, similarity)
+
+
+def _check_orders(config: TrainConfig, data: RunData) -> None:
+    """Refuse rows that the model does not score; raises ``ConfigError``."""
+    kind, order = model_class(config.model.name), data.dataset.table.order
+    if (wrong := order[~kind.scored(order)]).size:
+        found = ", ".join(map(str, np.unique(wrong)))
+        names = ", ".join(p.name for p in data.dataset.phenotypes)
+        raise ConfigError(
+            f"{wrong.size:,} of {order.size:,} rows of {names} have {found} perturbed genes, and model "
+            f"{config.model.name!r} scores mutants of {kind.scored_orders()}: name other data.phenotypes, or "
+            f"another model"
+        )
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from wildtype.errors import ConfigError
 from wildtype.evaluation.conformal import Conformal
-from wildtype.evidence.reference import PARTS
+from wildtype.evidence.reference import GIVEN, PARTS
 from wildtype.inference.own_evidence import with_evidence
 from wildtype.inference.sets import default_kinds, to_table
 from wildtype.models.checkpoint import Checkpoint, load_checkpoint
@@ -86,7 +86,13 @@ class PredictionCore:
     def kinds(self) -> Kinds:
         """Perturbation [n] assumed for each gene that is named without one; see ``default_kinds``."""
         known = self.checkpoint.known
-        return default_kinds(known.table, len(self.genes), known.essential)
+        rows = known.table
+        if known.grid is not None:
+            # Strains, not listed crosses: which crosses are listed is unknown of those that are held out.
+            gene, kind = known.grid.strains
+            given = rows.take(known.part == GIVEN)
+            rows = MutantTable.concatenate([MutantTable.from_matrix(gene[:, None], kind=kind), given])
+        return default_kinds(rows, len(self.genes), known.essential)
 
     @cached_property
     def trained(self) -> MutantTable:

@@ -26,6 +26,7 @@ from wildtype.evaluation.conformal import check_level
 from wildtype.evidence.reference import GIVEN, ReferenceMeasurements
 from wildtype.inference.core import Floats, Ints, PredictionCore
 from wildtype.models.checkpoint import Checkpoint
+from wildtype.models.ensemble import class_of
 from wildtype.mutants import Kind, MutantTable
 from wildtype.mutants.grid import ScreenGrid, contains
 from wildtype.mutants.identity import SetIndex
@@ -56,21 +57,26 @@ def prediction_table(
     }
     notes: list[list[str]] = [[] for _ in spans]
     lethal, selections = _essential_deletions(core, table, notes), core.selections
+    kind = class_of(checkpoint.model)
+    unscored = ~kind.scored(table.order)
+    for row in np.flatnonzero(unscored).tolist():
+        notes[row].append(f"model {checkpoint.model.config.name} scores mutants of {kind.scored_orders()}")
     for p, phenotype in enumerate(checkpoint.phenotypes):
         minimum = phenotype["min_order"]
         # An interaction of one gene is not defined; the network would still give it a number.
         too_small = table.order < minimum
-        values[too_small, p] = np.nan
+        empty = too_small | unscored
+        values[empty, p] = np.nan
         # Nor is one of a mutant that does not live: fitness 0 is not invented, and no interaction either.
         none = lethal & (minimum > 1)
         values[none, p] = np.nan
-        for row in np.flatnonzero(too_small).tolist():
+        for row in np.flatnonzero(too_small & ~unscored).tolist():
             notes[row].append(f"{phenotype['name']} needs at least {minimum} genes")
         if phenotype.get("form") == "gene":
             continue  # one value per gene has a table of its own: ``Predictor.predict_profiles``
-        # A mutant too small for the phenotype has its note; any other empty cell comes from overflow or from
+        # A mutant of too few or too many genes has its note; any other empty cell comes from overflow or from
         # inputs that are not numbers, and must not look like a phenotype that is not defined.
-        for row in np.flatnonzero(~np.isfinite(values[:, p]) & ~too_small & ~none).tolist():
+        for row in np.flatnonzero(~np.isfinite(values[:, p]) & ~empty & ~none).tolist():
             notes[row].append(f"{phenotype['name']} is not a number: the model's computation overflowed")
         if phenotype["name"] in selections:
             for row in np.flatnonzero(np.isfinite(values[:, p])).tolist():
@@ -78,7 +84,7 @@ def prediction_table(
         columns[phenotype["name"]] = values[:, p]
         if around is not None:
             for name, part in (("low", around.low), ("high", around.high), ("sd", sd)):
-                columns[f"{phenotype['name']}_{name}"] = np.where(too_small | none, np.nan, part[:, p])
+                columns[f"{phenotype['name']}_{name}"] = np.where(empty | none, np.nan, part[:, p])
     for rows, reason in () if around is None else around.reasons:
         for row in rows.tolist():
             notes[row].append(reason)
@@ -97,8 +103,7 @@ def prediction_table(
                 notes[at].append(reason)
     elif as_ != "phenotype":
         raise ConfigError(f"as={as_!r} is not known; known: phenotype, fitness")
-    seen = np.zeros(len(core.genes), bool)
-    seen[core.trained.gene] = True
+    seen = known.seen_genes()
     columns["order"] = table.order
     columns["order_seen"] = np.isin(table.order, core.trained.order)
     columns["genes_seen"] = np.bincount(table.row, weights=seen[table.gene], minlength=len(table)).astype(int)
@@ -118,17 +123,18 @@ def _essential_deletions(
     """
     known, names = core.checkpoint.known, core.genes.names
     lethal = np.zeros(len(table), bool)
-    interactions = ", ".join(
-        p["name"] for p in core.checkpoint.phenotypes if p["min_order"] > 1 and p.get("form") != "gene"
-    )
+    interactions = [p for p in core.checkpoint.phenotypes if p["min_order"] > 1 and p.get("form") != "gene"]
     if not interactions:
         return lethal
+    # Classes and further effects of a cross are of one interaction, which is named once.
+    own = [p["name"] for p in interactions if p.get("of_cross", "") in ("", "effect")]
+    undefined = ", ".join(own or [p["name"] for p in interactions])
     for at in np.flatnonzero(known.essential[table.gene] & (table.kind == Kind.ABSENT)).tolist():
         gene, row = int(table.gene[at]), int(table.row[at])
         offer = f"{names[gene]}:reduced gives its knock-down"
         if known.lethal[gene]:
             lethal[row] = True
-            notes[row].append(f"{names[gene]} absent is lethal, no {interactions}: {offer}")
+            notes[row].append(f"{names[gene]} absent is lethal, no {undefined}: {offer}")
         else:
             notes[row].append(
                 f"{names[gene]} is listed as essential, yet {known.deleted[gene]:,} measured mutants live "

@@ -169,7 +169,8 @@ class Model(nn.Module, ABC):
     least_perturbed : int
         Fewest perturbed genes of a mutant that it can score.
     most_perturbed : int or None
-        Most perturbed genes of a mutant that it can score; None: any number.
+        Most perturbed genes of a mutant that it can score; None: any number. With a number, a run refuses
+        rows that are not scored (`scored`), and so does a screen; tables of predictions hold NaN and a note.
     gradients : bool
         Whether it is trained by gradients; else all there is to fit is fitted by ``post_fit``.
     relations : tuple of str
@@ -259,6 +260,24 @@ class Model(nn.Module, ABC):
         ConfigError
             Naming the setting and the remedy.
         """
+
+    @classmethod
+    def scored(cls, order: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which mutants it scores, by their number of perturbed genes [m].
+
+        Without ``most_perturbed`` all of them: other numbers are extrapolations, and tables say so.
+        """
+        if cls.most_perturbed is None:
+            return np.ones(order.shape, bool)
+        return (cls.least_perturbed <= order) & (order <= cls.most_perturbed)
+
+    @classmethod
+    def scored_orders(cls) -> str:
+        """Return the numbers of perturbed genes that it scores, for messages, as in "2 genes"."""
+        least, most = cls.least_perturbed, cls.most_perturbed
+        if most is None:
+            return f"{least} or more genes"
+        return f"{least} genes" if least == most else f"{least} to {most} genes"
 
     @classmethod
     def started_from(cls, config: Any, source: Model, relations: Sequence[str]) -> Any:

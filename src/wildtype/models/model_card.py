@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from wildtype.evidence.reference import PARTS, TRAIN
+from wildtype.evidence.reference import PARTS, TRAIN, ReferenceMeasurements
 from wildtype.models.ensemble import class_of, members_of
 from wildtype.models.registry import MODELS
 from wildtype.models.trained import TrainedModel
@@ -54,7 +54,7 @@ def model_card(checkpoint: TrainedModel, format_version: int) -> str:
     dataset, sha256 = origin.get("dataset", "–"), str(origin.get("dataset_sha256", "–"))[:12]
     evidence, members = class_of(checkpoint.model).evidence_line(config), len(members_of(checkpoint.model))
     # Evidence may hold further phenotypes; rows are counted for those that the model predicts.
-    used = [i for i, name in enumerate(known.phenotypes) if name in checkpoint.names]
+    used = [i for i, name in enumerate(known.phenotypes) if name in (*checkpoint.names, known.effect)]
     mine = np.isin(known.table.phenotype, used)
     trained = known.table.take(mine & (known.part == TRAIN))
     lines = [
@@ -82,8 +82,7 @@ def model_card(checkpoint: TrainedModel, format_version: int) -> str:
                 ("dataset", f"{dataset} (sha256 {sha256})"),
                 ("organism", f"{origin.get('organism', genes.organism)}, {len(genes):,} genes are tokens"),
                 ("split", f"{origin.get('split', '–')}, seed {origin.get('seed', '–')}"),
-                *((f"{part} rows", f"{int((mine & (known.part == i)).sum()):,}")
-                  for i, part in enumerate(PARTS[:3])),
+                *_rows_by_part(known, used),
                 ("gene graphs", _names(checkpoint.relations)),
                 ("parameters", f"{metrics['parameters']:,}" if "parameters" in metrics else "–"),
                 ("members of the ensemble", members),
@@ -128,14 +127,22 @@ def model_card(checkpoint: TrainedModel, format_version: int) -> str:
 _FORMS = {"scalar": "a number", "class": "a probability", "gene": "a number per gene"}
 
 
+def _rows_by_part(known: ReferenceMeasurements, used: list[int]) -> list[tuple[str, str]]:
+    """Return the number of rows of the phenotypes ``used`` by part, and of listed crosses of a grid."""
+    counts = {part: int(np.isin(known.rows(part).phenotype, used).sum()) for part in PARTS[:3]}
+    what = "train rows" if known.grid is None else "train rows that are listed crosses"
+    named = {what: counts.pop("train")} | {f"{part} rows": count for part, count in counts.items()}
+    return [(name, f"{count:,}") for name, count in named.items()]
+
+
 def _selected(checkpoint: TrainedModel) -> list[str]:
     """Return what predictions mean of phenotypes whose labels were selected for a list."""
-    sentences = selection_sentences(checkpoint.phenotypes).values()
-    return (
-        [*(f"* Trained on selected rows: {plain(sentence)}." for sentence in sentences), ""]
-        if sentences
-        else []
-    )
+    whole = {p["name"] for p in checkpoint.phenotypes if p.get("of_cross")}
+    lines = [
+        f"* {'' if name in whole else 'Trained on selected rows: '}{plain(sentence)}."
+        for name, sentence in selection_sentences(checkpoint.phenotypes).items()
+    ]
+    return [*lines, ""] if lines else []
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:

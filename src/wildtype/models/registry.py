@@ -49,6 +49,8 @@ class ModelDescription:
         Training settings that suit it, where they differ from the defaults.
     reference_implementation : callable or None
         Returns, for a model of this kind, one in torch_geometric that computes the same with its weights.
+    gradients : bool
+        Whether it is trained by gradients, as `interface.Model.gradients`; known without importing torch.
     """
 
     settings: type[Any]
@@ -56,6 +58,7 @@ class ModelDescription:
     check: Callable[[Any], None] = _nothing
     training: Mapping[str, Any] = field(default_factory=dict)
     reference_implementation: Callable[[Any], Model] | None = None
+    gradients: bool = True
 
     @property
     def name(self) -> str:
@@ -109,7 +112,9 @@ def register_model(
     def register(model: M) -> M:
         from wildtype.models.interface import check_needs
 
-        description = ModelDescription(settings, lambda: model, check, training or {})
+        description = ModelDescription(
+            settings, lambda: model, check, training or {}, gradients=model.gradients
+        )
         # Before registering: a refused class must leave no name behind.
         check_needs(description.name, model.needs)
         MODELS.register(description.name, description, model.__module__)
@@ -145,6 +150,22 @@ def check(config: Any) -> None:
     """Refuse settings of a model out of range or that do not fit each other; raises ``ConfigError``."""
     check_settings(config, "model.")
     MODELS.find(config.name).check(config)
+
+
+def require_gradients(name: str, what: str) -> None:
+    """Refuse a model that is not trained by gradients, where ``what`` is about training steps.
+
+    Raises
+    ------
+    ConfigError
+        Naming the models that are.
+    """
+    if not MODELS.find(name).gradients:
+        able = [other for other in MODELS if MODELS.find(other).gradients]
+        raise ConfigError(
+            f"model {name!r} is fitted without gradients and has no training steps, which {what} needs: "
+            f"choose model={' or '.join(able)}"
+        )
 
 
 def make_model(

@@ -75,14 +75,44 @@ class Selection:
         single = value.astype(np.float32)
         return np.asarray((single > low) & (single < high))
 
+    def met(
+        self, value: NDArray[np.floating[Any]], p: NDArray[np.floating[Any]] | None = None
+    ) -> NDArray[np.bool_]:
+        """Return which labels [m] are beyond the cut-offs, with no p-value [m] above the limit.
+
+        Without cut-offs every value is beyond them. Of a label without a p-value the value decides alone.
+        """
+        bounded = self.negative is not None or self.positive is not None
+        beyond = ~self.between(value) if bounded else np.ones(len(value), bool)
+        # Rows of one cross that were averaged keep no p-value, and each of a list met the limit.
+        unlikely = False if p is None or self.p is None else p.astype(np.float32) > np.float32(self.p)
+        return np.asarray(beyond & ~np.asarray(unlikely, bool))
+
+
+CLASSES = ("negative", "positive")
+"""What a class says of a cross (`datasets.Phenotype.of_cross`): its cut-offs define it, and select no row."""
+
+
+def sentence_of(record: Mapping[str, Any]) -> str:
+    """Return what predictions of a phenotype mean whose rows were selected; empty where none were.
+
+    ``record`` is the phenotype in plain values. A column of a whole screen that is of listed crosses is
+    named, since the other columns beside it are of any cross.
+    """
+    chosen, of_cross = Selection.from_json(record.get("selection")), record.get("of_cross", "")
+    if chosen is None or of_cross in CLASSES:
+        return ""
+    named = f"column {record['name']} only: " if of_cross else ""
+    return named + chosen.sentence(record["name"])
+
 
 def selection_sentences(phenotypes: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Return the sentence of every phenotype whose labels were selected, by its name.
 
     ``phenotypes`` are records as a checkpoint holds them; records of earlier versions name no selection.
     """
-    found = {p["name"]: Selection.from_json(p.get("selection")) for p in phenotypes}
-    return {name: chosen.sentence(name) for name, chosen in found.items() if chosen is not None}
+    found = {p["name"]: sentence_of(p) for p in phenotypes}
+    return {name: sentence for name, sentence in found.items() if sentence}
 
 
 def empty_gap(value: NDArray[np.floating[Any]], *, one_sided: bool = False) -> tuple[float, float] | None:

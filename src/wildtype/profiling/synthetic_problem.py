@@ -76,8 +76,9 @@ class ProblemSizes:
                 f"edges={self.edges} are too many for relations={self.relations} over genes={self.genes}, "
                 f"of which a tenth of all pairs may be edges: take at most {most} edges, or more genes"
             )
-        from wildtype.models.registry import model_class
+        from wildtype.models.registry import model_class, require_gradients
 
+        require_gradients(config.name, "a profile")
         model = model_class(config.name)
         least = model.least_perturbed
         if not least <= self.perturbed <= self.genes:

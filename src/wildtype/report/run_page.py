@@ -74,6 +74,8 @@ def _shown(run: RunFacts, letter: str) -> dict[str, object]:
 
 def _selected(run: RunFacts) -> list[Block]:
     """Return what predictions mean where labels were selected for a list: the first to read of a page."""
+    if "crosses" in run.card:
+        return []  # the rows of a whole screen are of any cross; its columns of listed ones stand at the data
     shown = {table.phenotype for table in (*run.tables, *run.others)}
     sentences = [text for name, text in (run.card.get("selection") or {}).items() if name in shown]
     return [Text(f"Trained on selected rows: {sentence}.", "win") for sentence in sentences]

@@ -356,6 +356,8 @@ def _data(run: RunFacts) -> Blocks:
         "rows": f"{card.get('rows', 0):,}",
         "not in the table": "; ".join(f"{k} {v:,}" for k, v in (card.get("excluded") or {}).items()) or NONE,
         **{f"policy: {k}": v for k, v in (card.get("policies") or {}).items()},
+        # What a list's labels mean stands at the top of its page; here, which columns of a whole screen.
+        **({"selected": "; ".join((card.get("selection") or {}).values())} if "crosses" in card else {}),
         "noise": card.get("noise"),
         "citation": card.get("citation"),
         "sha256": card.get("sha256"),

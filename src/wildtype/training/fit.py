@@ -48,8 +48,8 @@ class FitReport:
 
     Attributes
     ----------
-    best_score : float
-        Best validation Pearson (mean over phenotypes); ``best_epoch`` counts from 1.
+    best_score : float or None
+        Best validation Pearson (mean over phenotypes), None without an epoch; ``best_epoch`` counts from 1.
     epochs, steps : int
         Epochs and optimiser steps of the whole run.
     seconds : float
@@ -62,7 +62,7 @@ class FitReport:
         Epochs whose weights are kept in ``snapshots`` as members.
     """
 
-    best_score: float
+    best_score: float | None
     best_epoch: int
     epochs: int
     steps: int
@@ -75,7 +75,7 @@ class FitReport:
     @classmethod
     def without_gradients(cls) -> FitReport:
         """Return the report of a model that has no gradient training."""
-        return cls(float("nan"), 0, 0, 0, 0.0, 0.0, 0.0, ())
+        return cls(None, 0, 0, 0, 0.0, 0.0, 0.0, ())
 
 
 class _Restore(Callback):

@@ -91,7 +91,7 @@ def test_what_suits_data_and_model_together_is_not_for_other_models() -> None:
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        ("model=gnn", "no model 'gnn'; known models: cell_transformer, dango, difference_gnn"),
+        ("model=gnn", "no model 'gnn'; known models: cell_transformer, pair_screen, dango, difference_gnn"),
         ("model.layer=2", "'model.layer' is not a setting; did you mean model.layers"),
         ("data=a b", "no dataset 'a b'; known: ecoli-core-doses"),
         ("experiment=yeast", "no experiment 'yeast'; known: dango-published"),

@@ -25,6 +25,7 @@ from tests.sources.yeast.screens import (
     test_baryshnikova2010,
     test_celaj2020,
     test_diazmejia2018,
+    test_emap,
     test_jonikas2009,
     test_kuzmin2018,
     test_kuzmin2018_calls,
@@ -40,11 +41,17 @@ from wildtype.organism import GeneIndex
 from wildtype.organism.storage import save_organism
 from wildtype.sources.yeast.genes.sgd import read_genes
 from wildtype.sources.yeast.graphs.pair_lists import LISTS
-from wildtype.sources.yeast.screens import celaj2020, diazmejia2018, kuzmin2018
-from wildtype.sources.yeast.screens.costanzo2010 import RAW_TABLE
+from wildtype.sources.yeast.screens import celaj2020, diazmejia2018, emap, kuzmin2018
+from wildtype.sources.yeast.screens.costanzo2010 import (
+    INTERMEDIATE,
+    RAW_TABLE,
+    RESERVED_CROSSES,
+    RESERVED_GENES,
+    STRINGENT,
+)
 from wildtype.sources.yeast.screens.single_fitness import FITNESS, STRAIN_TABLE
 from wildtype.sources.yeast.traits import calmorph
-from wildtype.sources.yeast.traits.phenome import COSTANZO2021, JORGENSEN, MATTIAZZI
+from wildtype.sources.yeast.traits.phenome import COSTANZO2021, GALARDINI, JORGENSEN, MATTIAZZI
 
 Build = Callable[[Path], Any]
 """Fills an empty folder and returns what it is read for."""
@@ -56,7 +63,7 @@ SCREEN_GENES = GeneIndex(
 )
 HEAD = 60
 """Lines of every real file."""
-LINES = {"fasta": 1_500, "yeast_genes": 10_000}
+LINES = {"fasta": 1_500, "yeast_genes": 10_000, "emap_alleles": 1_000}
 """More of those whose records are long, or that number what the others name."""
 
 
@@ -187,6 +194,24 @@ def _costanzo2010(folder: Path) -> GeneIndex:
     return SCREEN_GENES
 
 
+def _lists_2010(folder: Path) -> GeneIndex:
+    rows = FILES[STRINGENT]
+    return _small(
+        folder,
+        {
+            INTERMEDIATE: rows + "YAL005C\tSSA1\tYAL002W\tVPS8\t-0.0800\t0.0300\t0.05\n",
+            f"{RESERVED_CROSSES.name}.gz": "orf_a\torf_b\nYAL002W\tYAR044W\nYAL001C\tYCL074W\n",
+            f"{RESERVED_GENES.name}.gz": "YAR044W\nYCL074W\n",
+        },
+    )
+
+
+def _emaps(folder: Path) -> GeneIndex:
+    tables = {emap.COLLINS_ALLELES: test_emap.ALLELES, emap.COLLINS_PAIRS: test_emap.PAIRS}
+    tables[emap.SCHULDINER_PAIRS] = test_emap.NAMED
+    return _small(folder, {f"{file.name}.gz": "\n".join(lines) + "\n" for file, lines in tables.items()})
+
+
 def _costanzo2016(folder: Path) -> GeneIndex:
     _write(folder, {"SGA_NxN.txt": CROSSES_2016, FITNESS: FILES[FITNESS]})
     return SCREEN_GENES
@@ -257,7 +282,7 @@ def _two_conditions(folder: Path) -> GeneIndex:
         + "\n"
     )
     spots = text.replace("growth (colony size)", "spots", 1).replace("growth (colony size)", "tubes")
-    return _small(folder, {COSTANZO2021.file: text, MATTIAZZI.file: spots})
+    return _small(folder, {COSTANZO2021.file: text, GALARDINI.file: text, MATTIAZZI.file: spots})
 
 
 MODEL_GENES = GeneIndex(
@@ -317,6 +342,8 @@ KITS: dict[str, Build] = {
     "Kuzmin 2020": _kuzmin2020,
     "tau-SGA": _tau_sga,
     "Costanzo 2010": _costanzo2010,
+    "Costanzo 2010, lists": _lists_2010,
+    "E-MAPs": _emaps,
     "Costanzo 2016": _costanzo2016,
     "Costanzo 2016 with the workbook": _strain_table,
     "Baryshnikova 2010": _baryshnikova2010,

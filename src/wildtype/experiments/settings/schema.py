@@ -32,6 +32,12 @@ class DataConfig:
         "number.",
         above=0,
     )
+    listed: int | None = setting(
+        None,
+        "Datasets with a grid of crosses: listed training crosses at most that are rows, drawn at random and "
+        "weighted to their true number; null: all.",
+        minimum=1,
+    )
     crosses: int = setting(
         60_000,
         "Datasets with a grid of crosses: crosses at most that validate, and that are tested; drawn at "

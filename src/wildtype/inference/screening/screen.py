@@ -22,6 +22,7 @@ from wildtype.inference.screening.constraints import LEFT_OUT, LINKED_KB, Constr
 from wildtype.inference.screening.designs import Combinations, Crossed, Design
 from wildtype.inference.screening.stream import DIRECTIONS, PIECE, Screen, ScreenResult, run
 from wildtype.inference.sets import to_table
+from wildtype.models.ensemble import class_of
 from wildtype.mutants import MutantTable
 
 if TYPE_CHECKING:
@@ -100,6 +101,13 @@ def make_screen(core: PredictionCore, request: ScreenRequest) -> tuple[Screen, f
     else:
         design, gene, kind = _crossed(queries, gene, kind, request.order)
         exempt = frozenset(queries.gene.tolist())
+    model = class_of(core.checkpoint.model)
+    if not model.scored(np.array([design.order]))[0]:
+        raise ConfigError(
+            f"mutants of this screen have {design.order} genes, and model "
+            f"{core.checkpoint.model.config.name!r} scores mutants of {model.scored_orders()}: screen "
+            f"another order, or with another model"
+        )
     for output in outputs:
         least = core.checkpoint.phenotypes[output]["min_order"]
         if design.order < least:

@@ -17,4 +17,4 @@ def _model() -> type[PairScreen]:
     return PairScreen
 
 
-MODELS.register("pair_screen", ModelDescription(PairScreenConfig, _model), __name__)
+MODELS.register("pair_screen", ModelDescription(PairScreenConfig, _model, gradients=False), __name__)

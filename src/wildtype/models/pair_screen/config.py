@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from wildtype.settings import setting
 
@@ -11,7 +12,7 @@ from wildtype.settings import setting
 class PairScreenConfig:
     """Boosted trees over what a whole screen of pairs says about a pair of genes."""
 
-    name: str = "pair_screen"
+    name: Literal["pair_screen"] = setting("pair_screen", "The model.")
     folds: int = setting(
         5, "Folds of crosses: a training pair is described by the crosses of the other folds.", minimum=2
     )
@@ -21,10 +22,10 @@ class PairScreenConfig:
     one_unseen: float = setting(
         0.6, "Share of the pairs with one gene in a fold of genes that trees learn from.", above=0, maximum=1
     )
-    iterations: int = setting(250, "Trees per output and bag.", minimum=1)
+    iterations: int = setting(150, "Trees per output and bag.", minimum=1)
     learning_rate: float = setting(0.06, "Weight of each tree.", above=0, maximum=1)
-    leaves: int = setting(31, "Most leaves of a tree.", minimum=2)
-    least_rows: int = setting(60, "Fewest training rows in a leaf.", minimum=1)
+    leaves: int = setting(63, "Most leaves of a tree.", minimum=2)
+    least_rows: int = setting(100, "Fewest training rows in a leaf.", minimum=1)
     bags: int = setting(
-        2, "Forests that are averaged; they differ by the columns that splits may use.", minimum=1
+        1, "Forests that are averaged; they differ by the columns that splits may use.", minimum=1
     )

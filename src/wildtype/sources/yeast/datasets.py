@@ -35,7 +35,13 @@ from wildtype.sources.yeast.readers import ingest
 from wildtype.sources.yeast.recipe import Fact, GridSource, Recipe, Singles
 from wildtype.sources.yeast.screens import celaj2020, costanzo2010, costanzo2016, emap, kuzmin2018, kuzmin2020
 from wildtype.sources.yeast.screens.parts import EPSILON, FITNESS
-from wildtype.sources.yeast.screens.screen_grid import LARGEST_P, LINKED_KB
+from wildtype.sources.yeast.screens.screen_grid import (
+    LARGEST_P,
+    LINKED_KB,
+    UNLISTED_MEAN,
+    UNLISTED_SD,
+    selection_of,
+)
 from wildtype.sources.yeast.screens.sga_strains import HO
 from wildtype.sources.yeast.screens.single_fitness import SINGLE_FITNESS
 from wildtype.sources.yeast.screens.trigenic_table import TAU
@@ -72,14 +78,6 @@ REPEATED = "the number of 30 °C repeated at 26 °C"
 
 _ALL_SCORES = Query().study(SCREEN_2010).phenotype(EPSILON.name)
 _INTERMEDIATE, _STRINGENT = costanzo2010.INTERMEDIATE_CUT, costanzo2010.STRINGENT_CUT
-_SELECTED = Selection(
-    negative=_STRINGENT.negative,
-    positive=_STRINGENT.positive,
-    p=0.05,
-    unlisted_mean=-0.007,
-    unlisted_sd=0.046,
-    unlisted_source="in the 2016 screen of the same laboratory",
-)
 _SIGNIFICANT = Query(  # as the publisher cut the raw table, so that it and the list give the same dataset
     (
         *_ALL_SCORES.conditions,
@@ -146,7 +144,7 @@ _SINGLES = "single deletions: split them by gene, so that nothing of a test gene
 _LISTED_SIZE = "selected strains only: those whose size differs were listed, so the distribution has a gap"
 _NOT_LISTED = (
     "crosses that are not listed were measured and found small or not significant: in the screen of 2016 "
-    "they have mean -0.007 and sd 0.046, and 5 % of them are below -0.08"
+    f"they have mean {UNLISTED_MEAN:g} and sd {UNLISTED_SD:g}, and 5 % of them are below -0.08"
 )
 _UNKNOWN = (
     f"crosses of genes within {LINKED_KB:g} kb on one chromosome are unknown, and so are crosses that a file "
@@ -325,9 +323,7 @@ _ALL = (
         singles=_SINGLES_2016,
         grid=GridSource(_ALL_SCORES, _RESERVED),
         notes=(
-            f"the whole screen: rows are the listed crosses (epsilon <= {_INTERMEDIATE.negative} or >= "
-            f"{_INTERMEDIATE.positive}, p < 0.05; fewer where the folder had the stringent list only), and "
-            "the grid says which other crosses of the strains were measured",
+            facts.whole_screen,
             _NOT_LISTED,
             _UNKNOWN,
             _STRAINS_OF_GRID,
@@ -348,13 +344,15 @@ _ALL = (
         phenotype={
             "strong": _STRINGENT.positive,
             "source": f"{SCREEN_2010}:{EPSILON.name}",
-            "selection": _SELECTED,
+            "selection": selection_of(_STRINGENT),
         },
         singles=_SINGLES_2016,
+        reserved=_RESERVED,
         notes=(
             f"thresholded by the publisher: only significant pairs, epsilon <= {_STRINGENT.negative} or >= "
             f"{_STRINGENT.positive}, p < 0.05; a pair that is not listed was measured, or was not crossed: "
             f"{DIGENIC_2010} tells them apart",
+            facts.linked_rows,
             facts.sign_share,
             facts.allele_kinds,
             facts.row_counts,

@@ -17,6 +17,7 @@ from wildtype.datasets import Dataset
 from wildtype.mutants import Kind
 from wildtype.mutants.ragged import joint, ragged_ranks
 from wildtype.sources.yeast.rows import Floats, Ints
+from wildtype.sources.yeast.screens.screen_grid import LINKED_KB
 
 FEWEST = 3
 """A correlation over fewer values is not quoted."""
@@ -29,6 +30,30 @@ def row_counts(dataset: Dataset) -> str:
         return "the store does not say how many rows the files have"
     renamed = sum(first.noted.values())
     return f"{first.rows_in:,} rows read; {renamed:,} of the kept ones name an ORF by an older name of SGD"
+
+
+def whole_screen(dataset: Dataset) -> str:
+    """Return how the rows of a whole screen were listed, and how many crosses were measured besides."""
+    # The first of the columns of listed crosses has the cut-offs of the list itself.
+    rules = [p.selection.rule for p in dataset.phenotypes if p.selection and p.of_cross == "listed"][:1]
+    counts = dataset.cross_counts()
+    return (
+        f"the whole screen: rows are the crosses {' and '.join(rules)}; the grid holds "
+        f"{counts['unlisted']:,} more that were measured and not listed, and {counts['unknown']:,} that are "
+        "unknown"
+    )
+
+
+def linked_rows(dataset: Dataset) -> str:
+    """Return how many rows are of linked genes, whose scores are of few recombinants."""
+    pairs, places = dataset.table.matrix(2), dataset.organism.coordinates
+    if places is None:
+        return "the organism has no coordinates, so rows of linked genes are not counted"
+    linked = int((places.distance(pairs[:, 0], pairs[:, 1]) <= LINKED_KB).sum())
+    return (
+        f"{linked:,} rows are of genes within {LINKED_KB:g} kb on one chromosome, whose scores are of few "
+        "recombinants; the whole screen takes them for unknown"
+    )
 
 
 def sign_share(dataset: Dataset) -> str:

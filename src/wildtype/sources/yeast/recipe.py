@@ -21,9 +21,17 @@ from wildtype.errors import DatasetError
 from wildtype.files import content_hash
 from wildtype.mutants import Kind
 from wildtype.organism import Organism
-from wildtype.sources.yeast.screens.screen_grid import LINKED_KB, Screened, grid_2010, with_grid, within
+from wildtype.sources.yeast.screens.screen_grid import (
+    LINKED_KB,
+    Screened,
+    cut_of,
+    grid_2010,
+    unreserved,
+    with_grid,
+    within,
+)
 
-VERSION = 1
+VERSION = 2
 """Raised whenever equal measurements and an equal recipe give another dataset or another card than before."""
 UNCHOSEN = "measurement that the dataset is not about"
 FURTHER = "second measurement of one row"
@@ -105,6 +113,9 @@ class Recipe:
         What is drawn beside listed calls, after the stages.
     singles : Singles, optional
         Fitness of single mutants.
+    reserved : Query, optional
+        Crosses and genes that are set aside, of a dataset of pairs without a grid: their rows are left out.
+        Where the store has none, nothing is set aside.
     grid : GridSource, optional
         Which crosses the screen measured, whether the query selects them or not.
     phenotype : mapping
@@ -127,6 +138,7 @@ class Recipe:
     step: Step | None = None
     background: Background | None = None
     singles: Singles | None = None
+    reserved: Query | None = None
     grid: GridSource | None = None
     phenotype: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[Fact, ...] = ()
@@ -166,7 +178,8 @@ class Recipe:
         ]
         # Without the study to compare with, the dataset is the same and the card only lacks one sentence.
         compared = self.compared if self.compared and _has(store, self.compared) else None
-        further = [query for query in (self.singles and self.singles.query, compared) if query]
+        reserved = self.reserved if self.reserved and _has(store, self.reserved) else None
+        further = [query for query in (self.singles and self.singles.query, compared, reserved) if query]
         key = dataset_key(
             self.query.sql,
             store.content_hash(self.query),
@@ -212,6 +225,9 @@ class Recipe:
         if screened is not None:
             chosen, report = within(chosen, screened, organism.genes)
             before.append(report)
+        if self.reserved is not None and _has(store, self.reserved):
+            chosen, report = unreserved(chosen, store.select(self.reserved), organism.genes)
+            before.append(report)
 
         def made(policies: Policies) -> Dataset:
             return build_dataset(
@@ -231,7 +247,7 @@ class Recipe:
         )
         dataset = replace(dataset, phenotypes=phenotypes)
         if screened is not None:
-            dataset = with_grid(dataset, screened.grid)
+            dataset = with_grid(dataset, screened.grid, cut_of(reading.file for reading in readings))
         if self.singles is not None:
             measured = store.select(self.singles.query)
             value, sd, source = single_fitness(measured, organism, self.policies)

@@ -44,6 +44,8 @@ PAIRS = [
     "3\t7\tYAL002W\tYAL003W\tNA",
     "6\t7\tYAL003W\tYAL003W\t3.0",
 ]
+NAMED = [HEADER, "1\t2\tYAL001C\tYAL002W\t-3", "1\t3\tYAL001C\tYCL074W\t1", "2\t4\tYAL002W\tYFL039C\t2"]
+"""Pairs of a publisher who gives no alleles."""
 
 
 def write_collins(small, alleles: list[str] = ALLELES, pairs: list[str] = PAIRS) -> None:
@@ -93,8 +95,7 @@ def test_an_s_score_is_never_epsilon() -> None:
 
 
 def test_without_alleles_essential_genes_are_reduced(small, genes: GeneIndex) -> None:
-    lines = [HEADER, "1\t2\tYAL001C\tYAL002W\t-3", "1\t3\tYAL001C\tYCL074W\t1", "2\t4\tYAL002W\tYFL039C\t2"]
-    small.write(f"{SCHULDINER_PAIRS.name}.gz", "\n".join(lines) + "\n")
+    small.write(f"{SCHULDINER_PAIRS.name}.gz", "\n".join(NAMED) + "\n")
     readings: list[ReadReport] = []
     measurements = read_schuldiner(small.path, genes, collect=readings.append)
     assert facts(measurements) == {

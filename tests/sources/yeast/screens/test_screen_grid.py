@@ -10,16 +10,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wildtype.datasets.crosses import CrossSplit, expand
 from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.plans import make_plan
 from wildtype.datasets.records import PerturbationKind, Publication, Study
 from wildtype.datasets.stages.build import build_dataset
 from wildtype.errors import DatasetError
 from wildtype.mutants import Kind
-from wildtype.mutants.grid import pair_codes
+from wildtype.mutants.grid import CrossSides, gene_hashes, pair_codes
 from wildtype.organism import Coordinates, GeneIndex, Organism
-from wildtype.sources.yeast.screens.costanzo2010 import RESERVED
+from wildtype.sources.yeast.facts import linked_rows, whole_screen
+from wildtype.sources.yeast.screens.costanzo2010 import (
+    INTERMEDIATE,
+    INTERMEDIATE_CUT,
+    RAW_TABLE,
+    RESERVED,
+    STRINGENT,
+    STRINGENT_CUT,
+    CutOff,
+)
 from wildtype.sources.yeast.screens.parts import EPSILON
-from wildtype.sources.yeast.screens.screen_grid import grid_2010, linked_crosses, with_grid, within
+from wildtype.sources.yeast.screens.screen_grid import (
+    cut_of,
+    grid_2010,
+    linked_crosses,
+    unreserved,
+    with_grid,
+    within,
+)
 
 ORFS = ("YAL001C", "YAL002W", "YAL003W", "YAL005C", "YAR042W", "YBL093C", "YDL227C", "YFL039C")
 OLD = "YAR044W"
@@ -140,6 +158,19 @@ def test_what_is_set_aside_is_no_row_and_no_known_cross() -> None:
     assert sorted(kept.value) == pytest.approx([-0.2, -0.08, 0.09])
 
 
+def test_a_list_without_a_grid_leaves_out_what_is_set_aside_and_keeps_linked_rows() -> None:
+    organism = screen_organism([0.0, 201.0, 402.5, np.nan, 2000.0, 2001.5, 4000.0, 5000.0])
+    screen = measured(LIST, organism)
+    reserved = set_aside([(OLD, "YAL002W"), ("YAL005C", "YAR042W"), ("YBL093C",)], organism)
+    kept, report = unreserved(screen, reserved, organism.genes)
+    assert report.dropped == {"gene set aside for a blind test": 1, "cross set aside for a blind test": 1}
+    assert (report.rows_in, report.rows_out) == (len(LIST), len(kept))
+    assert sorted(kept.value) == pytest.approx([-0.3, -0.2, -0.1, 0.2])
+    dataset = build_dataset(kept, organism, name="list")
+    assert linked_rows(dataset).startswith("1 rows are of genes within 200 kb on one chromosome")
+    assert "not counted" in linked_rows(replace(dataset, organism=replace(organism, coordinates=None)))
+
+
 def test_a_reserved_pair_outside_the_grid_needs_no_code() -> None:
     organism = screen_organism()
     reserved = set_aside([("YFL039C", "YDL227C"), ("YAL002W", "YBL093C")], organism)
@@ -162,7 +193,7 @@ def test_crosses_of_the_raw_table_without_a_score_are_unknown() -> None:
     assert len(grid.unknown) == len(pairs) - len(rows) > 0
 
 
-def test_the_dataset_of_a_screen_has_four_answers_and_rows_of_one() -> None:
+def test_the_dataset_of_a_screen_has_five_answers_and_rows_of_one() -> None:
     organism = screen_organism()
     screen = measured(LIST, organism)
     dataset = build_dataset(screen, organism, name="screen")
@@ -172,13 +203,62 @@ def test_the_dataset_of_a_screen_has_four_answers_and_rows_of_one() -> None:
         ("negative", "class", "negative"),
         ("positive", "class", "positive"),
         ("epsilon_listed", "scalar", "listed"),
+        ("epsilon_stringent", "scalar", "listed"),
     }
-    assert whole.targets == ("epsilon", "negative", "positive", "epsilon_listed")
+    assert whole.targets == ("epsilon", "negative", "positive", "epsilon_listed", "epsilon_stringent")
     assert {p.source for p in whole.phenotypes} == {"costanzo2010:epsilon"}
     assert set(whole.table.phenotype) == {whole.phenotype_index("epsilon")}
     np.testing.assert_array_equal(whole.table.value, dataset.table.value)
     # 4 queries × 4 arrays, less 2 of a gene with itself and 1 that is there in both orders
     assert whole.cross_counts() == {"listed": 6, "unlisted": 7, "unknown": 0}
+
+
+@pytest.mark.parametrize(
+    ("file", "cut"),
+    [(RAW_TABLE.name, INTERMEDIATE_CUT), (INTERMEDIATE, INTERMEDIATE_CUT), (STRINGENT, STRINGENT_CUT)],
+)
+def test_the_cut_offs_are_those_of_the_list_that_was_read(file: str, cut: CutOff) -> None:
+    assert cut_of([file]) == cut
+    organism = screen_organism()
+    screen = measured(LIST, organism)
+    dataset = build_dataset(screen, organism, name="screen")
+    whole = with_grid(dataset, grid_2010(screen, organism).grid, cut_of([file]))
+    by_name = {p.name: p for p in whole.phenotypes}
+    assert f"<= {cut.negative:g}" in by_name["negative"].description
+    assert f">= {cut.positive:g}" in by_name["positive"].description
+    selection = by_name["epsilon_listed"].selection
+    assert selection is not None
+    assert (selection.negative, selection.positive) == cut
+    assert by_name["epsilon"].selection is None  # of any cross
+    stringent = by_name["epsilon_stringent"]
+    assert stringent.selection is not None
+    assert (stringent.selection.negative, stringent.selection.positive) == STRINGENT_CUT
+    assert stringent.description == "epsilon of a cross, given that it is listed at the stringent cut-off"
+    named = [f"column {name} only: E[{name} given listed at" for name in whole.targets[3:]]
+    remarks = whole.selection_remarks()
+    assert len(remarks) == 2
+    assert all(remark.startswith(name) for remark, name in zip(remarks, named, strict=True))
+    assert f"rows are the crosses listed at <= {cut.negative:g}" in whole_screen(whole)
+    assert "7 more that were measured and not listed, and 0 that are unknown" in whole_screen(whole)
+
+
+def test_rows_of_epsilon_stringent_are_the_listed_crosses_beyond_its_cut_offs() -> None:
+    organism = screen_organism()
+    on_cut = [("YAL005C", "YAL003W", -0.12, 0.01), ("YAL003W", "YBL093C", 0.159, 0.01)]
+    screen = measured([*LIST, *on_cut], organism)
+    dataset = build_dataset(screen, organism, name="screen")
+    whole = with_grid(dataset, grid_2010(screen, organism).grid)
+    sides = CrossSides(gene_hashes(organism.genes.names, 0), test=0.3, validation=0.3)
+    plan, options = make_plan("random", 0.3, 0.3, None, None, None, None, None, None)
+    run, _, _ = expand(whole, whole.targets, CrossSplit("random", 0, sides, plan, options))
+    values = {
+        name: sorted(run.table.value[run.table.phenotype == at].tolist())
+        for at, name in enumerate(whole.targets)
+    }
+    assert values["epsilon_stringent"] == pytest.approx([-0.3, -0.2, -0.12, 0.2])
+    assert values["epsilon_listed"] == pytest.approx([-0.3, -0.2, -0.12, -0.1, -0.08, 0.09, 0.159, 0.2])
+    assert sum(values["negative"]) == 5
+    assert sum(values["positive"]) == 3
 
 
 def test_measurements_without_a_query_are_refused() -> None:

@@ -109,7 +109,8 @@ def read_collins(folder: str | Path, genes: GeneIndex, *, collect: Collector = i
     matched, used = match_genes(rows.text(2), genes), RowFilter(len(rows))
     used.drop_names(matched)
     collect(used.report(alleles.name, "strains", matched.renamed))
-    return _read(COLLINS, [COLLINS_PAIRS.require(folder), alleles], genes, strains, collect)
+    columns = _pairs(COLLINS_PAIRS.require(folder))
+    return _measure(COLLINS, [columns.path, alleles], genes, strains, columns, collect)
 
 
 def read_schuldiner(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -> Measurements:
@@ -120,36 +121,19 @@ def read_schuldiner(folder: str | Path, genes: GeneIndex, *, collect: Collector 
     SourceError
         If the file or the list of essential genes is missing or damaged.
     """
-    return _read(SCHULDINER, [SCHULDINER_PAIRS.require(folder)], genes, None, collect, folder)
+    columns = _pairs(SCHULDINER_PAIRS.require(folder))
+    strains = _named(columns, genes, read_essential(folder, genes)[0])
+    return _measure(SCHULDINER, [columns.path], genes, strains, columns, collect)
 
 
-def _read(
-    source: Publisher,
-    paths: list[Path],
-    genes: GeneIndex,
-    strains: Mapping[int, tuple[str, Allele]] | None,
-    collect: Collector,
-    folder: str | Path = "",
-) -> Measurements:
-    columns = read_columns(paths[0], types=(float, float, str, str, float), header=_PAIRS)
-    sides = [columns.numbers(position) for position in (ROW_A, ROW_B)]
-    for position, side in zip((ROW_A, ROW_B), sides, strict=True):
-        columns.refuse(position, ~((side >= 1) & (side % 1 == 0)), "a row number of the matrix, from 1")
+def _pairs(path: Path) -> Columns:
+    columns = read_columns(path, types=(float, float, str, str, float), header=_PAIRS)
+    first, second = columns.numbers(ROW_A), columns.numbers(ROW_B)
+    for position, row in ((ROW_A, first), (ROW_B, second)):
+        columns.refuse(position, ~((row >= 1) & (row % 1 == 0)), "a row number of the matrix, from 1")
     # Half of a symmetric matrix: a pair in both orders would be one number twice, no replicate.
-    columns.refuse(ROW_B, sides[0] >= sides[1], "a row below that of the first strain")
-    if strains is None:
-        strains = _named(columns, genes, read_essential(folder, genes)[0])
-    place = {row: at for at, row in enumerate(strains)}
-    code = []
-    for position, heading in ((ROW_A, NAME_A), (ROW_B, NAME_B)):
-        row = columns.numbers(position).astype(np.int64)
-        known = {r: strains[r][0] if r in strains else None for r in np.unique(row).tolist()}
-        expected = [known[r] for r in row.tolist()]
-        names = columns.text(heading)
-        wrong = np.array([names[i] != name for i, name in enumerate(expected)])
-        columns.refuse(heading, wrong, "the name that this row of the matrix has elsewhere")
-        code.append(np.array([place[r] for r in row.tolist()], np.int64))
-    return _measure(source, paths, genes, [strain for _, strain in strains.values()], columns, code, collect)
+    columns.refuse(ROW_B, first >= second, "a row below that of the first strain")
+    return columns
 
 
 def _named(columns: Columns, genes: GeneIndex, essential: Flags) -> dict[int, tuple[str, Allele]]:
@@ -168,16 +152,31 @@ def _named(columns: Columns, genes: GeneIndex, essential: Flags) -> dict[int, tu
     return {row: (name, Allele(name, *kind)) for (row, name), kind in zip(found.items(), kinds, strict=True)}
 
 
+def _codes(columns: Columns, row: int, name: int, strains: Mapping[int, tuple[str, Allele]]) -> Ints:
+    """Return which strain, in the order of ``strains``, each line has [m]; the line must name it so, too."""
+    number = columns.numbers(row).astype(np.int64)
+    distinct, of = np.unique(number, return_inverse=True)
+    expected = np.array([strains[r][0] if r in strains else "" for r in distinct.tolist()], object)
+    wrong = expected[of] != columns.text(name).map(str)
+    columns.refuse(name, wrong, "the name that this row of the matrix has elsewhere")
+    place = {row: at for at, row in enumerate(strains)}
+    return np.array([place[r] for r in distinct.tolist()], np.int64)[of]
+
+
 def _measure(
     source: Publisher,
     paths: list[Path],
     genes: GeneIndex,
-    strains: list[Allele],
+    of_row: Mapping[int, tuple[str, Allele]],
     columns: Columns,
-    code: list[Ints],
     collect: Collector,
 ) -> Measurements:
-    """Return one measurement per line whose strains, by position in ``strains`` [m], are of two genes."""
+    """Return one measurement per line whose strains are of two known genes.
+
+    ``of_row`` holds the name and the strain of every row of the matrix.
+    """
+    code = [_codes(columns, row, name, of_row) for row, name in ((ROW_A, NAME_A), (ROW_B, NAME_B))]
+    strains = [strain for _, strain in of_row.values()]
     matched = match_genes([strain.orf for strain in strains], genes)
     sides = [matched.position[of] for of in code]
     value, used = columns.numbers(SCORE), RowFilter(len(columns))
@@ -193,9 +192,7 @@ def _measure(
     allele = np.array([strain.name for strain in strains], object)
     again = np.array([strain.replicate for strain in strains], object)
     left, right = (of[used.left] for of in code)
-    texts = {
-        pair: " × ".join(filter(None, pair)) for pair in set(zip(again[left], again[right], strict=True))
-    }
+    replicate = [" × ".join(filter(None, pair)) for pair in zip(again[left], again[right], strict=True)]
     return Measurements.build(
         study_of(source, paths),
         genes=genes.names,
@@ -204,5 +201,5 @@ def _measure(
         allele=np.stack([allele[left], allele[right]], axis=1),
         phenotypes=(S_SCORE,),
         value=value[used.left],
-        replicate=[texts[pair] for pair in zip(again[left], again[right], strict=True)],
+        replicate=replicate,
     )

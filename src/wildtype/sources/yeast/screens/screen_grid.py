@@ -8,6 +8,7 @@ Legend: M measurements · m crosses · q query strains · a array strains · n g
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,20 +22,31 @@ from wildtype.datasets.stages.convert import EFFECT
 from wildtype.errors import DatasetError
 from wildtype.mutants import Kind
 from wildtype.mutants.grid import ScreenGrid, contains, pair_codes
+from wildtype.mutants.selection import Selection
 from wildtype.organism import GeneIndex, Organism
+from wildtype.sources.publishers import owners
 from wildtype.sources.text import match_genes
 from wildtype.sources.yeast.rows import Flags, Ints, RowFilter
-from wildtype.sources.yeast.screens.costanzo2010 import INTERMEDIATE_CUT, parse_strain
+from wildtype.sources.yeast.screens.costanzo2010 import (
+    INTERMEDIATE_CUT,
+    STRINGENT_CUT,
+    STRINGENT_TABLE,
+    CutOff,
+    parse_strain,
+)
 from wildtype.sources.yeast.screens.parts import EPSILON
 
 LINKED_KB = 200.0
 """Largest gap between linked genes: below it the screen lists almost no cross, since recombinants are few."""
 LARGEST_P = 0.05
 """As printed: the lists round p-values below 0.05 up to it."""
+UNLISTED_MEAN, UNLISTED_SD = -0.007, 0.046
+"""Epsilon of 2016 of crosses that 2010 measured and did not list (pairs of the DCell files); 5 % < -0.08."""
 LINKED = "cross of linked genes"
 RESERVED_CROSS = "cross set aside for a blind test"
 RESERVED_GENE = "gene set aside for a blind test"
-NEGATIVE, POSITIVE, LISTED = "negative", "positive", f"{EPSILON.name}_listed"
+NEGATIVE, POSITIVE = "negative", "positive"
+LISTED, STRINGENT = f"{EPSILON.name}_listed", f"{EPSILON.name}_stringent"
 """Phenotypes that follow from the grid and the listed crosses."""
 _QUERY = "query "
 
@@ -88,6 +100,15 @@ class Crosses:
         for recorded, effect in EFFECT.items():
             seen[recorded] = effect
         return cls(gene, seen[kind])
+
+    @property
+    def known(self) -> Flags:
+        """Measurements [M] of two genes of the index."""
+        return np.asarray((self.gene >= 0).all(1))
+
+    def among(self, genes: Ints) -> Flags:
+        """Return the measurements [M] of which a strain is of any of some genes."""
+        return np.asarray(np.isin(self.gene, genes).any(1))
 
     def strains(self, side: int, rows: Flags) -> tuple[Ints, NDArray[np.uint8]]:
         """Return gene and kind of the distinct strains of a side (0 query, 1 array) in some rows [M]."""
@@ -151,13 +172,13 @@ def grid_2010(
     """
     genes, n = organism.genes, len(organism.genes)
     crosses = Crosses.of(measured, genes)
-    set_aside, gone = (np.zeros(0, np.int64),) * 2 if reserved is None else _set_aside(reserved, genes)
-    left = np.asarray((crosses.gene >= 0).all(1) & ~np.isin(crosses.gene, gone).any(1))
+    apart, gone = (np.zeros(0, np.int64),) * 2 if reserved is None else set_aside(reserved, genes)
+    left = crosses.known & ~crosses.among(gone)
     query, array = crosses.strains(0, left), crosses.strains(1, left)
     grid = ScreenGrid(n, *query, *array)
     linked = linked_crosses(grid, organism, linked_kb)
     of_query, of_array = (np.isin(np.arange(n), side[0]) for side in (query, array))
-    left_out = np.union1d(linked, set_aside)
+    left_out = np.union1d(linked, apart)
     a, b = left_out // n, left_out % n
     # Only crosses of the grid: the others are not known in any case, and need no code.
     unknown = left_out[(of_query[a] & of_array[b]) | (of_array[a] & of_query[b])]
@@ -168,10 +189,10 @@ def grid_2010(
         silent[crosses.gene[left, 0], crosses.gene[left, 1]] = False
         a, b = np.nonzero(np.triu(silent & silent.T, 1))
         unknown = np.union1d(unknown, pair_codes(a, b, n))
-    return Screened(grid.without(unknown), linked, set_aside, gone)
+    return Screened(grid.without(unknown), linked, apart, gone)
 
 
-def _set_aside(reserved: Measurements, genes: GeneIndex) -> tuple[Ints, Ints]:
+def set_aside(reserved: Measurements, genes: GeneIndex) -> tuple[Ints, Ints]:
     """Return the pair codes of crosses, and the genes, that are set aside; each ascending."""
     position, size = match_genes(reserved.genes, genes).position, np.diff(reserved.offsets)
     gene = position[reserved.gene]
@@ -208,31 +229,80 @@ def within(measured: Measurements, screened: Screened, genes: GeneIndex) -> tupl
 
     Pairs of a gene that the index does not have are left for the stages to drop.
     """
+    used, here, code = _not_set_aside(measured, (screened.reserved, screened.gone), genes)
+    used.drop(LINKED, contains(screened.linked, code) & here)
+    return _kept(measured, used, "crosses whose result is known")
+
+
+def unreserved(
+    measured: Measurements, reserved: Measurements, genes: GeneIndex
+) -> tuple[Measurements, StageReport]:
+    """Return the measurements of crosses that are not set aside, and the counts of the others by reason.
+
+    Parameters
+    ----------
+    measured : Measurements
+        Of pairs of strains, under the names of genes of today: older names are resolved before.
+    reserved : Measurements
+        As `costanzo2010.read_reserved` gives them.
+    genes : GeneIndex
+        Pairs of a gene that it does not have are left for the stages to drop.
+    """
+    used, _, _ = _not_set_aside(measured, set_aside(reserved, genes), genes)
+    return _kept(measured, used, "crosses that are not set aside")
+
+
+def _not_set_aside(
+    measured: Measurements, apart: tuple[Ints, Ints], genes: GeneIndex
+) -> tuple[RowFilter, Flags, Ints]:
+    """Return the filter without crosses that are set aside, which pairs the index has, and their codes."""
     crosses = Crosses.of(measured, genes)
-    here = np.asarray((crosses.gene >= 0).all(1))
+    here, (reserved, gone) = crosses.known, apart
     code = pair_codes(crosses.gene[:, 0], crosses.gene[:, 1], len(genes))
     used = RowFilter(len(measured))
-    used.drop(RESERVED_GENE, np.asarray(np.isin(crosses.gene, screened.gone).any(1) & here))
-    used.drop(RESERVED_CROSS, contains(screened.reserved, code) & here)
-    used.drop(LINKED, contains(screened.linked, code) & here)
+    used.drop(RESERVED_GENE, crosses.among(gone) & here)
+    used.drop(RESERVED_CROSS, contains(reserved, code) & here)
+    return used, here, code
+
+
+def _kept(measured: Measurements, used: RowFilter, policy: str) -> tuple[Measurements, StageReport]:
     kept = measured.take(used.left)
-    report = StageReport(
-        "raw", "grid", "crosses whose result is known", used.rows, len(kept), dropped=used.dropped
+    return kept, StageReport("raw", "grid", policy, used.rows, len(kept), dropped=used.dropped)
+
+
+def cut_of(files: Iterable[str]) -> CutOff:
+    """Return the cut-offs of the listed crosses that were read from some files, by their names.
+
+    The raw table is cut as the intermediate list is.
+    """
+    stringent = any(remote == STRINGENT_TABLE for file in files for _, remote in owners(file))
+    return STRINGENT_CUT if stringent else INTERMEDIATE_CUT
+
+
+def selection_of(cut: CutOff) -> Selection:
+    """Return the rule of a list of the screen, and what is known of crosses that it leaves out."""
+    return Selection(
+        negative=cut.negative,
+        positive=cut.positive,
+        p=LARGEST_P,
+        unlisted_mean=UNLISTED_MEAN,
+        unlisted_sd=UNLISTED_SD,
+        unlisted_source="in the 2016 screen of the same laboratory",
     )
-    return kept, report
 
 
-def with_grid(dataset: Dataset, grid: ScreenGrid) -> Dataset:
-    """Return a dataset of listed epsilon as that of a whole screen: with its grid and four phenotypes.
+def with_grid(dataset: Dataset, grid: ScreenGrid, cut: CutOff = INTERMEDIATE_CUT) -> Dataset:
+    """Return a dataset of listed epsilon as that of a whole screen: with its grid and five phenotypes.
 
     Epsilon has the rows; of a cross that is not listed it is taken to be 0. The classes and the effect of
-    listed crosses follow from rows and grid, and have no rows.
+    listed crosses, at ``cut`` (the cut-offs of the list) and at the stringent cut-offs, follow from rows and
+    grid, and have no rows.
     """
     at = dataset.phenotype_index(EPSILON.name)
     effect = replace(dataset.phenotypes[at], of_cross="effect")
-    of_list = {
-        NEGATIVE: f"whether the cross is listed with epsilon <= {INTERMEDIATE_CUT.negative:g}",
-        POSITIVE: f"whether the cross is listed with epsilon >= {INTERMEDIATE_CUT.positive:g}",
+    signed = {
+        NEGATIVE: (f"<= {cut.negative:g}", Selection(negative=cut.negative, p=LARGEST_P)),
+        POSITIVE: (f">= {cut.positive:g}", Selection(positive=cut.positive, p=LARGEST_P)),
     }
     classes = tuple(
         Phenotype(
@@ -241,15 +311,24 @@ def with_grid(dataset: Dataset, grid: ScreenGrid) -> Dataset:
             source=effect.source,
             min_order=effect.min_order,
             strong=0.5,
-            description=description,
+            description=f"whether the cross is listed with epsilon {rule}",
             form="class",
             of_cross=name,
+            selection=selection,
         )
-        for name, description in of_list.items()
+        for name, (rule, selection) in signed.items()
     )
-    listed = replace(
-        effect, name=LISTED, description="epsilon of a cross, given that it is listed", of_cross="listed"
+    given = {LISTED: (cut, "listed"), STRINGENT: (STRINGENT_CUT, "listed at the stringent cut-off")}
+    listed = tuple(
+        replace(
+            effect,
+            name=name,
+            description=f"epsilon of a cross, given that it is {what}",
+            of_cross="listed",
+            selection=selection_of(beyond),
+        )
+        for name, (beyond, what) in given.items()
     )
-    phenotypes = (*dataset.phenotypes[:at], effect, *dataset.phenotypes[at + 1 :], *classes, listed)
-    targets = (EPSILON.name, NEGATIVE, POSITIVE, LISTED)
+    phenotypes = (*dataset.phenotypes[:at], effect, *dataset.phenotypes[at + 1 :], *classes, *listed)
+    targets = (EPSILON.name, NEGATIVE, POSITIVE, LISTED, STRINGENT)
     return replace(dataset, phenotypes=phenotypes, targets=targets, grid=grid)

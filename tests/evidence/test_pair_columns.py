@@ -1,0 +1,216 @@
+"""Columns of pairs against their plain definitions, and what may never enter them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import nnls
+
+from tests.screened import screened_dataset, strain_crosses
+from wildtype.evidence.completion import Additive
+from wildtype.evidence.pair_columns import FEW, PRIOR, Neighbours, PairColumns
+from wildtype.evidence.pair_index import PairIndex, Pairs
+from wildtype.evidence.pair_matrix import PairMatrix
+from wildtype.evidence.similarity import GeneSimilarity
+from wildtype.mutants.grid import CrossSides, ScreenGrid, VisibleCrosses, gene_hashes
+
+N = 36
+
+
+@pytest.fixture(scope="module")
+def similarity() -> GeneSimilarity:
+    return GeneSimilarity.of(screened_dataset(N).organism)
+
+
+@pytest.fixture(scope="module")
+def matrix() -> PairMatrix:
+    dataset = screened_dataset(N)
+    assert dataset.grid is not None
+    words = gene_hashes(dataset.organism.genes.names, 0)
+    sides = CrossSides(words, validation=0.1, test=0.1)
+    seen = sides.of_table(dataset.table) == 0
+    return PairMatrix.of(
+        dataset.table.take(seen), VisibleCrosses(dataset.grid, sides, dataset.table.take(seen))
+    )
+
+
+def every_pair(grid: ScreenGrid) -> Pairs:
+    table = strain_crosses(grid)
+    return Pairs(table.matrix(2), table.kind.reshape(-1, 2))
+
+
+@pytest.fixture(scope="module")
+def pairs() -> Pairs:
+    grid = screened_dataset(N).grid
+    assert grid is not None
+    return every_pair(grid)
+
+
+def column(found: np.ndarray, names: tuple[str, ...], name: str) -> np.ndarray:
+    return found[:, names.index(name)].astype(np.float64)
+
+
+def test_pairs_with_one_gene_replaced_are_weighted_means_of_residuals(
+    matrix: PairMatrix, similarity: GeneSimilarity, pairs: Pairs
+) -> None:
+    neighbours = Neighbours.of(similarity, np.unique(matrix.gene))
+    columns = PairColumns(matrix, similarity, neighbours)
+    found = columns(pairs.gene, pairs.kind)
+    base = Additive.of(matrix).matrix().astype(np.float64)
+    strain = matrix.find(pairs.gene, pairs.kind)
+    place = {int(g): int(np.flatnonzero(matrix.gene == g)[0]) for g in np.unique(matrix.gene)}
+    for g, name in enumerate(neighbours.names):
+        for m in range(0, len(pairs), 7):
+            sums, weights, means = 0.0, 0.0, []
+            for own, other in ((0, 1), (1, 0)):
+                one, below = 0.0, 0.0
+                if strain[m, other] >= 0:
+                    near = neighbours.gene[g, pairs.gene[m, own]]
+                    for gene, w in zip(near, neighbours.weight[g, pairs.gene[m, own]], strict=True):
+                        at = place.get(int(gene), -1)
+                        if at >= 0 and matrix.known[strain[m, other], at]:
+                            one += w * (matrix.values[strain[m, other], at] - base[strain[m, other], at])
+                            below += w
+                if below > 0:
+                    means.append(one / (below + PRIOR))
+                sums, weights = sums + one, weights + below
+            expected = sums / (weights + PRIOR) if weights > 0 else np.nan
+            np.testing.assert_allclose(column(found, columns.names, f"one by {name}")[m], expected, atol=1e-6)
+            if means:
+                low = column(found, columns.names, f"one by {name} low")[m]
+                high = column(found, columns.names, f"one by {name} high")[m]
+                np.testing.assert_allclose([low, high], [min(means), max(means)], atol=1e-6)
+
+
+def test_pairs_with_both_genes_replaced_are_weighted_means_of_residuals(
+    matrix: PairMatrix, similarity: GeneSimilarity, pairs: Pairs
+) -> None:
+    neighbours = Neighbours.of(similarity, np.unique(matrix.gene))
+    columns = PairColumns(matrix, similarity, neighbours)
+    found = columns(pairs.gene, pairs.kind)
+    residual = matrix.values.astype(np.float64) - Additive.of(matrix).matrix()
+    place = {int(g): int(np.flatnonzero(matrix.gene == g)[0]) for g in np.unique(matrix.gene)}
+    name, g = neighbours.names[-1], len(neighbours.names) - 1
+    for m in range(0, len(pairs), 7):
+        total, mass = 0.0, 0.0
+        ends = [
+            list(zip(neighbours.gene[g, gene][:FEW], neighbours.weight[g, gene][:FEW], strict=True))
+            for gene in pairs.gene[m]
+        ]
+        for i, w in ends[0]:
+            for j, v in ends[1]:
+                a, b = place.get(int(i), -1), place.get(int(j), -1)
+                if a >= 0 and b >= 0 and matrix.known[a, b]:
+                    total += w * v * residual[a, b]
+                    mass += w * v
+        expected = total / mass if mass > 0 else np.nan
+        np.testing.assert_allclose(column(found, columns.names, f"both by {name}")[m], expected, atol=1e-5)
+
+
+def test_the_two_step_ridge_is_that_of_kernels(
+    matrix: PairMatrix, similarity: GeneSimilarity, pairs: Pairs
+) -> None:
+    columns = PairColumns(matrix, similarity, Neighbours.of(similarity, np.unique(matrix.gene)))
+    found = column(columns(pairs.gene, pairs.kind), columns.names, "two-step ridge")
+    residual = np.where(matrix.known, matrix.values - Additive.of(matrix).matrix(), 0).astype(np.float64)
+    unit = similarity.unit.astype(np.float64)
+    phi = unit[matrix.gene]
+    inverse = np.linalg.inv(phi @ phi.T + 3.0 * np.eye(len(phi)))
+    expected = (unit @ phi.T) @ inverse @ residual @ inverse @ (phi @ unit.T)
+    np.testing.assert_allclose(found, expected[pairs.gene[:, 0], pairs.gene[:, 1]], atol=1e-5)
+
+
+def test_no_column_of_a_visible_pair_holds_its_own_value_or_listing(
+    matrix: PairMatrix, similarity: GeneSimilarity, pairs: Pairs
+) -> None:
+    index = PairIndex(matrix, similarity, 4)
+    before = index.columns(pairs)[0]
+    fold = index.fold_of(pairs)
+    strain = matrix.find(pairs.gene, pairs.kind)
+    rows = np.flatnonzero(fold == 2)
+    values = matrix.values.copy()
+    for a, b in strain[rows]:
+        values[a, b] = values[b, a] = 0.0 if values[a, b] else 0.3
+    after = PairIndex(replace(matrix, values=values), similarity, 4).columns(pairs)[0]
+    np.testing.assert_array_equal(before[rows], after[rows])
+    assert not np.array_equal(before[fold != 2], after[fold != 2], equal_nan=True)
+
+
+def test_out_of_fold_columns_are_those_of_prediction(
+    matrix: PairMatrix, similarity: GeneSimilarity, pairs: Pairs
+) -> None:
+    index = PairIndex(matrix, similarity, 3)
+    found, _ = index.columns(pairs)
+    seen = []
+    for rows, columns in index.out_of_fold(pairs):
+        np.testing.assert_array_equal(columns, found[rows])
+        seen += rows.tolist()
+    assert sorted(seen) == np.flatnonzero(index.fold_of(pairs) >= 0).tolist()
+
+
+def test_genes_that_look_unseen_leave_no_trace(
+    matrix: PairMatrix, similarity: GeneSimilarity, pairs: Pairs
+) -> None:
+    index = PairIndex(matrix, similarity, 3)
+    found = list(index.with_unseen_genes(pairs, 4, 0, 1.0))
+    counts = np.zeros(len(pairs), np.int64)
+    for rows, columns, hidden in found:
+        names = index.columns(pairs.take(rows))[0].shape[1]
+        assert columns.shape == (len(rows), names)
+        # The first column counts unseen genes: those that were hidden, and those without any cross.
+        np.testing.assert_array_equal(columns[:, 0], hidden)
+        counts[rows] += 1
+    assert (counts >= 1).all()
+    # Whatever is measured of hidden genes, pairs of two of them are described alike.
+    rows, columns, hidden = found[0]
+    both = rows[hidden == 2]
+    genes = np.unique(pairs.gene[both])
+    touched = np.isin(matrix.gene, genes)
+    values = np.where(touched[:, None] | touched[None, :], np.float32(0), matrix.values)
+    again = next(
+        iter(PairIndex(replace(matrix, values=values), similarity, 3).with_unseen_genes(pairs, 4, 0, 1.0))
+    )
+    np.testing.assert_array_equal(again[1][again[2] == 2], columns[hidden == 2])
+
+
+def test_an_unseen_gene_is_counted(matrix: PairMatrix, similarity: GeneSimilarity) -> None:
+    strains = np.flatnonzero(matrix.gene != 5)
+    index = PairIndex(matrix.part(strains), similarity, 3)
+    pairs = Pairs(np.array([[5, 20], [4, 20]]), np.zeros((2, 2), np.uint8))
+    columns, unseen = index.columns(pairs)
+    assert unseen.tolist() == [1, 0]
+    assert columns[:, 0].tolist() == [1.0, 0.0]
+
+
+def test_the_learned_similarity_explains_which_genes_have_similar_residuals(
+    matrix: PairMatrix, similarity: GeneSimilarity
+) -> None:
+    neighbours = Neighbours.of(similarity, np.unique(matrix.gene))
+    # Residuals that follow from the embedding: genes that are alike have similar ones.
+    phi = similarity.unit[matrix.gene]
+    mixed = np.random.default_rng(0).normal(size=(phi.shape[1], phi.shape[1]))
+    residual = (phi @ (mixed + mixed.T) @ phi.T).astype(np.float32)
+    gene, weight = neighbours.learned(matrix.gene, residual, 0)
+    place = {int(g): int(np.flatnonzero(matrix.gene == g)[0]) for g in np.unique(matrix.gene)}
+    channel = {
+        (int(i), int(j)): row.astype(np.float64)
+        for i, j, row in zip(neighbours.source, neighbours.target, neighbours.channels, strict=True)
+    }
+    pairs = [(i, j) for i, j in channel if i < j and i in place and j in place]
+    length = np.linalg.norm(residual.astype(np.float64), axis=1)
+    wanted = []
+    for i, j in pairs:
+        a, b = residual[place[i]].astype(np.float64), residual[place[j]].astype(np.float64)
+        wanted.append(a @ b / max(length[place[i]], 1e-9) / max(length[place[j]], 1e-9))
+    scale = np.abs(wanted).max()
+    found = nnls(np.array([channel[pair] for pair in pairs]), np.array(wanted) / scale)[0]
+    score = {pair: max(float(row @ found), 0.0) ** 2 for pair, row in channel.items() if pair[1] in place}
+    assert found.any()
+    mean = np.mean([value for value in score.values() if value > 0])
+    for i in range(N):
+        own = sorted(((value, j) for (g, j), value in score.items() if g == i and value > 0), reverse=True)
+        listed = gene[i][gene[i] >= 0].tolist()
+        assert set(listed) == {j for _, j in own}
+        np.testing.assert_allclose(weight[i][: len(own)], [v / mean for v, _ in own], rtol=1e-3, atol=1e-5)

@@ -1,0 +1,269 @@
+"""The pair screen on a tiny screen: what it learns from, what it answers, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from tests.experiments.test_crosses import permuted, side_of
+from tests.screened import screened_dataset, strain_crosses
+from tests.tiny import mixed_dataset, tiny_dataset
+from wildtype.datasets import Dataset
+from wildtype.datasets.cross_draws import grid_of
+from wildtype.errors import CheckpointError, ConfigError
+from wildtype.experiments.ablation_tables import _outcomes
+from wildtype.experiments.data import prepare
+from wildtype.experiments.estimate import estimate_run
+from wildtype.experiments.profile import profile_pipelines, profile_run, profile_step, profile_trace
+from wildtype.experiments.report import write_report
+from wildtype.experiments.run import train
+from wildtype.experiments.settings.ablation import AblationRun
+from wildtype.experiments.settings.compose import compose
+from wildtype.experiments.stored import Run
+from wildtype.inference.predictor import Predictor, load
+from wildtype.models.ensemble import Ensemble
+from wildtype.models.pair_screen.model import UNSEEN, PairScreen
+from wildtype.models.registry import MODELS, model_class
+from wildtype.mutants.batch import MutantBatch
+from wildtype.mutants.grid import TRAIN, VALIDATION
+from wildtype.profiling.synthetic_problem import ProblemSizes
+from wildtype.profiling.trace import Window
+
+N = 30
+QUICK = [
+    "model=pair_screen", "data.name=tiny-screen", "model.folds=2", "model.gene_folds=2", "model.iterations=8",
+    "model.bags=1", "model.least_rows=5", "model.leaves=8", "data.unlisted=0.5", "data.crosses=40",
+    "split.validation=0.2", "split.test=0.3", "baselines=[]", "run.progress=false", "run.replicates=20",
+    "training.threads=1",
+]  # fmt: skip
+
+
+def trained(folder: Path, dataset: Dataset | None = None, *words: str) -> Run:
+    dataset = screened_dataset(N) if dataset is None else dataset
+    return train(compose([*QUICK, f"run.folder={folder}", *words]), dataset=dataset)
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return trained(tmp_path_factory.mktemp("screen") / "run")
+
+
+@pytest.fixture(scope="module")
+def loaded(done: Run) -> Predictor:
+    return load(done.path)
+
+
+def test_it_predicts_four_numbers_again_after_loading(done: Run, loaded: Predictor) -> None:
+    crosses = strain_crosses(grid_of(screened_dataset(N)))
+    found = loaded.checkpoint.predict(crosses)
+    np.testing.assert_array_equal(found, done.predictor.checkpoint.predict(crosses))
+    at = {name: i for i, name in enumerate(loaded.phenotypes)}
+    assert list(at) == ["epsilon", "negative", "positive", "epsilon_listed"]
+    assert np.isfinite(found).all()
+    for name in ("negative", "positive"):
+        assert (found[:, at[name]] > 0).all()
+        assert (found[:, at[name]] < 1).all()
+        assert np.unique(found[:, at[name]]).size > 10
+    # E[ε | listed] is further from 0 than E[ε], which unlisted crosses pull to 0.
+    listed, effect = (np.abs(found[:, at[name]]).mean() for name in ("epsilon_listed", "epsilon"))
+    assert listed > effect
+
+
+def test_pairs_of_unseen_genes_have_forests_of_their_own(loaded: Predictor) -> None:
+    model = loaded.checkpoint.model
+    assert isinstance(model, PairScreen)
+    for i in range(len(loaded.phenotypes)):
+        for unseen in UNSEEN:
+            assert len(model._forest(i, unseen).split) > model.config.iterations
+    wild_type = loaded.checkpoint.encode()
+    batch = MutantBatch.from_table(strain_crosses(grid_of(screened_dataset(N))).take(np.arange(9)))
+    assert loaded.checkpoint.pairs is not None
+    batch.columns, _ = loaded.checkpoint.pairs.described(batch)
+    answers = []
+    for unseen in UNSEEN:
+        batch.unseen = torch.full((9,), unseen)
+        answers.append(model(wild_type, batch).mean)
+    assert not any(torch.equal(a, b) for a, b in pairwise(answers))
+
+
+def test_singles_and_triples_are_empty_with_one_note_and_no_screen(loaded: Predictor) -> None:
+    frame = loaded.predict([["G001"], ["G001", "G009"], ["G001", "G009", "G012"]], interval=0.5)
+    for name in loaded.phenotypes:
+        assert np.isfinite(frame[name]).tolist() == [False, True, False]
+        assert np.isnan(frame[f"{name}_low"].to_numpy()[[0, 2]]).all()
+    for row in (0, 2):
+        note = frame["note"][row]
+        assert note.count("model pair_screen scores mutants of 2 genes") == 1
+        assert "overflowed" not in note
+        assert "at least" not in note
+    assert "scores mutants" not in frame["note"][1]
+    with pytest.raises(ConfigError, match="mutants of this screen have 3 genes, and model 'pair_screen'"):
+        loaded.screen(3)
+    assert len(loaded.screen(2, top=5, direction="low", phenotypes=["epsilon"])) == 5
+
+
+def test_a_dense_map_needs_no_grid(tmp_path: Path) -> None:
+    words = ["data.name=tiny-growth", "data.phenotypes=[epsilon]"]
+    done = trained(tmp_path / "run", tiny_dataset(), *words)
+    found = load(done.path).predict([["G001", "G002"], ["G003", "G004"]])
+    assert np.isfinite(found["epsilon"]).all()
+    table = done.comparisons["epsilon"]
+    assert np.isfinite(table["pair_screen"].mse.value)
+
+
+def test_two_measured_phenotypes_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+    words = ["data.name=tiny-mixed", "data.phenotypes=[fitness,size]"]
+    with pytest.raises(ConfigError, match="one measured phenotype of pairs, received fitness, size: name"):
+        trained(tmp_path / "run", mixed_dataset(), *words)
+    assert not (tmp_path / "run").exists()
+
+
+def test_rows_that_are_no_pairs_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+    words = ["data.name=tiny-growth", "data.phenotypes=[fitness]"]
+    with pytest.raises(ConfigError, match="24 of 300 rows of fitness have 1 perturbed genes, .* of 2 genes"):
+        trained(tmp_path / "run", tiny_dataset(), *words)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("split", ["random", "one-unseen", "unseen"])
+def test_values_and_listing_of_hidden_crosses_change_no_prediction(tmp_path: Path, split: str) -> None:
+    dataset, words = screened_dataset(36), [f"split.name={split}"]
+    crosses = strain_crosses(grid_of(dataset))
+    side = side_of(prepare(compose([*QUICK, *words]), dataset), crosses)
+    other = permuted(dataset, (side != TRAIN) & (side != VALIDATION))
+    assert set(map(tuple, other.table.matrix(2))) != set(map(tuple, dataset.table.matrix(2)))
+    first, second = (
+        load(trained(tmp_path / name, each, *words).path).checkpoint.predict(crosses)
+        for name, each in (("a", dataset), ("b", other))
+    )
+    np.testing.assert_array_equal(first, second)
+    assert np.isfinite(first).all()
+    # The test can fail: the same of training crosses changes predictions.
+    third = trained(tmp_path / "c", permuted(dataset, side == TRAIN), *words)
+    assert not np.array_equal(first, load(third.path).checkpoint.predict(crosses))
+
+
+def test_a_killed_run_is_finished_with_the_same_result(
+    done: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind = model_class("pair_screen")
+    with monkeypatch.context() as patch:
+
+        def die(*_: object) -> str:
+            raise InterruptedError
+
+        patch.setattr(kind, "post_fit", die)
+        with pytest.raises(InterruptedError):
+            trained(tmp_path / "run")
+    again = trained(tmp_path / "run", None, "run.resume=true")
+    crosses = strain_crosses(grid_of(screened_dataset(N)))
+    found = [load(each.path).checkpoint.predict(crosses) for each in (done, again)]
+    np.testing.assert_array_equal(*found)
+    with pytest.raises(CheckpointError, match="another configuration"):
+        trained(tmp_path / "run", None, "run.resume=true", "model.iterations=9")
+
+
+def test_members_of_an_ensemble_differ_and_are_averaged(tmp_path: Path) -> None:
+    two = load(trained(tmp_path / "run", None, "training.members=2", "model.bags=2").path).checkpoint
+    assert isinstance(two.model, Ensemble)
+    crosses = strain_crosses(grid_of(screened_dataset(N))).take(np.arange(40))
+    mean, sd = two.predict_with_sd(crosses)
+    single = [replace(two, model=member).predict(crosses) for member in two.model.members]  # type: ignore[arg-type]
+    assert not np.array_equal(*single)
+    np.testing.assert_allclose(mean[:, 0], np.mean(single, axis=0)[:, 0], atol=1e-6)
+    assert (sd[:, 0] > 0).any()
+
+
+def test_a_users_pairs_change_predictions_of_others_and_never_of_themselves(loaded: Predictor) -> None:
+    dataset = screened_dataset(N)
+    crosses = strain_crosses(grid_of(dataset))
+    side = side_of(prepare(compose(QUICK), dataset), crosses)
+    (row, *_) = np.flatnonzero((side != TRAIN) & ~crosses.kind.reshape(-1, 2).any(axis=1))
+    pair = crosses.matrix(2)[row]
+    named = ",".join(dataset.organism.genes.names[g] for g in pair)
+
+    def given(value: float) -> np.ndarray:
+        frame = pd.DataFrame({"genes": [named], "epsilon": [value]})
+        return loaded.with_evidence(frame).checkpoint.predict(crosses)
+
+    itself = (crosses.matrix(2) == pair).all(axis=1)
+    low, high, before = given(-0.9), given(0.9), loaded.checkpoint.predict(crosses)
+    np.testing.assert_array_equal(low[itself], high[itself])
+    assert not np.array_equal(low, high)
+    assert not np.array_equal(low, before)
+
+
+def test_card_and_report_have_no_epochs_and_no_empty_number(done: Run, tmp_path: Path) -> None:
+    metrics = json.loads((done.path / "checkpoint" / "metrics.json").read_text(encoding="utf-8"))
+    assert metrics["fit"]["best_score"] is None
+    assert metrics["fit"]["epochs"] == 0
+    assert np.isfinite(metrics["validation_score"])
+    card = (done.path / "checkpoint" / "model_card.md").read_text(encoding="utf-8")
+    assert "# pair\\_screen on tiny-screen" in card or "# pair_screen on tiny-screen" in card
+    assert "Evidence: every visible cross of the screen" in card
+    write_report([done.path], tmp_path / "report.html", screened=0)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "pair_screen" in page
+    for text in (card, page):
+        assert not [word for word in text.replace("<", " ").replace(">", " ").split() if word == "nan"]
+    for file in done.path.rglob("*.json"):
+        assert "NaN" not in file.read_text(encoding="utf-8"), file
+
+
+def test_what_is_about_training_steps_is_refused_by_name(tmp_path: Path) -> None:
+    assert not MODELS["pair_screen"].gradients
+    for name in MODELS:
+        assert MODELS[name].gradients == model_class(name).gradients
+    config, dataset = compose(QUICK), screened_dataset(N)
+    refused = "model 'pair_screen' is fitted without gradients .* choose model=cell_transformer or dango"
+    for ask in (
+        lambda: profile_run(config, dataset=dataset),
+        lambda: profile_step(config, dataset=dataset),
+        lambda: profile_pipelines(config, [], dataset=dataset),
+        lambda: profile_trace(config, Window(1, 1, 1), target=tmp_path / "trace.json", dataset=dataset),
+        lambda: estimate_run(config, dataset=dataset),
+        lambda: ProblemSizes(30, 2, 60, 4, 2).check(config.model),
+        lambda: trained(tmp_path / "run", dataset, "execution=forward"),
+        lambda: trained(tmp_path / "run", dataset, "run.estimate=true"),
+        lambda: trained(tmp_path / "run", dataset, "training.snapshots=2"),
+        lambda: trained(tmp_path / "run", dataset, "training.start=another"),
+    ):
+        with pytest.raises(ConfigError, match=refused):
+            ask()
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_ablation_compares_finished_models(done: Run) -> None:
+    config = compose([*QUICK, f"run.folder={done.path}"])
+    planned = AblationRun("whole", config, "base", "", "random")
+    _, found = _outcomes(planned, timed=True)
+    metrics = json.loads((done.path / "checkpoint" / "metrics.json").read_text(encoding="utf-8"))
+    assert found["epsilon"].validation == metrics["validation_score"]
+    assert np.isnan(found["epsilon"].seconds_per_epoch)
+
+
+@pytest.mark.slow
+def test_of_two_processes_the_first_fits(tmp_path: Path) -> None:
+    words = [
+        *QUICK, "data.name=tiny-growth", "data.phenotypes=[epsilon]", "training.members=2",
+        "training.device=cpu",
+    ]  # fmt: skip
+    alone = trained(tmp_path / "1", tiny_dataset(), *words)
+    said = subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", "-m",
+         "tests.training.in_processes", *words, f"run.folder={tmp_path / '2'}"],
+        capture_output=True, text=True, timeout=300, cwd=Path(__file__).parents[3],
+    )  # fmt: skip
+    assert said.returncode == 0, said.stderr[-2000:]
+    sets = [["G001", "G002"], ["G003", "G004"]]
+    a, b = (load(folder).predict(sets)["epsilon"] for folder in (alone.path, tmp_path / "2"))
+    np.testing.assert_array_equal(a, b)
