@@ -220,17 +220,17 @@ class Run:
         from wildtype.evaluation.reliability import reliability
 
         found: list[ReliabilityBin] = []
-        for rows in self.tested:
-            if not rows.calls:
-                continue
-            try:
-                known, genes = self.predictor.checkpoint.known, self.predictor.genes
-            except WildtypeError as error:
-                self.missing["reliability"] = str(error)
-                return []
+        if not any(rows.calls for rows in self.tested):
+            return found
+        try:
+            seen, genes = self.predictor.checkpoint.known.seen_genes(), self.predictor.genes
+        except WildtypeError as error:
+            self.missing["reliability"] = str(error)
+            return found
+        for rows in (rows for rows in self.tested if rows.calls):
             # Predictions name a kind behind the gene, as in CDC28:reduced.
             at = np.array([genes.find(name.partition(":")[0]) for name in rows.genes])
-            unseen = np.bincount(rows.table.row, ~known.seen_genes()[at[rows.table.gene]], len(rows))
+            unseen = np.bincount(rows.table.row, ~seen[at[rows.table.gene]], len(rows))
             probability = rows.predicted[self.model]
             found += reliability(rows.phenotype, rows.measured, probability, unseen.astype(np.int64))
         return found

@@ -445,6 +445,7 @@ def test_real_emaps(
     dataset = build_dataset(name, real_store, real_organism)
     assert (len(dataset), len(dataset) + sum(dataset.excluded.values())) == (rows, lines)
     assert [(p.name, p.unit) for p in dataset.phenotypes] == [("s_score", "S-score (scale of a t statistic)")]
+    assert [(p.strong, p.strong_positive) for p in dataset.phenotypes] == [(2.5, 2.0)]
     assert np.unique(dataset.table.row[dataset.table.kind == Kind.REDUCED]).size == reduced
     assert (dataset.table.value < -2.5).mean() == pytest.approx(negative, abs=0.005)
 
