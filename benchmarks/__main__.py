@@ -29,6 +29,7 @@ NAMES = (
     "evidence",
     "pipelines",
     "store",
+    "screen-build",
     "phenotypes",
     "masked-gin",
     "planted",

@@ -21,6 +21,7 @@ from wildtype.experiments import crosses, external
 from wildtype.experiments import data as module
 from wildtype.experiments.data import prepare
 from wildtype.experiments.external import ExternalRows, external_rows
+from wildtype.experiments.report import write_plot, write_report
 from wildtype.experiments.run import train
 from wildtype.experiments.stored import Run
 from wildtype.models.baselines.linear import MeanBaseline
@@ -210,3 +211,37 @@ def test_another_organism_and_nothing_left(
     assert external_rows(prepare(settings("data.also_test=[outside]"), dataset), said.append) == []
     assert said[0].startswith("no row of outside is left for an external test: 73 with genes outside")
     assert grid_of(dataset).genes == N
+
+
+def test_a_run_on_a_grid_replays_campaigns(two: tuple[Dataset, Dataset], tmp_path: Path) -> None:
+    said: list[str] = []
+    words = (f"run.folder={tmp_path}", "baselines=[mean,additive_ridge]", "data.also_test=[scores]")
+    train(settings(*words), dataset=screened_dataset(N), log=said.append)
+    found = {one["name"]: one for one in json.loads((tmp_path / "campaign.json").read_text())}
+    assert list(found) == ["epsilon", "negative", "positive", "s_score on scores"]
+    frame = pd.read_parquet(tmp_path / "predictions.parquet")
+    for name, campaign in found.items():
+        outcomes = {one["policy"]: one for one in campaign["outcomes"]}
+        assert set(outcomes) == {MODEL, "mean", "additive_ridge", "random"}
+        assert sum(campaign["outcomes"][0]["found"]) >= sum(campaign["outcomes"][1]["found"])
+        if name in ("negative", "epsilon"):
+            test = frame[frame["phenotype"] == name]
+            hits = (test["value"] == 1) if name == "negative" else (test["value"] <= -0.08)
+            assert campaign["hits"] == hits.sum() > 0
+            assert len(outcomes[MODEL]["expected"]) == len(outcomes[MODEL]["found"])
+        if name == "s_score on scores":
+            assert outcomes[MODEL]["expected"] == []
+    assert any(line.startswith("campaign negative: ") for line in said)
+    # Of the two calls, the page of the run shows how often what was predicted happened.
+    run = Run(tmp_path)
+    assert {one.phenotype for one in run.reliability} == {"negative", "positive"}
+    for name in ("negative", "positive"):
+        bins = [one for one in run.reliability if one.phenotype == name]
+        assert sum(one.rows for one in bins) == (frame["phenotype"] == name).sum()
+    write_report([tmp_path], tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "reliability of negative" in page
+    assert "reliability of positive" in page
+    assert "s_score on scores: every model on the same" in page
+    write_plot("reliability", [tmp_path], tmp_path / "reliability.svg")
+    assert "predicted probability" in (tmp_path / "reliability.svg").read_text()

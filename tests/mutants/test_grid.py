@@ -164,3 +164,18 @@ def test_genes_at_the_end_change_no_side(rule: str) -> None:
     np.testing.assert_array_equal(wider.of(left, right), sides.of(left, right))
     assert (np.diff(wider.hidden) > 0).all()
     assert len(wider.word) == n + 5
+
+
+def test_crossed_genes_are_those_of_strains_of_any_kind() -> None:
+    grid = tiny_grid()
+    left, right = np.triu_indices(grid.genes, 1)
+    kinds = range(len(Kind))
+    wanted = np.zeros(len(left), bool)
+    for a in kinds:
+        for b in kinds:
+            wanted |= grid.crossed(
+                left, right, np.full(len(left), a, np.uint8), np.full(len(left), b, np.uint8)
+            )
+    assert np.array_equal(grid.crossed_genes(left, right), wanted)
+    assert np.array_equal(grid.crossed_genes(right, left), wanted)
+    assert 0 < wanted.sum() < len(left)

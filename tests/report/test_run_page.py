@@ -16,13 +16,16 @@ import pandas as pd
 import pytest
 
 from tests.command import assert_one_sentence, wildtype
+from tests.experiments.test_crosses import settings
 from tests.report.explained import explanation
 from tests.report.test_profile_page import HOSTILE, Page, chromium
+from tests.screened import screened_dataset
 from wildtype.errors import ConfigError
 from wildtype.evaluation.predicted_rows import PredictedRows
 from wildtype.evidence.reference import PARTS
 from wildtype.experiments import report as module
 from wildtype.experiments.report import MOST_PHENOTYPES, PLOTS, report_after_training, run_facts, write_report
+from wildtype.experiments.run import train
 from wildtype.experiments.stored import Run
 from wildtype.files import write_json
 from wildtype.organism import GeneIndex
@@ -426,10 +429,18 @@ def brightness(picture: Path) -> float:
     return float(np.median(imread(picture)[..., :3]) * 255)
 
 
+@pytest.fixture(scope="module")
+def run_of_calls(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "calls"
+    train(settings(f"run.folder={folder}"), dataset=screened_dataset(36))
+    return folder
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", PLOTS)
-def test_every_kind_in_every_format(kind: str, tiny_run: Path, tmp_path: Path) -> None:
-    runs = [str(tiny_run)] * (1 if kind == "comparison" else 2)
+def test_every_kind_in_every_format(kind: str, tiny_run: Path, run_of_calls: Path, tmp_path: Path) -> None:
+    of_kind = run_of_calls if kind == "reliability" else tiny_run
+    runs = [str(of_kind)] * (1 if kind == "comparison" else 2)
     for ending in ("pdf", "svg", "png"):
         target = tmp_path / f"x.{ending}"
         said = wildtype("plot", kind, *runs, "-o", str(target))

@@ -12,6 +12,7 @@ from wildtype.cli.output import Plugins, notes
 KINDS = """comparison: every model with its interval and the noise ceiling;
 predicted: predicted against measured values;
 calibration: observed against nominal coverage of intervals;
+reliability: observed share of calls against predicted probability;
 error: error by order, by effect and by query;
 learning: terms of the loss, their shares, the validation score;
 time: time of a training step by phase."""

@@ -27,6 +27,7 @@ from wildtype.training.world import world
 MARK = "settings.json"
 DONE = "comparison.json"
 EXTERNAL = "external.parquet"
+CAMPAIGN = "campaign.json"
 ACROSS = "across.json"
 MEMBER = "member-"
 MEMBERS = "vectors.csv"
@@ -201,6 +202,7 @@ def clear(folder: Path) -> None:
         "comparison.md",
         "predictions.parquet",
         EXTERNAL,
+        CAMPAIGN,
         MEMBERS,
         FILE,
         ESTIMATE,

@@ -23,6 +23,7 @@ from wildtype.report.figures.error import error_panels
 from wildtype.report.figures.learning import learning_panels
 from wildtype.report.figures.panel import Panel, save_panels
 from wildtype.report.figures.predicted import predicted_panels
+from wildtype.report.figures.reliability import reliability_panels
 from wildtype.report.figures.style import check_target
 from wildtype.report.figures.time import time_panel
 from wildtype.report.run_facts import RunFacts, UnmeasuredPredictions
@@ -120,6 +121,7 @@ def run_facts(run: Run, *, phenotypes: int = MOST_PHENOTYPES, screened: int = 0)
         split=run.split,
         fit=run.metrics,
         missing=run.missing,
+        reliability=run.reliability,
     )
 
 
@@ -210,6 +212,7 @@ PLOTS: dict[str, Callable[[Sequence[Run]], list[Panel]]] = {
     "comparison": _comparison,
     "predicted": _each(lambda run: _of_tested(run, predicted_panels)),
     "calibration": _calibration,
+    "reliability": _each(lambda run: reliability_panels(run.reliability)),
     "error": _each(lambda run: _of_tested(run, error_panels)),
     "learning": _each(lambda run: learning_panels(run.learning) if run.learning else []),
     "time": _time,

@@ -6,6 +6,7 @@
     across.json                                             the mean over phenotypes, where there are several
     predictions.parquet                                     test rows: measured, and predicted by every model
     external.parquet                                        the same of the datasets of ``data.also_test``
+    campaign.json                                           hits found by batches, of a run on a grid
     vectors.csv                                             Pearson of every member of a vector
     estimate.json                                           what was predicted of time, memory and disk
     profile.json                                            where the time of its steps went
@@ -34,6 +35,7 @@ from wildtype.datasets.closed_forms import CLOSED_FORMS
 from wildtype.errors import ConfigError
 from wildtype.evaluation.over_phenotypes import by_member
 from wildtype.experiments.baselines import baselines_of_run, predict_baseline, predict_closed_form
+from wildtype.experiments.campaigns import replay_campaigns
 from wildtype.experiments.closure import FITNESS, implied_tau
 from wildtype.experiments.comparing import compare_across, compare_phenotypes, compare_profile_phenotypes
 from wildtype.experiments.data import RunData, prepare
@@ -42,6 +44,7 @@ from wildtype.experiments.external import compare_external, external_rows, write
 from wildtype.experiments.fitting import fit_members, make_checkpoint, post_fit
 from wildtype.experiments.folder import (
     ACROSS,
+    CAMPAIGN,
     DONE,
     EXTERNAL,
     MEMBERS,
@@ -152,7 +155,10 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
         model = members[0] if len(members) == 1 else Ensemble(members).eval()
         checkpoint = make_checkpoint(config, data, model, tensors, reports)
         predicted = {config.model.name: checkpoint.predict_measured(data.part("test"))}
-        external = [{config.model.name: checkpoint.predict_measured(rows.table)} for rows in outside]
+        # Beside the test rows: external tests, and of a grid the validation rows, which calibrate campaigns.
+        further = [rows.table for rows in outside]
+        further += [data.part("validation")] if data.grid is not None else []
+        others = [{config.model.name: checkpoint.predict_measured(table)} for table in further]
     seconds = {config.model.name: sum(r.seconds for r in reports) + time.perf_counter() - start}
     peak = {config.model.name: memory.peak}
     for report in reports:
@@ -164,17 +170,16 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
             f"{report.epochs}, {report.mutants_per_second:,.0f} mutants/s, "
             f"{report.loading_share:.1%} of it loading"
         )
-    further = [rows.table for rows in outside]
     for name in baselines:
         start = time.perf_counter()
         with PeakMemory() as memory:
-            predicted[name], *others = (
+            predicted[name], *values = (
                 predict_closed_form(name, data, log, further)
                 if name in CLOSED_FORMS
                 else predict_baseline(name, data, config.seed, further)
             )
-            for models, values in zip(external, others, strict=True):
-                models[name] = values
+            for models, found in zip(others, values, strict=True):
+                models[name] = found
         seconds[name], peak[name] = time.perf_counter() - start, memory.peak
         log(f"{name}: {seconds[name]:.1f} s")
     comparisons = compare_phenotypes(config, data, predicted, seconds, peak)
@@ -190,6 +195,7 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
         replicates=config.run.replicates,
         seed=config.seed,
     )
+    external = others[: len(outside)]
     for rows, models in zip(outside, external, strict=True):
         comparisons |= compare_external(config, data, rows, models, seconds, peak)
     checkpoint.metrics["test"] = {
@@ -200,6 +206,11 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
     _write_predictions(data, predicted, folder / "predictions.parquet")
     if outside:
         write_external(outside, external, folder / EXTERNAL)
+    if data.grid is not None:
+        campaigns = replay_campaigns(data, predicted, others[-1], outside, external)
+        write_json(folder / CAMPAIGN, [campaign.to_json() for campaign in campaigns])
+        for line in (line for campaign in campaigns for line in campaign.lines()):
+            log(line)
     grouped = [i for i, p in enumerate(data.dataset.phenotypes) if p.group]
     if grouped:
         with writing(folder / MEMBERS) as target:

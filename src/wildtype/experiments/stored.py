@@ -12,6 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from wildtype.errors import CheckpointError, WildtypeError, reason_of
 from wildtype.evaluation.compare import Comparison
 from wildtype.evaluation.predicted_rows import PredictedRows
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from wildtype.evaluation.calibration import Coverage
+    from wildtype.evaluation.reliability import ReliabilityBin
     from wildtype.inference.predictor import Predictor
 
 T = TypeVar("T")
@@ -101,13 +104,16 @@ class Run:
             ) from error
 
     def tables(self) -> dict[str, Comparison]:
-        """Return the tables to show first: the mean over phenotypes where there are several, and what follows
-        from them; else every table.
+        """Return the tables to show first: the mean over phenotypes where there are several, what follows
+        from them, and external tests; else every table.
         """
         if self.across is None:
             return self.comparisons
+        outside = tuple((self.settings.get("data") or {}).get("also_test") or ())
         return {self.across.phenotype: self.across} | {
-            name: table for name, table in self.comparisons.items() if name == IMPLIED_TAU
+            name: table
+            for name, table in self.comparisons.items()
+            if name == IMPLIED_TAU or table.dataset in outside
         }
 
     @cached_property
@@ -207,6 +213,27 @@ class Run:
         if table is None or not table.reference or not table[table.reference].baseline:
             return ""
         return table.reference
+
+    @cached_property
+    def reliability(self) -> list[ReliabilityBin]:
+        """How often what the model predicted with a probability happened, of phenotypes that are calls."""
+        from wildtype.evaluation.reliability import reliability
+
+        found: list[ReliabilityBin] = []
+        if not any(rows.calls for rows in self.tested):
+            return found
+        try:
+            seen, genes = self.predictor.checkpoint.known.seen_genes(), self.predictor.genes
+        except WildtypeError as error:
+            self.missing["reliability"] = str(error)
+            return found
+        for rows in (rows for rows in self.tested if rows.calls):
+            # Predictions name a kind behind the gene, as in CDC28:reduced.
+            at = np.array([genes.find(name.partition(":")[0]) for name in rows.genes])
+            unseen = np.bincount(rows.table.row, ~seen[at[rows.table.gene]], len(rows))
+            probability = rows.predicted[self.model]
+            found += reliability(rows.phenotype, rows.measured, probability, unseen.astype(np.int64))
+        return found
 
     @cached_property
     def learning(self) -> LearningCurves | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from wildtype.evaluation.calibration import Coverage
 from wildtype.evaluation.compare import Comparison
 from wildtype.evaluation.predicted_rows import PredictedRows
+from wildtype.evaluation.reliability import ReliabilityBin
 from wildtype.evaluation.training_record import LearningCurves, Sides
 from wildtype.organism import GeneIndex
 
@@ -64,6 +65,8 @@ class RunFacts:
         As the run folder holds them.
     missing : mapping of str to str
         By section: why it is not there.
+    reliability : sequence of ReliabilityBin
+        Of probabilities, for phenotypes that are calls.
     """
 
     name: str
@@ -87,3 +90,4 @@ class RunFacts:
     split: Mapping[str, Any]
     fit: Mapping[str, Any]
     missing: Mapping[str, str] = field(default_factory=dict)
+    reliability: Sequence[ReliabilityBin] = ()

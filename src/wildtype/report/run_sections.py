@@ -20,6 +20,7 @@ from wildtype.report.figures.error import error_panels
 from wildtype.report.figures.learning import learning_panels
 from wildtype.report.figures.panel import panel_figure, panel_group, shown
 from wildtype.report.figures.predicted import predicted_panels
+from wildtype.report.figures.reliability import reliability_panels
 from wildtype.report.page import (
     Block,
     Card,
@@ -160,6 +161,21 @@ def _predicted(run: RunFacts, key: str) -> Blocks:
 
 
 def _calibration(run: RunFacts, key: str) -> Blocks:
+    return [*_intervals(run, key), *_reliability(run, f"{key}r")]
+
+
+def _reliability(run: RunFacts, key: str) -> Blocks:
+    panels = reliability_panels(run.reliability)
+    if not panels:
+        return _missing(run, "reliability")
+    lead = (
+        "Do calls that are predicted with a probability of 10 % happen in 10 % of cases? On the dashed line "
+        "they do. Each point holds a tenth of the test rows with that many unseen genes."
+    )
+    return [_lead(lead), *panel_group(panels, key)]
+
+
+def _intervals(run: RunFacts, key: str) -> Blocks:
     panels = calibration_panels(run.coverage)
     if not panels:
         reasons = dict.fromkeys(f"{one.group}: {one.reason}" for one in run.coverage if one.reason)

@@ -26,6 +26,7 @@ DATASETS = {
     "ecoli-ijo1366-triples": "ecoli-ijo1366",
     "yeast-digenic-costanzo2010": "yeast",
     "yeast-digenic-costanzo2010-stringent": "yeast",
+    "yeast-digenic-costanzo2016-full": "yeast",
     "yeast-digenic-costanzo2016": "yeast",
     "yeast-dcell-repair": "yeast",
     "yeast-dcell-chromatin": "yeast",
@@ -260,8 +261,9 @@ def build(
                 + "; ".join(dict.fromkeys(left_out.values()))
             )
         for dataset_name in datasets:
-            if dataset_name in left_out:
-                report(LeftOut(dataset_name, left_out[dataset_name]))
+            why = left_out.get(dataset_name) or yeast.RECIPES[dataset_name].lacking(store)
+            if why:
+                report(LeftOut(dataset_name, why))
                 continue
             dataset = yeast.build_dataset(dataset_name, store, organism, alleles=alleles)
             save_dataset(dataset, dataset_folder(dataset_name))

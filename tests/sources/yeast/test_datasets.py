@@ -34,6 +34,7 @@ from wildtype.sources.yeast.datasets import (
     DIGENIC_2010,
     DIGENIC_2016,
     FITNESS_2016,
+    FULL_2016,
     MORPHOLOGY_2020,
     REPAIR_2016,
     SCHULDINER_2005,
@@ -307,6 +308,7 @@ def test_what_can_be_built_is_built_and_loaded_without_a_network(
     left_out = {one.name: one.why for one in built if isinstance(one, catalogue.LeftOut)}
     assert [one.name for one in built] == ["yeast", *RECIPES]
     assert list(left_out) == [
+        FULL_2016,
         DIGENIC_2016,
         REPAIR_2016,
         CHROMATIN_2016,
@@ -443,6 +445,7 @@ def test_real_emaps(
     dataset = build_dataset(name, real_store, real_organism)
     assert (len(dataset), len(dataset) + sum(dataset.excluded.values())) == (rows, lines)
     assert [(p.name, p.unit) for p in dataset.phenotypes] == [("s_score", "S-score (scale of a t statistic)")]
+    assert [(p.strong, p.strong_positive) for p in dataset.phenotypes] == [(2.5, 2.0)]
     assert np.unique(dataset.table.row[dataset.table.kind == Kind.REDUCED]).size == reduced
     assert (dataset.table.value < -2.5).mean() == pytest.approx(negative, abs=0.005)
 

@@ -41,6 +41,7 @@ from wildtype.sources.yeast.screens.screen_grid import (
     UNLISTED_MEAN,
     UNLISTED_SD,
     selection_of,
+    without_suppressors,
 )
 from wildtype.sources.yeast.screens.sga_strains import HO
 from wildtype.sources.yeast.screens.single_fitness import SINGLE_FITNESS
@@ -57,6 +58,7 @@ from wildtype.sources.yeast.traits.phenome import (
 DIGENIC_2010 = "yeast-digenic-costanzo2010"
 STRINGENT_2010 = "yeast-digenic-costanzo2010-stringent"
 DIGENIC_2016 = "yeast-digenic-costanzo2016"
+FULL_2016 = "yeast-digenic-costanzo2016-full"
 REPAIR_2016, CHROMATIN_2016 = "yeast-dcell-repair", "yeast-dcell-chromatin"
 COLLINS_2007 = "yeast-emap-collins2007"
 SCHULDINER_2005 = "yeast-emap-schuldiner2005"
@@ -91,6 +93,7 @@ _LISTED = Query(
         f"(value <= {_STRINGENT.negative}e0 OR value >= {_STRINGENT.positive}e0)",
     )
 )
+_CROSSES_2016 = Query().study(SCREEN_2016).phenotype(EPSILON.name)
 _RESERVED = Query().study(costanzo2010.STUDY_OF_RESERVED).phenotype(costanzo2010.RESERVED.name)
 _UNSELECTED = Query().study(PAIRS_2016).phenotype(EPSILON.name)
 _SINGLE = Query().study(SCREEN_2016).phenotype(FITNESS.name).order(1)
@@ -359,6 +362,21 @@ _ALL = (
         ),
         noise=facts.noise_2010,
         compared=_UNSELECTED,
+    ),
+    Recipe(
+        name=FULL_2016,
+        studies=(SCREEN_2016,),
+        query=_CROSSES_2016,
+        uses=(EPSILON.name,),
+        targets=(EPSILON.name,),
+        policies=Policies(environments="pooled"),  # of one cross at 26 and at 30 °C the mean is the label
+        step=without_suppressors,
+        singles=_SINGLES_2016,
+        grid=GridSource(_CROSSES_2016, _RESERVED, dense=True),
+        tables=costanzo2016.TABLES,
+        phenotype={"strong": costanzo2016.STRONG},
+        notes=(facts.every_cross, _UNKNOWN, facts.allele_kinds, facts.row_counts),
+        noise=_NO_REPLICATES,
     ),
     _dcell(DIGENIC_2016, costanzo2016.TERMS, facts.go_genes),
     _dcell(REPAIR_2016, (costanzo2016.REPAIR,), "pairs of genes of GO:0006281 (DNA repair)"),

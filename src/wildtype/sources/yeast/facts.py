@@ -44,6 +44,17 @@ def whole_screen(dataset: Dataset) -> str:
     )
 
 
+def every_cross(dataset: Dataset) -> str:
+    """Return how many crosses a screen has of which every score is a row."""
+    counts, p = dataset.cross_counts(), dataset.table.p
+    averaged = len(dataset) if p is None else int(np.isnan(p).sum())
+    return (
+        f"the whole screen: each of {counts['listed']:,} crosses with a score is a row, and "
+        f"{counts['unknown']:,} are unknown; {averaged:,} rows are means over orders, alleles or "
+        "temperatures and have no p-value: their classes follow from the value alone"
+    )
+
+
 def linked_rows(dataset: Dataset) -> str:
     """Return how many rows are of linked genes, whose scores are of few recombinants."""
     pairs, places = dataset.table.matrix(2), dataset.organism.coordinates

@@ -70,10 +70,13 @@ class GridSource:
         All scores of the screen's table: their strains span the grid.
     reserved : Query
         Crosses and genes that are set aside; where the store has none, nothing is.
+    dense : bool
+        Whether the rows are all scores of the screen, and not its significant crosses.
     """
 
     screen: Query
     reserved: Query
+    dense: bool = False
 
     def key(self, store: Store, organism: Organism) -> str:
         """Return a hash of everything that the grid is made from."""
@@ -82,10 +85,12 @@ class GridSource:
         stored = [store.content_hash(query) if _has(store, query) else "" for query in queries]
         return content_hash(*stored, LINKED_KB, *(places[name] for name in ("chromosome", "start", "end")))
 
-    def screened(self, store: Store, organism: Organism) -> Screened:
-        """Return the grid; raises ``DatasetError`` as `grid_2010`."""
+    def screened(self, store: Store, organism: Organism, chosen: Measurements) -> Screened:
+        """Return the grid of a dataset's measurements; raises ``DatasetError`` as `grid_2010`."""
         reserved = store.select(self.reserved) if _has(store, self.reserved) else None
-        return grid_2010(store.select(self.screen), organism, reserved)
+        # All scores are chosen already: 20 million of them are not held twice.
+        measured = chosen if self.dense else store.select(self.screen)
+        return grid_2010(measured, organism, reserved, dense=self.dense)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +123,8 @@ class Recipe:
         Where the store has none, nothing is set aside.
     grid : GridSource, optional
         Which crosses the screen measured, whether the query selects them or not.
+    tables : tuple of str
+        Files of the studies, any of which gives its rows, where the studies are read without them too.
     phenotype : mapping
         What is special about the target phenotypes (``strong``, ``source``, ``selection``).
     notes : tuple of str or callable
@@ -140,6 +147,7 @@ class Recipe:
     singles: Singles | None = None
     reserved: Query | None = None
     grid: GridSource | None = None
+    tables: tuple[str, ...] = ()
     phenotype: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[Fact, ...] = ()
     noise: str | Guide = ""
@@ -149,6 +157,12 @@ class Recipe:
     def needed(self) -> tuple[str, ...]:
         """All studies that the store must hold."""
         return tuple(dict.fromkeys((*self.studies, *(self.singles.studies if self.singles else ()))))
+
+    def lacking(self, store: Store) -> str:
+        """Return why a dataset of optional tables of a study cannot be built; empty where it can be."""
+        if not self.tables or _has(store, self.query):
+            return ""
+        return f"the store holds no row of {' or '.join(self.tables)}"
 
     def build(self, store: Store, organism: Organism, *, alleles: str = "averaged") -> Dataset:
         """Return the dataset; an equal recipe over equal measurements comes from the cache.
@@ -221,7 +235,7 @@ class Recipe:
         if self.step is not None:
             chosen, report = self.step(chosen)
             before.append(report)
-        screened = None if self.grid is None else self.grid.screened(store, organism)
+        screened = None if self.grid is None else self.grid.screened(store, organism, chosen)
         if screened is not None:
             chosen, report = within(chosen, screened, organism.genes)
             before.append(report)
@@ -247,7 +261,8 @@ class Recipe:
         )
         dataset = replace(dataset, phenotypes=phenotypes)
         if screened is not None:
-            dataset = with_grid(dataset, screened.grid, cut_of(reading.file for reading in readings))
+            cut = cut_of(reading.file for reading in readings)
+            dataset = with_grid(dataset, screened.grid, cut, dense=self.grid is not None and self.grid.dense)
         if self.singles is not None:
             measured = store.select(self.singles.query)
             value, sd, source = single_fitness(measured, organism, self.policies)

@@ -1,4 +1,4 @@
-"""The grid of the screen of 2010: every query strain with every array strain, and which crosses are unknown.
+"""The grids of the screens of 2010 and 2016: all pairs of their strains, and which crosses are unknown.
 
 The strains are those of the screen's table in the store, where names of genes are resolved already: an old
 ORF name would else become a strain of its own whose crosses seem never to be listed.
@@ -9,7 +9,7 @@ Legend: M measurements · m crosses · q query strains · a array strains · n g
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,6 @@ from wildtype.sources.yeast.screens.costanzo2010 import (
     STRINGENT_CUT,
     STRINGENT_TABLE,
     CutOff,
-    parse_strain,
 )
 from wildtype.sources.yeast.screens.parts import EPSILON
 
@@ -43,6 +42,8 @@ LARGEST_P = 0.05
 UNLISTED_MEAN, UNLISTED_SD = -0.007, 0.046
 """Epsilon of 2016 of crosses that 2010 measured and did not list (pairs of the DCell files); 5 % < -0.08."""
 LINKED = "cross of linked genes"
+INCOMPLETE = "cross of genes of which another pair of strains has no score"
+SUPPRESSED = "cross of a strain with a suppressor mutation"
 RESERVED_CROSS = "cross set aside for a blind test"
 RESERVED_GENE = "gene set aside for a blind test"
 NEGATIVE, POSITIVE = "negative", "positive"
@@ -82,8 +83,8 @@ class Crosses:
             )
         position = match_genes(m.genes, genes).position
         gene, kind = position[m.gene].reshape(-1, 2), m.kind.reshape(-1, 2)
-        strains = [parse_strain(name.removeprefix(_QUERY)) for name in m.replicates]
-        orfs = [found[0].orfs[0] if found else "" for found in strains]
+        # ORF, ORF_tsq1 (2010) or ORF_sn1 (2016): what follows the ORF is of the strain.
+        orfs = [name.removeprefix(_QUERY).partition("_")[0] for name in m.replicates]
         query = match_genes(orfs, genes).position[m.replicate]
         # The perturbations of a mutant have no order: the strain that the replicate names is the query.
         second = gene[:, 1] == query
@@ -129,12 +130,15 @@ class Screened:
         Ascending pair codes of crosses of linked genes, and of those set aside.
     gone : int64
         Genes set aside with all their crosses: none of their strains is in the grid.
+    incomplete : int64
+        Ascending pair codes of genes of which some, but not all pairs of strains have a score.
     """
 
     grid: ScreenGrid
     linked: Ints
     reserved: Ints
     gone: Ints
+    incomplete: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
 def significant(measured: Measurements) -> Flags:
@@ -150,8 +154,9 @@ def grid_2010(
     reserved: Measurements | None = None,
     *,
     linked_kb: float = LINKED_KB,
+    dense: bool = False,
 ) -> Screened:
-    """Return which crosses the screen of 2010 measured.
+    """Return which crosses the screen of 2010 measured, or one whose table has every score.
 
     Parameters
     ----------
@@ -164,6 +169,9 @@ def grid_2010(
         As `costanzo2010.read_reserved` gives them; without them nothing is set aside.
     linked_kb : float
         Largest gap between linked genes.
+    dense : bool
+        Whether rows of all scores are kept, as of the screen of 2016: a pair of strains without one is then
+        unknown, and never a cross that counts as not listed.
 
     Raises
     ------
@@ -182,14 +190,36 @@ def grid_2010(
     a, b = left_out // n, left_out % n
     # Only crosses of the grid: the others are not known in any case, and need no code.
     unknown = left_out[(of_query[a] & of_array[b]) | (of_array[a] & of_query[b])]
-    if not significant(measured).all():
+    incomplete = np.zeros(0, np.int64)
+    if dense:
+        silent_pairs, incomplete = _without_score(grid, crosses, left)
+        unknown = np.union1d(unknown, silent_pairs)
+    elif not significant(measured).all():
         # The raw table has a row for every cross that gave a score; n² flags of pairs are 44 MB.
         silent = of_query[:, None] & of_array[None, :]
         silent |= silent.T
         silent[crosses.gene[left, 0], crosses.gene[left, 1]] = False
         a, b = np.nonzero(np.triu(silent & silent.T, 1))
         unknown = np.union1d(unknown, pair_codes(a, b, n))
-    return Screened(grid.without(unknown), linked, apart, gone)
+    return Screened(grid.without(unknown), linked, apart, gone, incomplete)
+
+
+def _without_score(grid: ScreenGrid, crosses: Crosses, rows: Flags) -> tuple[Ints, Ints]:
+    """Return pair codes of genes with a pair of strains without a score, and of those with one beside it.
+
+    A grid knows of pairs of genes only: where one of several pairs of strains has no score, none is known.
+    """
+    number, gene = grid.strain_numbers, grid.strains[0]
+    at = number[crosses.gene[rows], crosses.kind[rows]]
+    scored = np.zeros((len(gene), len(gene)), bool)
+    scored[at[:, 0], at[:, 1]] = scored[at[:, 1], at[:, 0]] = True
+
+    def codes(flags: Flags) -> Ints:
+        a, b = np.nonzero(np.triu(flags))
+        return np.unique(pair_codes(gene[a], gene[b], grid.genes))
+
+    silent = codes(grid.crosses() & ~scored)
+    return silent, np.intersect1d(silent, codes(scored))
 
 
 def set_aside(reserved: Measurements, genes: GeneIndex) -> tuple[Ints, Ints]:
@@ -231,7 +261,15 @@ def within(measured: Measurements, screened: Screened, genes: GeneIndex) -> tupl
     """
     used, here, code = _not_set_aside(measured, (screened.reserved, screened.gone), genes)
     used.drop(LINKED, contains(screened.linked, code) & here)
+    used.drop(INCOMPLETE, contains(screened.incomplete, code) & here)
     return _kept(measured, used, "crosses whose result is known")
+
+
+def without_suppressors(measured: Measurements) -> tuple[Measurements, StageReport]:
+    """Return the measurements of two mutations: a strain with a suppressor is no strain of a grid."""
+    used = RowFilter(len(measured))
+    used.drop(SUPPRESSED, np.diff(measured.offsets) != 2)
+    return _kept(measured, used, "pairs of strains")
 
 
 def unreserved(
@@ -291,12 +329,15 @@ def selection_of(cut: CutOff) -> Selection:
     )
 
 
-def with_grid(dataset: Dataset, grid: ScreenGrid, cut: CutOff = INTERMEDIATE_CUT) -> Dataset:
+def with_grid(
+    dataset: Dataset, grid: ScreenGrid, cut: CutOff = INTERMEDIATE_CUT, *, dense: bool = False
+) -> Dataset:
     """Return a dataset of listed epsilon as that of a whole screen: with its grid and five phenotypes.
 
     Epsilon has the rows; of a cross that is not listed it is taken to be 0. The classes and the effect of
     listed crosses, at ``cut`` (the cut-offs of the list) and at the stringent cut-offs, follow from rows and
-    grid, and have no rows.
+    grid, and have no rows. With ``dense`` every cross has a row: its class needs a value beyond ``cut``, and
+    nothing is given that the cross is listed.
     """
     at = dataset.phenotype_index(EPSILON.name)
     effect = replace(dataset.phenotypes[at], of_cross="effect")
@@ -307,11 +348,11 @@ def with_grid(dataset: Dataset, grid: ScreenGrid, cut: CutOff = INTERMEDIATE_CUT
     classes = tuple(
         Phenotype(
             name=name,
-            unit="1 listed, 0 not",
+            unit="1 beyond the cut-off, 0 not" if dense else "1 listed, 0 not",
             source=effect.source,
             min_order=effect.min_order,
             strong=0.5,
-            description=f"whether the cross is listed with epsilon {rule}",
+            description=f"whether the cross {'has' if dense else 'is listed with'} epsilon {rule}",
             form="class",
             of_cross=name,
             selection=selection,
@@ -328,7 +369,8 @@ def with_grid(dataset: Dataset, grid: ScreenGrid, cut: CutOff = INTERMEDIATE_CUT
             selection=selection_of(beyond),
         )
         for name, (beyond, what) in given.items()
+        if not dense
     )
     phenotypes = (*dataset.phenotypes[:at], effect, *dataset.phenotypes[at + 1 :], *classes, *listed)
-    targets = (EPSILON.name, NEGATIVE, POSITIVE, LISTED, STRINGENT)
+    targets = (EPSILON.name, NEGATIVE, POSITIVE, *(phenotype.name for phenotype in listed))
     return replace(dataset, phenotypes=phenotypes, targets=targets, grid=grid)
