@@ -42,8 +42,12 @@ NAMES = ("SGS1", "SRS2", "CDC28", "CLN2", "PDR5")
 SMALL = ["model.width=14", "model.heads=7", "model.layers=1", "model.head.heads=2", "model.table=false",
          "model.trees.bags=0", "training.epochs=1", "baselines=[mean]", "run.progress=false",
          "run.replicates=20"]  # fmt: skip
-LITTLE = ["data.rows=4000", "training.epochs=1", "training.threads=1", "model.trees.bags=0",
-          "baselines=[mean]", "run.progress=false", "run.replicates=20"]  # fmt: skip
+LITTLE = ["data.rows=4000", "training.epochs=1", "training.threads=1", "baselines=[mean]",
+          "run.progress=false", "run.replicates=20"]  # fmt: skip
+LITTLE_OF_MODEL = {
+    "cell_transformer": ["model.trees.bags=0"],
+    "pair_screen": ["model.folds=2", "model.gene_folds=2", "model.iterations=5"],
+}
 READERS_FILES = {
     "plan.csv": "genes\nSGS1;SRS2\nCDC28:reduced;CLN2\n",
     "own.csv": "genes,value\nSGS1;CLN2,-0.1\nSRS2;PDR5,0.05\n",
@@ -124,6 +128,14 @@ def test_commands_run(block: Block, place: Path) -> None:
     assert done
 
 
+def little_training(words: list[str]) -> list[str]:
+    """Return the settings by which a training of a document is made small."""
+    chosen = [word for word in words if word.startswith(("model=", "data=", "experiment="))]
+    # Of several models of --multirun, all are trained by the first one's settings.
+    model = compose([word.partition(",")[0] for word in chosen]).model.name
+    return [*LITTLE, *LITTLE_OF_MODEL.get(model, [])]
+
+
 @pytest.mark.real
 def test_commands_run_with_publishers_files(
     mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -142,7 +154,7 @@ def test_commands_run_with_publishers_files(
         for _, words in called([block], tmp_path):
             more = block.mark.words(" ".join(words[1:]), with_files=True)
             if words[0] == "wildtype" and more is not None:
-                little = LITTLE if words[1] == "train" else []
+                little = little_training(words[2:]) if words[1] == "train" else []
                 said = wildtype(*words[1:], *little, *more)
                 assert said.returncode == 0, f"{block.place}: {' '.join(words)}: {said.stderr}"
                 done += 1

@@ -127,6 +127,12 @@ def test_two_measured_phenotypes_are_refused_before_anything_is_written(tmp_path
     assert not (tmp_path / "run").exists()
 
 
+def test_the_measured_phenotype_comes_first(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"describes pairs by epsilon: name it first in data\.phenotypes"):
+        trained(tmp_path / "run", None, "data.phenotypes=[negative,epsilon]")
+    assert not (tmp_path / "run").exists()
+
+
 def test_rows_that_are_no_pairs_are_refused_before_anything_is_written(tmp_path: Path) -> None:
     words = ["data.name=tiny-growth", "data.phenotypes=[fitness]"]
     with pytest.raises(ConfigError, match="24 of 300 rows of fitness have 1 perturbed genes, .* of 2 genes"):

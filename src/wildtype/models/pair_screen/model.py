@@ -50,12 +50,12 @@ class PairScreen(Model):
     ----------
     config : PairScreenConfig
     outputs : sequence of Output
-        One that is measured (``of_cross`` is "effect" or empty), and others of the same crosses.
+        First the one that is measured (``of_cross`` is "effect" or empty), then others of the same crosses.
 
     Raises
     ------
     ConfigError
-        If there is not one measured output.
+        If there is not one measured output, or it is not the first.
     """
 
     needs = ("similarity",)
@@ -70,6 +70,11 @@ class PairScreen(Model):
             raise ConfigError(
                 f"model pair_screen predicts one measured phenotype of pairs, received "
                 f"{', '.join(measured) or 'none'}: name one in data.phenotypes"
+            )
+        if outputs[0].name != measured[0]:
+            # `pair_index` and `looked_up` are given names alone: the first is the one that users may measure.
+            raise ConfigError(
+                f"model pair_screen describes pairs by {measured[0]}: name it first in data.phenotypes"
             )
         self.forests = nn.ModuleDict(
             {_name(i, unseen): Forest() for i in range(len(outputs)) for unseen in UNSEEN}
