@@ -84,7 +84,7 @@ def model_card(checkpoint: TrainedModel, format_version: int) -> str:
                 ("split", f"{origin.get('split', '–')}, seed {origin.get('seed', '–')}"),
                 *_rows_by_part(known, used),
                 ("gene graphs", _names(checkpoint.relations)),
-                ("parameters", f"{metrics['parameters']:,}" if "parameters" in metrics else "–"),
+                ("parameters", f"{metrics['parameters']:,}" if metrics.get("parameters") else "–"),
                 ("members of the ensemble", members),
             ],
         ),

@@ -215,6 +215,7 @@ def test_card_and_report_have_no_epochs_and_no_empty_number(done: Run, tmp_path:
     assert np.isfinite(metrics["validation_score"])
     card = (done.path / "checkpoint" / "model_card.md").read_text(encoding="utf-8")
     assert "# pair\\_screen on tiny-screen" in card or "# pair_screen on tiny-screen" in card
+    assert "| parameters | – |" in card  # trees have none that are trained by gradients
     assert "Evidence: every visible cross of the screen" in card
     write_report([done.path], tmp_path / "report.html", screened=0)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
