@@ -60,7 +60,7 @@ def test_closed_forms_are_refused_without_triples() -> None:
 def test_a_baseline_of_pairs_leaves_phenotypes_of_other_orders_empty() -> None:
     data = prepared(with_triples(mixed_dataset(), "fitness"))
     test = data.part("test")
-    predicted = predict_baseline("screen_additive", data, 0)
+    predicted = predict_baseline("screen_additive", data, 0)[0]
     parts = [data.part(part) for part in ("train", "validation", "test")]
     of_pairs = set()
     for p in np.unique(test.phenotype):
@@ -78,7 +78,7 @@ def test_zeros_of_the_grid_are_labels_of_the_effect_and_the_signs_only(listed: s
     words = ("split.validation=0.2", "split.test=0.3", f"data.listed={listed}")
     data = prepared(screened_dataset(36), *words)
     test, names = data.part("test"), [p.name for p in data.dataset.phenotypes]
-    predicted = predict_baseline("screen_constant", data, 0)
+    predicted = predict_baseline("screen_constant", data, 0)[0]
     crosses = data.crosses()
     assert crosses is not None
     cells, value = crosses.visible().sum() / 2, crosses.listed.value.astype(np.float64)

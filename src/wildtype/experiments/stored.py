@@ -109,11 +109,11 @@ class Run:
         """
         if self.across is None:
             return self.comparisons
-        outside = tuple((self.settings.get("data") or {}).get("also_test") or ())
+        # External tests are of other datasets than the run; a copied table may have no settings beside it.
         return {self.across.phenotype: self.across} | {
             name: table
             for name, table in self.comparisons.items()
-            if name == IMPLIED_TAU or table.dataset in outside
+            if name == IMPLIED_TAU or table.dataset != self.across.dataset
         }
 
     @cached_property
