@@ -24,6 +24,7 @@ from wildtype.evidence.completion import Additive, low_rank, profile_neighbours,
 from wildtype.evidence.kernels import COMPILED
 from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.evidence.similarity import GeneSimilarity
+from wildtype.mutants import Kind
 from wildtype.organism.graph_features import DEGREES
 from wildtype.organism.similarity import nearest, unit_rows
 from wildtype.seeds import generator
@@ -237,7 +238,7 @@ class PairColumns:
     def __init__(
         self, matrix: PairMatrix, similarity: GeneSimilarity, neighbours: Neighbours, *, seed: int = 0
     ) -> None:
-        self.matrix, self.similarity, self.neighbours = matrix, similarity, neighbours
+        self.matrix, self.similarity = matrix, similarity
         known, values = matrix.known, matrix.values
         additive = Additive.of(matrix)
         base = additive.matrix()
@@ -315,7 +316,7 @@ class PairColumns:
         seen = strain >= 0
         both = seen.all(axis=1)
         columns: list[tuple[str, Floats]] = [("unseen genes", (~seen).sum(axis=1).astype(np.float32))]
-        columns.append(("reduced strains", (kind == 1).sum(axis=1).astype(np.float32)))
+        columns.append(("reduced strains", (kind == Kind.REDUCED).sum(axis=1).astype(np.float32)))
 
         def ends(name: str, x: Floats, at: Ints, there: NDArray[np.bool_]) -> None:
             # Smallest and largest of both genes: their order has no meaning.

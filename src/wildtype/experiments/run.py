@@ -157,8 +157,10 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
         predicted = {config.model.name: checkpoint.predict_measured(data.part("test"))}
         # Beside the test rows: external tests, and of a grid the validation rows, which calibrate campaigns.
         further = [rows.table for rows in outside]
-        further += [data.part("validation")] if data.grid is not None else []
         others = [{config.model.name: checkpoint.predict_measured(table)} for table in further]
+        if data.grid is not None and checkpoint.validation is not None:
+            further.append(data.part("validation"))
+            others.append({config.model.name: checkpoint.validation.predicted})
     seconds = {config.model.name: sum(r.seconds for r in reports) + time.perf_counter() - start}
     peak = {config.model.name: memory.peak}
     for report in reports:

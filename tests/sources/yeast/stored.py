@@ -25,3 +25,9 @@ def build(name: str, folder: Path, organism: Organism, *, alleles: str = "averag
     """Build one dataset from the files in a folder."""
     with stored(folder, organism) as store:
         return build_dataset(name, store, organism, alleles=alleles)
+
+
+def rows(dataset: Dataset) -> dict[tuple[str, str, str], float]:
+    """Return the value of every mutant in every condition."""
+    frame = dataset.to_pandas()
+    return {(r.genes, r.kinds, r.condition): r.value for r in frame.itertuples()}

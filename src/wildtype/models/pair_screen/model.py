@@ -9,7 +9,7 @@ Legend: b mutants · u distinct pairs · f columns · p outputs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -131,10 +131,7 @@ class PairScreen(Model):
         assert index is not None
         learn = _Learning.of(rows.train)
         counts = []
-        for unseen in UNSEEN:
-            found = _described(index, learn.pairs, unseen, self.config, rows.seed)
-            if not len(found.pair):
-                continue
+        for unseen, found in _described(index, learn.pairs, self.config, rows.seed):
             counts.append(f"{len(found.pair):,} with {unseen} unseen")
             for i, output in enumerate(self.outputs):
                 self._fit(i, output, unseen, found, learn, rows)
@@ -194,23 +191,24 @@ class _Described:
 
 
 def _described(
-    index: PairIndex, pairs: Pairs, unseen: int, config: PairScreenConfig, seed: int
-) -> _Described:
-    """Return pairs described as if so many of their genes were unseen."""
-    parts: list[tuple[NDArray[np.int64], NDArray[np.float32]]] = []
-    if unseen == 0:
-        parts = [part for part in index.out_of_fold(pairs) if len(part[0])]
-    else:
-        # Each fold of genes gives pairs with one gene in it, and pairs with both; one pass for either costs
-        # less than to keep both.
-        share = config.one_unseen if unseen == 1 else 0.0
-        for rows, columns, hidden in index.with_unseen_genes(pairs, config.gene_folds, seed, share):
-            chosen = hidden == unseen
-            parts.append((rows[chosen], columns[chosen]))
-    if not parts:
-        return _Described(np.zeros(0, np.int64), np.zeros((0, 0), np.float32))
-    rows, columns = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return _Described(rows, columns)
+    index: PairIndex, pairs: Pairs, config: PairScreenConfig, seed: int
+) -> Iterator[tuple[int, _Described]]:
+    """Yield 0, 1 and 2, and pairs described as if so many of their genes were unseen, where there are any."""
+    sources = (
+        ((rows, columns, np.zeros(len(rows), np.int64)) for rows, columns in index.out_of_fold(pairs)),
+        # Each fold of genes gives pairs with one gene in it and pairs with both: its matrix is made once.
+        index.with_unseen_genes(pairs, config.gene_folds, seed, config.one_unseen),
+    )
+    for source in sources:
+        parts: dict[int, list[tuple[NDArray[np.int64], NDArray[np.float32]]]] = {}
+        for rows, columns, hidden in source:
+            for unseen in np.unique(hidden).tolist():
+                chosen = hidden == unseen
+                parts.setdefault(unseen, []).append((rows[chosen], columns[chosen]))
+        for unseen in sorted(parts):
+            # Taken out, so that the parts are gone while forests are fitted: they are as large as the whole.
+            rows, columns = (np.concatenate(column) for column in zip(*parts.pop(unseen), strict=True))
+            yield unseen, _Described(rows, columns)
 
 
 @dataclass(frozen=True, eq=False)
