@@ -22,6 +22,7 @@ from wildtype.evaluation.metrics import (
     bind,
     pearson_statistic,
 )
+from wildtype.evaluation.pair_scores import NO_PAIRS, PAIR_METRICS
 
 
 @st.composite
@@ -132,6 +133,7 @@ def test_reasons_instead_of_warnings() -> None:
         "auroc_strong": "the phenotype is not an interaction",
         "pearson_negatives": "0 rows are too few",
         **dict.fromkeys(("average_precision", "log_loss", "brier"), "labels are no calls (0 and 1)"),
+        **dict.fromkeys(PAIR_METRICS, NO_PAIRS),
     }
     assert set(bound.statistics) == {"mse", "bias", "r2"}
     assert bind([1.0, 1.0], [0.0, 1.0]).undefined["pearson"] == "all labels are equal"

@@ -10,7 +10,8 @@ import pytest
 from wildtype.datasets import Dataset, Phenotype
 from wildtype.errors import DatasetError
 from wildtype.evaluation.bootstrap import bootstrap_weights, find_clusters, interval
-from wildtype.evaluation.compare import Comparison, evaluate_predictions
+from wildtype.evaluation.compare import evaluate_predictions
+from wildtype.evaluation.comparison import Comparison
 from wildtype.evaluation.over_phenotypes import evaluate_across
 from wildtype.mutants import MutantTable
 from wildtype.organism import GeneIndex, Organism

@@ -9,7 +9,7 @@ import pytest
 
 from wildtype.errors import DatasetError
 from wildtype.evaluation.bootstrap import bootstrap, find_clusters, interval
-from wildtype.evaluation.compare import Comparison
+from wildtype.evaluation.comparison import Comparison
 from wildtype.evaluation.metrics import mse_statistic
 from wildtype.evaluation.predicted_rows import (
     LEAST_ROWS,

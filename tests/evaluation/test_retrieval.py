@@ -27,7 +27,11 @@ def lists(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
 
 
 def one(ranking: Ranking, weights: np.ndarray) -> dict[str, float]:
-    return {name: float(value[0]) for name, value in ranking.metrics(weights[:, None].astype(float)).items()}
+    return {name: float(value[0]) for name, value in named(ranking, weights[:, None].astype(float)).items()}
+
+
+def named(ranking: Ranking, weights: np.ndarray) -> dict[str, np.ndarray]:
+    return dict(zip(METRICS, ranking.metrics(weights), strict=True))
 
 
 def first_rows(hit: np.ndarray, score: np.ndarray, k: int) -> float:
@@ -70,7 +74,7 @@ def test_first_rows_by_hand(case: tuple[np.ndarray, np.ndarray]) -> None:
 def test_integer_weights_repeat_rows(case: tuple[np.ndarray, np.ndarray], seed: int) -> None:
     hit, score = case
     columns = np.random.default_rng(seed).integers(0, 4, (hit.size, 3))
-    together = Ranking(hit, score).metrics(columns.astype(float))
+    together = named(Ranking(hit, score), columns.astype(float))
     for r, w in enumerate(columns.T):
         if not (hit * w).any():
             assert math.isnan(together["average_precision"][r])
@@ -132,11 +136,11 @@ def test_positive_labels_may_have_their_own_threshold() -> None:
     def first(strong_positive: float | None) -> dict[str, float]:
         lists = rankings(truth, predicted, 2.5, strong_positive)
         weights = np.ones((5, 1))
-        return {name: float(one.metrics(weights)["precision@hits"][0]) for name, one in lists.items()}
+        return {name: float(named(one, weights)["precision@hits"][0]) for name, one in lists.items()}
 
     assert first(None) == {"strong": 1.0, "negative": 1.0, "positive": 1.0}
     # Three hits, the third of which shares its rank with a row that is none.
     assert first(2.0) == {"strong": pytest.approx(2.5 / 3), "negative": 1.0, "positive": 1.0}
     lists = rankings(truth, predicted, 2.5, 2.0).values()
-    hits = [one.metrics(np.ones((5, 1)))["enrichment@hits"][0] for one in lists]
+    hits = [named(one, np.ones((5, 1)))["enrichment@hits"][0] for one in lists]
     np.testing.assert_allclose(hits, [2.5 / 3 / 0.6, 5.0, 2.5])

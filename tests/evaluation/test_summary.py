@@ -5,7 +5,8 @@ import pytest
 
 from tests.tiny import tiny_dataset
 from wildtype.errors import ConfigError
-from wildtype.evaluation.compare import Comparison, evaluate_predictions
+from wildtype.evaluation.compare import evaluate_predictions
+from wildtype.evaluation.comparison import Comparison
 from wildtype.evaluation.summary import summarise
 from wildtype.report.comparison_tables import summary_to_markdown
 

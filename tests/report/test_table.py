@@ -10,7 +10,7 @@ from rich.console import Console
 from wildtype.datasets import Dataset, Phenotype
 from wildtype.datasets.reading import StageReport
 from wildtype.evaluation.bootstrap import IntervalEstimate
-from wildtype.evaluation.compare import Comparison, Difference, Score
+from wildtype.evaluation.comparison import Comparison, Difference, Score
 from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import GeneGraphs, GeneIndex, Organism, Relation
 from wildtype.report.comparison_tables import comparison_to_markdown, facts_of, print_comparison

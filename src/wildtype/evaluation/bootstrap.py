@@ -149,7 +149,7 @@ def bootstrap_weights(clusters: Clusters, replicates: int, seed: int) -> Iterato
 def bootstrap(
     statistics: Mapping[str, Statistic], clusters: Clusters, *, replicates: int = 1000, seed: int = 0
 ) -> dict[str, Floats]:
-    """Return the replicates [R] of every statistic under the same resamples; NaN where one is not defined.
+    """Return the replicates [..., R] of every statistic under the same resamples; NaN where not defined.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def bootstrap(
     for weights in bootstrap_weights(clusters, replicates, seed):
         for name, statistic in statistics.items():
             columns[name].append(statistic(weights))
-    return {name: np.concatenate(parts) for name, parts in columns.items()}
+    return {name: np.concatenate(parts, axis=-1) for name, parts in columns.items()}
 
 
 def interval(replicates: Floats, level: float = 0.95) -> tuple[float, float]:

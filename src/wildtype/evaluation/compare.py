@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from wildtype.errors import CheckpointError, ConfigError, DatasetError, ShapeError
+from wildtype.errors import ConfigError, DatasetError, ShapeError
 from wildtype.evaluation.bootstrap import (
-    NAN,
-    UNDEFINED,
-    Clusters,
     IntervalEstimate,
     bootstrap,
     clusters_for,
@@ -22,234 +19,18 @@ from wildtype.evaluation.bootstrap import (
     interval,
     two_sided_p,
 )
-from wildtype.evaluation.metrics import METRICS, Bound, Floats, Statistic, bind
+from wildtype.evaluation.comparison import PAIRED, Comparison, Difference, Score
+from wildtype.evaluation.metrics import Bound, Floats, Statistic, bind
 from wildtype.evaluation.noise import noise_guide
-from wildtype.evaluation.retrieval import retrieval_estimates
-from wildtype.files import finite
+from wildtype.evaluation.pair_scores import pairs_of
+from wildtype.evaluation.retrieval import METRICS as OF_LIST
 from wildtype.models.registry import MODELS
 
 if TYPE_CHECKING:
     from wildtype.datasets import Dataset
     from wildtype.mutants import MutantTable
 
-HEADLINES = {
-    "pearson": "Pearson",
-    "pearson_by_condition": "Pearson (mean over conditions)",
-    "average_precision": "average precision",
-}
-"""Metrics that models are ranked by, and their names in sentences."""
-
 Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Headline metric of a model minus that of ``against``, paired by resample; p is two-sided."""
-
-    against: str
-    value: float
-    low: float
-    high: float
-    p: float
-
-
-@dataclass(frozen=True)
-class Score:
-    """Metrics of one model on the compared rows.
-
-    Attributes
-    ----------
-    model : str
-        Name.
-    baseline : bool
-        Whether it counts as a baseline.
-    n : int
-        Rows.
-    pearson, pearson_by_condition, spearman, mse, bias, r2, auroc_sign, auroc_strong, pearson_negatives,
-    average_precision, log_loss, brier : IntervalEstimate
-        As defined in ``wildtype.evaluation.metrics``.
-    delta : Difference or None
-        To the reference; None for the reference itself and where the headline metric is undefined.
-    seconds : float or None
-        Time to fit and predict, where measured.
-    peak_mib : float or None
-        Peak memory in MiB, where measured.
-    undefined : dict of str to str
-        Why a metric is NaN.
-    retrieval : dict of str to IntervalEstimate
-        ``list/metric`` of ``wildtype.evaluation.retrieval``, those that are defined; empty where the
-        phenotype has no strong interactions.
-    """
-
-    model: str
-    baseline: bool
-    n: int
-    pearson: IntervalEstimate = UNDEFINED
-    pearson_by_condition: IntervalEstimate = UNDEFINED
-    spearman: IntervalEstimate = UNDEFINED
-    mse: IntervalEstimate = UNDEFINED
-    bias: IntervalEstimate = UNDEFINED
-    r2: IntervalEstimate = UNDEFINED
-    auroc_sign: IntervalEstimate = UNDEFINED
-    auroc_strong: IntervalEstimate = UNDEFINED
-    pearson_negatives: IntervalEstimate = UNDEFINED
-    average_precision: IntervalEstimate = UNDEFINED
-    log_loss: IntervalEstimate = UNDEFINED
-    brier: IntervalEstimate = UNDEFINED
-    delta: Difference | None = None
-    seconds: float | None = None
-    peak_mib: float | None = None
-    undefined: Mapping[str, str] = field(default_factory=dict)
-    retrieval: Mapping[str, IntervalEstimate] = field(default_factory=dict)
-
-    def estimate(self, metric: str) -> IntervalEstimate:
-        """Return a metric by name; raises ``ConfigError`` naming the known ones."""
-        if metric not in METRICS:
-            raise ConfigError(f"{metric!r} is not a metric; known metrics: {', '.join(METRICS)}")
-        found: IntervalEstimate = getattr(self, metric)
-        return found
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Scores of several models on identical rows, best first.
-
-    Attributes
-    ----------
-    dataset, dataset_sha256, phenotype, split : str
-        What the rows are.
-    rows : int
-        Number of rows.
-    headline : str
-        The metric that models are ranked by: ``pearson``; with several conditions ``pearson_by_condition``;
-        with calls as labels ``average_precision``.
-    reference : str
-        Best baseline by the headline metric on these very rows, which favours it slightly; the best model
-        when no baseline has a defined one; empty when no model has.
-    clusters, cluster_count, replicates, seed
-        How the intervals were made.
-    scores : tuple of Score
-        By headline metric, undefined ones last.
-    noise : str
-        Noise guide of the labels.
-    notes : tuple of str
-        Remarks for the reader.
-    """
-
-    dataset: str
-    dataset_sha256: str
-    phenotype: str
-    split: str
-    rows: int
-    headline: str
-    reference: str
-    clusters: str
-    cluster_count: int
-    replicates: int
-    seed: int
-    scores: tuple[Score, ...]
-    noise: str = ""
-    notes: tuple[str, ...] = ()
-
-    def __getitem__(self, model: str) -> Score:
-        for score in self.scores:
-            if score.model == model:
-                return score
-        known = ", ".join(score.model for score in self.scores)
-        raise ConfigError(f"{model!r} was not compared; compared models: {known}")
-
-    @property
-    def best(self) -> Score:
-        """The model with the highest headline metric."""
-        return self.scores[0]
-
-    @property
-    def winner_sentence(self) -> str:
-        """One sentence: which model is best, or that the best two are not distinguishable.
-
-        It compares the best model that is no baseline with the best baseline; where there is only one of
-        these kinds, the best model with the second. A difference is model minus reference.
-        """
-        name = HEADLINES[self.headline]
-        if not self.reference:
-            return f"No model has a defined {name}, so none wins."
-        against = self[self.reference]
-        ranked = [score for score in self.scores if score.delta is not None]
-        challenger = next((s for s in ranked if s.baseline != against.baseline), next(iter(ranked), None))
-        if challenger is None or challenger.delta is None:
-            only = against.estimate(self.headline)
-            return f"{_titled(against)} is alone: {name} {only.value:.2f}{_bracket(only)}."
-        delta = challenger.delta
-        ours, theirs = challenger.estimate(self.headline).value, against.estimate(self.headline).value
-        difference = f"difference {signed(delta.value)} [{signed(delta.low)}, {signed(delta.high)}]"
-        if delta.low > 0:
-            return (
-                f"{_titled(challenger)} wins: {name} {ours:.2f} against {theirs:.2f} of {_titled(against)} "
-                f"({difference})."
-            )
-        if delta.high < 0:
-            return (
-                f"{_titled(against)} wins: {name} {theirs:.2f} against {ours:.2f} of {_titled(challenger)} "
-                f"({difference})."
-            )
-        return (
-            f"{_titled(challenger)} and {_titled(against)} are not distinguishable: {name} {ours:.2f} and "
-            f"{theirs:.2f} ({difference}, p {delta.p:.2f})."
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """Return a JSON-like record; NaN becomes None."""
-        record: dict[str, Any] = finite(asdict(self))
-        return record | {"best": self.best.model, "winner_sentence": self.winner_sentence}
-
-    @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> Comparison:
-        """Rebuild a comparison from ``to_json``; raises ``CheckpointError`` on a record that is not one."""
-        try:
-            own = {f.name: record[f.name] for f in fields(cls)}
-            own["scores"] = tuple(_score_from_json(score) for score in record["scores"])
-            own["notes"] = tuple(record["notes"])
-            if not own["scores"]:
-                raise ValueError("there are no scores")
-            return cls(**own)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise CheckpointError(f"this is not a stored comparison ({error!r}): restore the file") from error
-
-
-def signed(value: float) -> str:
-    """Return a number with two decimals, its sign, and a typographic minus."""
-    return "nan" if math.isnan(value) else f"{value:+.2f}".replace("-", "−")
-
-
-def _titled(score: Score) -> str:
-    return f"{score.model} (baseline)" if score.baseline else score.model
-
-
-def _bracket(estimate: IntervalEstimate) -> str:
-    return "" if math.isnan(estimate.low) else f" [{estimate.low:.2f}, {estimate.high:.2f}]"
-
-
-def _number(value: float | None) -> float:
-    return NAN if value is None else float(value)
-
-
-def _score_from_json(record: Mapping[str, Any]) -> Score:
-    # Not in records of earlier versions.
-    absent = {name: asdict(UNDEFINED) for name in ("average_precision", "bias", "log_loss", "brier")}
-    record = absent | dict(record)
-    own = {f.name: record[f.name] for f in fields(Score) if f.name != "retrieval"}
-    lists = record.get("retrieval", {})  # nor is this
-    own["retrieval"] = {
-        name: IntervalEstimate(**{key: _number(value) for key, value in found.items()})
-        for name, found in lists.items()
-    }
-    for metric in METRICS:
-        own[metric] = IntervalEstimate(**{key: _number(value) for key, value in record[metric].items()})
-    if (delta := record["delta"]) is not None:
-        own["delta"] = Difference(
-            delta["against"], *(_number(delta[key]) for key in ("value", "low", "high", "p"))
-        )
-    return Score(**own)
 
 
 def _notes(table: MutantTable, clusters: str, count: int) -> list[str]:
@@ -342,6 +123,7 @@ def evaluate_predictions(
     truth = table.value.astype(np.float64)
     kind = dataset.phenotypes[p]
     strong, strong_positive = (kind.strong, kind.strong_positive) if kind.min_order >= 2 else (None, None)
+    pairs = pairs_of(table)
     bound: dict[str, Bound] = {}
     for model, predicted in predictions.items():
         if np.shape(predicted) != truth.shape:
@@ -354,24 +136,52 @@ def evaluate_predictions(
             strong=strong,
             strong_positive=strong_positive,
             condition=table.condition,
+            pairs=pairs,
             other_quantity=other_quantity,
         )
 
-    def retrieve(found: Clusters, replicates: int, seed: int) -> dict[str, dict[str, IntervalEstimate]]:
-        if strong is None:
-            return {}
-        return retrieval_estimates(
-            truth,
-            predictions,
-            strong,
-            found,
-            strong_positive=strong_positive,
-            replicates=replicates,
-            seed=seed,
-        )
-
     noise = str(noise_guide(dataset, at))
-    return rank_models(dataset, at, bound, phenotype=phenotype, noise=noise, retrieve=retrieve, **options)
+    found = rank_models(dataset, at, bound, phenotype=phenotype, noise=noise, **options)
+    return replace(found, strong=strong, strong_positive=strong_positive, other_quantity=other_quantity)
+
+
+def _estimate(figure: Floats) -> IntervalEstimate:
+    """Return the estimate of a metric's value and replicates [1 + R]."""
+    return IntervalEstimate(float(figure[0]), *interval(figure[1:]))
+
+
+def paired_differences(
+    own: Mapping[str, Floats], other: Mapping[str, Floats], against: str
+) -> dict[str, Difference]:
+    """Return the difference of every metric of ``PAIRED`` that two models have.
+
+    Parameters
+    ----------
+    own, other : mapping of str to float64 [..., 1 + R]
+        By metric or list: the value on all rows, then the replicates, under the same resamples for both.
+    against : str
+        Name of the other model.
+    """
+    found = {}
+    for metric in PAIRED:
+        one, two = _paired(own, metric), _paired(other, metric)
+        if one is None or two is None or math.isnan(one[0] - two[0]):
+            continue
+        # Both models see the same resample, so what makes its rows hard or easy cancels in the difference.
+        d = one - two
+        found[metric] = Difference(against, float(d[0]), *interval(d[1:]), two_sided_p(d[1:]))
+    return found
+
+
+def _paired(figures: Mapping[str, Floats], metric: str) -> Floats | None:
+    name, _, of_list = metric.partition("/")
+    figure = figures.get("mse" if name == "rmse" else name)
+    if figure is None:
+        return None
+    if of_list:
+        return np.asarray(figure[OF_LIST.index(of_list)])
+    # Errors of opposite signs must not differ by their sum: the size of the bias is compared.
+    return {"rmse": np.sqrt, "bias": np.abs}.get(name, np.asarray)(figure)
 
 
 def rank_models(
@@ -382,7 +192,6 @@ def rank_models(
     phenotype: str,
     noise: str,
     notes: Sequence[str] = (),
-    retrieve: Callable[[Clusters, int, int], dict[str, dict[str, IntervalEstimate]]] | None = None,
     baselines: Collection[str] | None = None,
     seconds: Mapping[str, float] | None = None,
     peak_mib: Mapping[str, float] | None = None,
@@ -414,40 +223,45 @@ def rank_models(
     reference = next((m for m in defined if is_baseline[m]), defined[0] if defined else "")
 
     found = find_clusters(table, clusters_for(table) if clusters == "auto" else clusters)
-    # All metrics of all models go through one pass over the resamples: drawing them costs most.
+    # All metrics of all models go through one pass over the resamples.
     statistics: dict[str, Statistic] = {
         f"{metric}/{model}": statistic
         for model, b in bound.items()
-        for metric, statistic in b.statistics.items()
+        for metric, statistic in (b.statistics | b.lists).items()
     }
     drawn = bootstrap(statistics, found, replicates=replicates, seed=seed)
-    retrieved = {} if retrieve is None else retrieve(found, replicates, seed)
-
-    def delta(model: str) -> Difference | None:
-        if model == reference or model not in defined:
-            return None
-        # Both models see the same resample, so what makes its rows hard or easy cancels in the difference.
-        differences: Floats = drawn[f"{headline}/{model}"] - drawn[f"{headline}/{reference}"]
-        value = values[model][headline] - values[reference][headline]
-        return Difference(reference, value, *interval(differences), two_sided_p(differences))
+    equal = np.ones((at.size, 1))
+    figures = {
+        model: {
+            metric: np.append(statistic(equal), drawn[f"{metric}/{model}"], axis=-1)
+            for metric, statistic in (b.statistics | b.lists).items()
+        }
+        for model, b in bound.items()
+    }
 
     scores = []
     for model in ranked:
-        estimates = {
-            metric: IntervalEstimate(values[model][metric], *interval(drawn[f"{metric}/{model}"]))
-            for metric in bound[model].statistics
-        }
+        own = figures[model]
+        against = [other for other in ranked if is_baseline[other] and not is_baseline[model]]
+        against += [reference] if reference and reference not in (model, *against) else []
+        differences = {other: paired_differences(own, figures[other], other) for other in against}
         scores.append(
             Score(
                 model=model,
                 baseline=is_baseline[model],
                 n=at.size,
-                **estimates,
-                delta=delta(model),
+                **{metric: _estimate(own[metric]) for metric in bound[model].statistics},
+                delta=differences.get(reference, {}).get(headline),
                 seconds=(seconds or {}).get(model),
                 peak_mib=(peak_mib or {}).get(model),
                 undefined=bound[model].undefined,
-                retrieval=retrieved.get(model, {}),
+                retrieval={
+                    f"{name}/{metric}": _estimate(figure)
+                    for name in bound[model].lists
+                    for metric, figure in zip(OF_LIST, own[name], strict=True)
+                    if not math.isnan(figure[0])
+                },
+                differences=differences,
             )
         )
     return Comparison(

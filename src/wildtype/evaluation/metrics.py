@@ -26,23 +26,34 @@ log_loss               of labels that are calls: mean of −ln of the probabilit
                        probability may reach 0 or beyond
 brier                  of labels that are calls: mean squared difference of predicted probability and label
                        (Brier 1950), without a cut
+pearson_gene_removed,  of pairs of genes: correlation without additive gene effects, and of labels with
+pearson_shuffled       predictions of rows that share one gene (``wildtype.evaluation.pair_scores``)
 =====================  ==============================================================================
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from wildtype.errors import ShapeError
+from wildtype.evaluation.pair_scores import (
+    ADDITIVE,
+    NO_PAIRS,
+    PAIR_METRICS,
+    shuffled_statistic,
+    without_gene_effects,
+)
+from wildtype.evaluation.retrieval import Ranking, rankings, strong_rows
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Statistic = Callable[[Floats], Floats]
-"""Weights [M, R] to values [R]; NaN where the metric is not defined under a weighting."""
+"""Weights [M, R] to values [..., R]; NaN where the metric is not defined under a weighting."""
 
 METRICS = (
     "pearson",
@@ -57,6 +68,7 @@ METRICS = (
     "average_precision",
     "log_loss",
     "brier",
+    *PAIR_METRICS,
 )
 IN_UNIT = ("mse", "bias", "r2", "log_loss", "brier")
 """Metrics that compare a prediction with the label itself: both must be the same quantity."""
@@ -149,7 +161,8 @@ def _mean_statistic(values: Floats) -> Statistic:
         raise Undefined("0 rows are too few")
     if not np.isfinite(values).all():
         raise Undefined(f"{int((~np.isfinite(values)).sum())} labels or predictions are not finite")
-    return lambda weights: _ratio(values @ weights, weights.sum(0))
+    moments = np.stack([values, np.ones_like(values)])  # one product of matrices for sum and total weight
+    return lambda weights: _ratio(*(moments @ weights))
 
 
 def bias_statistic(truth: ArrayLike, prediction: ArrayLike) -> Statistic:
@@ -173,10 +186,11 @@ def r2_statistic(truth: ArrayLike, prediction: ArrayLike) -> Statistic:
     if np.ptp(x) <= np.abs(x).max() * _FLAT:
         raise Undefined("all labels are equal")
     centred = x - x.mean()
-    moments = np.stack([centred, centred * centred])
+    moments = np.stack([centred, centred * centred, np.ones_like(x)])
 
     def statistic(weights: Floats) -> Floats:
-        first, second = (_ratio(s, weights.sum(0)) for s in moments @ weights)
+        *sums, total = moments @ weights
+        first, second = (_ratio(s, total) for s in sums)
         around = second - first * first
         return 1.0 - _ratio(mse(weights), np.where(around > _FLAT * variance, around, 0.0))
 
@@ -191,51 +205,42 @@ def auroc_statistic(positive: Mask, score: ArrayLike) -> Statistic:
     values = np.asarray(score, dtype=np.float64)
     if not np.isfinite(values).all():
         raise Undefined(f"{int((~np.isfinite(values)).sum())} predictions are not finite")
-    yes, no = np.flatnonzero(positive), np.flatnonzero(~positive)
-    if not (yes.size and no.size):
-        raise Undefined(f"there are {yes.size} positive and {no.size} negative rows")
-    # AUROC = P(positive > negative) + P(equal) / 2 (Mann & Whitney 1947). With negatives sorted once, the
-    # weight of those below a positive is a difference of cumulative sums: O(M log M), not O(M²) pairs.
-    no = no[np.argsort(values[no], kind="stable")]
-    below = np.searchsorted(values[no], values[yes], side="left")
-    not_above = np.searchsorted(values[no], values[yes], side="right")
-    tied = bool((below != not_above).any())
-
-    def statistic(weights: Floats) -> Floats:
-        passed = np.zeros((no.size + 1, weights.shape[1]))
-        np.cumsum(weights[no], axis=0, out=passed[1:])
-        won = passed[below]
-        if tied:
-            won = 0.5 * (won + passed[not_above])
-        ours = weights[yes]
-        return _ratio(np.einsum("mr,mr->r", ours, won), ours.sum(0) * passed[-1])
-
-    return statistic
+    yes = int(np.count_nonzero(positive))
+    if not 0 < yes < values.size:
+        raise Undefined(f"there are {yes} positive and {values.size - yes} negative rows")
+    return Ranking(positive, values).auroc
 
 
 def average_precision_statistic(positive: Mask, score: ArrayLike) -> Statistic:
-    """Bind average precision of ``score`` [M] for ``positive`` [M]: Σ (recall gained) × precision.
-
-    (Manning, Raghavan and Schütze 2008, section 8.4.) Raises ``Undefined`` without rows of both kinds.
+    """Bind average precision of ``score`` [M] for ``positive`` [M]; raises ``Undefined`` without rows of both
+    kinds.
     """
     values = np.asarray(score, dtype=np.float64)
     if not np.isfinite(values).all():
         raise Undefined(f"{int((~np.isfinite(values)).sum())} predictions are not finite")
     if positive.all() or not positive.any():
         raise Undefined("calls and other rows are needed")
-    down = np.argsort(-values, kind="stable")
-    # Rows of equal score enter together: a sum over thresholds, not rows, does not depend on the order of
-    # ties.
-    ends = np.flatnonzero(np.append(np.diff(values[down]) != 0, True))
-    called = positive[down].astype(np.float64)[:, None]
+    return Ranking(positive, values).average_precision
 
-    def statistic(weights: Floats) -> Floats:
-        taken = weights[down]
-        every = np.cumsum(taken, axis=0)[ends]
-        hits = np.cumsum(taken * called, axis=0)[ends]
-        gained = np.diff(hits, axis=0, prepend=0.0)
-        return _ratio((gained * hits / np.where(every > 0, every, 1.0)).sum(0), hits[-1])
 
+def gene_removed_statistic(truth: ArrayLike, prediction: ArrayLike, pairs: Ints) -> Statistic:
+    """Bind the Pearson correlation without additive gene effects; raises ``Undefined``."""
+    left = []
+    pearson_statistic(truth, prediction)  # the reasons for which no correlation is defined
+    for what, values in zip(("labels", "predictions"), _pair(truth, prediction), strict=True):
+        rest = without_gene_effects(values - values.mean(), pairs)
+        if rest.std() <= ADDITIVE * values.std():
+            raise Undefined(f"nothing is left of the {what} without additive gene effects")
+        left.append(rest)
+    return pearson_statistic(*left)
+
+
+def one_gene_statistic(truth: ArrayLike, prediction: ArrayLike, pairs: Ints) -> Statistic:
+    """Bind the correlation of labels with predictions of rows that share one gene; raises ``Undefined``."""
+    pearson_statistic(truth, prediction)
+    statistic = shuffled_statistic(*_pair(truth, prediction), pairs)
+    if statistic is None:
+        raise Undefined("no two rows share exactly one gene")
     return statistic
 
 
@@ -275,10 +280,13 @@ class Bound:
         Those that are defined.
     undefined : dict of str to str
         The reason for each of the others.
+    lists : dict of str to Statistic
+        ``retrieval.METRICS`` [K, R] by list, of those with a hit.
     """
 
     statistics: dict[str, Statistic]
     undefined: dict[str, str]
+    lists: dict[str, Statistic] = field(default_factory=dict)
 
     def values(self, rows: int) -> dict[str, float]:
         """Return every metric on all rows, NaN where it is undefined."""
@@ -289,11 +297,6 @@ class Bound:
         }
 
 
-def strong_rows(truth: Floats, strong: float, strong_positive: float | None = None) -> Mask:
-    """Return which labels [M] are strong; positive ones by their threshold, where it differs."""
-    return (truth <= -strong) | (truth >= (strong if strong_positive is None else strong_positive))
-
-
 def bind(
     truth: ArrayLike,
     prediction: ArrayLike,
@@ -301,6 +304,7 @@ def bind(
     strong: float | None = None,
     strong_positive: float | None = None,
     condition: ArrayLike | None = None,
+    pairs: Ints | None = None,
     other_quantity: str = "",
 ) -> Bound:
     """Bind all metrics to labels and predictions.
@@ -316,6 +320,8 @@ def bind(
         The same of positive labels, where their threshold is another.
     condition : int64 [M], optional
         For ``pearson_by_condition``.
+    pairs : int64 [M, 2], optional
+        The genes of rows that are pairs (`pair_scores.pairs_of`), for ``PAIR_METRICS``.
     other_quantity : str
         Why labels and predictions are no common quantity; ``IN_UNIT`` is then undefined for this reason.
 
@@ -342,6 +348,14 @@ def bind(
 
         return made
 
+    def of_pairs(make: Callable[[Floats, Floats, Ints], Statistic]) -> Callable[[], Statistic]:
+        def made() -> Statistic:
+            if pairs is None:
+                raise Undefined(NO_PAIRS)
+            return make(x, y, pairs)
+
+        return made
+
     makers: dict[str, Callable[[], Statistic]] = {
         "pearson": lambda: pearson_statistic(x, y),
         "pearson_by_condition": lambda: _by_condition(x, y, conditions),
@@ -355,6 +369,8 @@ def bind(
         "average_precision": of_calls(lambda: average_precision_statistic(x == 1, y)),
         "log_loss": of_calls(lambda: log_loss_statistic(x, y)),
         "brier": of_calls(lambda: mse_statistic(x, y)),
+        "pearson_gene_removed": of_pairs(gene_removed_statistic),
+        "pearson_shuffled": of_pairs(one_gene_statistic),
     }
     statistics, undefined = {}, {}
     for name, make in makers.items():
@@ -364,4 +380,5 @@ def bind(
             statistics[name] = make()
         except Undefined as reason:
             undefined[name] = str(reason)
-    return Bound(statistics, undefined)
+    lists = {} if strong is None else rankings(x, y, strong, strong_positive)
+    return Bound(statistics, undefined, {name: ranking.metrics for name, ranking in lists.items()})

@@ -28,7 +28,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from wildtype.datasets import Dataset, Phenotype
 from wildtype.errors import DatasetError
-from wildtype.evaluation.compare import Comparison, ComparisonOptions, evaluate_predictions, rank_models
+from wildtype.evaluation.compare import ComparisonOptions, evaluate_predictions, rank_models
+from wildtype.evaluation.comparison import Comparison
 from wildtype.evaluation.metrics import Bound, Floats, Statistic, among, bind, mean_of, pearson
 from wildtype.mutants.ragged import joint
 

@@ -14,39 +14,77 @@ positive    label ≥ strong                prediction, falling
 Where positive labels have a threshold of their own (S-scores), it replaces ``strong`` for them.
 
 =====================  ==============================================================================
-average_precision      sum over the list of (rise of recall) · precision; rows with equal predictions enter
-                       together, as in scikit-learn's ``average_precision_score``; a random order scores the
-                       share of hits
+average_precision      sum over the list of (rise of recall) · precision (Manning, Raghavan and Schütze 2008,
+                       section 8.4); a random order scores the share of hits
+auroc                  probability that a hit is above another row, ties count half (Mann & Whitney 1947)
 precision@k            share of hits among the first k rows; its expectation over random orders of rows with
-                       equal predictions
+                       equal scores
 precision@hits         the same with k as large as there are hits: 1 for a perfect list
 enrichment@k           precision@k over the share of hits: 1 for a random order
 =====================  ==============================================================================
 
-Under bootstrap weights a row of weight w is in the list w times, so the first k rows are the first k of the
-resample. Where the resample has fewer rows, the metric is undefined.
+Rows with equal scores enter together: sums over thresholds, and not over rows, do not depend on the order of
+ties. All metrics of a list come from one pass down its rows, for all weightings at once.
 
-Legend: m rows · r weightings · g groups of rows with equal score.
+Legend: m rows · r weightings · t lengths of a list.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-
 import numpy as np
-from numpy.typing import ArrayLike
+from numba import njit
+from numpy.typing import NDArray
 
-from wildtype.evaluation.bootstrap import Clusters, IntervalEstimate, bootstrap_weights, interval
-from wildtype.evaluation.metrics import Floats, Mask, strong_rows
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
-LISTS = ("strong", "negative", "positive")
 TOP = (10, 50, 100)
-METRICS = (
-    "average_precision",
-    *(f"precision@{k}" for k in (*TOP, "hits")),
-    *(f"enrichment@{k}" for k in (*TOP, "hits")),
-)
+PLACES = (*map(str, TOP), "hits")
+LISTS = ("strong", "negative", "positive")
+METRICS = ("average_precision", *(f"precision@{k}" for k in PLACES), *(f"enrichment@{k}" for k in PLACES))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _descend(order, last, hit, weights, lengths, out):  # type: ignore[no-untyped-def]
+    """Fill ``out`` [2 + t, r] with average precision, AUROC, and precision within each of ``lengths`` [t, r].
+
+    ``order``, ``last`` and ``hit`` [m] are of the rows from the highest score down: the row, whether it is
+    the last of its group of ties, whether it is a hit. ``weights`` is [r, m]: one weighting fits the cache.
+    Undefined values are NaN.
+    """
+    r, m = weights.shape
+    t = lengths.shape[0]
+    for j in range(r):
+        weight = weights[j]
+        taken, found = 0.0, 0.0  # down to this row
+        rows, hits = 0.0, 0.0  # down to the group of ties before it
+        precision, area = 0.0, 0.0
+        out[2:, j] = np.nan
+        waiting = t
+        for i in range(m):
+            w = weight[order[i]]
+            taken += w
+            if hit[i]:
+                found += w
+            size = taken - rows
+            if not last[i] or size <= 0.0:
+                continue
+            rise = found - hits
+            if rise > 0.0:
+                precision += rise * found / taken
+            # Misses of this group are below all hits above it, and level with its own.
+            area += (size - rise) * (hits + 0.5 * rise)
+            if waiting > 0:
+                for k in range(t):
+                    # Of a group of ties that the k-th row cuts, hits and misses are in random order: the
+                    # expected number of hits among its first rows is their share (hypergeometric mean).
+                    if rows < lengths[k, j] <= taken:
+                        out[2 + k, j] = (hits + rise * (lengths[k, j] - rows) / size) / lengths[k, j]
+                        waiting -= 1
+            rows, hits = taken, found
+        misses = taken - found
+        out[0, j] = precision / found if found > 0.0 else np.nan
+        out[1, j] = area / (found * misses) if found > 0.0 and misses > 0.0 else np.nan
 
 
 class Ranking:
@@ -62,42 +100,43 @@ class Ranking:
 
     def __init__(self, hit: Mask, score: Floats) -> None:
         self._order = np.argsort(-score, kind="stable")
-        self._hit = hit[self._order].astype(np.float64)[:, None]
+        self._hit = np.ascontiguousarray(hit[self._order])
         ordered = score[self._order]
-        self._last = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))  # of each group of ties
+        self._last = np.append(ordered[1:] != ordered[:-1], True)
+        self._hits = hit.astype(np.float64)
 
-    def metrics(self, weights: Floats) -> dict[str, Floats]:
-        """Return every metric [R] under weights [M, R]; NaN where one is not defined."""
-        ordered = weights[self._order]
-        taken = np.cumsum(ordered, axis=0)[self._last]  # [g, r] rows down to each group's end
-        ordered *= self._hit  # in place: weights of many resamples are large
-        found = np.cumsum(ordered, axis=0)[self._last]
-        rows, hits = taken[-1], found[-1]
-        defined = (rows > 0) & (hits > 0)
-        share = np.where(defined, hits, np.nan) / np.where(defined, rows, 1.0)
-        rises = np.diff(found, axis=0, prepend=0.0)
-        precision = np.divide(found, taken, out=np.zeros_like(found), where=taken > 0)
-        out = {"average_precision": (rises * precision).sum(0) / np.where(defined, hits, np.nan)}
-        for k in TOP:
-            out[f"precision@{k}"] = _at(np.full(len(rows), float(k)), taken, found)
-        out["precision@hits"] = _at(hits, taken, found)
-        for name in (*TOP, "hits"):
-            out[f"enrichment@{name}"] = out[f"precision@{name}"] / share
+    def _descend(self, weights: Floats, lengths: Floats) -> Floats:
+        out = np.empty((2 + len(lengths), weights.shape[1]))
+        by_weighting = np.ascontiguousarray(weights.T, dtype=np.float64)
+        _descend(self._order, self._last, self._hit, by_weighting, lengths, out)
         return out
 
+    def average_precision(self, weights: Floats) -> Floats:
+        """Return the average precision [R] under weights [M, R]; NaN without hits."""
+        return np.asarray(self._descend(weights, np.empty((0, weights.shape[1])))[0])
 
-def _at(k: Floats, taken: Floats, found: Floats) -> Floats:
-    """Return the share of hits [R] among the first k [R] rows, of lists [g, r] that may be shorter."""
-    at = np.minimum((taken < k).sum(0), len(taken) - 1)  # the group that the k-th row is in
-    column = np.arange(len(k))
-    before = np.where(at > 0, taken[at - 1, column], 0.0)
-    hits_before = np.where(at > 0, found[at - 1, column], 0.0)
-    size, hits = taken[at, column] - before, found[at, column] - hits_before
-    # Of a group of ties that the k-th row cuts, hits and misses are in random order: the expected number of
-    # hits among its first k - before rows is their share of the group (hypergeometric mean).
-    inside = np.divide(hits * (k - before), size, out=np.zeros_like(k), where=size > 0)
-    possible = (k > 0) & (k <= taken[-1])
-    return np.where(possible, (hits_before + inside) / np.where(possible, k, 1.0), np.nan)
+    def auroc(self, weights: Floats) -> Floats:
+        """Return the area under the ROC curve [R] under weights [M, R]; NaN without hits or other rows."""
+        return np.asarray(self._descend(weights, np.empty((0, weights.shape[1])))[1])
+
+    def metrics(self, weights: Floats) -> Floats:
+        """Return every metric of ``METRICS`` [K, R] under weights [M, R]; NaN where one is not defined.
+
+        A row of weight w is in the list w times, so the first k rows are the first k of the resample. Where
+        it has fewer rows, precision and enrichment are undefined.
+        """
+        rows, hits = np.stack([np.ones(len(weights)), self._hits]) @ weights
+        top = np.broadcast_to(np.array(TOP, np.float64)[:, None], (len(TOP), len(hits)))
+        found = self._descend(weights, np.vstack([top, hits]))
+        precision = found[2:]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where((rows > 0) & (hits > 0), hits / rows, np.nan)
+        return np.vstack([found[:1], precision, precision / share])
+
+
+def strong_rows(truth: Floats, strong: float, strong_positive: float | None = None) -> Mask:
+    """Return which labels [M] are strong; positive ones by their threshold, where it differs."""
+    return (truth <= -strong) | (truth >= (strong if strong_positive is None else strong_positive))
 
 
 def rankings(
@@ -112,55 +151,3 @@ def rankings(
         "positive": (truth >= (strong if strong_positive is None else strong_positive), prediction),
     }
     return {name: Ranking(hit, score) for name, (hit, score) in found.items() if hit.any()}
-
-
-def retrieval_estimates(
-    truth: ArrayLike,
-    predictions: Mapping[str, ArrayLike],
-    strong: float,
-    clusters: Clusters,
-    *,
-    strong_positive: float | None = None,
-    replicates: int = 1000,
-    seed: int = 0,
-) -> dict[str, dict[str, IntervalEstimate]]:
-    """Return every metric of every model with its 95 % interval, by model and ``list/metric``.
-
-    The resamples are those of ``compare.evaluate_predictions`` for the same clusters and seed. Undefined
-    metrics (a list without hits, fewer rows than k, a prediction that is not finite) are left out.
-
-    Parameters
-    ----------
-    truth : float64 [M]
-        Labels.
-    predictions : mapping of str to float64 [M]
-        By model, in the phenotype's unit.
-    strong : float
-        Absolute label from which a row is a hit.
-    strong_positive : float, optional
-        The same of positive labels, where their threshold is another.
-    clusters, replicates, seed
-        Of the bootstrap.
-    """
-    y = np.asarray(truth, dtype=np.float64)
-    ranked = {
-        (model, name): ranking
-        for model, predicted in predictions.items()
-        for name, ranking in rankings(
-            y, np.asarray(predicted, dtype=np.float64), strong, strong_positive
-        ).items()
-    }
-    equal = np.ones((y.size, 1))
-    values = {key: ranking.metrics(equal) for key, ranking in ranked.items()}
-    drawn: dict[tuple[str, str], list[dict[str, Floats]]] = {key: [] for key in ranked}
-    for weights in bootstrap_weights(clusters, replicates, seed) if ranked else ():
-        for key, ranking in ranked.items():
-            drawn[key].append(ranking.metrics(weights))
-    out: dict[str, dict[str, IntervalEstimate]] = {model: {} for model in predictions}
-    for (model, name), found in values.items():
-        for metric in METRICS:
-            value = float(found[metric][0])
-            if not math.isnan(value):
-                parts = np.concatenate([part[metric] for part in drawn[model, name]])
-                out[model][f"{name}/{metric}"] = IntervalEstimate(value, *interval(parts))
-    return out

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from wildtype.errors import ConfigError
-from wildtype.evaluation.compare import Comparison, Score
+from wildtype.evaluation.comparison import Comparison, Score
 
 METRICS = ("pearson", "spearman", "mse", "auroc_sign", "auroc_strong", "pearson_negatives")
 

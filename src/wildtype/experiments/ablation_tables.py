@@ -10,7 +10,7 @@ from typing import Any
 
 from wildtype.errors import CheckpointError, ConfigError, reason_of
 from wildtype.evaluation.ablation import IDENTITY, PREDICTED, AblationOutcome, AblationTable, level_results
-from wildtype.evaluation.compare import Comparison
+from wildtype.evaluation.comparison import Comparison
 from wildtype.experiments.folder import MARK
 from wildtype.experiments.many import RunStates, is_finished
 from wildtype.experiments.settings.ablation import BASE, Ablation, AblationRun

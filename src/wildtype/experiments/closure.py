@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from wildtype.datasets.closed_forms import PAIRS, Parts, parts_of
 from wildtype.datasets.interactions import tau
-from wildtype.evaluation.compare import Comparison, evaluate_predictions
+from wildtype.evaluation.compare import evaluate_predictions
+from wildtype.evaluation.comparison import Comparison
 from wildtype.experiments.data import RunData
 from wildtype.mutants import MutantTable
 from wildtype.mutants.identity import SetIndex

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from wildtype.datasets.closed_forms import CLOSED_FORMS
 from wildtype.errors import DatasetError
-from wildtype.evaluation.compare import Comparison, evaluate_predictions
+from wildtype.evaluation.compare import evaluate_predictions
+from wildtype.evaluation.comparison import Comparison
 from wildtype.evaluation.over_phenotypes import evaluate_across, evaluate_profiles, evaluate_vector
 from wildtype.experiments.baselines import triples
 from wildtype.experiments.data import RunData

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from wildtype.datasets import Dataset, Phenotype
 from wildtype.errors import ConfigError
-from wildtype.evaluation.compare import Comparison, evaluate_predictions
+from wildtype.evaluation.compare import evaluate_predictions
+from wildtype.evaluation.comparison import Comparison
 from wildtype.evidence.reference import PARTS
 from wildtype.experiments.data import RunData, external_phenotype
 from wildtype.experiments.settings.schema import TrainConfig

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from wildtype.errors import CheckpointError, WildtypeError, reason_of
-from wildtype.evaluation.compare import Comparison
+from wildtype.evaluation.comparison import Comparison
 from wildtype.evaluation.predicted_rows import PredictedRows
 from wildtype.evaluation.training_record import LearningCurves, learning_curves
 from wildtype.experiments.closure import IMPLIED_TAU

@@ -11,13 +11,29 @@ from rich.console import Console
 from wildtype.evaluation.agreement import Agreement
 from wildtype.evaluation.bootstrap import UNDEFINED
 from wildtype.evaluation.calibration import Coverage, MeanCoverage
-from wildtype.evaluation.compare import HEADLINES, Comparison, Score, signed
+from wildtype.evaluation.comparison import HEADLINES, PAIRED, Comparison, Difference, Score, signed
+from wildtype.evaluation.pair_scores import NO_PAIRS
 from wildtype.evaluation.retrieval import LISTS, TOP
 from wildtype.evaluation.summary import Spread, Summary
-from wildtype.report.text_table import NONE, decimals, markdown_table, print_line, print_table, with_interval
+from wildtype.report.text_table import (
+    NONE,
+    decimals,
+    markdown_table,
+    print_line,
+    print_table,
+    signed_decimals,
+    with_interval,
+)
 
 OF_CALLS = ("log_loss", "brier")
 """Errors that only calls have."""
+NEGATIVES = "negative/average_precision"
+SHOWN = {
+    name: PAIRED[name]
+    for name in ("pearson", "pearson_by_condition", "pearson_gene_removed", "negative/average_precision")
+} | {"rmse": "RMSE", "bias": "size of bias"}
+SHOWN_OF_CALLS = {name: PAIRED[name] for name in ("average_precision", "log_loss", "brier", "bias")}
+"""Metrics whose paired differences tables show: all are in the JSON."""
 
 # ------------------------------------------------------------------------------------------- one comparison
 
@@ -63,7 +79,7 @@ def facts_of(comparison: Comparison) -> list[str]:
     calls = comparison.headline == "average_precision"
     for score in comparison.scores:
         for metric, reason in score.undefined.items():
-            if metric in OF_CALLS and not calls:
+            if (metric in OF_CALLS and not calls) or reason == NO_PAIRS:
                 continue
             if metric not in HEADLINES or metric == "pearson" or comparison.headline == metric:
                 reasons.setdefault(f"{metric} is undefined: {reason}", []).append(score.model)
@@ -124,13 +140,63 @@ def print_comparison(comparison: Comparison, console: Console | None = None) -> 
         )
     biases = [f"{s.model} {_small(s.bias.value)}" for s in comparison.scores if math.isfinite(s.bias.value)]
     bias = [f"bias, mean prediction minus mean label: {', '.join(biases)}"] if biases else []
-    for fact in (legend, *bias, *facts_of(comparison)):
+    for fact in (legend, *bias, *_pair_scores(comparison), *facts_of(comparison)):
         print_line(fact, console, "dim")
+    for title, columns, rows in difference_tables(comparison, "\n"):
+        console.print()
+        print_table(console, columns, rows, numeric=range(1, len(columns)), title=title)
+
+
+def _pair_scores(comparison: Comparison) -> list[str]:
+    """Return both scores of pairs of every model as a line; none of rows that are no pairs."""
+    found = [
+        f"{s.model} {decimals(s.pearson_gene_removed.value)}, {decimals(s.pearson_shuffled.value)}"
+        for s in comparison.scores
+        if math.isfinite(s.pearson_gene_removed.value) or math.isfinite(s.pearson_shuffled.value)
+    ]
+    what = "Pearson without additive gene effects, and where only one gene is right"
+    return [f"{what}: {'; '.join(found)}"] if found else []
+
+
+def difference_tables(
+    comparison: Comparison, separator: str = " "
+) -> list[tuple[str, list[str], list[list[str]]]]:
+    """Return title, headings and rows of the differences of each model that is no baseline to every baseline.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    separator : str
+        Between a difference and its interval.
+    """
+    shown = SHOWN_OF_CALLS if comparison.headline == "average_precision" else SHOWN
+    tables = []
+    for score in comparison.scores:
+        against = {other: found for other, found in score.differences.items() if comparison[other].baseline}
+        metrics = [metric for metric in shown if any(metric in found for found in against.values())]
+        if score.baseline or not metrics:
+            continue
+        rows = [
+            [other, *(_difference(found.get(metric), separator) for metric in metrics)]
+            for other, found in against.items()
+        ]
+        title = f"{score.model} minus each baseline, paired by resample [95 %]"
+        tables.append((title, ["baseline", *(shown[metric] for metric in metrics)], rows))
+    return tables
+
+
+def _difference(delta: Difference | None, separator: str) -> str:
+    if delta is None:
+        return NONE
+    value, low, high = (signed_decimals(x, 3) for x in (delta.value, delta.low, delta.high))
+    return value if math.isnan(delta.low) else f"{value}{separator}[{low}, {high}]"
 
 
 def comparison_cells(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
     """Return headings and one row per model with every metric, as text."""
     calls = comparison.headline == "average_precision"
+    negatives = any(NEGATIVES in score.retrieval for score in comparison.scores) and not calls
+    pairs = any(math.isfinite(score.pearson_shuffled.value) for score in comparison.scores)
     columns = [
         "model",
         f"{HEADLINES[comparison.headline]} [95 %]",
@@ -145,6 +211,8 @@ def comparison_cells(comparison: Comparison) -> tuple[list[str], list[list[str]]
         "AUROC strong",
         "Pearson within negatives",
         *(["log loss [95 %]", "Brier"] if calls else []),
+        *(["AP of strong negatives [95 %]"] if negatives else []),
+        *(["Pearson without gene effects [95 %]", "Pearson, one gene right"] if pairs else []),
         "s",
         "peak MiB",
     ]
@@ -163,6 +231,12 @@ def comparison_cells(comparison: Comparison) -> tuple[list[str], list[list[str]]
             decimals(score.auroc_strong.value),
             with_interval(score.pearson_negatives),
             *([with_interval(score.log_loss), _small(score.brier.value)] if calls else []),
+            *([with_interval(score.retrieval.get(NEGATIVES, UNDEFINED))] if negatives else []),
+            *(
+                [with_interval(score.pearson_gene_removed), decimals(score.pearson_shuffled.value)]
+                if pairs
+                else []
+            ),
             _measured(score.seconds),
             _measured(score.peak_mib),
         ]
@@ -180,7 +254,11 @@ def comparison_to_markdown(comparison: Comparison) -> str:
     ]
     facts = "\n".join(f"* {fact}" for fact in facts_of(comparison))
     table = markdown_table(columns, rows, figures=True)
-    return f"{table}\n\n**{comparison.winner_sentence}**\n\n{facts}\n"
+    differences = "".join(
+        f"\n**{title}**\n\n{markdown_table(headings, lines, figures=True)}\n"
+        for title, headings, lines in difference_tables(comparison)
+    )
+    return f"{table}\n\n**{comparison.winner_sentence}**\n\n{facts}\n{differences}"
 
 
 # -------------------------------------------------------------------------------------------- several runs

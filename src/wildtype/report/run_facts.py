@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from wildtype.evaluation.calibration import Coverage
-from wildtype.evaluation.compare import Comparison
+from wildtype.evaluation.comparison import Comparison
 from wildtype.evaluation.predicted_rows import PredictedRows
 from wildtype.evaluation.reliability import ReliabilityBin
 from wildtype.evaluation.training_record import LearningCurves, Sides

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from wildtype.evaluation.compare import HEADLINES
+from wildtype.evaluation.comparison import HEADLINES
 from wildtype.evaluation.predicted_rows import PredictedRows, best_and_worst
 from wildtype.report.comparison_tables import comparison_cells, facts_of
 from wildtype.report.explained_section import explained_blocks

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from wildtype.evaluation.ablation import AblationTable, LevelResult
 from wildtype.evaluation.bootstrap import IntervalEstimate
-from wildtype.evaluation.compare import HEADLINES
+from wildtype.evaluation.comparison import HEADLINES
 from wildtype.evaluation.summary import Spread, Trial
 from wildtype.report.comparison_tables import spread_text
 from wildtype.report.text_table import NONE, markdown_table, print_line, print_table, signed_decimals

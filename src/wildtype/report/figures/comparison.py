@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from wildtype.evaluation.compare import HEADLINES, Comparison
+from wildtype.evaluation.comparison import HEADLINES, Comparison
 from wildtype.evaluation.summary import Summary
 from wildtype.report.figures.panel import Panel, shown
 from wildtype.report.figures.style import LIGHT, plain
