@@ -26,7 +26,7 @@ from wildtype.experiments.run import train
 from wildtype.experiments.stored import Run
 from wildtype.models.baselines.linear import MeanBaseline
 from wildtype.mutants import MutantTable
-from wildtype.mutants.grid import TRAIN, VALIDATION
+from wildtype.mutants.grid import SCREENED, TRAIN, VALIDATION
 from wildtype.organism import GeneIndex
 
 N = 36
@@ -104,6 +104,44 @@ def test_hidden_crosses_are_tested(two: tuple[Dataset, Dataset], monkeypatch: py
     assert hidden <= set(map(tuple, found.table.matrix(2).tolist()))
 
 
+@pytest.mark.parametrize("words", [(), ("split.hide={outside: 0.5}",), ("split.name=unseen",)])
+def test_what_the_screen_says_of_a_row_is_as_published(
+    two: tuple[Dataset, Dataset], monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    """Hidden crosses are said to be listed or not, too: the rows were scored before they are grouped."""
+    monkeypatch.setattr(crosses, "load_dataset", lambda name, **options: two[0])
+    dataset = screened_dataset(N)
+    _, found, _ = rows(*words, dataset=dataset)
+    grid = grid_of(dataset)
+    strains = {
+        side: set(
+            zip(getattr(grid, f"{side}_gene").tolist(), getattr(grid, f"{side}_kind").tolist(), strict=True)
+        )
+        for side in ("query", "array")
+    }
+    listed = {
+        frozenset(zip(genes, kinds, strict=True))
+        for genes, kinds in zip(dataset.table.sets(), dataset.table.kind.reshape(-1, 2).tolist(), strict=True)
+    }
+    assert found.screen is not None
+    counts = dict.fromkeys(SCREENED, 0)
+    for (a, b), state in zip(found.table.matrix(2).tolist(), found.screen.tolist(), strict=True):
+        one, other = (a, 0), (b, 0)
+        crossed = any(
+            x in strains["query"] and y in strains["array"] for x, y in ((one, other), (other, one))
+        )
+        if frozenset((one, other)) in listed:
+            expected = "listed"
+        elif crossed:
+            unknown = min(a, b) * N + max(a, b) in grid.unknown
+            expected = "crossed, result not known" if unknown else "screened, not listed"
+        else:
+            expected = "not crossed"
+        assert SCREENED[state] == expected
+        counts[expected] += 1
+    assert min(counts.values()) > 0
+
+
 def test_without_a_grid_no_row_has_the_gene_set_of_a_row_that_the_run_may_see(
     two: tuple[Dataset, Dataset],
 ) -> None:
@@ -138,21 +176,20 @@ def test_tables_of_model_and_baselines_each_fitted_once(
     train(settings(*words, "data.also_test=[outside,scores]"), dataset=dataset, log=said.append)
     assert len(fits) == len(dataset.targets)
     tables = json.loads((tmp_path / "a" / "comparison.json").read_text())
-    keys = [
-        f"{one}{part}"
-        for one in ("epsilon on outside", "s_score on scores")
-        for part in ("", ", one gene unseen", ", both unseen")
-    ]
-    assert list(tables)[-6:] == keys
+    groups = ("", ", one gene unseen", ", both unseen", *(f", {text}" for text in reversed(SCREENED)))
+    keys = [f"{one}{group}" for one in ("epsilon on outside", "s_score on scores") for group in groups]
+    assert list(tables)[-len(keys) :] == keys
     text = (tmp_path / "a" / "comparison.md").read_text()
     assert all(f"## {key}\n" in text for key in keys)
     frame = pd.read_parquet(tmp_path / "a" / "external.parquet")
     assert any("rows of outside are an external test" in line for line in said)
     run = Run(tmp_path / "a")
     for key in keys:
-        name, _, part = key.partition(", ")
+        name, _, part = key.partition(", ")  # a group's name may hold a comma, too
         of = frame[frame["dataset"] == name.rpartition(" ")[2]]
-        if part:
+        if part in SCREENED:
+            of = of[of["screen"] == part]
+        elif part:
             of = of[of["unseen"] == (1 if part.startswith("one") else 2)]
         table = run.comparisons[key]
         assert table.rows == len(of)

@@ -19,7 +19,7 @@ from wildtype.evidence.reference import PARTS, ReferenceMeasurements
 from wildtype.experiments.crosses import cross_split, split_options, split_seed
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.mutants import MutantTable
-from wildtype.mutants.grid import TRAIN, CrossSides, ScreenGrid, VisibleCrosses
+from wildtype.mutants.grid import TRAIN, CrossSides, ScreenGrid, ScreenListing, VisibleCrosses
 from wildtype.mutants.identity import grouping
 from wildtype.organism import FeatureBlock, GeneFeatures, Organism
 from wildtype.organism.controls import choose_relations, rewire_relations
@@ -50,6 +50,9 @@ class RunData:
         The side of every cross; with a grid.
     external : tuple of Dataset
         Other datasets that are predicted, too, as they were loaded.
+    screen : ScreenListing or None
+        The grid and its listed crosses as published, hidden ones included: it groups scored rows of external
+        tests, and no model, baseline or prediction may see it. None without a grid.
     """
 
     whole: Dataset
@@ -61,6 +64,7 @@ class RunData:
     grid: ScreenGrid | None = None
     sides: CrossSides | None = None
     external: tuple[Dataset, ...] = ()
+    screen: ScreenListing | None = None
 
     def part(self, name: str) -> MutantTable:
         """Return the rows of ``train``, ``validation`` or ``test``, labels as measured."""
@@ -232,6 +236,7 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
     chosen_organism = with_chosen_graphs(config, whole.organism)
     whole = whole if chosen_organism is whole.organism else replace(whole, organism=chosen_organism)
     drawn = None
+    screen = _published_screen(whole)
     if whole.grid is None:
         chosen = whole.select(targets)
         split, counts = _split(config, chosen), {}
@@ -268,7 +273,14 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
         grid=whole.grid,
         sides=None if drawn is None else drawn.sides,
         external=external,
+        screen=screen,
     )
+
+
+def _published_screen(whole: Dataset) -> ScreenListing | None:
+    if whole.grid is None:
+        return None
+    return ScreenListing(whole.grid, whole.table.take(whole.table.phenotype == effect_phenotype(whole)))
 
 
 def load_for(config: TrainConfig) -> Dataset:

@@ -24,7 +24,7 @@ from wildtype.experiments.data import RunData, external_phenotype
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.files import writing
 from wildtype.mutants import MutantTable
-from wildtype.mutants.grid import TRAIN, VALIDATION
+from wildtype.mutants.grid import SCREENED, TRAIN, VALIDATION
 from wildtype.mutants.ragged import offsets_of, ragged_ranks
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 Flags = NDArray[np.bool_]
 LEAST_ROWS = 200
-"""Fewest rows of one number of unseen genes that get a table of their own."""
+"""Fewest rows of a group that get a table of their own."""
 UNSEEN = {1: "one gene unseen", 2: "both unseen"}
 """Pairs by number of genes without a visible training cross."""
 
@@ -52,6 +52,9 @@ class ExternalRows:
         Of the dataset as it was loaded.
     unseen : int64 [m]
         Number of genes of each row without a visible training cross; without a grid: without a training row.
+    screen : int8 [m] or None
+        What the run's screen says of each pair, hidden crosses included: a position in ``grid.SCREENED``. It
+        groups scored rows and enters no prediction. None without a grid.
     dropped : dict of str to int
         Rows that are left out, by reason.
     other_quantity : str
@@ -61,6 +64,7 @@ class ExternalRows:
     dataset: Dataset
     sha256: str
     unseen: NDArray[np.int64]
+    screen: NDArray[np.int8] | None
     dropped: Mapping[str, int]
     other_quantity: str
 
@@ -137,7 +141,8 @@ def _rows_of(data: RunData, other: Dataset) -> ExternalRows | dict[str, int]:
         grid=None,
     )
     unseen = data.known().unseen(table)
-    return ExternalRows(there, other.sha256, unseen, dropped, _other_quantity(own, kind))
+    screen = None if data.screen is None else data.screen.state(table)
+    return ExternalRows(there, other.sha256, unseen, screen, dropped, _other_quantity(own, kind))
 
 
 def seen_rows(data: RunData, table: MutantTable) -> Flags:
@@ -178,6 +183,22 @@ def _other_quantity(own: Phenotype, other: Phenotype) -> str:
     return "" if same else f"{own.name} is predicted, and {other.name} is another quantity"
 
 
+def external_groups(
+    order: NDArray[np.int64], unseen: NDArray[np.int64], screen: NDArray[np.str_] | None
+) -> dict[str, NDArray[np.int64]]:
+    """Return the groups of rows [m] of an external dataset that have a table, by ending of its name.
+
+    All rows; and of pairs, by number of unseen genes and by what the screen says of them (``grid.SCREENED``),
+    those groups with at least ``LEAST_ROWS`` rows.
+    """
+    pairs = order == 2
+    marked = {f", {text}": pairs & (unseen == count) for count, text in UNSEEN.items()}
+    if screen is not None:
+        marked |= {f", {text}": pairs & (screen == text) for text in reversed(SCREENED)}
+    found = {group: np.flatnonzero(rows) for group, rows in marked.items()}
+    return {"": np.arange(len(order))} | {group: at for group, at in found.items() if len(at) >= LEAST_ROWS}
+
+
 def compare_external(
     config: TrainConfig,
     data: RunData,
@@ -186,16 +207,14 @@ def compare_external(
     seconds: Mapping[str, float],
     peak: Mapping[str, float],
 ) -> dict[str, Comparison]:
-    """Return the table of all rows of an external dataset, and those by number of unseen genes.
+    """Return the table of all rows of an external dataset, and those of its groups (`external_groups`).
 
     A model without a prediction for any row (a closed form of triples) is not in the table.
     """
     models = {name: values for name, values in predicted.items() if np.isfinite(values).any()}
-    chosen: dict[str, NDArray[np.int64]] = {rows.key: np.arange(len(rows.table))}
-    for count, text in UNSEEN.items():
-        at = np.flatnonzero((rows.unseen == count) & (rows.table.order == 2))
-        if len(at) >= LEAST_ROWS:
-            chosen[f"{rows.key}, {text}"] = at
+    screen = None if rows.screen is None else np.array(SCREENED)[rows.screen]
+    groups = external_groups(rows.table.order, rows.unseen, screen)
+    chosen = {f"{rows.key}{group}": at for group, at in groups.items()}
     found = {}
     for key, at in chosen.items():
         comparison = evaluate_predictions(
@@ -231,6 +250,8 @@ def write_external(
         frame = one.dataset.to_pandas()
         frame.insert(0, "dataset", one.dataset.name)
         frame["unseen"] = one.unseen
+        if one.screen is not None:
+            frame["screen"] = np.array(SCREENED)[one.screen]
         for name, values in models.items():
             frame[name] = values
         frames.append(frame)

@@ -366,6 +366,42 @@ class VisibleCrosses:
         return out
 
 
+NOT_CROSSED, NOT_KNOWN, NOT_LISTED, IS_LISTED = range(4)
+SCREENED = ("not crossed", "crossed, result not known", "screened, not listed", "listed")
+"""What a screen says of a pair of strains, by ``ScreenListing.state``."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScreenListing:
+    """A screen as it was published, whatever a split hides of it; for grouping rows that were scored already.
+
+    Attributes
+    ----------
+    grid : ScreenGrid
+        All crosses of the screen.
+    listed : MutantTable
+        Its listed crosses.
+    """
+
+    grid: ScreenGrid
+    listed: MutantTable
+
+    def state(self, table: MutantTable) -> NDArray[np.int8]:
+        """Return for each row [m] a position in ``SCREENED``; rows that are no pairs were not crossed.
+
+        A pair is one of strains: where only another strain of a gene was crossed, the row was not.
+        """
+        out = np.full(len(table), NOT_CROSSED, np.int8)
+        everything = replace(self.grid, unknown=self.grid.unknown[:0])
+        out[everything.measured(table)] = NOT_KNOWN
+        rows = np.flatnonzero(self.grid.measured(table))
+        listed = contains(
+            np.unique(self.grid.cross_codes(self.listed)), self.grid.cross_codes(table.take(rows))
+        )
+        out[rows] = np.where(listed, IS_LISTED, NOT_LISTED)
+        return out
+
+
 def gene_hashes(names: Sequence[str], seed: int) -> NDArray[np.uint64]:
     """Return a random 64-bit number [n] of every gene's name and a seed, whatever the gene index."""
     digests = (blake2b(f"cross/{seed}/{name}".encode(), digest_size=8).digest() for name in names)
