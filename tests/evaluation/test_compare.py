@@ -7,10 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn import metrics as sk
 
 from wildtype.datasets import Dataset
 from wildtype.errors import CheckpointError, ConfigError, DatasetError, ShapeError
 from wildtype.evaluation import Comparison, evaluate_predictions
+from wildtype.evaluation.bootstrap import bootstrap_weights, find_clusters, two_sided_p
+from wildtype.evaluation.comparison import PAIRED
+from wildtype.evaluation.metrics import SURE
 
 Factory = Callable[..., Dataset]
 Predictions = dict[str, np.ndarray]
@@ -196,6 +200,75 @@ def test_refusals(dataset: Dataset, rows: np.ndarray) -> None:
         result["boosting"]
     with pytest.raises(ConfigError, match="'rmse' is not a metric"):
         result.best.estimate("rmse")
+
+
+def plain_metric(metric: str, truth: np.ndarray, predicted: np.ndarray) -> float:
+    """Compute a metric of ``PAIRED`` from its definition on rows that may stand several times."""
+    calls = bool(np.isin(truth, (0, 1)).all())
+    if metric == "pearson":
+        return float(np.corrcoef(truth, predicted)[0, 1])
+    if metric == "rmse":
+        return float(np.sqrt(np.mean((truth - predicted) ** 2)))
+    if metric == "brier":
+        return float(np.mean((truth - predicted) ** 2))
+    if metric == "bias":
+        return float(abs(predicted.mean() - truth.mean()))
+    if metric == "log_loss":
+        return float(sk.log_loss(truth, np.clip(predicted, SURE, 1 - SURE), labels=[0, 1]))
+    sign = 1 if calls or metric.startswith("positive") else -1
+    return float(sk.average_precision_score(truth == 1 if calls else sign * truth >= 0.1, sign * predicted))
+
+
+@pytest.mark.parametrize("calls", [False, True])
+def test_differences_of_every_headline_metric_by_a_plain_loop(dataset: Dataset, calls: bool) -> None:
+    rows = np.arange(150)
+    if calls:
+        value = dataset.table.value.copy()
+        value[rows] = value[rows] > 0
+        dataset = replace(dataset, table=replace(dataset.table, value=value))
+    truth = dataset.table.value[rows].astype(np.float64)
+    predictions = noisy(dataset, rows, mine=0.1, ridge=0.2, boosting=0.4)
+    predictions["boosting"] += 0.3
+    result = compare(dataset, rows, predictions, replicates=40, seed=3, baselines=["ridge", "boosting"])
+    clusters = find_clusters(dataset.table.take(rows), "genes")
+    weights = np.concatenate([*bootstrap_weights(clusters, 40, 3)], axis=1).astype(int)
+    metrics = ["pearson", "rmse", "bias", "positive/average_precision"]
+    metrics += ["log_loss", "brier", "average_precision"] if calls else ["negative/average_precision"]
+    assert set(result["mine"].differences) == {"ridge", "boosting"}
+    for other, found in result["mine"].differences.items():
+        assert set(metrics) <= set(found) <= set(PAIRED)
+        for metric in metrics:
+            mine, theirs = predictions["mine"], predictions[other]
+            plain = [
+                plain_metric(metric, *(np.repeat(v, w) for v in (truth, mine)))
+                - plain_metric(metric, *(np.repeat(v, w) for v in (truth, theirs)))
+                for w in weights.T
+            ]
+            value = plain_metric(metric, truth, mine) - plain_metric(metric, truth, theirs)
+            delta = found[metric]
+            assert delta.value == pytest.approx(value, abs=1e-9), metric
+            np.testing.assert_allclose([delta.low, delta.high], np.quantile(plain, [0.025, 0.975]), atol=1e-9)
+            assert delta.p == two_sided_p(np.array(plain))
+    # A baseline has a difference to the best one alone, and that of the headline metric is its delta.
+    worse = next(name for name in ("ridge", "boosting") if name != result.reference)
+    assert list(result[worse].differences) == [result.reference]
+    for name in ("mine", worse):
+        assert result[name].delta == result[name].differences[result.reference][result.headline]
+    again = Comparison.from_json(json.loads(json.dumps(result.to_json(), allow_nan=False)))
+    assert again["mine"].differences == result["mine"].differences
+
+
+def test_records_of_earlier_versions_have_no_differences(dataset: Dataset, rows: np.ndarray) -> None:
+    record = compare(dataset, rows, noisy(dataset, rows, ridge=0.1, mine=0.2), replicates=5).to_json()
+    for key in ("strong", "strong_positive", "other_quantity"):
+        del record[key]
+    for score in record["scores"]:
+        for key in ("differences", "pearson_gene_removed", "pearson_shuffled"):
+            del score[key]
+    again = Comparison.from_json(record)
+    assert again.strong is None
+    assert again["mine"].differences == {}
+    assert np.isnan(again["mine"].pearson_gene_removed.value)
 
 
 def test_labels_of_other_rows_change_nothing(dataset: Dataset, rows: np.ndarray) -> None:

@@ -35,6 +35,9 @@ def command(
 ) -> None:
     """Print the comparison of one run, or mean and SD over several runs of the same data and split.
 
+    Of several runs, folds of one seed are pooled and seeds averaged, with paired intervals over all rows.
+    External tests and their groups have a table each.
+
     For several phenotypes this is the mean over them; --each prints the table of every phenotype, or of
     every group of them (vectors.csv lists the members of a group).
     """
@@ -55,7 +58,7 @@ def command(
 
 def show_comparison(runs: list[Path], markdown: bool, each: bool, json: bool) -> None:
     """Print the table of a run, or the summary of several over their seeds."""
-    from wildtype.evaluation.summary import summarise
+    from wildtype.experiments.pooled import summaries_of
     from wildtype.experiments.stored import Run
     from wildtype.report.comparison_tables import (
         comparison_to_markdown,
@@ -65,9 +68,8 @@ def show_comparison(runs: list[Path], markdown: bool, each: bool, json: bool) ->
     )
 
     finished = [Run(path) for path in runs]
-    chosen = [run.comparisons if each else run.tables() for run in finished]
     if len(finished) > 1:
-        groups = summarise(comparison for tables in chosen for comparison in tables.values())
+        groups = summaries_of(finished, each=each)
         if json:
             print_json([group.to_json() for group in groups])
         for group in [] if json else groups:
@@ -76,9 +78,10 @@ def show_comparison(runs: list[Path], markdown: bool, each: bool, json: bool) ->
             else:
                 print_summary(group, console())
         return
+    chosen = finished[0].comparisons if each else finished[0].tables()
     if json:
-        print_json({name: comparison.to_json() for name, comparison in chosen[0].items()})
-    for comparison in [] if json else chosen[0].values():
+        print_json({name: comparison.to_json() for name, comparison in chosen.items()})
+    for comparison in [] if json else chosen.values():
         if markdown:
             typer.echo(comparison_to_markdown(comparison))
         else:

@@ -141,7 +141,15 @@ def evaluate_predictions(
         )
 
     noise = str(noise_guide(dataset, at))
-    found = rank_models(dataset, at, bound, phenotype=phenotype, noise=noise, **options)
+    found = rank_models(
+        table,
+        bound,
+        dataset=dataset.name,
+        dataset_sha256=dataset.sha256,
+        phenotype=phenotype,
+        noise=noise,
+        **options,
+    )
     return replace(found, strong=strong, strong_positive=strong_positive, other_quantity=other_quantity)
 
 
@@ -185,10 +193,11 @@ def _paired(figures: Mapping[str, Floats], metric: str) -> Floats | None:
 
 
 def rank_models(
-    dataset: Dataset,
-    at: Ints,
+    table: MutantTable,
     bound: Mapping[str, Bound],
     *,
+    dataset: str,
+    dataset_sha256: str,
     phenotype: str,
     noise: str,
     notes: Sequence[str] = (),
@@ -200,9 +209,9 @@ def rank_models(
     replicates: int = 1000,
     seed: int = 0,
 ) -> Comparison:
-    """Rank models by bound metrics on rows [M], with intervals; options as in `evaluate_predictions`."""
-    table = dataset.table.take(at)
-    values = {model: b.values(at.size) for model, b in bound.items()}
+    """Rank models by metrics bound to rows [M], with intervals; options as in `evaluate_predictions`."""
+    rows = len(table)
+    values = {model: b.values(rows) for model, b in bound.items()}
     headline = next(
         (
             name
@@ -230,7 +239,7 @@ def rank_models(
         for metric, statistic in (b.statistics | b.lists).items()
     }
     drawn = bootstrap(statistics, found, replicates=replicates, seed=seed)
-    equal = np.ones((at.size, 1))
+    equal = np.ones((rows, 1))
     figures = {
         model: {
             metric: np.append(statistic(equal), drawn[f"{metric}/{model}"], axis=-1)
@@ -249,7 +258,7 @@ def rank_models(
             Score(
                 model=model,
                 baseline=is_baseline[model],
-                n=at.size,
+                n=rows,
                 **{metric: _estimate(own[metric]) for metric in bound[model].statistics},
                 delta=differences.get(reference, {}).get(headline),
                 seconds=(seconds or {}).get(model),
@@ -265,11 +274,11 @@ def rank_models(
             )
         )
     return Comparison(
-        dataset=dataset.name,
-        dataset_sha256=dataset.sha256,
+        dataset=dataset,
+        dataset_sha256=dataset_sha256,
         phenotype=phenotype,
         split=split,
-        rows=int(at.size),
+        rows=rows,
         headline=headline,
         reference=reference,
         clusters=found.name,

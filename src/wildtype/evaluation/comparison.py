@@ -18,21 +18,22 @@ HEADLINES = {
     "average_precision": "average precision",
 }
 """Metrics that models are ranked by, and their names in sentences."""
-PAIRED = {
-    "pearson": "Pearson",
-    "pearson_by_condition": "Pearson (mean over conditions)",
-    "pearson_gene_removed": "Pearson without gene effects",
-    "spearman": "Spearman",
-    "average_precision": "average precision",
-    "negative/average_precision": "average precision of strong negatives",
-    "positive/average_precision": "average precision of strong positives",
-    "rmse": "RMSE",
-    "log_loss": "log loss",
-    "brier": "Brier",
-    "bias": "size of bias",
-}
-"""Metrics with paired differences between models, and their names in tables. ``rmse`` is the root of ``mse``,
-and ``bias`` here its absolute value: of these two, of log loss and of Brier the lower is the better.
+PAIRED = (
+    "pearson",
+    "pearson_by_condition",
+    "pearson_gene_removed",
+    "spearman",
+    "average_precision",
+    "negative/average_precision",
+    "positive/average_precision",
+    "rmse",
+    "log_loss",
+    "brier",
+    "bias",
+)
+"""Metrics with paired differences between models: a metric, or a list and a metric of it. ``rmse`` is the
+root of ``mse``, and ``bias`` here its absolute value: of these two, of log loss and of Brier the lower is
+better.
 """
 
 

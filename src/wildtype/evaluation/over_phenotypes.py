@@ -110,7 +110,16 @@ def evaluate_across(
     if left_out:
         notes.append(f"left out, since labels allow no correlation: {', '.join(left_out)}")
     phenotype = f"mean over {len(members)} phenotypes"
-    return rank_models(dataset, at, bound, phenotype=phenotype, noise=dataset.noise, notes=notes, **options)
+    return rank_models(
+        table,
+        bound,
+        dataset=dataset.name,
+        dataset_sha256=dataset.sha256,
+        phenotype=phenotype,
+        noise=dataset.noise,
+        notes=notes,
+        **options,
+    )
 
 
 def _bind(dataset: Dataset, at: Ints, predicted: NDArray[np.float64], p: int) -> Bound:

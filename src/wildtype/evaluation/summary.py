@@ -45,6 +45,10 @@ class Summary:
         In how many runs each model was best.
     baselines : tuple of str
         Which of the models are baselines.
+    pooled : Comparison or None
+        Of the stored rows of all runs: a metric is the mean over seeds of its value on the pooled rows of a
+        seed's folds, and one bootstrap of genes for all of them makes the intervals. None where rows were
+        not stored, or are no single numbers.
     """
 
     dataset: str
@@ -57,10 +61,12 @@ class Summary:
     seconds: dict[str, float]
     wins: dict[str, int]
     baselines: tuple[str, ...] = ()
+    pooled: Comparison | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
-        return asdict(self)
+        pooled = None if self.pooled is None else self.pooled.to_json()
+        return asdict(replace(self, pooled=None)) | {"pooled": pooled}
 
 
 def summarise(comparisons: Iterable[Comparison]) -> list[Summary]:
@@ -78,12 +84,18 @@ def summarise(comparisons: Iterable[Comparison]) -> list[Summary]:
         question = (comparison.dataset, comparison.phenotype, comparison.split)
         group = groups.setdefault(question, {})
         other = group.get(comparison.seed)
-        group[comparison.seed] = comparison if other is None else _joined(other, comparison)
+        group[comparison.seed] = comparison if other is None else joined(other, comparison)
     return [_summary(list(group.values())) for group in groups.values()]
 
 
-def _joined(first: Comparison, second: Comparison) -> Comparison:
-    """Return one comparison with the models of both; baselines that both hold count once."""
+def joined(first: Comparison, second: Comparison) -> Comparison:
+    """Return one comparison with the models of both runs of a seed; baselines that both hold count once.
+
+    Raises
+    ------
+    ConfigError
+        If both trained the same model, or were tested on different rows.
+    """
     where = f"two runs on {first.dataset}, {first.phenotype}, split {first.split}, seed {first.seed}"
     if (first.dataset_sha256, first.rows) != (second.dataset_sha256, second.rows):
         raise ConfigError(f"{where} were tested on different rows: summarise them separately")

@@ -19,7 +19,7 @@ from wildtype.evaluation.comparison import Comparison
 from wildtype.evaluation.predicted_rows import PredictedRows
 from wildtype.evaluation.training_record import LearningCurves, learning_curves
 from wildtype.experiments.closure import IMPLIED_TAU
-from wildtype.experiments.folder import ACROSS, DONE, EXPLANATION
+from wildtype.experiments.folder import ACROSS, DONE, EXPLANATION, EXTERNAL
 from wildtype.models.registry import DEFAULT_MODEL
 from wildtype.organism import GeneIndex
 
@@ -166,11 +166,21 @@ class Run:
     @cached_property
     def predictions(self) -> pd.DataFrame | None:
         """Test rows: measured, and predicted by every model."""
+        found = self._rows("predictions.parquet")
+        if found is None:
+            self.missing["predictions"] = f"the run folder holds no predictions of test rows: {REMEDY}"
+        return found
+
+    @cached_property
+    def external(self) -> pd.DataFrame | None:
+        """Rows of external tests, of all datasets; None where a run has none."""
+        return self._rows(EXTERNAL)
+
+    def _rows(self, name: str) -> pd.DataFrame | None:
         import pandas as pd
 
-        path = self.path / "predictions.parquet"
+        path = self.path / name
         if not path.is_file():
-            self.missing["predictions"] = f"the run folder holds no predictions of test rows: {REMEDY}"
             return None
         try:
             return pd.read_parquet(path)

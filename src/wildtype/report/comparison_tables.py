@@ -11,7 +11,7 @@ from rich.console import Console
 from wildtype.evaluation.agreement import Agreement
 from wildtype.evaluation.bootstrap import UNDEFINED
 from wildtype.evaluation.calibration import Coverage, MeanCoverage
-from wildtype.evaluation.comparison import HEADLINES, PAIRED, Comparison, Difference, Score, signed
+from wildtype.evaluation.comparison import HEADLINES, Comparison, Difference, Score, signed
 from wildtype.evaluation.pair_scores import NO_PAIRS
 from wildtype.evaluation.retrieval import LISTS, TOP
 from wildtype.evaluation.summary import Spread, Summary
@@ -29,10 +29,14 @@ OF_CALLS = ("log_loss", "brier")
 """Errors that only calls have."""
 NEGATIVES = "negative/average_precision"
 SHOWN = {
-    name: PAIRED[name]
-    for name in ("pearson", "pearson_by_condition", "pearson_gene_removed", "negative/average_precision")
-} | {"rmse": "RMSE", "bias": "size of bias"}
-SHOWN_OF_CALLS = {name: PAIRED[name] for name in ("average_precision", "log_loss", "brier", "bias")}
+    "pearson": "Pearson",
+    "pearson_by_condition": "by condition",
+    "pearson_gene_removed": "without genes",
+    NEGATIVES: "AP negatives",
+    "rmse": "RMSE",
+    "bias": "size of bias",
+}
+SHOWN_OF_CALLS = {"average_precision": "AP", "log_loss": "log loss", "brier": "Brier", "bias": "size of bias"}
 """Metrics whose paired differences tables show: all are in the JSON."""
 
 # ------------------------------------------------------------------------------------------- one comparison
@@ -272,31 +276,78 @@ SUMMARY_COLUMNS = {
 }
 
 
+POOLED_COLUMNS = {
+    "rmse": "RMSE",
+    "bias": "bias",
+    NEGATIVES: "AP of strong negatives",
+    "pearson_gene_removed": "Pearson without gene effects",
+    "pearson_shuffled": "Pearson, one gene right",
+}
+POOLED_OF_CALLS = {"log_loss": "log loss", "brier": "Brier", "bias": "bias"}
+"""Columns of summaries of stored rows."""
+
+
 def print_summary(summary: Summary, console: Console) -> None:
     """Print the mean and the spread of every model over runs of one question."""
     print_table(console, *summary_cells(summary), title=_summary_title(summary))
+    if summary.pooled is None:
+        return
+    for line in (summary.pooled.winner_sentence, _pooled_line(summary.pooled)):
+        print_line(line, console, "dim")
+    for title, columns, rows in difference_tables(summary.pooled, "\n"):
+        print_table(console, columns, rows, numeric=range(1, len(columns)), title=title)
+
+
+def _pooled_line(pooled: Comparison) -> str:
+    return "; ".join(
+        [
+            *pooled.notes,
+            f"{pooled.rows:,} rows in all; 95 % intervals from {pooled.replicates:,} resamples of "
+            f"{pooled.cluster_count:,} {pooled.clusters}",
+        ]
+    )
 
 
 def summary_to_markdown(summary: Summary) -> str:
-    """Return one summary as a Markdown table under its title."""
-    return f"**{_summary_title(summary)}**\n\n{markdown_table(*summary_cells(summary))}\n"
+    """Return one summary as a Markdown table under its title, and its differences to baselines."""
+    text = f"**{_summary_title(summary)}**\n\n{markdown_table(*summary_cells(summary))}\n"
+    if summary.pooled is None:
+        return text
+    text += f"\n{summary.pooled.winner_sentence} {_pooled_line(summary.pooled)}.\n"
+    for title, columns, rows in difference_tables(summary.pooled):
+        text += f"\n{title}:\n\n{markdown_table(columns, rows, figures=True)}\n"
+    return text
 
 
 def _summary_title(summary: Summary) -> str:
     seeds = ", ".join(map(str, summary.seeds))
+    what = "runs" if summary.pooled is None else "seeds"
     return (
         f"{summary.dataset}, {summary.phenotype}, split {summary.split}: mean ± SD over "
-        f"{len(summary.seeds)} runs (seeds {seeds}); {summary.rows:,} test rows in the first"
+        f"{len(summary.seeds)} {what} (seeds {seeds}); {summary.rows:,} test rows in the first"
     )
 
 
 def summary_cells(summary: Summary) -> tuple[list[str], list[list[str]]]:
     """Return headings and one row per model, as text."""
-    header = ["model", HEADLINES[summary.headline], *SUMMARY_COLUMNS.values(), "best in", "seconds"]
+    pooled, columns = summary.pooled, SUMMARY_COLUMNS
+    if pooled is not None:
+        shown = POOLED_OF_CALLS if summary.headline == "average_precision" else POOLED_COLUMNS
+        columns = {
+            name: title
+            for name, title in shown.items()
+            if any(name in metrics and metrics[name].runs for metrics in summary.models.values())
+        }
+    interval = [] if pooled is None else ["95 %"]
+    header = ["model", HEADLINES[summary.headline], *interval, *columns.values(), "best in", "seconds"]
     rows = []
     for name, metrics in summary.models.items():
         cells = [name, spread_text(metrics[summary.headline])]
-        cells += [spread_text(metrics[metric]) for metric in SUMMARY_COLUMNS]
+        if pooled is not None:
+            found = pooled[name].estimate(summary.headline)
+            low, high = decimals(found.low, 3), decimals(found.high, 3)
+            cells.append(NONE if math.isnan(found.low) else f"[{low}, {high}]")
+        cells += [spread_text(metrics[metric]) if metric in metrics else NONE for metric in columns]
         seconds = summary.seconds[name]
         cells += [
             f"{summary.wins[name]} of {len(summary.seeds)}",
