@@ -20,7 +20,7 @@ from wildtype.evaluation.metrics import IN_UNIT
 from wildtype.experiments import crosses, external
 from wildtype.experiments import data as module
 from wildtype.experiments.data import prepare
-from wildtype.experiments.external import ExternalRows, external_rows
+from wildtype.experiments.external import ZERO, ExternalRows, external_rows
 from wildtype.experiments.report import write_plot, write_report
 from wildtype.experiments.run import train
 from wildtype.experiments.stored import Run
@@ -194,6 +194,7 @@ def test_tables_of_model_and_baselines_each_fitted_once(
         table = run.comparisons[key]
         assert table.rows == len(of)
         assert any("that the run may see in training or validation" in note for note in table.notes)
+        assert (ZERO in {score.model for score in table.scores}) == name.startswith("epsilon")
         for model in (*COMPARED, MODEL):
             score = table[model]
             assert score.baseline == (model != MODEL)
@@ -202,6 +203,10 @@ def test_tables_of_model_and_baselines_each_fitted_once(
                 assert score.pearson.value == pytest.approx(np.corrcoef(of["value"], of[model])[0, 1])
                 assert np.isfinite([score.pearson.low, score.pearson.high]).all()
             assert "negative/average_precision" in score.retrieval
+            if name.startswith("epsilon") and score.baseline is False:
+                delta = score.differences[ZERO]["rmse"]
+                squares = [np.mean((of["value"].astype(float) - p) ** 2) for p in (of[model], 0.0)]
+                assert delta.value == pytest.approx(np.sqrt(squares[0]) - np.sqrt(squares[1]), abs=1e-9)
             if name.startswith("epsilon"):
                 assert score.bias.value == pytest.approx(of[model].mean() - of["value"].mean(), abs=1e-6)
             else:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 Flags = NDArray[np.bool_]
 LEAST_ROWS = 200
 """Fewest rows of a group that get a table of their own."""
+ZERO = "zero"
+"""The prediction that no genes interact, scored beside all models of an interaction."""
 UNSEEN = {1: "one gene unseen", 2: "both unseen"}
 """Pairs by number of genes without a visible training cross."""
 
@@ -197,6 +199,16 @@ def external_groups(
         marked |= {f", {text}": pairs & (screen == text) for text in reversed(SCREENED)}
     found = {group: np.flatnonzero(rows) for group, rows in marked.items()}
     return {"": np.arange(len(order))} | {group: at for group, at in found.items() if len(at) >= LEAST_ROWS}
+
+
+def with_zero(
+    rows: ExternalRows, predicted: Mapping[str, NDArray[np.float64]]
+) -> dict[str, NDArray[np.float64]]:
+    """Return predictions with those of ``ZERO``, which says that no genes interact; of interactions alone."""
+    kind = rows.dataset.phenotypes[0]
+    if kind.form != "scalar" or kind.min_order < 2 or rows.other_quantity or ZERO in predicted:
+        return dict(predicted)
+    return dict(predicted) | {ZERO: np.zeros(len(rows.table))}
 
 
 def compare_external(

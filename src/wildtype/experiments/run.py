@@ -40,7 +40,7 @@ from wildtype.experiments.closure import FITNESS, implied_tau
 from wildtype.experiments.comparing import compare_across, compare_phenotypes, compare_profile_phenotypes
 from wildtype.experiments.data import RunData, prepare
 from wildtype.experiments.estimate import estimate_run, refuse, write_outcome
-from wildtype.experiments.external import compare_external, external_rows, write_external
+from wildtype.experiments.external import compare_external, external_rows, with_zero, write_external
 from wildtype.experiments.fitting import fit_members, make_checkpoint, post_fit
 from wildtype.experiments.folder import (
     ACROSS,
@@ -198,7 +198,8 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
         seed=config.seed,
     )
     external = others[: len(outside)]
-    for rows, models in zip(outside, external, strict=True):
+    scored = [with_zero(rows, models) for rows, models in zip(outside, external, strict=True)]
+    for rows, models in zip(outside, scored, strict=True):
         comparisons |= compare_external(config, data, rows, models, seconds, peak)
     checkpoint.metrics["test"] = {
         name: asdict(comparison[config.model.name]) for name, comparison in comparisons.items()
@@ -207,7 +208,7 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
     checkpoint.save(folder / "checkpoint")
     _write_predictions(data, predicted, folder / "predictions.parquet")
     if outside:
-        write_external(outside, external, folder / EXTERNAL)
+        write_external(outside, scored, folder / EXTERNAL)
     if data.grid is not None:
         campaigns = replay_campaigns(data, predicted, others[-1], outside, external)
         write_json(folder / CAMPAIGN, [campaign.to_json() for campaign in campaigns])
