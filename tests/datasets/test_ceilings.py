@@ -225,7 +225,7 @@ def test_a_number_that_stands_twice_is_no_replicate() -> None:
     twice = measured(gene, value)
     found = ceiling(twice)
     assert (found.copies, found.genotypes, found.once) == (10, 0, 10)
-    assert "0 genotypes have replicates, expected at least 3 (10 copies of a number left out)" in found.text
+    assert "0 genotypes have replicates, expected at least 3 (10 copies left out)" in found.text
     # The same with the same sd; another sd makes it another measurement.
     assert ceiling(measured(gene, value, sd=0.5)).copies == 10
     assert ceiling(measured(gene, value, sd=np.arange(20) / 9)).pearson.value == pytest.approx(1)

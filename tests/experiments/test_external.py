@@ -95,6 +95,50 @@ def test_no_row_is_a_cross_that_the_run_may_see(two: tuple[Dataset, Dataset], sp
     assert np.array_equal(found.unseen, (~np.isin(found.table.matrix(2), trained)).sum(1))
 
 
+GROUPS = {"lab": ("other", "tiny", "study")}
+
+
+def test_rows_of_the_provenance_group_are_the_same_measurement(
+    two: tuple[Dataset, Dataset], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, plain, said = rows()
+    count = plain.dropped["that the run may see in training or validation"]
+    assert "provenance group" not in said[0]
+    monkeypatch.setattr(module, "load_dataset", lambda name, **options: replace(two[0], provenance=GROUPS))
+    _, found, said = rows()
+    one = "(provenance group lab: one measurement, whatever the numbers)"
+    assert f"{count:,} that the run may see in training or validation {one}" in said[0]
+    assert len(said) == 1
+    assert np.array_equal(found.table.gene, plain.table.gene)
+    assert np.array_equal(found.table.value, plain.table.value)
+
+
+@pytest.mark.parametrize("noise", [0.001, 0.05])
+def test_nearly_equal_labels_are_an_alarm_and_no_more(
+    two: tuple[Dataset, Dataset], monkeypatch: pytest.MonkeyPatch, noise: float
+) -> None:
+    # The labels of the run under another name, with some noise; all other pairs have labels at random.
+    dataset, plain = screened_dataset(N), rows()[1]
+    names = two[0].organism.genes.names
+    own = dataset.organism.genes.names
+    sets = [frozenset(own[g] for g in one) for one in dataset.table.sets()]
+    label = dict(zip(sets, dataset.table.value.tolist(), strict=True))
+    draw = np.random.default_rng(0)
+    pairs = [frozenset(names[g] for g in one) for one in two[0].table.sets()]
+    value = [label.get(pair, draw.normal()) + draw.normal(0, noise) for pair in pairs]
+    copy = replace(two[0], table=replace(two[0].table, value=np.array(value, np.float32)))
+    monkeypatch.setattr(module, "load_dataset", lambda name, **options: copy)
+    _, found, said = rows()
+    alarmed = noise < 0.01
+    assert bool(found.alarm) == alarmed
+    assert any("may be one measurement under two names" in line for line in said) == alarmed
+    assert np.array_equal(found.table.gene, plain.table.gene)
+    assert found.dropped == plain.dropped
+    # Of one declared group there is nothing to ask.
+    monkeypatch.setattr(module, "load_dataset", lambda name, **options: replace(copy, provenance=GROUPS))
+    assert rows()[1].alarm == ""
+
+
 def test_hidden_crosses_are_tested(two: tuple[Dataset, Dataset], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crosses, "load_dataset", lambda name, **options: two[0])
     data, found, _ = rows("split.hide={outside: 0.5}")

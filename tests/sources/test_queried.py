@@ -15,6 +15,7 @@ from wildtype.datasets.stages.policies import Policies
 from wildtype.datasets.store import Query, Store, store_path
 from wildtype.errors import DatasetError
 from wildtype.organism.storage import save_organism
+from wildtype.sources import catalogue
 from wildtype.sources.catalogue import load_dataset, organism_folder
 from wildtype.sources.queried import dataset_from_query
 
@@ -51,6 +52,38 @@ def test_same_query_same_store_same_dataset(run: Run) -> None:
     assert first.sha256 == again.sha256 != other.sha256
     assert sorted(first.table.value.tolist()) == pytest.approx([-0.2, 0.1])
     assert load_dataset("mine").sha256 == other.sha256
+
+
+def test_studies_of_one_provenance_group_are_one_replicate(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    organism, genes = yeast(), yeast().genes
+    later = Study(name="later", publication=Publication(citation="Nobody 2027"), organism="yeast")
+    pairs = [[0, 1], [1, 2], [0, 3]]
+    with Store.open(store_path()) as store:
+        store.ingest(
+            Measurements.build(
+                later, genes=genes.names, gene=pairs, value=[0.5, 0.6, 0.7], phenotypes=[EPSILON]
+            )
+        )
+    everything, pooled = Query(), Policies(replicates="inverse variance")
+    with Store.open(store_path(), read_only=True) as store:
+        alone, _ = dataset_from_query("mine", everything, store, organism, pooled)
+        monkeypatch.setattr(catalogue, "PROVENANCE", {"lab": ("later", "made-up")})
+        grouped, known = dataset_from_query("mine", everything, store, organism, pooled)
+        apart, _ = dataset_from_query("apart", everything, store, organism, Policies(studies="apart"))
+    assert not known
+    # Three numbers of genes 0 and 1 before; the one of the group's first study after. 0 and 2 has no other.
+    values = [dict(zip(one.table.sets(), one.table.value.tolist(), strict=True)) for one in (alone, grouped)]
+    assert values[0][(0, 1)] == pytest.approx((0.1 + 0.3 + 0.5) / 3)
+    assert values[1] == pytest.approx({(0, 1): 0.5, (1, 2): 0.6, (0, 2): 0.4, (0, 3): 0.7})
+    (report,) = (one for one in grouped.stages if one.step == "provenance")
+    assert report.merged == {"mutant that the first study of the provenance group has measured": 3}
+    assert "(3 copies left out)" in grouped.noise
+    assert alone.provenance == {}
+    # Apart, both stay, and the dataset knows that they are one measurement; so does the one that is loaded.
+    assert len(apart) == 3 + 3
+    for dataset in (apart, grouped, load_dataset("apart")):
+        assert dataset.provenance == {"lab": ("later", "made-up")}
+        assert dataset.card()["provenance"] == {"lab": ("later", "made-up")}
 
 
 def test_the_command_makes_a_dataset(run: Run) -> None:

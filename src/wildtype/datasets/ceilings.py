@@ -1,7 +1,8 @@
 """Noise ceilings: how well measurements of one genotype agree, and what that allows a perfect model to reach.
 
 Only true replicates count: the same genotype (genes, kinds, alleles, doses) measured again in the same
-environment. A repeated number with the same sd is a copy, not a replicate, and is left out.
+environment. A repeated number with the same sd is a copy, not a replicate, and is left out; so is,
+whatever its number, what a further study of the same provenance group measured of a genotype.
 
 With y = g + e, genotypes of variance σ²_g and independent errors of variance σ²_e, two measurements of one
 genotype correlate by r = σ²_g / (σ²_g + σ²_e), the reliability of one measurement (the intraclass
@@ -22,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.provenance import Groups, measured_again
 from wildtype.errors import DatasetError
 from wildtype.mutants.ragged import first_of_each, ranks
 from wildtype.seeds import generator
@@ -47,7 +49,7 @@ class Values:
     names : list of (str, str) [s]
         Trait and environment, as text.
     copies : int64 [s]
-        Copies that were left out.
+        Copies that were left out, and measurements that repeat one of their provenance group.
     """
 
     stratum: Ints
@@ -67,7 +69,7 @@ def _less_mean(value: Floats, group: Ints) -> Floats:
     return np.asarray(value - (np.bincount(group, weights=value) / np.bincount(group))[group])
 
 
-def values_of(m: Measurements, between: str) -> Values:
+def values_of(m: Measurements, between: str, provenance: Groups) -> Values:
     """Return the different values of one phenotype; see `ceilings.BETWEEN` for what ``between`` may be."""
     # By content, not by codes: the same measurements in another order give the same numbers.
     environment = _ranks_of_text([f"{e}\t{e.id}" for e in m.environments], m.environment)
@@ -80,8 +82,11 @@ def values_of(m: Measurements, between: str) -> Values:
     ]
     # Equal numbers with equal sd are neighbours in this order: each but the first is a copy, no replicate.
     order = np.lexsort((replicate, m.sd, m.value, genotype, stratum))
+    # Of a provenance group first, whatever the numbers: an equal number of its first study must stay.
+    again = measured_again(m, provenance)
+    order = order[~again[order]]
     new = np.diff(ranks(stratum, genotype, m.value, m.sd)[order], prepend=-1) != 0
-    copies = np.bincount(stratum[order][~new], minlength=len(names))
+    copies = np.bincount(np.append(stratum[order][~new], stratum[again]), minlength=len(names))
     kept = order[new]
     stratum, genotype, value = stratum[kept], genotype[kept], m.value[kept]
     label = {"replicates": replicate, "studies": study}.get(between, np.zeros_like(study))[kept]
@@ -234,7 +239,7 @@ class Ceiling:
     once : int
         Genotypes measured once.
     copies : int
-        Copies that were left out.
+        Copies that were left out, and measurements that repeat one of their provenance group.
     pearson : Interval
         Correlation of two measurements of one genotype: the reliability of one.
     one : Interval
@@ -277,7 +282,7 @@ class Ceiling:
     def text(self) -> str:
         """The ceiling and its limits, as one sentence."""
         what = ", ".join(part for part in (self.phenotype, self.trait, self.environment) if part)
-        copies = f" ({self.copies:,} copies of a number left out)" if self.copies else ""
+        copies = f" ({self.copies:,} copies left out)" if self.copies else ""
         if self.reason:
             return f"{what}: no noise ceiling: {self.reason}{copies}"
         known = sum(not part.reason for part in self.parts)
@@ -303,7 +308,12 @@ def _ceiling(reliability: Floats, share: Floats | float = 1.0) -> Floats:
 
 
 def noise_ceilings(
-    measurements: Measurements, *, between: str = "measurements", resamples: int = 1000, seed: int = 0
+    measurements: Measurements,
+    *,
+    between: str = "measurements",
+    resamples: int = 1000,
+    seed: int = 0,
+    provenance: Groups | None = None,
 ) -> dict[str, Ceiling]:
     """Return the ceiling of every phenotype, the mean over its traits and environments where it has several.
 
@@ -319,6 +329,8 @@ def noise_ceilings(
         environments of a phenotype.
     seed : int
         Seed of the resamples.
+    provenance : dict of str to tuple of str, optional
+        Studies by provenance group: of a genotype, only what the first of a group measured counts.
 
     Raises
     ------
@@ -339,7 +351,9 @@ def noise_ceilings(
         rows = np.flatnonzero(of_phenotype[measurements.phenotype] == number)
         if rows.size:
             label = f"{name} ({unit})" if several.count(name) > 1 else name
-            out[label] = _of_phenotype(label, measurements.take(rows), between, resamples, seed)
+            out[label] = _of_phenotype(
+                label, measurements.take(rows), between, resamples, seed, provenance or {}
+            )
     return out
 
 
@@ -352,8 +366,10 @@ def _interval(value: float, replicates: Floats) -> Interval:
     return Interval(value, float(low), float(high))
 
 
-def _of_phenotype(name: str, m: Measurements, between: str, resamples: int, seed: int) -> Ceiling:
-    values = values_of(m, between)
+def _of_phenotype(
+    name: str, m: Measurements, between: str, resamples: int, seed: int, provenance: Groups
+) -> Ceiling:
+    values = values_of(m, between, provenance)
     strata = len(values.names)
     every = any_two(values) if between == "measurements" else two_labels(values)
     pairs = every.take(np.bincount(every.series)[every.series] >= LEAST)

@@ -110,6 +110,7 @@ class Dataset(DatasetRecord):
             "excluded": dict(self.excluded),
             "policies": dict(self.policies),
             "stages": [report.to_json() | {"counts": report.counts} for report in self.stages],
+            **({"provenance": dict(self.provenance)} if self.provenance else {}),
             "noise": self.noise,
             "notes": list(self.notes),
             "citation": self.citation,

@@ -169,6 +169,8 @@ class DatasetRecord:
     grid : ScreenGrid or None
         Where the table lists the significant crosses of a screen: all crosses that the screen measured. Every
         row is then one of them.
+    provenance : dict of str to tuple of str
+        The provenance groups of the dataset's studies, and all studies of each (`datasets.provenance`).
     """
 
     name: str
@@ -187,6 +189,7 @@ class DatasetRecord:
     citation: str = ""
     stages: tuple[StageReport, ...] = ()
     grid: ScreenGrid | None = None
+    provenance: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not len(self.table):

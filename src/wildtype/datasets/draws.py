@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from wildtype.datasets.dataset_record import DatasetRecord
 from wildtype.datasets.plans import BY, Plan
+from wildtype.datasets.provenance import group_of
 from wildtype.datasets.query_pairs import contains_pair, query_pairs, query_strains, strain_of_rows
 from wildtype.errors import SplitError
 from wildtype.mutants import MutantTable
@@ -219,14 +220,18 @@ def screens(
 ) -> tuple[tuple[str, ...], NDArray[np.int64]]:
     """Return the names of a dataset's screens, and the screen [M] of every row (-1: in none).
 
-    With ``query`` the strains decide (`query_pairs.strain_of_rows`), so that a stored list of them gives the
-    same screens again; strains of genes that the dataset does not have are in no row.
+    A study is in the screen of its provenance group. With ``query`` the strains decide
+    (`query_pairs.strain_of_rows`), so that a stored list of them gives the same screens again; strains of
+    genes that the dataset does not have are in no row.
     """
     table = dataset.table
     if by == "condition":
         return dataset.conditions, table.condition
     if by == "study":
-        studies = ["+".join(studies_of(phenotype.source)) for phenotype in dataset.phenotypes]
+        studies = [
+            "+".join(sorted({group_of(study, dataset.provenance) for study in studies_of(phenotype.source)}))
+            for phenotype in dataset.phenotypes
+        ]
         names = tuple(sorted(set(studies)))
         return names, np.array([names.index(study) for study in studies])[table.phenotype]
     genes = dataset.organism.genes

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from wildtype.datasets.dataset_record import DatasetRecord
 from wildtype.datasets.draws import PARTS, RULES, count_genes, studies_of
+from wildtype.datasets.provenance import one_measurement, sources_of_group
 from wildtype.datasets.query_pairs import is_contained, query_pairs
 from wildtype.datasets.splits import Split
 from wildtype.errors import SplitError
@@ -44,7 +45,7 @@ class Shared:
     mutant : int
         The same genes, kinds and doses are in training, in any condition.
     replicate : int
-        The same mutant, condition and phenotype are in training.
+        The same mutant, condition and phenotype are in training, of any study of the provenance group.
     value : int
         The same gene set with the very same number is in training.
     all_genes, some_genes, no_gene : int
@@ -171,7 +172,8 @@ def leakage_report(split: Split, dataset: DatasetRecord) -> LeakageReport:
     train[split.train] = True
     values = np.unique(table.value, return_inverse=True)[1].reshape(-1)
     mutant, sets = mutant_id(table), table.set_id
-    circumstances = [(table.condition, len(dataset.conditions)), (table.phenotype, len(dataset.phenotypes))]
+    phenotype = one_measurement(dataset.phenotypes, dataset.provenance)[table.phenotype]
+    circumstances = [(table.condition, len(dataset.conditions)), (phenotype, len(dataset.phenotypes))]
 
     def known(*columns: tuple[Ints, int]) -> NDArray[np.bool_]:
         """Return [M] whether a training row has the same codes."""
@@ -242,7 +244,8 @@ def _measured_features(
     """Return the blocks that models of these phenotypes are not given, and those they are given that were
     made from the same studies; each with its sources in them.
     """
-    targets = {source for phenotype in dataset.phenotypes for source in phenotype.sources}
+    sources = [source for phenotype in dataset.phenotypes for source in phenotype.sources]
+    targets = sources_of_group(sources, dataset.provenance)
     studies = {study for source in targets for study in studies_of(source)}
     features = dataset.organism.features
     allowed = set(features.allowed_for(targets))

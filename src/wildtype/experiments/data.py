@@ -11,6 +11,7 @@ from wildtype.datasets import Dataset, Phenotype, Split
 from wildtype.datasets.crosses import effect_phenotype, expand
 from wildtype.datasets.draws import count_genes
 from wildtype.datasets.pinned import read_pinned
+from wildtype.datasets.provenance import sources_of_group
 from wildtype.datasets.query_pairs import contains_pair
 from wildtype.datasets.scaling import LabelScaler
 from wildtype.datasets.subsets import subset
@@ -256,6 +257,8 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
     external = load_external(config, whole)
     # So does one computed from the publication of an external label.
     sources += [source for other in external for source in external_phenotype(other)[1].sources]
+    for one in (whole, *external):
+        sources = sorted(sources_of_group(sources, one.provenance))
     organism: Organism = replace(chosen.organism, features=chosen.organism.features.allowed_for(sources))
     if organism.name in IN_SILICO and organism.essential is not None:
         # Simulated essentiality is a threshold on simulated growth: a held-out single's label.

@@ -1,7 +1,8 @@
 """External test sets of a run: rows of other datasets of the same organism, which it may not have seen.
 
 Rows are put on the run's gene index by name. A row whose cross or gene set the run may see (in training or
-validation, listed or not) is no test row. Every dropped row is counted.
+validation, listed or not) is no test row, least of all where both are of one provenance group. Every dropped
+row is counted.
 
 Legend: m rows of one external dataset.
 """
@@ -16,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.datasets import Dataset, Phenotype
+from wildtype.datasets.crosses import effect_phenotype
+from wildtype.datasets.provenance import ALARM, agreement, groups_of
 from wildtype.errors import ConfigError
 from wildtype.evaluation.compare import evaluate_predictions
 from wildtype.evaluation.comparison import Comparison
@@ -36,6 +39,8 @@ if TYPE_CHECKING:
 Flags = NDArray[np.bool_]
 LEAST_ROWS = 200
 """Fewest rows of a group that get a table of their own."""
+LEAST_SHARED = 50
+"""Fewest gene sets of both datasets on which an agreement of their labels is an alarm."""
 ZERO = "zero"
 """The prediction that no genes interact, scored beside all models of an interaction."""
 UNSEEN = {1: "one gene unseen", 2: "both unseen"}
@@ -61,6 +66,8 @@ class ExternalRows:
         Rows that are left out, by reason.
     other_quantity : str
         Why labels and predictions are no common quantity; empty where they are one.
+    alarm : str
+        That labels of both datasets may be one measurement under two names; empty where they do not seem so.
     """
 
     dataset: Dataset
@@ -69,6 +76,7 @@ class ExternalRows:
     screen: NDArray[np.int8] | None
     dropped: Mapping[str, int]
     other_quantity: str
+    alarm: str = ""
 
     @property
     def table(self) -> MutantTable:
@@ -90,7 +98,7 @@ def external_rows(data: RunData, log: Callable[[str], None]) -> list[ExternalRow
     """Return the rows of every external dataset of a run; one without any is named in the log."""
     found = []
     for other in data.external:
-        rows = _rows_of(data, other)
+        rows = _rows_of(data, other, log)
         if isinstance(rows, ExternalRows):
             log(rows.line())
             found.append(rows)
@@ -100,7 +108,7 @@ def external_rows(data: RunData, log: Callable[[str], None]) -> list[ExternalRow
     return found
 
 
-def _rows_of(data: RunData, other: Dataset) -> ExternalRows | dict[str, int]:
+def _rows_of(data: RunData, other: Dataset, log: Callable[[str], None]) -> ExternalRows | dict[str, int]:
     (phenotype, kind), own = external_phenotype(other), data.dataset.phenotypes[0]
     if "gene" in (kind.form, own.form):
         profiled = kind.name if kind.form == "gene" else own.name
@@ -127,7 +135,13 @@ def _rows_of(data: RunData, other: Dataset) -> ExternalRows | dict[str, int]:
     table = replace(table, condition=condition[table.condition])
     orders = np.unique(data.part("train").order)
     drop(~np.isin(table.order, orders), "of as many genes as no training row has")
-    drop(seen_rows(data, table), "that the run may see in training or validation")
+    common, seen = _common_groups(data.dataset, other, kind), seen_rows(data, table)
+    # Of one group they are one measurement in any case: how well their numbers agree is no question.
+    alarm = "" if common else _alarm(data, table.take(seen), other.name)
+    if alarm:
+        log(alarm)
+    one = f" (provenance group {', '.join(common)}: one measurement, whatever the numbers)" if common else ""
+    drop(seen, f"that the run may see in training or validation{one}")
     if not len(table):
         return dropped
     table = replace(table, phenotype=np.zeros(len(table), np.int64), weight=None)
@@ -144,7 +158,31 @@ def _rows_of(data: RunData, other: Dataset) -> ExternalRows | dict[str, int]:
     )
     unseen = data.known().unseen(table)
     screen = None if data.screen is None else data.screen.state(table)
-    return ExternalRows(there, other.sha256, unseen, screen, dropped, _other_quantity(own, kind))
+    return ExternalRows(there, other.sha256, unseen, screen, dropped, _other_quantity(own, kind), alarm)
+
+
+def _common_groups(own: Dataset, other: Dataset, kind: Phenotype) -> list[str]:
+    """Return the provenance groups that the run's labels and those of another dataset are both of."""
+    groups = {**own.provenance, **other.provenance}
+    return sorted(groups_of(own.phenotypes, groups) & groups_of([kind], groups) & groups.keys())
+
+
+def _alarm(data: RunData, table: MutantTable, name: str) -> str:
+    """Return a sentence where labels of rows that the run may see nearly equal its own; else nothing."""
+    whole = data.whole
+    own = whole.phenotype_index(data.dataset.phenotypes[0].name)
+    if data.grid is not None:
+        own = effect_phenotype(whole)
+    labels = whole.table.take(whole.table.phenotype == own)
+    if not len(table) or not len(labels):
+        return ""
+    r, shared = agreement(table, labels)
+    if shared < LEAST_SHARED or not r > ALARM:
+        return ""
+    return (
+        f"labels of {name} and of {whole.name} correlate by r = {r:.3f} on {shared:,} gene sets: they may be "
+        f"one measurement under two names (an alarm only; it changes no row)"
+    )
 
 
 def seen_rows(data: RunData, table: MutantTable) -> Flags:
@@ -246,7 +284,11 @@ def compare_external(
             comparison,
             dataset_sha256=rows.sha256,
             phenotype=key,
-            notes=(f"labels: {rows.dataset.name}; {rows.line()}", *comparison.notes),
+            notes=(
+                f"labels: {rows.dataset.name}; {rows.line()}",
+                *([rows.alarm] if rows.alarm else []),
+                *comparison.notes,
+            ),
         )
     return found
 

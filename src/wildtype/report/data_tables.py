@@ -26,6 +26,13 @@ def print_card(card: Mapping[str, Any], console: Console | None = None) -> None:
         ("perturbations", _counts(card["perturbations_by_kind"])),
         ("not in the table", _counts(card["excluded"])),
         *((f"policy: {name}", meaning) for name, meaning in card["policies"].items()),
+        *(
+            (
+                "provenance group",
+                f"{name} ({', '.join(studies)}): their numbers of one mutant are one measurement",
+            )
+            for name, studies in card.get("provenance", {}).items()
+        ),
         ("noise ceiling", card["noise"]),
         *(("note", note) for note in card["notes"]),
         ("citation", card["citation"] or NONE),

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from wildtype.datasets import Dataset
 from wildtype.datasets.ceilings import noise_ceilings
+from wildtype.datasets.provenance import measured_again
+from wildtype.datasets.reading import StageReport
 from wildtype.datasets.stages.build import build_dataset
 from wildtype.datasets.stages.policies import Policies
 from wildtype.datasets.storage import dataset_key, materialise, save_dataset
@@ -15,6 +17,7 @@ from wildtype.organism import Organism
 from wildtype.sources import catalogue
 
 NOTE = "made by a query"
+AGAIN = "mutant that the first study of the provenance group has measured"
 
 
 def dataset_from_query(
@@ -55,7 +58,15 @@ def dataset_from_query(
 
     def build() -> Dataset:
         measurements = store.select(query)
-        noise = "; ".join(ceiling.text for ceiling in noise_ceilings(measurements).values())
+        ceilings = noise_ceilings(measurements, provenance=catalogue.PROVENANCE)
+        noise = "; ".join(ceiling.text for ceiling in ceilings.values())
+        before = []
+        if policies.studies == "pooled":
+            # Pooled, two numbers of one group would weigh as two replicates; apart, each is a phenotype.
+            again = measured_again(measurements, catalogue.PROVENANCE)
+            rows, measurements = len(measurements), measurements.take(~again)
+            merged = {AGAIN: int(again.sum())}
+            before = [StageReport("raw", "provenance", "once", rows, len(measurements), merged=merged)]
         return build_dataset(
             measurements,
             organism,
@@ -63,13 +74,16 @@ def dataset_from_query(
             policies=policies,
             notes=(note,),
             noise=noise or "no replicate measurements: no noise guide",
+            before=before,
         )
 
     # The key holds the content of the store, so that new measurements never return an old dataset.
-    key = dataset_key(sql, store.content_hash(query), policies, organism, name=name)
+    key = dataset_key(
+        sql, store.content_hash(query), policies, organism, name=name, provenance=catalogue.PROVENANCE
+    )
     dataset, known = materialise(key, build, organism)
     save_dataset(dataset, catalogue.dataset_folder(name))
-    return dataset, known
+    return catalogue.with_provenance(dataset), known
 
 
 def _asked(note: object) -> bool:

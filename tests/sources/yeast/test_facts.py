@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wildtype.datasets import Dataset, Phenotype
+from wildtype.datasets.provenance import agreement
 from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import GeneIndex, Organism
-from wildtype.sources.yeast.facts import between_datasets, between_rows
+from wildtype.sources.yeast.facts import between_rows
 
 ORGANISM = Organism("toy", GeneIndex([f"G{i}" for i in range(10)], organism="toy"))
 Rows = list[tuple[int, int, float]]
@@ -59,13 +60,13 @@ def test_the_order_of_rows_does_not_matter(rows: Rows, random) -> None:
 def test_datasets_are_compared_on_the_gene_pairs_of_both() -> None:
     first = dataset([(0, 1, 0.0), (1, 0, 0.2), (0, 2, 0.5), (0, 3, -0.2), (0, 4, 9.0)])
     second = dataset([(1, 0, 0.2), (2, 0, 0.9), (0, 3, -0.5), (0, 5, -9.0)], [Kind.REDUCED, 0, 0, 0])
-    r, count = between_datasets(first, second)
+    r, count = agreement(first.table, second.table)
     expected = np.corrcoef([0.1, 0.5, -0.2], [0.2, 0.9, -0.5])[0, 1]
     assert (r, count) == (pytest.approx(expected, abs=1e-6), 3)
-    r, count = between_datasets(first, dataset([(7, 8, 0.1)]))
+    r, count = agreement(first.table, dataset([(7, 8, 0.1)]).table)
     assert (np.isnan(r), count) == (True, 0)
 
 
 def test_equal_numbers_have_no_correlation() -> None:
     same = dataset([(0, 1, 0.5), (0, 2, 0.5), (0, 3, 0.5)])
-    assert np.isnan(between_datasets(same, same)[0])
+    assert np.isnan(agreement(same.table, same.table)[0])

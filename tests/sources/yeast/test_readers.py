@@ -10,6 +10,8 @@ from wildtype.datasets.store import Store
 from wildtype.errors import MissingFileError, SourceError
 from wildtype.organism import GeneIndex
 from wildtype.report.data_tables import sources_markdown
+from wildtype.sources.catalogue import PROVENANCE
+from wildtype.sources.yeast.datasets import FITNESS_2016, RECIPES
 from wildtype.sources.yeast.readers import MEASURED, READERS, ingest, survey
 
 AWAITING_READERS: dict[str, str] = {}
@@ -31,6 +33,17 @@ def test_studies_whose_files_are_there_are_stored(small, genes: GeneIndex, tmp_p
         again = list(ingest(store, small.path, genes, ["costanzo2010"]))
         assert [one.name for one in again] == ["costanzo2010"]
         assert store.content_hash() == before
+
+
+def test_provenance_groups_are_of_known_studies_each_in_one_group() -> None:
+    studies = [study for group in PROVENANCE.values() for study in group]
+    assert set(studies) <= READERS.keys()
+    assert len(set(studies)) == len(studies)
+    of_costanzo = set(PROVENANCE["costanzo"])
+    # Every dataset of pairs of 2010 and 2016 is of the group, by the sources of its labels; no E-MAP is.
+    for name, recipe in RECIPES.items():
+        pairs = name.startswith(("yeast-digenic-costanzo", "yeast-dcell"))
+        assert bool(of_costanzo & set(recipe.studies)) == (pairs or name == FITNESS_2016), name
 
 
 def test_a_study_that_was_asked_for_must_be_there(small, genes: GeneIndex, tmp_path: Path) -> None:

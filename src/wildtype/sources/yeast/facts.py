@@ -14,13 +14,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from wildtype.datasets import Dataset
+from wildtype.datasets.provenance import agreement, correlation
 from wildtype.mutants import Kind
 from wildtype.mutants.ragged import joint, ragged_ranks
-from wildtype.sources.yeast.rows import Floats, Ints
+from wildtype.sources.yeast.rows import Ints
 from wildtype.sources.yeast.screens.screen_grid import LINKED_KB
-
-FEWEST = 3
-"""A correlation over fewer values is not quoted."""
 
 
 def row_counts(dataset: Dataset) -> str:
@@ -107,7 +105,7 @@ def kinds_without_strains(dataset: Dataset) -> str:
 
 
 def _agreement(dataset: Dataset, other: Dataset | None, year: str) -> str:
-    r, count = (math.nan, 0) if other is None else between_datasets(dataset, other)
+    r, count = (math.nan, 0) if other is None else agreement(dataset.table, other.table)
     if math.isnan(r):
         return ""
     return (
@@ -164,48 +162,9 @@ def between_rows(dataset: Dataset) -> tuple[float, int]:
         right.append(value[:-apart][same])
     first, second = (np.concatenate([*side, np.zeros(0)]) for side in (left, right))
     # Each pair in both orders: the correlation must not depend on which row of the table came first.
-    r = _pearson(np.concatenate([first, second]), np.concatenate([second, first]), len(first))
+    r = correlation(np.concatenate([first, second]), np.concatenate([second, first]), len(first))
     return r, len(first)
-
-
-def between_datasets(first: Dataset, second: Dataset) -> tuple[float, int]:
-    """Return Pearson r of two datasets on the gene sets that both have, and the number of these.
-
-    Each gene set counts once: with the mean over its kinds of perturbation and alleles.
-
-    Parameters
-    ----------
-    first, second : Dataset
-        Of one phenotype each, and on one gene index.
-
-    Returns
-    -------
-    tuple of float and int
-        r (NaN for fewer than 3 gene sets) and the number of gene sets.
-    """
-    tables = [dataset.table for dataset in (first, second)]
-    offsets = np.concatenate([tables[0].offsets, tables[0].offsets[-1] + tables[1].offsets[1:]])
-    # Both tables are ranked together: equal gene sets have equal ranks in both.
-    sets = ragged_ranks([np.concatenate([table.gene for table in tables])], offsets)
-    m = len(first)
-    here, there = (
-        _means(code, table.value.astype(np.float64))
-        for code, table in zip((sets[:m], sets[m:]), tables, strict=True)
-    )
-    shared, at_here, at_there = np.intersect1d(here[0], there[0], return_indices=True)
-    return _pearson(here[1][at_here], there[1][at_there], len(shared)), len(shared)
 
 
 def _joined(columns: Sequence[Ints]) -> Ints:
     return joint([(column, int(column.max()) + 1) for column in columns])
-
-
-def _means(code: Ints, value: Floats) -> tuple[Ints, Floats]:
-    distinct, group = np.unique(code, return_inverse=True)
-    return distinct, np.bincount(group, value) / np.bincount(group)
-
-
-def _pearson(x: Floats, y: Floats, comparisons: int) -> float:
-    if comparisons < FEWEST or np.ptp(x) == 0 or np.ptp(y) == 0:
-        return float("nan")
-    return float(np.corrcoef(x, y)[0, 1])
