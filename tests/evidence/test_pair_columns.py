@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.optimize import nnls
 
 from tests.screened import screened_dataset, strain_crosses
-from wildtype.evidence.completion import Additive
-from wildtype.evidence.pair_columns import FEW, PRIOR, Neighbours, PairColumns
+from wildtype.evidence.completion import Additive, low_rank, profile_neighbours, smoothed
+from wildtype.evidence.learned_kernel import LearnedKernel
+from wildtype.evidence.pair_columns import FEW, LIKE, PRIOR, Neighbours, PairColumns, closed_forms, rising
 from wildtype.evidence.pair_index import PairIndex, Pairs
 from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.evidence.similarity import GeneSimilarity
@@ -36,6 +36,11 @@ def matrix() -> PairMatrix:
     )
 
 
+@pytest.fixture(scope="module")
+def learned(matrix: PairMatrix, similarity: GeneSimilarity) -> LearnedKernel:
+    return LearnedKernel.of_matrix(similarity, matrix)
+
+
 def every_pair(grid: ScreenGrid) -> Pairs:
     table = strain_crosses(grid)
     return Pairs(table.matrix(2), table.kind.reshape(-1, 2))
@@ -53,9 +58,9 @@ def column(found: np.ndarray, names: tuple[str, ...], name: str) -> np.ndarray:
 
 
 def test_pairs_with_one_gene_replaced_are_weighted_means_of_residuals(
-    matrix: PairMatrix, similarity: GeneSimilarity, pairs: Pairs
+    matrix: PairMatrix, similarity: GeneSimilarity, learned: LearnedKernel, pairs: Pairs
 ) -> None:
-    neighbours = Neighbours.of(similarity, np.unique(matrix.gene))
+    neighbours = Neighbours.of(similarity, np.unique(matrix.gene), learned)
     columns = PairColumns(matrix, similarity, neighbours)
     found = columns(pairs.gene, pairs.kind)
     base = Additive.of(matrix).matrix().astype(np.float64)
@@ -85,9 +90,9 @@ def test_pairs_with_one_gene_replaced_are_weighted_means_of_residuals(
 
 
 def test_pairs_with_both_genes_replaced_are_weighted_means_of_residuals(
-    matrix: PairMatrix, similarity: GeneSimilarity, pairs: Pairs
+    matrix: PairMatrix, similarity: GeneSimilarity, learned: LearnedKernel, pairs: Pairs
 ) -> None:
-    neighbours = Neighbours.of(similarity, np.unique(matrix.gene))
+    neighbours = Neighbours.of(similarity, np.unique(matrix.gene), learned)
     columns = PairColumns(matrix, similarity, neighbours)
     found = columns(pairs.gene, pairs.kind)
     residual = matrix.values.astype(np.float64) - Additive.of(matrix).matrix()
@@ -110,9 +115,9 @@ def test_pairs_with_both_genes_replaced_are_weighted_means_of_residuals(
 
 
 def test_the_two_step_ridge_is_that_of_kernels(
-    matrix: PairMatrix, similarity: GeneSimilarity, pairs: Pairs
+    matrix: PairMatrix, similarity: GeneSimilarity, learned: LearnedKernel, pairs: Pairs
 ) -> None:
-    columns = PairColumns(matrix, similarity, Neighbours.of(similarity, np.unique(matrix.gene)))
+    columns = PairColumns(matrix, similarity, Neighbours.of(similarity, np.unique(matrix.gene), learned))
     found = column(columns(pairs.gene, pairs.kind), columns.names, "two-step ridge")
     residual = np.where(matrix.known, matrix.values - Additive.of(matrix).matrix(), 0).astype(np.float64)
     unit = similarity.unit.astype(np.float64)
@@ -123,9 +128,9 @@ def test_the_two_step_ridge_is_that_of_kernels(
 
 
 def test_no_column_of_a_visible_pair_holds_its_own_value_or_listing(
-    matrix: PairMatrix, similarity: GeneSimilarity, pairs: Pairs
+    matrix: PairMatrix, similarity: GeneSimilarity, learned: LearnedKernel, pairs: Pairs
 ) -> None:
-    index = PairIndex(matrix, similarity, 4)
+    index = PairIndex(matrix, similarity, 4, learned)
     before = index.columns(pairs)[0]
     fold = index.fold_of(pairs)
     strain = matrix.find(pairs.gene, pairs.kind)
@@ -133,15 +138,15 @@ def test_no_column_of_a_visible_pair_holds_its_own_value_or_listing(
     values = matrix.values.copy()
     for a, b in strain[rows]:
         values[a, b] = values[b, a] = 0.0 if values[a, b] else 0.3
-    after = PairIndex(replace(matrix, values=values), similarity, 4).columns(pairs)[0]
+    after = PairIndex(replace(matrix, values=values), similarity, 4, learned).columns(pairs)[0]
     np.testing.assert_array_equal(before[rows], after[rows])
     assert not np.array_equal(before[fold != 2], after[fold != 2], equal_nan=True)
 
 
 def test_out_of_fold_columns_are_those_of_prediction(
-    matrix: PairMatrix, similarity: GeneSimilarity, pairs: Pairs
+    matrix: PairMatrix, similarity: GeneSimilarity, learned: LearnedKernel, pairs: Pairs
 ) -> None:
-    index = PairIndex(matrix, similarity, 3)
+    index = PairIndex(matrix, similarity, 3, learned)
     found, _ = index.columns(pairs)
     seen = []
     for rows, columns in index.out_of_fold(pairs):
@@ -151,9 +156,9 @@ def test_out_of_fold_columns_are_those_of_prediction(
 
 
 def test_genes_that_look_unseen_leave_no_trace(
-    matrix: PairMatrix, similarity: GeneSimilarity, pairs: Pairs
+    matrix: PairMatrix, similarity: GeneSimilarity, learned: LearnedKernel, pairs: Pairs
 ) -> None:
-    index = PairIndex(matrix, similarity, 3)
+    index = PairIndex(matrix, similarity, 3, learned)
     found = list(index.with_unseen_genes(pairs, 4, 0, 1.0))
     counts = np.zeros(len(pairs), np.int64)
     for rows, columns, hidden in found:
@@ -170,47 +175,86 @@ def test_genes_that_look_unseen_leave_no_trace(
     touched = np.isin(matrix.gene, genes)
     values = np.where(touched[:, None] | touched[None, :], np.float32(0), matrix.values)
     again = next(
-        iter(PairIndex(replace(matrix, values=values), similarity, 3).with_unseen_genes(pairs, 4, 0, 1.0))
+        iter(
+            PairIndex(replace(matrix, values=values), similarity, 3, learned).with_unseen_genes(
+                pairs, 4, 0, 1.0
+            )
+        )
     )
     np.testing.assert_array_equal(again[1][again[2] == 2], columns[hidden == 2])
 
 
-def test_an_unseen_gene_is_counted(matrix: PairMatrix, similarity: GeneSimilarity) -> None:
+def test_an_unseen_gene_is_counted(
+    matrix: PairMatrix, similarity: GeneSimilarity, learned: LearnedKernel
+) -> None:
     strains = np.flatnonzero(matrix.gene != 5)
-    index = PairIndex(matrix.part(strains), similarity, 3)
+    index = PairIndex(matrix.part(strains), similarity, 3, learned)
     pairs = Pairs(np.array([[5, 20], [4, 20]]), np.zeros((2, 2), np.uint8))
     columns, unseen = index.columns(pairs)
     assert unseen.tolist() == [1, 0]
     assert columns[:, 0].tolist() == [1.0, 0.0]
 
 
-def test_the_learned_similarity_explains_which_genes_have_similar_residuals(
-    matrix: PairMatrix, similarity: GeneSimilarity
+def test_neighbours_by_the_learned_kernel_are_those_of_the_largest_kernel(
+    matrix: PairMatrix, similarity: GeneSimilarity, learned: LearnedKernel
 ) -> None:
-    neighbours = Neighbours.of(similarity, np.unique(matrix.gene))
-    # Residuals that follow from the embedding: genes that are alike have similar ones.
-    phi = similarity.unit[matrix.gene]
-    mixed = np.random.default_rng(0).normal(size=(phi.shape[1], phi.shape[1]))
-    residual = (phi @ (mixed + mixed.T) @ phi.T).astype(np.float32)
-    gene, weight = neighbours.learned(matrix.gene, residual, 0)
-    place = {int(g): int(np.flatnonzero(matrix.gene == g)[0]) for g in np.unique(matrix.gene)}
-    channel = {
-        (int(i), int(j)): row.astype(np.float64)
-        for i, j, row in zip(neighbours.source, neighbours.target, neighbours.channels, strict=True)
-    }
-    pairs = [(i, j) for i, j in channel if i < j and i in place and j in place]
-    length = np.linalg.norm(residual.astype(np.float64), axis=1)
-    wanted = []
-    for i, j in pairs:
-        a, b = residual[place[i]].astype(np.float64), residual[place[j]].astype(np.float64)
-        wanted.append(a @ b / max(length[place[i]], 1e-9) / max(length[place[j]], 1e-9))
-    scale = np.abs(wanted).max()
-    found = nnls(np.array([channel[pair] for pair in pairs]), np.array(wanted) / scale)[0]
-    score = {pair: max(float(row @ found), 0.0) ** 2 for pair, row in channel.items() if pair[1] in place}
-    assert found.any()
-    mean = np.mean([value for value in score.values() if value > 0])
+    neighbours = Neighbours.of(similarity, np.unique(matrix.gene), learned)
+    kernel = learned.between(similarity, np.arange(N)).astype(np.float64)
+    gene, weight = neighbours.gene[-1], neighbours.weight[-1]
+    near = {i: [j for j in np.unique(matrix.gene) if j != i and kernel[i, j] > 0] for i in range(N)}
+    mean = np.mean([kernel[i, j] for i in near for j in near[i]])
     for i in range(N):
-        own = sorted(((value, j) for (g, j), value in score.items() if g == i and value > 0), reverse=True)
-        listed = gene[i][gene[i] >= 0].tolist()
-        assert set(listed) == {j for _, j in own}
-        np.testing.assert_allclose(weight[i][: len(own)], [v / mean for v, _ in own], rtol=1e-3, atol=1e-5)
+        own = sorted(near[i], key=lambda j: -kernel[i, j])
+        np.testing.assert_allclose(kernel[i, gene[i][: len(own)]], kernel[i, own], rtol=1e-4)
+        np.testing.assert_allclose(weight[i][: len(own)], kernel[i, own] / mean, rtol=1e-4)
+        assert (gene[i][len(own) :] == -1).all()
+
+
+def test_kernel_columns_are_kernel_ridge_on_completed_residuals(
+    matrix: PairMatrix, similarity: GeneSimilarity, learned: LearnedKernel, pairs: Pairs
+) -> None:
+    hidden = matrix.part(np.flatnonzero(~np.isin(matrix.gene, (3, 8, 20))))
+    columns = PairColumns(hidden, similarity, Neighbours.of(similarity, np.unique(matrix.gene), learned))
+    found = columns(pairs.gene, pairs.kind)
+    additive = Additive.of(hidden)
+    residual = np.where(hidden.known, hidden.values - additive.matrix(), np.float32(0))
+    solution = low_rank(residual, hidden.known, 120)
+    # Of a small matrix, 200 eigenpairs are all there are.
+    completed = smoothed(residual, hidden.known, profile_neighbours(solution))
+    kernel = learned.between(similarity, hidden.gene).astype(np.float64)
+    hat = kernel @ np.linalg.inv(kernel[hidden.gene] + learned.ridge * np.eye(len(hidden)))
+    strain = hidden.find(pairs.gene, pairs.kind)
+    assert set((strain < 0).sum(axis=1).tolist()) == {0, 1, 2}
+    for name, target in (("completed", completed), ("rank", solution.matrix())):
+        half = hat @ target.astype(np.float64)
+        both = half @ hat.T
+        ends = [
+            [half[gene[i], at[1 - i]] for i in range(2) if at[1 - i] >= 0]
+            for gene, at in zip(pairs.gene, strain, strict=True)
+        ]
+        for what, of in (("low", min), ("high", max)):
+            expected = [of(each) if each else np.nan for each in ends]
+            np.testing.assert_allclose(
+                column(found, columns.names, f"kernel {name} {what}"), expected, atol=1e-4
+            )
+        np.testing.assert_allclose(
+            column(found, columns.names, f"kernel {name} both"), both[tuple(pairs.gene.T)], atol=1e-4
+        )
+    expected = [completed[i, j] if min(i, j) >= 0 else np.nan for i, j in strain]
+    np.testing.assert_allclose(column(found, columns.names, "completed"), expected, atol=1e-4)
+    by_kernel = hat @ (additive.effect - additive.effect.mean())
+    np.testing.assert_allclose(
+        column(found, columns.names, "effect by kernel high"), by_kernel[pairs.gene].max(axis=1), atol=1e-4
+    )
+
+
+def test_columns_in_units_of_epsilon_and_closed_forms_are_named(
+    matrix: PairMatrix, similarity: GeneSimilarity, learned: LearnedKernel
+) -> None:
+    names = PairColumns(matrix, similarity, Neighbours.of(similarity, np.unique(matrix.gene), learned)).names
+    up = {name for name, flag in zip(names, rising(names), strict=True) if flag}
+    closed = {name for name, flag in zip(names, closed_forms(names), strict=True) if flag}
+    assert {"kernel completed low", "two-step ridge", "rank 60", "effect high", "one by profile"} <= up
+    assert not {"unseen genes", "rate negative low", "one by profile weight", "alike joint"} & up
+    assert {"unseen genes", "completed", "kernel rank both", "rate positive low", "one by profile"} <= closed
+    assert not {"two-step ridge", "alike joint", f"one by {LIKE}learned"} & closed

@@ -162,15 +162,21 @@ def profile_completion(matrix: PairMatrix, additive: Additive, *, seed: int = 0)
     """Return the MATRIX prediction of every pair of strains [s, s], before its scale c.
 
     A is the additive model of the matrix, R = Y − A on known cells and 0 elsewhere, M marks known cells, and
-    S holds `profile_neighbours` of the completion of R of rank 120. The prediction is
-    A + (SR + (SR)ᵀ) / (SM + (SM)ᵀ + 0.3): residuals of the same pair with either strain replaced by one of
-    similar profile.
+    S holds `profile_neighbours` of the completion of R of rank 120. The prediction is A and what `smoothed`
+    gives: residuals of the same pair with either strain replaced by one of similar profile.
     """
     base = additive.matrix()
     residual = np.where(matrix.known, matrix.values - base, np.float32(0))
     near = profile_neighbours(low_rank(residual, matrix.known, RANK, seed=seed))
+    return np.asarray(base + smoothed(residual, matrix.known, near))
+
+
+def smoothed(residual: Floats, known: NDArray[np.bool_], near: sparse.csr_array) -> Floats:
+    """Return (SR + (SR)ᵀ) / (SM + (SM)ᵀ + 0.3) [s, s]: means of residuals R [s, s] over neighbours S.
+
+    R is 0 where nothing is known, and M marks known cells. An unknown cell gets a value,
+    and a known one is replaced by those of its neighbours.
+    """
     weighted = near @ residual
-    # Overwrites what is no longer needed: five matrices of 4,400² take 390 MB.
-    np.copyto(residual, matrix.known)
-    weight = near @ residual
-    return np.asarray(base + (weighted + weighted.T) / (weight + weight.T + np.float32(PRIOR)))
+    weight = near @ known.astype(np.float32)
+    return np.asarray((weighted + weighted.T) / (weight + weight.T + np.float32(PRIOR)))

@@ -2,8 +2,9 @@
 
 A residual is a visible value less the additive model; a visible cross that is not listed has the value 0. A
 pair (i, j) is described by the residuals of the same pair with one or both genes replaced by similar ones, by
-low-rank models of the whole matrix, by how often each gene interacts, and by how alike both genes are.
-Nothing of the pair itself enters: `wildtype.evidence.pair_index` leaves the pair out of the matrix.
+low-rank models of the whole matrix, by what kernel ridge says of genes without a visible cross, by how often
+each gene interacts, and by how alike both genes are. Nothing of the pair itself enters:
+`wildtype.evidence.pair_index` leaves the pair out of the matrix.
 
 Legend: n genes · s strains · g graphs of similar genes · k neighbours per gene · d width of the embedding ·
 m pairs · f columns.
@@ -11,23 +12,24 @@ m pairs · f columns.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.optimize import nnls
 
-from wildtype.evidence.completion import Additive, low_rank, profile_neighbours, spectrum
+from wildtype.evidence.completion import Additive, low_rank, profile_neighbours, smoothed, spectrum
 from wildtype.evidence.kernels import COMPILED
+from wildtype.evidence.learned_kernel import LearnedKernel, predict_unseen
 from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.mutants import Kind
 from wildtype.organism.graph_features import DEGREES
 from wildtype.organism.similarity import nearest, unit_rows
-from wildtype.seeds import generator
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
@@ -51,8 +53,13 @@ RATE_PRIOR = 2.0
 RIDGE = 3.0
 """Regularisation λ of the two-step ridge on unit vectors, whose kernel has 1 on its diagonal."""
 CHUNK = 1 << 15
-COMPARED, BLOCK = 100_000, 4096
-"""Candidates whose residuals are compared to learn a similarity, and those compared at once."""
+COMPLETED = 200
+"""Rank of the completed matrix, whose vectors kernel ridge predicts for unseen genes."""
+RISING = ("effect", "rank ", "completed", "kernel ", "one by ", "both by ", "two-step ridge")
+"""Begin the names of columns in units of ε: where they are larger, so is ε, all else equal."""
+CLOSED = ("unseen", "reduced", "effect", "rate", "additive", "rank ", "completed", "kernel ", "profile ",
+          "paths ", "one by profile", "both by profile")  # fmt: skip
+"""Begin the names of columns that answer by themselves, without neighbours and traits of genes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,37 +74,35 @@ class Neighbours:
         Positions of genes; -1: no further one.
     weight : float32 [g, n, k]
         Positive, 0 where there is none.
-    source, target : int64 [e]
-        Candidates: every gene with its neighbours in any graph, ascending.
-    channels : float32 [e, c]
-        How alike the genes of each candidate are (`GeneSimilarity.compare`).
+    among : int64 [a]
+        Genes that may be neighbours, ascending.
+    kernel : float32 [n, a]
+        Learned kernel of all genes with those.
+    ridge : float
+        Penalty of kernel ridge with it.
     """
 
     names: tuple[str, ...]
     gene: NDArray[np.int32]
     weight: Floats
-    source: Ints
-    target: Ints
-    channels: Floats
+    among: Ints
+    kernel: Floats
+    ridge: float
 
     @classmethod
-    def of(cls, similarity: GeneSimilarity, among: Ints) -> Neighbours:
+    def of(cls, similarity: GeneSimilarity, among: Ints, learned: LearnedKernel) -> Neighbours:
         """Return the neighbours of every gene among some genes: by relation, by feature block, and by all.
 
-        Weights are those of the relation, the squared cosine of a block, and the cubed cosine of all blocks
-        and relations together. No label is read.
+        Weights are those of the relation, the squared cosine of a block, the cubed cosine of all blocks
+        and relations together, and the learned kernel in units of its mean. No label is read.
         """
         graphs: dict[str, sparse.csr_array] = {}
         chosen = np.zeros(similarity.genes, bool)
         chosen[among] = True
         for r, name in enumerate(similarity.relations):
-            ends = similarity.indptr[r]
-            inside = slice(int(ends[0]), int(ends[-1]))
-            whole = sparse.csr_array(
-                (similarity.data[inside], similarity.indices[inside], ends - ends[0]),
-                shape=(similarity.genes, similarity.genes),
+            graphs[name] = sparse.csr_array(
+                similarity.adjacency(r) @ sparse.diags_array(chosen.astype(np.float32))
             )
-            graphs[name] = sparse.csr_array(whole @ sparse.diags_array(chosen.astype(np.float32)))
         for p, name in enumerate(similarity.parts):
             columns = slice(int(similarity.cuts[p]), int(similarity.cuts[p + 1]))
             # Spectral positions in a relation repeat its edges.
@@ -109,41 +114,24 @@ class Neighbours:
         found = nearest(similarity.unit, among, MOST, FLOOR)
         found.data = found.data**3
         graphs[f"{LIKE}joint"] = found
+        kernel = learned.between(similarity, among)
+        graphs[f"{LIKE}learned"] = _nearest_by(kernel, among)
         lists = [_padded(graph) for graph in graphs.values()]
         gene, weight = (np.stack(column) for column in zip(*lists, strict=True))
-        every = np.sort(np.concatenate(gene, axis=1), axis=1)
-        first = every >= 0
-        first[:, 1:] &= every[:, 1:] != every[:, :-1]
-        source, at = np.nonzero(first)
-        target = every[source, at].astype(np.int64)
-        return cls(tuple(graphs), gene, weight, source, target, similarity.compare(source, target))
+        return cls(tuple(graphs), gene, weight, among, kernel, learned.ridge)
 
-    def learned(self, strains: Ints, residual: Floats, seed: int) -> tuple[NDArray[np.int32], Floats]:
-        """Return neighbours [n, k] by a similarity that explains which genes have similar residuals.
 
-        Weights w ≥ 0 of the channels minimise the squared error of w · channel against the cosine of the
-        residual rows [s, s] of candidates, genes of ``strains`` [s]: ``kernel_weights`` restricted to genes
-        that may be neighbours. A neighbour weighs the square of w · channel, in units of its mean.
-        """
-        place = np.full(len(self.gene[0]), -1, np.int64)
-        place[strains[::-1]] = np.arange(len(strains))[::-1]
-        left, right = place[self.source], place[self.target]
-        both = np.flatnonzero((left >= 0) & (right >= 0) & (self.source < self.target))
-        if len(both) > COMPARED:
-            both = np.sort(generator(seed, "candidates").choice(both, COMPARED, replace=False))
-        unit = unit_rows(residual)
-        cosine = np.zeros(len(both))
-        for start in range(0, len(both), BLOCK):
-            part = both[start : start + BLOCK]
-            cosine[start : start + BLOCK] = np.einsum("es,es->e", unit[left[part]], unit[right[part]])
-        # A scale that makes weights of 1 typical; NNLS is sensitive to the size of its tolerance.
-        scale = max(float(np.abs(cosine).max(initial=0)), 1e-9)
-        found = nnls(self.channels[both].astype(np.float64), cosine / scale)[0] if len(both) else None
-        score = self.channels @ (np.ones(self.channels.shape[1]) if found is None else found)
-        weight = np.where(place[self.target] >= 0, np.maximum(score, 0), 0).astype(np.float32) ** 2
-        weight /= max(float(weight[weight > 0].mean()) if weight.any() else 0.0, 1e-9)
-        n = len(place)
-        return _padded(sparse.csr_array((weight, (self.source, self.target)), shape=(n, n)))
+def _nearest_by(kernel: Floats, among: Ints) -> sparse.csr_array:
+    """Return [n, n]: for every gene the nearest of ``among`` [a] by a kernel [n, a], in units of the mean."""
+    n, count = len(kernel), min(MOST, len(among))
+    others = kernel.copy()
+    # A gene is not its own neighbour.
+    others[among, np.arange(len(among))] = 0
+    top = np.argpartition(-others, count - 1, axis=1)[:, :count] if count else np.zeros((n, 0), np.int64)
+    weight = np.maximum(np.take_along_axis(others, top, axis=1), 0)
+    weight /= max(float(weight[weight > 0].mean()) if weight.any() else 0.0, 1e-9)
+    row = np.repeat(np.arange(n), count)
+    return sparse.csr_array((weight.reshape(-1), (row, among[top].reshape(-1))), shape=(n, n))
 
 
 def _padded(graph: sparse.csr_array) -> tuple[NDArray[np.int32], Floats]:
@@ -246,7 +234,9 @@ class PairColumns:
         self._mean = additive.mean
         solution = low_rank(residual, known, RANKS[-1], seed=seed)
         self._low_rank = solution
-        self._profile = _padded(profile_neighbours(solution))
+        near = profile_neighbours(solution)
+        self._profile = _padded(near)
+        self._completed = spectrum(smoothed(residual, known, near), COMPLETED, seed=seed)
         self._unit_profile = unit_rows(solution.profiles())
         count = known.sum(axis=1, dtype=np.float64)
         negative, positive = _listed(values, known)
@@ -263,7 +253,7 @@ class PairColumns:
             scale = (1 / np.sqrt(flags.sum(axis=1) + DEGREE_PRIOR)).astype(np.float32)
             self._latent.append((name, spectrum(listed * scale[:, None] * scale, LATENT, seed=seed)))
         self._ridge(residual)
-        learned, learned_weight = neighbours.learned(matrix.gene, residual, seed)
+        self._kernel_ridge(neighbours)
         residual[~known] = np.nan
         self._residual = residual
         place = np.full(similarity.genes, -1, np.int32)
@@ -271,12 +261,11 @@ class PairColumns:
         place[matrix.gene[::-1]] = np.arange(len(matrix))[::-1]
         self._near = [
             (name, np.where(near >= 0, place[near], np.int32(-1)), weight)
-            for name, near, weight in (
-                *zip(neighbours.names, neighbours.gene, neighbours.weight, strict=True),
-                (f"{LIKE}learned", learned, learned_weight),
-            )
+            for name, near, weight in zip(neighbours.names, neighbours.gene, neighbours.weight, strict=True)
         ]
         self.names: tuple[str, ...] = ()
+        nothing = np.zeros((0, 2), np.int64)
+        self._block(nothing, nothing.astype(np.uint8))  # which names the columns
 
     def _ridge(self, residual: Floats) -> None:
         """Fit the two-step kernel ridge in the width of the embedding, and gene columns by kernel ridge.
@@ -295,6 +284,23 @@ class PairColumns:
             if name != "crosses"
         ]
 
+    def _kernel_ridge(self, neighbours: Neighbours) -> None:
+        """Predict by the learned kernel what completion says of each strain, for genes without one, too.
+
+        A matrix V diag(w) Vᵀ of strains becomes H diag(w) Vᵀ of genes and strains, and H diag(w) Hᵀ of genes,
+        with the rows H of V as kernel ridge predicts them. Completed residuals are a better target than those
+        that were measured: few of them are not 0.
+        """
+        genes = self.matrix.gene
+        kernel = neighbours.kernel[:, np.searchsorted(neighbours.among, genes)]
+        rates = [(name, x - x.mean()) for name, x in self._genes if name != "crosses"]
+        parts = [self._completed.vectors, self._low_rank.vectors, *(x[:, None] for _, x in rates)]
+        found = predict_unseen(kernel, genes, neighbours.ridge, np.concatenate(parts, axis=1))
+        ends = np.cumsum([0, *(part.shape[1] for part in parts)])
+        of = [np.ascontiguousarray(found[:, a:b]) for a, b in pairwise(ends.tolist())]
+        self._by_kernel = [("completed", self._completed, of[0]), ("rank", self._low_rank, of[1])]
+        self._smooth += [(f"{name} by kernel", x[:, 0]) for (name, _), x in zip(rates, of[2:], strict=True)]
+
     def unseen(self, gene: Ints, kind: NDArray[np.uint8]) -> Ints:
         """Return how many genes of each pair [m, 2] have no visible cross."""
         return np.asarray((self.matrix.find(gene, kind) < 0).sum(axis=1))
@@ -304,12 +310,8 @@ class PairColumns:
 
         They do not depend on the order of both genes.
         """
-        parts = [
-            self._block(gene[at : at + CHUNK], kind[at : at + CHUNK]) for at in range(0, len(gene), CHUNK)
-        ]
-        if not parts:
-            parts = [self._block(gene, kind)]
-        return np.concatenate(parts)
+        starts = range(0, max(len(gene), 1), CHUNK)
+        return np.concatenate([self._block(gene[at : at + CHUNK], kind[at : at + CHUNK]) for at in starts])
 
     def _block(self, gene: Ints, kind: NDArray[np.uint8]) -> Floats:
         strain = self.matrix.find(gene, kind)
@@ -358,10 +360,33 @@ class PairColumns:
                 add(f"paths {power} {name}", term @ values**power)
         ridge = np.einsum("md,md->m", self._two_step[gene[:, 0]], self.similarity.unit[gene[:, 1]])
         columns.append(("two-step ridge", ridge.astype(np.float32)))
+        columns += self._predicted_by_kernel(gene, strain)
         columns += self._replaced(gene, strain)
         columns += self._alike(gene)
         self.names = tuple(name for name, _ in columns)
         return np.stack([np.asarray(value, np.float32) for _, value in columns], axis=1)
+
+    def _predicted_by_kernel(self, gene: Ints, strain: Ints) -> list[tuple[str, Floats]]:
+        """Return the columns of pairs with one gene, or both, as kernel ridge predicts them."""
+        out: list[tuple[str, Floats]] = []
+        at = np.maximum(strain, 0)
+
+        def products(left: Floats, right: Floats, there: NDArray[np.bool_]) -> Floats:
+            return np.where(there, np.einsum("md,md->m", left, right), np.nan).astype(np.float32)
+
+        for name, matrix, found in self._by_kernel:
+            vectors = matrix.vectors if len(matrix.vectors) else np.zeros((1, found.shape[1]), np.float32)
+            seen, ends = [vectors[at[:, i]] for i in range(2)], [found[gene[:, i]] for i in range(2)]
+            if name == "completed":
+                both = np.asarray((strain >= 0).all(axis=1))
+                out.append((name, products(seen[0] * matrix.values, seen[1], both)))
+            one = [products(ends[i] * matrix.values, seen[1 - i], strain[:, 1 - i] >= 0) for i in range(2)]
+            out.append((f"kernel {name} low", np.fmin(*one)))
+            out.append((f"kernel {name} high", np.fmax(*one)))
+            out.append(
+                (f"kernel {name} both", products(ends[0] * matrix.values, ends[1], np.ones(len(gene), bool)))
+            )
+        return out
 
     def _replaced(self, gene: Ints, strain: Ints) -> list[tuple[str, Floats]]:
         """Return the columns of pairs with one gene, or both, replaced by similar ones."""
@@ -406,6 +431,16 @@ class PairColumns:
             out.append((f"{name} low", traits[..., i].min(axis=1)))
             out.append((f"{name} high", traits[..., i].max(axis=1)))
         return out
+
+
+def rising(names: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which columns [f] are in units of ε."""
+    return np.array([name.startswith(RISING) and not name.endswith(" weight") for name in names], bool)
+
+
+def closed_forms(names: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which columns [f] answer by themselves."""
+    return np.array([name.startswith(CLOSED) for name in names], bool)
 
 
 def _listed(values: Floats, known: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from wildtype.evidence.learned_kernel import LearnedKernel
 from wildtype.evidence.pair_columns import Neighbours, PairColumns
 from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.evidence.similarity import GeneSimilarity
@@ -56,13 +57,23 @@ class PairIndex:
         Of the n genes.
     folds : int
         Of the visible crosses; a visible pair is answered without one of them.
+    learned : LearnedKernel
+        Its few weights are those of all visible crosses, whatever fold is left out.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the f columns.
     """
 
-    def __init__(self, matrix: PairMatrix, similarity: GeneSimilarity, folds: int) -> None:
+    def __init__(
+        self, matrix: PairMatrix, similarity: GeneSimilarity, folds: int, learned: LearnedKernel
+    ) -> None:
         self.matrix, self.similarity, self.folds = matrix, similarity, folds
         self._words = mixed_words(gene_words(similarity.genes))
-        self._neighbours = Neighbours.of(similarity, np.unique(matrix.gene))
+        self._neighbours = Neighbours.of(similarity, np.unique(matrix.gene), learned)
         self._parts: dict[int, PairColumns] = {}
+        self.names: tuple[str, ...] = ()
 
     def fold_of(self, pairs: Pairs) -> Ints:
         """Return the fold [m] of each pair that is visible, -1 of the others."""
@@ -103,9 +114,13 @@ class PairIndex:
 
     def _part(self, fold: int) -> PairColumns:
         if fold not in self._parts:
-            matrix = self.matrix if fold < 0 else self._without_crosses(fold)
-            self._parts[fold] = PairColumns(matrix, self.similarity, self._neighbours)
+            self._parts[fold] = self._columns_of(self.matrix if fold < 0 else self._without_crosses(fold))
         return self._parts[fold]
+
+    def _columns_of(self, matrix: PairMatrix) -> PairColumns:
+        found = PairColumns(matrix, self.similarity, self._neighbours)
+        self.names = found.names
+        return found
 
     def _without_crosses(self, fold: int) -> PairMatrix:
         known, gene = self.matrix.known.copy(), self.matrix.gene
@@ -120,7 +135,7 @@ class PairIndex:
         fold = self.fold_of(pairs)
         for number in range(self.folds):
             rows = np.flatnonzero(fold == number)
-            part = PairColumns(self._without_crosses(number), self.similarity, self._neighbours)
+            part = self._columns_of(self._without_crosses(number))
             asked = pairs.take(rows)
             yield rows, part(asked.gene, asked.kind)
 
@@ -137,11 +152,7 @@ class PairIndex:
         fold = np.full(self.similarity.genes, -1, np.int64)
         fold[measured] = rng.permutation(np.arange(len(measured)) % folds)
         for number in range(folds):
-            part = PairColumns(
-                self.matrix.part(np.flatnonzero(fold[self.matrix.gene] != number)),
-                self.similarity,
-                self._neighbours,
-            )
+            part = self._columns_of(self.matrix.part(np.flatnonzero(fold[self.matrix.gene] != number)))
             hidden = (fold[pairs.gene] == number).sum(axis=1)
             rows = np.flatnonzero((hidden == 2) | ((hidden == 1) & (rng.random(len(pairs)) < share)))
             asked = pairs.take(rows)

@@ -116,6 +116,14 @@ class GeneSimilarity:
         factor[-1] = PROFILE_SCALE
         return factor.astype(np.float32)
 
+    def adjacency(self, relation: int) -> sparse.csr_array:
+        """Return a relation [n, n] by its position, symmetric; the arrays are shared: do not change them."""
+        ends = self.indptr[relation]
+        inside = slice(int(ends[0]), int(ends[-1]))
+        return sparse.csr_array(
+            (self.data[inside], self.indices[inside], ends - ends[0]), shape=(self.genes, self.genes)
+        )
+
     def compare(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return how alike pairs of genes are [m, c] in every channel; that of label profiles is 0."""
         return self._compared(left, right, self.scale)

@@ -124,62 +124,6 @@ class BoostedTrees:
         return _forest(self._models, self._columns)
 
 
-def boosted_forest(
-    x: NDArray[np.float32],
-    y: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    *,
-    calls: bool,
-    iterations: int,
-    learning_rate: float,
-    leaves: int,
-    least_rows: int,
-    bags: int,
-    seed: int,
-) -> Forest:
-    """Return boosted trees of fixed settings, averaged over ``bags`` seeds.
-
-    Parameters
-    ----------
-    x, y, weights : float32 [m, f], float64 [m], float64 [m]
-        Training rows, and how many mutants each stands for.
-    calls : bool
-        Whether labels are 0 and 1: trees then minimise the log loss, and their sum is a logit.
-    iterations, learning_rate, leaves, least_rows
-        Trees, the weight of each, its most leaves, and the fewest rows of a leaf.
-    """
-    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-
-    columns = _distinct(x)
-    x = x[:, columns]
-    if calls and len(np.unique(y)) < 2:
-        # One class only: its logit, a row's weight away from certainty.
-        share = (float(np.sum(weights * y)) + 0.5) / (float(np.sum(weights)) + 1)
-        return _constant(math.log(share / (1 - share)))
-    kind: Any = HistGradientBoostingClassifier if calls else HistGradientBoostingRegressor
-    models = [
-        kind(
-            learning_rate=learning_rate,
-            max_iter=iterations,
-            max_leaf_nodes=leaves,
-            min_samples_leaf=least_rows,
-            l2_regularization=1.0,
-            max_features=0.3,
-            early_stopping=False,
-            # scikit-learn takes seeds below 2³².
-            random_state=derive(seed, "boosting", bag) % 2**32,
-        ).fit(x, y, sample_weight=weights)
-        for bag in range(bags)
-    ]
-    return _forest(models, columns)
-
-
-def _constant(value: float) -> Forest:
-    from wildtype.nn.forest import Forest
-
-    return Forest.of([], value)
-
-
 def _forest(models: Sequence[Any], columns: NDArray[np.int64]) -> Forest:
     """Return the trees of scikit-learn's models on ``columns`` of the features; their sum is the mean."""
     import torch

@@ -334,9 +334,8 @@ class Model(nn.Module, ABC):
         """
         return None
 
-    @classmethod
     def pair_index(
-        cls, config: Any, organism: OrganismTensors, known: ReferenceMeasurements, outputs: Sequence[str]
+        self, organism: OrganismTensors, known: ReferenceMeasurements, outputs: Sequence[str]
     ) -> PairIndex | None:
         """Return where a trained model has pairs described; None for a model that reads no such columns.
 

@@ -19,7 +19,7 @@ from wildtype.errors import ConfigError
 from wildtype.evidence.lookup import EvidenceIndex
 from wildtype.evidence.pair_index import PairIndex
 from wildtype.evidence.reference import ReferenceMeasurements
-from wildtype.models.ensemble import class_of
+from wildtype.models.ensemble import class_of, members_of
 from wildtype.models.interface import Members, Model, OrganismTensors, Output, WildType
 from wildtype.models.registry import make_model
 from wildtype.models.validation_rows import ValidationRows
@@ -95,7 +95,8 @@ class TrainedModel:
     @cached_property
     def pairs(self) -> PairIndex | None:
         """Where pairs are described by a screen: among its training crosses."""
-        return class_of(self.model).pair_index(self.model.config, self.organism, self.known, self.names)
+        # Members of an ensemble have the same: it depends on no seed.
+        return members_of(self.model)[0].pair_index(self.organism, self.known, self.names)
 
     @property
     def names(self) -> list[str]:

@@ -115,7 +115,12 @@ class Forest(nn.Module):
         return out
 
     def _load_from_state_dict(self, state: Mapping[str, Any], prefix: str, *rest: Any) -> None:
-        for name, buffer in list(self.named_buffers()):
-            if (stored := state.get(prefix + name)) is not None:
-                setattr(self, name, buffer.new_zeros(stored.shape))
+        load_sizes(self, state, prefix)
         super()._load_from_state_dict(state, prefix, *rest)
+
+
+def load_sizes(module: nn.Module, state: Mapping[str, Any], prefix: str) -> None:
+    """Give the buffers of a module the sizes of those that are about to be loaded into it."""
+    for name, buffer in list(module.named_buffers()):
+        if (stored := state.get(prefix + name)) is not None:
+            setattr(module, name, buffer.new_zeros(stored.shape))

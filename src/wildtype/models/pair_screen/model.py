@@ -2,26 +2,28 @@
 
 Columns of `wildtype.evidence.pair_columns` describe a pair by all visible crosses of the screen, and a forest
 for each output answers: one for pairs of two seen genes, one for pairs with one unseen gene, and one
-for pairs of two unseen genes. Nothing is trained by gradients.
+for pairs of two unseen genes. Each is the mean of trees that may ask for every column and of trees that read
+closed forms of the whole screen alone. Nothing but the kernel of genes is trained by gradients.
 
 Legend: b mutants · u distinct pairs · f columns · p outputs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from wildtype.errors import ConfigError
+from wildtype.evidence.learned_kernel import LearnedKernel
+from wildtype.evidence.pair_columns import closed_forms, rising
 from wildtype.evidence.pair_index import PairIndex, Pairs
 from wildtype.evidence.reference import ReferenceMeasurements
-from wildtype.models.boosted_trees import boosted_forest
 from wildtype.models.interface import (
     Model,
     ModelInputs,
@@ -31,11 +33,12 @@ from wildtype.models.interface import (
     RunRows,
     WildType,
 )
+from wildtype.models.monotone_trees import BinnedColumns, TreeSettings
 from wildtype.models.pair_screen.config import PairScreenConfig
 from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.loader import Batches
-from wildtype.nn.forest import Forest
+from wildtype.nn.forest import Forest, load_sizes
 from wildtype.seeds import derive
 
 UNSEEN = (0, 1, 2)
@@ -79,6 +82,7 @@ class PairScreen(Model):
         self.forests = nn.ModuleDict(
             {_name(i, unseen): Forest() for i in range(len(outputs)) for unseen in UNSEEN}
         )
+        self.kernel = KernelWeights()
 
     @classmethod
     def build(cls, config: PairScreenConfig, inputs: ModelInputs) -> Self:
@@ -89,17 +93,13 @@ class PairScreen(Model):
         """Return a wild type without embeddings: columns hold what is known of genes."""
         return WildType(torch.zeros(1), torch.zeros(0, 1))
 
-    @classmethod
     def pair_index(
-        cls,
-        config: PairScreenConfig,
-        organism: OrganismTensors,
-        known: ReferenceMeasurements,
-        outputs: Sequence[str],
+        self, organism: OrganismTensors, known: ReferenceMeasurements, outputs: Sequence[str]
     ) -> PairIndex | None:
         """Return where pairs are described: among the visible crosses of the screen."""
         assert organism.similarity is not None  # `needs` names it
-        return PairIndex(known.pair_matrix(outputs[0]), organism.similarity, config.folds)
+        matrix = known.pair_matrix(outputs[0])
+        return PairIndex(matrix, organism.similarity, self.config.folds, self.kernel.learned())
 
     def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
         """Predict the outputs of a batch; NaN for mutants that are no pairs."""
@@ -127,35 +127,48 @@ class PairScreen(Model):
 
     def post_fit(self, train: Batches, validation: Batches, rows: RunRows) -> str:
         """Fit the forests to training pairs, each described without its own cross."""
-        index = self.pair_index(self.config, rows.organism, rows.known, rows.outputs)
+        assert rows.organism.similarity is not None
+        matrix = rows.known.pair_matrix(rows.outputs[0])
+        self.kernel = KernelWeights(LearnedKernel.of_matrix(rows.organism.similarity, matrix))
+        index = self.pair_index(rows.organism, rows.known, rows.outputs)
         assert index is not None
         learn = _Learning.of(rows.train)
         counts = []
         for unseen, found in _described(index, learn.pairs, self.config, rows.seed):
             counts.append(f"{len(found.pair):,} with {unseen} unseen")
+            every = np.arange(found.columns.shape[1])
+            sets = [every, every[closed_forms(index.names)]]
+            binned = BinnedColumns(found.columns, rising(index.names).astype(np.int64), sets)
             for i, output in enumerate(self.outputs):
-                self._fit(i, output, unseen, found, learn, rows)
+                self._fit(i, output, unseen, binned, found.pair, learn, rows)
         return "forests learned from pairs: " + ", ".join(counts)
 
     def _fit(
-        self, i: int, output: Output, unseen: int, found: _Described, learn: _Learning, rows: RunRows
+        self,
+        i: int,
+        output: Output,
+        unseen: int,
+        binned: BinnedColumns,
+        pair: NDArray[np.int64],
+        learn: _Learning,
+        rows: RunRows,
     ) -> None:
         label, weight = learn.labels(i)
-        place = np.flatnonzero(~np.isnan(label[found.pair]))
-        pair = found.pair[place]
+        place = np.flatnonzero(~np.isnan(label[pair]))
+        pair = pair[place]
         if not len(pair):
             return
         value = (label[pair] - rows.mean[i]) / rows.sd[i]
-        self.forests[_name(i, unseen)] = boosted_forest(
-            found.columns[place],
+        config = self.config
+        self.forests[_name(i, unseen)] = binned.forest(
+            place,
             label[pair] if output.form == "class" else value,
             weight[pair],
+            TreeSettings(config.iterations, config.learning_rate, config.leaves, config.least_rows),
+            # The more negative a pair is expected to be, the likelier is a negative interaction.
+            falls=output.of_cross == "negative",
             calls=output.form == "class",
-            iterations=self.config.iterations,
-            learning_rate=self.config.learning_rate,
-            leaves=self.config.leaves,
-            least_rows=self.config.least_rows,
-            bags=self.config.bags,
+            bags=config.bags,
             seed=derive(rows.seed, "pair screen", len(UNSEEN) * i + unseen),
         )
 
@@ -176,6 +189,30 @@ class PairScreen(Model):
     def evidence_line(cls, config: Any) -> str:
         """Return the model card's line about evidence."""
         return "every visible cross of the screen, listed or not, but never that of the pair itself."
+
+
+class KernelWeights(nn.Module):
+    """The weights of a learned kernel in buffers, so that a checkpoint holds them."""
+
+    source: Tensor
+    power: Tensor
+    ridge: Tensor
+
+    def __init__(self, learned: LearnedKernel | None = None) -> None:
+        super().__init__()
+        nothing = np.zeros(0, np.float32)
+        learned = learned or LearnedKernel(nothing, nothing, 1.0)
+        self.register_buffer("source", torch.from_numpy(learned.source))
+        self.register_buffer("power", torch.from_numpy(learned.power))
+        self.register_buffer("ridge", torch.tensor(learned.ridge, dtype=torch.float64))
+
+    def learned(self) -> LearnedKernel:
+        """Return the kernel."""
+        return LearnedKernel(self.source.numpy(), self.power.numpy(), float(self.ridge))
+
+    def _load_from_state_dict(self, state: Mapping[str, Any], prefix: str, *rest: Any) -> None:
+        load_sizes(self, state, prefix)
+        super()._load_from_state_dict(state, prefix, *rest)
 
 
 def _name(output: int, unseen: int) -> str:

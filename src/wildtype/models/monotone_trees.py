@@ -1,0 +1,195 @@
+"""`BinnedColumns`: boosted trees that rise with the columns that are in units of what they predict.
+
+Neighbours' residuals, completed matrices and kernel ridge all say a number for ε. A tree that fell where one
+of them rises would follow noise, so that their splits are constrained. LightGBM bins a table once for several
+outputs, and reads the drawn columns alone (Ke et al., NeurIPS 30, 2017).
+
+Legend: m rows · f columns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from wildtype.errors import ConfigError
+from wildtype.nn.forest import Forest
+from wildtype.seeds import derive
+
+if TYPE_CHECKING:
+    from wildtype.nn.forest import Tree
+
+BINS = 127
+DRAWN = 0.3
+"""Share of the columns that each tree may use."""
+
+
+@dataclass(frozen=True)
+class TreeSettings:
+    """Size of a forest.
+
+    Attributes
+    ----------
+    iterations : int
+        Trees.
+    learning_rate : float
+        Weight of each.
+    leaves : int
+        Most leaves of a tree.
+    least_rows : int
+        Fewest rows of a leaf.
+    """
+
+    iterations: int
+    learning_rate: float
+    leaves: int
+    least_rows: int
+
+
+class BinnedColumns:
+    """A table of columns that trees of several outputs learn from.
+
+    Parameters
+    ----------
+    x : float32 [m, f]
+        NaN is a value of its own.
+    sign : int [f]
+        1: predictions may not fall where the column rises; 0: they may.
+    sets : sequence of int64 [·]
+        Columns that each forest may use; the forests of all sets are averaged.
+
+    Raises
+    ------
+    ConfigError
+        If LightGBM's compiled library can't be loaded.
+    """
+
+    def __init__(
+        self, x: NDArray[np.float32], sign: NDArray[np.int64], sets: Sequence[NDArray[np.int64]]
+    ) -> None:
+        lightgbm = _lightgbm()
+        self._rows, self._sign, self._sets = len(x), sign, sets
+        fixed = {
+            "max_bin": BINS,
+            "num_threads": torch.get_num_threads(),
+            # Columns are dropped by the rows of one output otherwise.
+            "feature_pre_filter": False,
+            "verbose": -1,
+        }
+        self._fixed = fixed
+        self._data = [lightgbm.Dataset(x[:, columns], params=fixed).construct() for columns in sets]
+
+    def forest(
+        self,
+        rows: NDArray[np.int64],
+        y: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        settings: TreeSettings,
+        *,
+        falls: bool = False,
+        calls: bool = False,
+        bags: int = 1,
+        seed: int = 0,
+    ) -> Forest:
+        """Return the mean of the forests of all sets of columns and ``bags`` seeds.
+
+        Parameters
+        ----------
+        rows : int64 [r]
+            Ascending: those that have a label.
+        y, weights : float64 [r]
+            Labels, and how many mutants each row stands for.
+        settings : TreeSettings
+        falls : bool
+            Whether predictions fall, instead of rise, where a column of sign 1 rises.
+        calls : bool
+            Whether labels are 0 and 1: trees then minimise the log loss, and their sum is a logit.
+        """
+        if calls and len(np.unique(y)) < 2:
+            # One class only: its logit, a row's weight away from certainty.
+            share = (float(np.sum(weights * y)) + 0.5) / (float(np.sum(weights)) + 1)
+            return Forest.of([], math.log(share / (1 - share)))
+        trees: list[Tree] = []
+        share = 1 / (bags * len(self._sets))
+        for bag in range(bags):
+            for at, columns in enumerate(self._sets):
+                asked = self._fixed | {
+                    "objective": "binary" if calls else "regression",
+                    "learning_rate": settings.learning_rate,
+                    "num_leaves": settings.leaves,
+                    "min_data_in_leaf": settings.least_rows,
+                    "lambda_l2": 1.0,
+                    "feature_fraction": DRAWN,
+                    "monotone_constraints": (self._sign[columns] * (-1 if falls else 1)).tolist(),
+                    "deterministic": True,
+                    "force_col_wise": True,
+                    "seed": derive(seed, f"boosting {at}", bag) % 2**31,
+                }
+                trees += _trees(self._boosted(at, rows, y, weights, asked, settings), columns, share)
+        return Forest.of(trees)
+
+    def _boosted(
+        self,
+        at: int,
+        rows: NDArray[np.int64],
+        y: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        asked: dict[str, Any],
+        settings: TreeSettings,
+    ) -> dict[str, Any]:
+        # Labels set before a subset is made are those of the whole table.
+        data = self._data[at].subset(rows).construct()
+        data.set_label(y)
+        data.set_weight(weights)
+        found = _lightgbm().train(asked, data, settings.iterations)
+        return cast("dict[str, Any]", found.dump_model())
+
+
+def _trees(model: dict[str, Any], columns: NDArray[np.int64], share: float) -> Iterator[Tree]:
+    """Yield the trees of a dumped model on ``columns``, their values times ``share``."""
+    for tree in model["tree_info"]:
+        nodes, child = [tree["tree_structure"]], []
+        for node in nodes:  # which grows: children stand behind their parents
+            if "leaf_value" in node:
+                child.append((0, 0))
+            else:
+                child.append((len(nodes), len(nodes) + 1))
+                nodes += [node["left_child"], node["right_child"]]
+        leaf = ["leaf_value" in node for node in nodes]
+        feature = [
+            -1 if end else int(columns[node["split_feature"]]) for node, end in zip(nodes, leaf, strict=True)
+        ]
+        split = [
+            node["leaf_value"] * share if end else node["threshold"]
+            for node, end in zip(nodes, leaf, strict=True)
+        ]
+        missing_left = [not end and _missing_left(node) for node, end in zip(nodes, leaf, strict=True)]
+        yield (
+            torch.tensor(feature, dtype=torch.int64),
+            torch.tensor(child, dtype=torch.int64),
+            torch.tensor(split, dtype=torch.float64),
+            torch.tensor(missing_left, dtype=torch.bool),
+        )
+
+
+def _missing_left(node: dict[str, Any]) -> bool:
+    # A column without NaN in training has a NaN read as 0.
+    return bool(node["default_left"] if node["missing_type"] == "NaN" else node["threshold"] >= 0)
+
+
+def _lightgbm() -> Any:
+    # Slow to import, and torch, imported above, brings the OpenMP library that it needs.
+    try:
+        import lightgbm
+    except OSError as error:
+        raise ConfigError(
+            f"LightGBM's compiled library cannot be loaded ({error}): install the OpenMP library "
+            f"(Linux: libgomp1, macOS: libomp)"
+        ) from error
+    return lightgbm
