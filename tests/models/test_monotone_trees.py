@@ -73,6 +73,11 @@ def test_a_forest_is_the_mean_over_sets_of_columns_and_bags(problem: tuple[np.nd
     both = forest(sets, 1)
     assert not np.allclose(both, forest(sets[:1], 1))
     assert not np.allclose(both, forest(sets, 2))
+    one, other = (
+        BinnedColumns(x, sign, sets).forest(rows, y[rows], weights[rows], SETTINGS, sets=[at])(new).numpy()
+        for at in range(2)
+    )
+    np.testing.assert_allclose(both, (one + other) / 2, atol=1e-12)
     np.testing.assert_array_equal(both, forest(sets, 1))
     # Columns outside of a set are not read.
     other = x.copy()

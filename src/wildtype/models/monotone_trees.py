@@ -92,12 +92,13 @@ class BinnedColumns:
         weights: NDArray[np.float64],
         settings: TreeSettings,
         *,
+        sets: Sequence[int] | None = None,
         falls: bool = False,
         calls: bool = False,
         bags: int = 1,
         seed: int = 0,
     ) -> Forest:
-        """Return the mean of the forests of all sets of columns and ``bags`` seeds.
+        """Return the mean of the forests of sets of columns and ``bags`` seeds.
 
         Parameters
         ----------
@@ -106,6 +107,8 @@ class BinnedColumns:
         y, weights : float64 [r]
             Labels, and how many mutants each row stands for.
         settings : TreeSettings
+        sets : sequence of int, optional
+            Positions of the sets of columns; without, all.
         falls : bool
             Whether predictions fall, instead of rise, where a column of sign 1 rises.
         calls : bool
@@ -116,9 +119,11 @@ class BinnedColumns:
             share = (float(np.sum(weights * y)) + 0.5) / (float(np.sum(weights)) + 1)
             return Forest.of([], math.log(share / (1 - share)))
         trees: list[Tree] = []
-        share = 1 / (bags * len(self._sets))
+        sets = range(len(self._sets)) if sets is None else sets
+        share = 1 / (bags * len(sets))
         for bag in range(bags):
-            for at, columns in enumerate(self._sets):
+            for at in sets:
+                columns = self._sets[at]
                 asked = self._fixed | {
                     "objective": "binary" if calls else "regression",
                     "learning_rate": settings.learning_rate,

@@ -165,6 +165,8 @@ class PairScreen(Model):
             label[pair] if output.form == "class" else value,
             weight[pair],
             TreeSettings(config.iterations, config.learning_rate, config.leaves, config.least_rows),
+            # Closed forms know which pairs interact, but not how much those do that are listed.
+            sets=(0,) if output.of_cross == "listed" else (0, 1),
             # The more negative a pair is expected to be, the likelier is a negative interaction.
             falls=output.of_cross == "negative",
             calls=output.form == "class",
