@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.screen_build import TABLES, bench_screen_build, invented_organism, write_archive
-from wildtype.sources.yeast.screens.costanzo2016 import read_tables
+from wildtype.sources.yeast.screens import costanzo2016
 
 
 def test_bench_builds_a_screen_in_which_every_cross_has_a_score(
@@ -25,8 +25,8 @@ def test_the_generated_archive_is_read_as_the_published_one(tmp_path: Path) -> N
     organism = invented_organism(300)
     write_archive(tmp_path, organism.genes, 1000)
     assert {path.name for path in tmp_path.glob("SGA_*")} == set(TABLES)
-    strains, *tables = read_tables(tmp_path, organism.genes)
+    strains, *tables = costanzo2016.read(tmp_path, organism.genes)
     assert (np.diff(strains.offsets) == 1).all()
-    epsilon = [part.value[part.phenotype == 0] for part in tables]
+    epsilon = [part.value for part in tables if part.phenotypes[0].name == "epsilon"]
     assert [len(values) for values in epsilon] == [610, 280, 40, 70]
     assert np.std(np.concatenate(epsilon)) == pytest.approx(0.06, rel=0.1)

@@ -18,6 +18,7 @@ import json
 import re
 import zipfile
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,11 @@ def save_dataset(dataset: Dataset, folder: str | Path) -> None:
         with writing(temporary / "singles.npz") as path, open(path, "wb") as handle:
             np.savez(handle, **singles)
         with writing(temporary / "table.parquet") as path:
-            pq.write_table(dataset.to_arrow(), path, compression="zstd")
+            blocks = dataset.arrow_blocks()
+            first = next(blocks)
+            with pq.ParquetWriter(path, first.schema, compression="zstd") as writer:
+                for block in chain([first], blocks):
+                    writer.write_table(block)
         if dataset.grid is not None:
             with writing(temporary / FILES["grid"]) as path, open(path, "wb") as handle:
                 np.savez(handle, **dataset.grid.to_arrays())  # type: ignore[arg-type]
