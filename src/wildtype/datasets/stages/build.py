@@ -24,7 +24,7 @@ from wildtype.datasets.stages.policies import Policies
 from wildtype.datasets.stages.rows import StagedRows
 from wildtype.errors import DatasetError
 from wildtype.mutants import MutantTable
-from wildtype.mutants.ragged import distinct, joined_columns
+from wildtype.mutants.ragged import distinct, joined_columns, release_memory
 from wildtype.organism import Organism
 
 Singles = NDArray[np.float32]
@@ -163,7 +163,11 @@ def _each(
     parts: Iterable[StagedRows],
     policies: Policies,
 ) -> tuple[list[StagedRows], StageReport]:
-    merged = [merge(part, policies) for part in parts]
+    merged = []
+    for part in parts:
+        merged.append(merge(part, policies))
+        if len(merged) > 1:
+            release_memory()
     return [rows for rows, _ in merged], StageReport.together([report for _, report in merged])
 
 

@@ -18,10 +18,10 @@ from wildtype.datasets.measurements import Ints, Measurements
 from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Environment, Publication, Record
 from wildtype.datasets.store.canonical import canonical_blocks
-from wildtype.datasets.store.connection import query_rows
+from wildtype.datasets.store.connection import query_rows, registered
 from wildtype.datasets.store.schema import study_number
 from wildtype.errors import DatasetError
-from wildtype.mutants.ragged import entries_of
+from wildtype.mutants.ragged import BLOCK, entries_of, release_memory
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,6 +71,8 @@ def insert_study(
             phenotype=_phenotypes(connection, rows)[rows.phenotype],
         )
         start += len(rows)
+        if start > BLOCK:
+            release_memory()
 
 
 def delete_study(connection: DuckDBPyConnection, name: str) -> None:
@@ -120,9 +122,8 @@ def _insert_readings(connection: DuckDBPyConnection, study: int, readings: Seque
 
 
 def _insert_staged(connection: DuckDBPyConnection, table: str, columns: pa.Table) -> None:
-    connection.register(_STAGED, columns)
-    connection.execute(f"INSERT INTO {table} SELECT * FROM {_STAGED}")
-    connection.unregister(_STAGED)
+    with registered(connection, _STAGED, columns):
+        connection.execute(f"INSERT INTO {table} SELECT * FROM {_STAGED}")
 
 
 def _numbers(connection: DuckDBPyConnection, table: str, ids: pa.Array, columns: dict[str, Any]) -> Ints:
@@ -137,9 +138,10 @@ def _numbers(connection: DuckDBPyConnection, table: str, ids: pa.Array, columns:
     """
     import pyarrow as pa
 
-    connection.register(_STAGED, pa.table({"position": np.arange(len(ids)), "id": ids}))
-    known = connection.sql(f"SELECT position, number FROM {_STAGED} JOIN {table} USING (id)").to_arrow_table()
-    connection.unregister(_STAGED)
+    with registered(connection, _STAGED, pa.table({"position": np.arange(len(ids)), "id": ids})):
+        known = connection.sql(
+            f"SELECT position, number FROM {_STAGED} JOIN {table} USING (id)"
+        ).to_arrow_table()
     numbers = np.zeros(len(ids), np.int64)
     numbers[known["position"].to_numpy()] = known["number"].to_numpy()
     new = np.flatnonzero(numbers == 0)

@@ -5,10 +5,9 @@ Legend: m selected rows · k perturbations of one mutant · Σk perturbations of
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +23,9 @@ from wildtype.datasets.records import (
     Study,
 )
 from wildtype.datasets.store.canonical import with_ordered_names
-from wildtype.datasets.store.connection import query_rows
+from wildtype.datasets.store.connection import query_rows, registered
 from wildtype.errors import DatasetError
-from wildtype.mutants.ragged import BLOCK, entries_of
+from wildtype.mutants.ragged import BLOCK, entries_of, release_memory
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,7 +47,11 @@ def fetch(connection: DuckDBPyConnection, ids: NDArray[np.int64] | None) -> Meas
     if not len(ids):
         raise DatasetError("the query gives no measurements: widen it, or ingest a study first")
     # By blocks: as they come from the database, rows are three times as large.
-    parts = [_block(connection, ids[start : start + BLOCK]) for start in range(0, len(ids), BLOCK)]
+    parts = []
+    for start in range(0, len(ids), BLOCK):
+        parts.append(_block(connection, ids[start : start + BLOCK]))
+        if start:
+            release_memory()
     rows = parts[0] if len(parts) == 1 else with_ordered_names(Measurements.concatenate(parts))
     if (np.diff(rows.study) >= 0).all():
         return rows
@@ -61,7 +64,9 @@ def _ids(connection: DuckDBPyConnection, sql: str, **values: int) -> Ints:
 
 
 def _block(connection: DuckDBPyConnection, ids: Ints) -> Measurements:
-    with _registered(connection, {"id": ids}):
+    import pyarrow as pa
+
+    with registered(connection, _WANTED, pa.table({"id": ids})):
         # The range lets the database pass over all other parts of the table.
         found = connection.sql(
             f"SELECT * FROM measurement SEMI JOIN {_WANTED} USING (id) WHERE id BETWEEN $low AND $high "
@@ -82,18 +87,6 @@ def fetch_study(connection: DuckDBPyConnection, number: int) -> Measurements:
         connection,
         _ids(connection, "SELECT id FROM measurement WHERE study = $number ORDER BY id", number=number),
     )
-
-
-@contextlib.contextmanager
-def _registered(connection: DuckDBPyConnection, columns: dict[str, NDArray[Any]]) -> Iterator[None]:
-    """Let SQL inside the block see the columns as the table `_WANTED`."""
-    import pyarrow as pa
-
-    connection.register(_WANTED, pa.table(columns))
-    try:
-        yield
-    finally:
-        connection.unregister(_WANTED)
 
 
 def _measurements(connection: DuckDBPyConnection, found: pa.Table) -> Measurements:
@@ -143,9 +136,11 @@ def _measurements(connection: DuckDBPyConnection, found: pa.Table) -> Measuremen
 
 def _perturbations(connection: DuckDBPyConnection, genotype: NDArray[np.int32]) -> tuple[Ints, Ints]:
     """Return the numbers [Σk] of all rows' perturbations and where each row's begin [m+1]."""
+    import pyarrow as pa
+
     # Each genotype is fetched once, however many of its measurements are selected.
     distinct, code = np.unique(genotype, return_inverse=True)
-    with _registered(connection, {"number": distinct}):
+    with registered(connection, _WANTED, pa.table({"number": distinct})):
         found = connection.sql(
             f"SELECT perturbations FROM genotype SEMI JOIN {_WANTED} USING (number) "
             "WHERE number BETWEEN $low AND $high ORDER BY number",

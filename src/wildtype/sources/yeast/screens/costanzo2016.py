@@ -20,6 +20,7 @@ from wildtype.datasets.measurements import Measurements
 from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import PerturbationKind
 from wildtype.errors import SourceError
+from wildtype.mutants.ragged import release_memory
 from wildtype.organism import GeneIndex
 from wildtype.sources.columns import Columns, read_columns
 from wildtype.sources.text import REMEDY, Collector, ignore, match_genes, read_rows
@@ -88,6 +89,7 @@ def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -
         (measure_strains if path == strains else _measure_crosses)(screen, path)
         if not screen.parts:
             raise SourceError(f"{path}: no row is of genes of {genes.organism!r}, expected most: {REMEDY}")
+        release_memory()
         yield from screen.parts
 
 
