@@ -296,7 +296,8 @@ def _not_set_aside(
     """Return the filter without crosses that are set aside, which pairs the index has, and their codes."""
     crosses = Crosses.of(measured, genes)
     here, (reserved, gone) = crosses.known, apart
-    code = pair_codes(*crosses.gene.T.astype(np.int64), len(genes))
+    left, right = crosses.gene.T.astype(np.int64)
+    code = pair_codes(left, right, len(genes))
     used = RowFilter(len(measured))
     used.drop(RESERVED_GENE, crosses.among(gone) & here)
     used.drop(RESERVED_CROSS, contains(reserved, code) & here)
