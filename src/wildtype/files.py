@@ -11,7 +11,7 @@ import re
 import secrets
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -185,15 +185,23 @@ def sha256_of_file(path: str | Path) -> str:
 
 def content_hash(*parts: Any) -> str:
     """Return a SHA-256 over strings, bytes, JSON-like values and NumPy arrays (dtype, shape and bytes)."""
+    return content_hash_of(parts)
+
+
+def content_hash_of(parts: Iterable[Any]) -> str:
+    """Return `content_hash` of parts that are made one after the other, and then let go."""
     digest = hashlib.sha256()
     for part in parts:
         if isinstance(part, bytes):
-            payload = part
+            head, body = b"", memoryview(part)
         elif hasattr(part, "tobytes") and hasattr(part, "dtype"):
-            payload = f"{part.dtype.str}{part.shape}".encode() + part.tobytes()
+            head = f"{part.dtype.str}{part.shape}".encode()
+            # The bytes where they are: an array of millions of rows is not copied to be hashed.
+            body = memoryview(part.reshape(-1).view("u1") if part.flags.c_contiguous else part.tobytes())
         else:
-            payload = json.dumps(finite(part), sort_keys=True).encode()
+            head, body = b"", memoryview(json.dumps(finite(part), sort_keys=True).encode())
         # The length separates the parts: ("ab", "c") and ("a", "bc") must differ.
-        digest.update(len(payload).to_bytes(8, "little"))
-        digest.update(payload)
+        digest.update((len(head) + body.nbytes).to_bytes(8, "little"))
+        digest.update(head)
+        digest.update(body)
     return digest.hexdigest()

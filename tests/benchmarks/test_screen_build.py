@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from functools import partial, partialmethod
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from benchmarks.screen_build import TABLES, bench_screen_build, invented_organism, write_archive
-from wildtype.sources.yeast.screens.costanzo2016 import read_tables
+from wildtype.datasets import dataset, dataset_record, measurements
+from wildtype.datasets.stages import convert
+from wildtype.datasets.stages.rows import StagedRows
+from wildtype.datasets.store import Store, ingest, selection
+from wildtype.datasets.store.canonical import canonical_blocks
+from wildtype.mutants import grid
+from wildtype.sources.yeast.datasets import FULL_2016, RECIPES
+from wildtype.sources.yeast.readers import ingest as ingest_studies
+from wildtype.sources.yeast.screens import costanzo2016, parts
 
 
 def test_bench_builds_a_screen_in_which_every_cross_has_a_score(
@@ -25,8 +35,35 @@ def test_the_generated_archive_is_read_as_the_published_one(tmp_path: Path) -> N
     organism = invented_organism(300)
     write_archive(tmp_path, organism.genes, 1000)
     assert {path.name for path in tmp_path.glob("SGA_*")} == set(TABLES)
-    strains, *tables = read_tables(tmp_path, organism.genes)
+    strains, *tables = costanzo2016.read(tmp_path, organism.genes)
     assert (np.diff(strains.offsets) == 1).all()
-    epsilon = [part.value[part.phenotype == 0] for part in tables]
+    epsilon = [part.value for part in tables if part.phenotypes[0].name == "epsilon"]
     assert [len(values) for values in epsilon] == [610, 280, 40, 70]
     assert np.std(np.concatenate(epsilon)) == pytest.approx(0.06, rel=0.1)
+
+
+def test_memory_grows_by_few_bytes_for_each_cross(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of rows take what they take; all rows together take the columns that are kept of them.
+
+    Per cross: the stored measurements (two of 46 bytes or less) while they are read; later the selected one,
+    the staged one and the row of the table (54 bytes). All rows at once took 650 bytes.
+    """
+    monkeypatch.setenv("WILDTYPE_CACHE", str(tmp_path / "cache"))
+    most = 2_000
+    monkeypatch.setattr(ingest, "canonical_blocks", partial(canonical_blocks, most=most))
+    monkeypatch.setattr(StagedRows, "apart", partialmethod(StagedRows.apart, most))
+    for module in (selection, measurements, parts, convert, dataset, dataset_record, grid):
+        monkeypatch.setattr(module, "BLOCK", most)
+    organism = invented_organism(400)
+    peaks = {}
+    for rows in (20_000, 60_000):
+        folder = tmp_path / str(rows)
+        folder.mkdir()
+        write_archive(folder, organism.genes, rows)
+        with Store.create(folder / "store.duckdb") as store:
+            tracemalloc.start()
+            list(ingest_studies(store, folder, organism.genes, ["costanzo2016"]))
+            RECIPES[FULL_2016].build(store, organism)
+            peaks[rows] = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+    assert (peaks[60_000] - peaks[20_000]) / 40_000 < 250

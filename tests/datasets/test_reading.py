@@ -22,3 +22,16 @@ def test_counts_of_nothing_are_left_out() -> None:
 def test_a_row_that_is_not_accounted_for_is_an_error() -> None:
     with pytest.raises(DatasetError, match="10 rows came in and 9 went out, but 0 are accounted for"):
         StageReport("convert", "genes", "known", 10, 9)
+
+
+def test_reports_on_parts_of_the_rows_add_up() -> None:
+    parts = [
+        StageReport("convert", "genes", "known", 10, 8, {"unknown": 2}, noted={"changed": 1}),
+        StageReport("convert", "genes", "known", 5, 5),
+        StageReport("convert", "genes", "known", 4, 2, {"foreign": 1, "unknown": 1}),
+    ]
+    expected = StageReport(
+        "convert", "genes", "known", 19, 15, {"unknown": 3, "foreign": 1}, noted={"changed": 1}
+    )
+    assert StageReport.together(parts) == expected
+    assert StageReport.together(parts[:1]) == parts[0]

@@ -16,7 +16,6 @@ from wildtype.organism import GeneIndex
 from wildtype.sources.text import (
     AMBIGUOUS,
     UNKNOWN,
-    add_counts,
     count_reasons,
     match_genes,
     read_bytes,
@@ -217,9 +216,8 @@ def test_matching_many_names_equals_looking_up_each(names: list[str]) -> None:
     assert matched.found.sum() + sum(matched.dropped().values()) == len(names)
 
 
-def test_counts_add_up_and_leave_out_zeros() -> None:
+def test_counts_leave_out_zeros() -> None:
     assert count_reasons({"a": np.array([True, False, True]), "b": np.zeros(3, bool)}) == {"a": 2}
-    assert add_counts({"a": 1, "b": 2}, {}, {"a": 3}) == {"a": 4, "b": 2}
 
 
 def test_a_reading_prints_what_became_of_the_rows() -> None:

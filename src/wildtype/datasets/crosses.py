@@ -169,28 +169,29 @@ def effect_phenotype(dataset: DatasetRecord) -> int:
 
 @dataclass(frozen=True, eq=False)
 class _Listed:
-    """Codes [l] of the listed crosses, ascending, and their rows in the same order."""
+    """Codes [l] of the listed crosses, ascending, and the row of the table that each has."""
 
     codes: Ints
+    rows: Ints
     table: MutantTable
 
     def find(self, codes: Ints) -> tuple[NDArray[np.bool_], Ints]:
         """Return which codes [m] are listed, and the rows of those that are."""
         there = contains(self.codes, codes)
-        return there, np.searchsorted(self.codes, codes[there])
+        return there, self.rows[np.searchsorted(self.codes, codes[there])]
 
 
 def _listed(dataset: Dataset, grid: ScreenGrid) -> _Listed:
     table = dataset.table.take(dataset.table.phenotype == effect_phenotype(dataset))
     codes = grid.cross_codes(table)
     order = np.argsort(codes, kind="stable")
-    codes, table = codes[order], table.take(order)
+    codes = codes[order]
     if (codes[1:] == codes[:-1]).any() or table.condition.any():
         raise DatasetError(
             f"dataset {dataset.name!r} has a grid and lists a cross twice or in another condition than "
             f"{dataset.conditions[0]!r}: a list has one row per cross"
         )
-    return _Listed(codes, table)
+    return _Listed(codes, order, table)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,8 @@ from wildtype.datasets.dataset_record import DatasetRecord
 from wildtype.datasets.folds import make_folds
 from wildtype.datasets.splits import Split, make_split
 from wildtype.errors import DatasetError
-from wildtype.mutants import Kind
+from wildtype.mutants import Kind, MutantTable
+from wildtype.mutants.ragged import BLOCK
 from wildtype.mutants.selection import selection_sentences
 
 if TYPE_CHECKING:
@@ -40,9 +41,17 @@ class Dataset(DatasetRecord):
         A column p follows where any p-value is known; the others are null.
         """
         import pyarrow as pa
-        import pyarrow.compute as pc
 
-        t = self.table
+        return pa.concat_tables(list(self.arrow_blocks()))
+
+    def arrow_blocks(self) -> Iterator[pa.Table]:
+        """Yield the rows of `to_arrow` some at a time: as texts they take twice the memory of the table."""
+        for start in range(0, max(len(self), 1), BLOCK):
+            yield self._arrow(self.table.take(np.arange(start, min(start + BLOCK, len(self)))))
+
+    def _arrow(self, t: MutantTable) -> pa.Table:
+        import pyarrow as pa
+        import pyarrow.compute as pc
 
         def joined(texts: pa.Array) -> pa.Array:
             return pc.binary_join(pa.ListArray.from_arrays(pa.array(t.offsets, pa.int32()), texts), ",")

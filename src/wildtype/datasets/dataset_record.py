@@ -20,7 +20,7 @@ from wildtype.errors import DatasetError
 from wildtype.files import content_hash
 from wildtype.mutants import MutantTable
 from wildtype.mutants.grid import ScreenGrid
-from wildtype.mutants.ragged import ragged_ranks
+from wildtype.mutants.ragged import BLOCK, ragged_ranks
 from wildtype.mutants.selection import CLASSES, Selection, empty_gap, gap_warning, sentence_of
 from wildtype.organism import Organism
 
@@ -288,9 +288,11 @@ class DatasetRecord:
             profile = np.full(len(t), -1, np.int64)
             profile[has] = at.reshape(-1)
             t = replace(t, profile=profile, profiles=kept)
-        position = np.arange(t.gene.size) - t.offsets[t.row]
         kinds = np.zeros(len(t), np.int64)  # one number per row; where it overflows, value and sd decide
-        np.add.at(kinds, t.row, t.kind.astype(np.int64) << (3 * position % 63))
+        for block in t.blocks(BLOCK):
+            row = np.repeat(np.arange(block.start, block.stop), t.order[block])
+            at = np.arange(t.offsets[block.start], t.offsets[block.stop])
+            np.add.at(kinds, row, t.kind[at].astype(np.int64) << (3 * (at - t.offsets[row]) % 63))
         doses = np.zeros(len(t), np.int64)
         if t.dose is not None:
             by_size = np.unique(t.dose, return_inverse=True)[1].reshape(-1)

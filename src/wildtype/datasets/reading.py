@@ -5,7 +5,7 @@ No row is dropped without a count and a reason.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -43,6 +43,15 @@ class ReadReport:
         if self.renamed:
             parts.append(f"{self.renamed:,} of the kept name a gene by an older name")
         return f"{self.file}: " + ", ".join(parts)
+
+
+def add_counts(*counts: Mapping[str, int]) -> dict[str, int]:
+    """Return several counts by reason added up."""
+    out: dict[str, int] = {}
+    for part in counts:
+        for reason, count in part.items():
+            out[reason] = out.get(reason, 0) + count
+    return out
 
 
 @dataclass(frozen=True)
@@ -90,6 +99,19 @@ class StageReport:
                 f"{self.stage}, {self.step}: {self.rows_in:,} rows came in and {self.rows_out:,} went out, "
                 f"but {lost:,} are accounted for: this is a fault of wildtype, please report it"
             )
+
+    @classmethod
+    def together(cls, reports: Sequence[StageReport]) -> StageReport:
+        """Return one report on a step that was done to parts of the rows."""
+        first, counts = reports[0], ("dropped", "merged", "added", "noted")
+        return cls(
+            first.stage,
+            first.step,
+            first.policy,
+            sum(report.rows_in for report in reports),
+            sum(report.rows_out for report in reports),
+            **{name: add_counts(*(getattr(report, name) for report in reports)) for name in counts},
+        )
 
     @property
     def excluded(self) -> dict[str, int]:

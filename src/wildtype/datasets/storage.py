@@ -18,6 +18,7 @@ import json
 import re
 import zipfile
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from wildtype.datasets.stages.policies import Policies
 from wildtype.errors import ConfigError, DatasetError, OutputError, reason_of
 from wildtype.files import cache_dir, content_hash, sha256_of_file, write_json, writing, writing_folder
 from wildtype.mutants.grid import ScreenGrid
+from wildtype.mutants.ragged import release_memory
 from wildtype.mutants.table import read_table, save_table
 from wildtype.organism import GeneIndex, Organism
 
@@ -73,7 +75,13 @@ def save_dataset(dataset: Dataset, folder: str | Path) -> None:
         with writing(temporary / "singles.npz") as path, open(path, "wb") as handle:
             np.savez(handle, **singles)
         with writing(temporary / "table.parquet") as path:
-            pq.write_table(dataset.to_arrow(), path, compression="zstd")
+            blocks = dataset.arrow_blocks()
+            first = next(blocks)
+            with pq.ParquetWriter(path, first.schema, compression="zstd") as writer:
+                for number, block in enumerate(chain([first], blocks)):
+                    writer.write_table(block)
+                    if number:
+                        release_memory()
         if dataset.grid is not None:
             with writing(temporary / FILES["grid"]) as path, open(path, "wb") as handle:
                 np.savez(handle, **dataset.grid.to_arrays())  # type: ignore[arg-type]

@@ -143,10 +143,13 @@ class ReferenceMeasurements:
 
         Of a dataset without a grid, the training rows of the phenotype ``name`` that are pairs.
         """
-        phenotype = self.phenotypes.index(self.effect or name)
+        phenotype, crosses = self.phenotypes.index(self.effect or name), self.crosses()
         seen = (self.part == TRAIN) | (self.part == GIVEN)
         seen &= (self.table.phenotype == phenotype) & (self.table.order == 2) & np.isfinite(self.table.value)
-        return PairMatrix.of(self.table.take(seen), self.crosses())
+        if crosses is not None and not (self.part == GIVEN).any():
+            # The crosses hold the training rows, of which there may be millions: each would count twice.
+            seen[:] = False
+        return PairMatrix.of(self.table.take(seen), crosses)
 
     def evidence(
         self, outputs: Sequence[str], also: Sequence[str], mean: NDArray[np.float64], sd: NDArray[np.float64]

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from wildtype.errors import ConfigError, ShapeError
 from wildtype.mutants.identity import mixed_words
+from wildtype.mutants.ragged import BLOCK
 from wildtype.mutants.table import Kind, MutantTable
 
 Ints = NDArray[np.int64]
@@ -137,9 +138,12 @@ class ScreenGrid:
         Rows must be pairs of strains; a row with a strain that the screen does not have has a code below 0.
         """
         gene, kind = table.matrix(2), table.kind.reshape(-1, 2)
-        number = self.strain_numbers[gene, kind]
-        codes = pair_codes(number[:, 0], number[:, 1], len(self.strains[0]))
-        return np.where((number < 0).any(1), np.int64(-1), codes)
+        out = np.empty(len(table), np.int64)
+        for block in table.blocks(BLOCK):
+            number = self.strain_numbers[gene[block], kind[block]]
+            codes = pair_codes(number[:, 0], number[:, 1], len(self.strains[0]))
+            out[block] = np.where((number < 0).any(1), np.int64(-1), codes)
+        return out
 
     def crosses(self) -> NDArray[np.bool_]:
         """Return [s, s] which strains, in the order of ``strains``, were crossed and are known; symmetric.
@@ -298,7 +302,10 @@ class CrossSides:
     def of_table(self, table: MutantTable) -> NDArray[np.int8]:
         """Return the side [m] of the cross of every row; raises ``ShapeError`` unless all rows are pairs."""
         gene = table.matrix(2)
-        return self.of(gene[:, 0], gene[:, 1])
+        out = np.empty(len(table), np.int8)
+        for block in table.blocks(BLOCK):
+            out[block] = self.of(gene[block, 0], gene[block, 1])
+        return out
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the sides as arrays to store; ``held`` is left out where there is none."""

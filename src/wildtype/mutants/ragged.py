@@ -7,6 +7,9 @@ Legend: m rows · k entries of one row · Σk entries of all rows.
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -67,8 +70,13 @@ class Ragged:
                     raise error(f"{name} has shape {column.shape}, expected ({length},)")
 
     def take(self, rows: ArrayLike) -> Self:
-        """Return the given rows (positions or boolean mask), in that order; O(selected entries)."""
+        """Return the given rows (positions or boolean mask), in that order; O(selected entries).
+
+        A mask of all rows gives this very object, since rows never change.
+        """
         index = np.asarray(rows)
+        if index.dtype == bool and len(index) == len(self) and index.all():
+            return self
         if not index.size:
             index = index.astype(np.int64)  # an empty list is an array of floats
         if index.dtype == bool:
@@ -79,18 +87,31 @@ class Ragged:
         )
 
     def _picked(self, names: Sequence[str], at: NDArray[Any]) -> dict[str, Any]:
-        return {name: None if c is None else c[at] for name, c in self.columns(names).items()}
+        count = int(at.sum()) if at.dtype == bool else len(at)
+        return {
+            name: None if c is None else repeated(c, count) if is_repeated(c) else c[at]
+            for name, c in self.columns(names).items()
+        }
 
     def without(self, marked: NDArray[np.bool_]) -> Self:
         """Return all rows without their marked entries [Σk]."""
-        left = np.bincount(self.row[~marked], minlength=len(self))
+        left = self.order - np.bincount(self._rows_of(marked), minlength=len(self))
         return replace(self, offsets=offsets_of(left), **self._picked(self.ENTRIES, ~marked))
 
     def holding(self, marked: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return which rows [m] have a marked entry [Σk]."""
         out = np.zeros(len(self), bool)
-        out[self.row[marked]] = True
+        out[self._rows_of(marked)] = True
         return out
+
+    def _rows_of(self, marked: NDArray[np.bool_]) -> Ints:
+        """Return the row of every marked entry; `row` would be made, and kept, for all entries."""
+        return np.searchsorted(self.offsets, np.flatnonzero(marked), "right") - 1
+
+    def blocks(self, most: int) -> Iterator[slice]:
+        """Yield all rows, so many at a time."""
+        for start in range(0, len(self), most):
+            yield slice(start, min(start + most, len(self)))
 
     @classmethod
     def concatenate(cls, parts: Sequence[Self]) -> Self:
@@ -114,12 +135,55 @@ class Ragged:
                     np.full(length, np.nan, dtype) if column is None else column
                     for column, length in zip(columns, lengths, strict=True)
                 ]
-                out[name] = np.concatenate(filled)
+                out[name] = joined_columns(filled)
         return out
 
     def by_order(self) -> Iterator[tuple[int, Ints, Ints]]:
         """Yield every order k that occurs, ascending, its rows [r] and the places [r, k] of their entries."""
         return rows_by_order(self.offsets)
+
+
+BLOCK = 1 << 20
+"""Rows that are worked on at a time where all at once would need too much memory."""
+
+
+def release_memory() -> None:
+    """Give the system back what was freed: between blocks, allocators keep more than the rows take."""
+    if "pyarrow" in sys.modules:
+        sys.modules["pyarrow"].default_memory_pool().release_unused()
+    with contextlib.suppress(OSError, AttributeError):  # only glibc has it, and needs it
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def repeated(column: NDArray[Any], count: int) -> NDArray[Any]:
+    """Return the first number of a column `count` times, read-only and in the memory of one."""
+    return np.broadcast_to(column[:1], (count,))
+
+
+def is_repeated(column: NDArray[Any]) -> bool:
+    """Return whether a column is one number many times, as `repeated` gives it."""
+    return column.strides == (0,) and len(column) > 1
+
+
+def compact(column: NDArray[Any]) -> NDArray[Any]:
+    """Return a column of integers or floats, as `repeated` if all its numbers have the same bits."""
+    if is_repeated(column) or len(column) < 2:
+        return column
+    spelled = column if column.dtype.kind in "iub" else column.view(f"u{column.dtype.itemsize}")
+    # Most columns that are not of one number differ at the first glance.
+    if spelled[0] != spelled[-1] or spelled[0] != spelled[len(spelled) // 2] or (spelled != spelled[0]).any():
+        return column
+    return repeated(column[:1].copy(), len(column))
+
+
+def joined_columns(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return columns one after the other; one number many times stays so."""
+    having = [column for column in columns if len(column)]
+    if having and all(is_repeated(column) for column in having):
+        firsts = compact(np.concatenate([column[:1] for column in having]))
+        if len(firsts) == 1 or is_repeated(firsts):
+            return repeated(firsts, sum(map(len, having)))
+    return np.concatenate(columns)
 
 
 def offsets_of(counts: NDArray[np.integer[Any]]) -> Ints:
@@ -136,7 +200,9 @@ def entries_of(starts: Ints, counts: Ints) -> tuple[Ints, Ints]:
         Position of every row's first entry, and how many it has.
     """
     offsets = offsets_of(counts)
-    return np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], counts), offsets
+    at = np.repeat(starts - offsets[:-1], counts)
+    at += np.arange(offsets[-1])
+    return at, offsets
 
 
 def rows_by_order(offsets: Ints) -> Iterator[tuple[int, Ints, Ints]]:
@@ -164,6 +230,13 @@ def joint(columns: Sequence[tuple[NDArray[Any], int]]) -> Ints:
 
 
 def _ranked(codes: NDArray[Any]) -> tuple[Ints, int]:
+    if is_repeated(codes):
+        return np.zeros(len(codes), np.int64), 1
+    if codes.dtype.kind == "i" and len(codes) and codes.min() >= 0 and codes.max() < 2 * len(codes):
+        # Few possible codes: those that occur are counted, which gives the ranks without sorting.
+        occurs = np.zeros(int(codes.max()) + 1, bool)
+        occurs[codes] = True
+        return (np.cumsum(occurs) - 1)[codes], int(occurs.sum())
     distinct, rank = np.unique(codes, return_inverse=True)
     return rank.reshape(-1).astype(np.int64, copy=False), len(distinct)
 
@@ -176,7 +249,7 @@ def ranks(*columns: NDArray[Any]) -> Ints:
     # Codes that count from 0 are used as they are, which saves a sort per column.
     sized = [
         (column, int(column.max()) + 1)
-        if column.dtype == np.int64 and column.size and column.min() >= 0
+        if column.dtype.kind == "i" and column.size and column.min() >= 0
         else _ranked(column)
         for column in columns
     ]
@@ -200,6 +273,14 @@ def ragged_ranks(columns: Sequence[Ints], offsets: Ints) -> Ints:
         out[rows] = used + (ranks(*(column[at[:, i]] for column in columns for i in range(k))) if k else 0)
         used = int(out[rows].max()) + 1
     return out
+
+
+def distinct(column: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
+    """Return the distinct numbers of a column, ascending, and which of them [m] every row has."""
+    if is_repeated(column):
+        return column[:1], repeated(np.zeros(1, np.int64), len(column))
+    values, code = np.unique(column, return_inverse=True)
+    return values, code.reshape(-1)
 
 
 def first_of_each(rank: Ints) -> Ints:

@@ -347,15 +347,6 @@ def count_reasons(masks: Mapping[str, NDArray[np.bool_]]) -> dict[str, int]:
     return {reason: int(mask.sum()) for reason, mask in masks.items() if mask.any()}
 
 
-def add_counts(*counts: Mapping[str, int]) -> dict[str, int]:
-    """Return several counts by reason added up."""
-    out: dict[str, int] = {}
-    for part in counts:
-        for reason, count in part.items():
-            out[reason] = out.get(reason, 0) + count
-    return out
-
-
 Collector = Callable[[ReadReport], None]
 """Called with what became of the rows of every file that is read."""
 

@@ -34,7 +34,9 @@ from wildtype.datasets.records import Measurement, PerturbationKind
 from wildtype.datasets.stages.build import build_dataset
 from wildtype.datasets.stages.convert import EFFECT
 from wildtype.datasets.stages.policies import Policies
+from wildtype.datasets.stages.rows import StagedRows
 from wildtype.errors import ConfigError, DatasetError
+from wildtype.mutants import MutantTable
 
 some = st.lists(measurements(), min_size=1, max_size=14)
 Number = tuple[float, float, str]
@@ -305,3 +307,24 @@ def test_what_was_done_before_is_part_of_the_account() -> None:
     assert dataset.excluded == {"no value": 2, "merged: twice": 1}
     with pytest.raises(DatasetError, match="3 rows came out of 'read', but 2 measurements came in"):
         build_dataset(rows, ORGANISM, name="toy", before=before[:1])
+
+
+@given(st.lists(measurements(), min_size=2, max_size=14), policies())
+@settings(deadline=None)
+def test_rows_that_are_merged_some_at_a_time_give_the_same_dataset(
+    records: list[Measurement], chosen: Policies
+) -> None:
+    rows = measured(*records)
+    whole = build(rows, chosen)
+    apart = StagedRows.apart
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(StagedRows, "apart", lambda self: apart(self, 2))
+        some_at_a_time = build(rows, chosen)
+    if whole is None or some_at_a_time is None:
+        assert whole is some_at_a_time
+        return
+    assert some_at_a_time.stages == whole.stages
+    for name in (*MutantTable.ENTRIES, *MutantTable.ROWS, "offsets"):
+        one_by_one, at_once = getattr(some_at_a_time.table, name), getattr(whole.table, name)
+        assert (one_by_one is None) == (at_once is None)
+        assert at_once is None or one_by_one.tobytes() == at_once.tobytes(), name

@@ -47,7 +47,7 @@ READERS: dict[str, Reader] = {
     STUDIES[-1].file: study(STUDIES[-1]),
     STRINGENT: lambda path, organism: costanzo2010.read(path, organism.genes),
     FILES[0]: lambda path, organism: costanzo2016.read_dcell(path, organism.genes),
-    FITNESS: lambda path, organism: costanzo2016.read(path, organism.genes),
+    FITNESS: lambda path, organism: list(costanzo2016.read(path, organism.genes)),
 }
 TOKENS = [
     "", "NaN", "-1", "1e308", "1e29", "1e-320", "0", "2", "YAL001C", "DOUBLE", "\t", ",", " ", '"', "\n", "#",

@@ -116,10 +116,9 @@ def agreed(group: Ints, p: Floats, member: NDArray[np.bool_]) -> tuple[Floats, i
 
 
 def sd_floor(phenotype: Ints, sd: Floats) -> Floats:
-    """Return the floor [m] of every row's sd: a tenth of the (lower) median of its phenotype's positive
-    sd.
+    """Return the floor of sd of every phenotype: a tenth of the (lower) median of its rows' positive sd.
 
-    It is 0 for a phenotype without any.
+    It is 0 for a phenotype without any. Rows [m] are all rows of the dataset.
     """
     rows = np.flatnonzero(sd > 0)
     rows = rows[np.lexsort((sd[rows], phenotype[rows]))]
@@ -129,7 +128,7 @@ def sd_floor(phenotype: Ints, sd: Floats) -> Floats:
     there = count > 0
     # The lower median is a measured number, the same whatever the number of rows is even or odd.
     floor[there] = FLOOR * sd[rows[start[there] + (count[there] - 1) // 2]]
-    return floor[phenotype]
+    return floor
 
 
 def deduplicate(rows: StagedRows, policies: Policies) -> tuple[StagedRows, StageReport]:
@@ -161,8 +160,11 @@ def deduplicate(rows: StagedRows, policies: Policies) -> tuple[StagedRows, Stage
     )
 
 
-def merge_replicates(rows: StagedRows, policies: Policies) -> tuple[StagedRows, StageReport]:
-    """Return one row per genotype, condition and phenotype of sorted rows, and the report."""
+def merge_replicates(rows: StagedRows, policies: Policies, floor: Floats) -> tuple[StagedRows, StageReport]:
+    """Return one row per genotype, condition and phenotype of sorted rows, and the report.
+
+    ``floor`` is that of every phenotype (`sd_floor`), where means are weighted.
+    """
     before, group = len(rows), rows.identity
     left_out = lost = 0
     if policies.replicates != "apart":
@@ -173,7 +175,7 @@ def merge_replicates(rows: StagedRows, policies: Policies) -> tuple[StagedRows, 
             known = np.isfinite(rows.sd)
             member = known | (np.bincount(group, known) == 0)[group]
             left_out = int((~member).sum())
-            value, sd = weighted(group, rows.value, rows.sd, sd_floor(rows.phenotype, rows.sd))
+            value, sd = weighted(group, rows.value, rows.sd, floor[rows.phenotype])
         p, lost = agreed(group, rows.p, member)
         rows = replace(rows.take(_first(group)), value=value, sd=sd, p=p)
     merged = {REPLICATES: before - len(rows) - left_out}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.datasets.dataset import Dataset
-from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.measurements import Measurements, recoded
 from wildtype.datasets.reading import StageReport
 from wildtype.datasets.stages.aggregate import (
     ASSUMED,
@@ -16,11 +17,14 @@ from wildtype.datasets.stages.aggregate import (
     deduplicate,
     merge_alleles,
     merge_replicates,
+    sd_floor,
 )
 from wildtype.datasets.stages.convert import IGNORED, NEUTRAL, POOLED, Conversion
 from wildtype.datasets.stages.policies import Policies
+from wildtype.datasets.stages.rows import StagedRows
 from wildtype.errors import DatasetError
 from wildtype.mutants import MutantTable
+from wildtype.mutants.ragged import distinct, joined_columns, release_memory
 from wildtype.organism import Organism
 
 Singles = NDArray[np.float32]
@@ -94,10 +98,8 @@ def build_dataset(
     reports = [*before, StageReport("raw", "selected", "as stored", len(measurements), len(measurements))]
     reports += conversion.reports
     rows = conversion.rows
-    # Copies first, or a number listed twice would weigh twice; replicates before the means over alleles.
-    for merge in (deduplicate, merge_replicates, merge_alleles):
-        rows, report = merge(rows, policies)
-        reports.append(report)
+    rows, merged = _merged(rows, policies)
+    reports += merged
     undosed = len(conversion.doses) - 1
     rows, report = add_essential(rows, conversion.phenotypes, organism, undosed, policies)
     reports.append(report)
@@ -107,19 +109,19 @@ def build_dataset(
             f"dataset {name!r}: no row is left of {len(measurements):,} measurements"
             + (f" ({lost}): choose other policies or select other rows" if lost else ": select some")
         )
-    phenotypes, phenotype = np.unique(rows.phenotype, return_inverse=True)
-    conditions, condition = np.unique(rows.condition, return_inverse=True)
-    dose = conversion.doses[rows.dose].astype(np.float32)
+    phenotypes, phenotype = distinct(rows.phenotype)
+    conditions, condition = distinct(rows.condition)
+    dose = recoded(conversion.doses, rows.dose).astype(np.float32)
     kept = tuple(conversion.phenotypes[p] for p in phenotypes)
     return Dataset(
         name=name,
         organism=organism,
         table=MutantTable(
-            gene=rows.gene,
+            gene=rows.gene.astype(np.int64),
             offsets=rows.offsets,
             kind=rows.kind.astype(np.uint8),
-            condition=condition.reshape(-1).astype(np.int64),
-            phenotype=phenotype.reshape(-1).astype(np.int64),
+            condition=condition.astype(np.int64),
+            phenotype=phenotype.astype(np.int64),
             value=rows.value.astype(np.float32),
             sd=rows.sd.astype(np.float32),
             dose=None if np.isnan(dose).all() else dose,
@@ -138,6 +140,35 @@ def build_dataset(
         citation=citation or _citation(measurements),
         stages=tuple(reports),
     )
+
+
+def _merged(rows: StagedRows, policies: Policies) -> tuple[StagedRows, list[StageReport]]:
+    """Return the rows in canonical order, one per mutant as the policies have it, and the reports.
+
+    Mutants are merged some at a time, since sorting takes several times the memory of the rows.
+    """
+    # Copies first, or a number listed twice would weigh twice; replicates before the means over alleles.
+    parts, reports = _each(deduplicate, rows.apart(), policies)
+    floor = np.zeros(0)
+    if policies.replicates == "inverse variance":
+        # A median is of all rows, in whatever parts they are merged.
+        floor = sd_floor(*(joined_columns([getattr(p, name) for p in parts]) for name in ("phenotype", "sd")))
+    parts, replicates = _each(partial(merge_replicates, floor=floor), parts, policies)
+    parts, alleles = _each(merge_alleles, parts, policies)
+    return StagedRows.concatenate(parts), [reports, replicates, alleles]
+
+
+def _each(
+    merge: Callable[[StagedRows, Policies], tuple[StagedRows, StageReport]],
+    parts: Iterable[StagedRows],
+    policies: Policies,
+) -> tuple[list[StagedRows], StageReport]:
+    merged = []
+    for part in parts:
+        merged.append(merge(part, policies))
+        if len(merged) > 1:
+            release_memory()
+    return [rows for rows, _ in merged], StageReport.together([report for _, report in merged])
 
 
 def _excluded(reports: Sequence[StageReport]) -> dict[str, int]:

@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.datasets.dataset_record import Phenotype
-from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.measurements import Measurements, recoded
 from wildtype.datasets.reading import StageReport
 from wildtype.datasets.records import Environment, PerturbationKind, PhenotypeDefinition
 from wildtype.datasets.stages.policies import Policies
 from wildtype.datasets.stages.rows import StagedRows
 from wildtype.errors import ConfigError, DatasetError
 from wildtype.mutants import Kind
-from wildtype.mutants.ragged import first_of_each, ranks
+from wildtype.mutants.ragged import BLOCK, compact, distinct, first_of_each, is_repeated, ranks, repeated
 from wildtype.organism import GeneIndex, Organism
 
 Ints = NDArray[np.int64]
@@ -176,8 +176,12 @@ class Conversion:
         self.reports: list[StageReport] = []
         self.phenotypes, phenotype = name_phenotypes(measurements, policies.studies)
         self.conditions, condition = name_conditions(measurements.environments, measurements.environment)
-        self.doses, dose = np.unique(np.append(measurements.dose + 0.0, np.nan), return_inverse=True)
-        self.rows = _rows(measurements, organism.genes, phenotype, condition, dose.reshape(-1)[:-1])
+        # -0.0 becomes 0.0; the dose that is not stated is one of them, and the last.
+        doses, dose = distinct(measurements.dose)
+        self.doses, place = np.unique(np.append(doses + 0.0, np.nan), return_inverse=True)
+        self.rows = _rows(
+            measurements, organism.genes, phenotype, condition, recoded(place.reshape(-1), dose)
+        )
         self._sd(measurements, policies)
         self._environments(policies)
         self._suppressors(policies)
@@ -231,7 +235,7 @@ class Conversion:
 
     def _one_condition(self, name: str) -> None:
         self.conditions = (name,)
-        self.rows = replace(self.rows, condition=np.zeros(len(self.rows), np.int64))
+        self.rows = replace(self.rows, condition=repeated(np.zeros(1, np.int32), len(self.rows)))
 
     def _suppressors(self, policies: Policies) -> None:
         marked = self.rows.recorded == PerturbationKind.SUPPRESSOR
@@ -262,9 +266,10 @@ class Conversion:
         )
 
     def _repeated(self, policies: Policies) -> None:
-        gene, row = self.rows.gene, self.rows.row
+        gene, starts = self.rows.gene, self.rows.offsets[:-1]
         again = np.zeros(len(gene), bool)
-        again[1:] = (gene[1:] == gene[:-1]) & (row[1:] == row[:-1])
+        again[1:] = gene[1:] == gene[:-1]
+        again[starts[starts < len(gene)]] = False  # the first of a row repeats none of it
         self._drop("repeated genes", policies.repeated_genes, (TWICE, self.rows.holding(again)))
 
     def _fewest(self, policies: Policies) -> None:
@@ -283,25 +288,49 @@ def _rows(
 ) -> StagedRows:
     """Return all measurements as rows, every code replaced by a position or a rank of its content."""
     places = {name: place for place, name in enumerate(genes.names)}
-    gene = np.array([places.get(name, -1) for name in m.genes], np.int64)[m.gene]
-    effect = np.array([EFFECT[kind] for kind in PerturbationKind], np.int64)
-    recorded = m.kind.astype(np.int64)
+    gene = np.array([places.get(name, -1) for name in m.genes], np.int32)[m.gene]
+    effect = np.array([EFFECT[kind] for kind in PerturbationKind], np.int8)
+    recorded = m.kind.astype(np.int8)
     by_name = np.unique(np.array(m.alleles, dtype=str), return_inverse=True)[1].reshape(-1)
     # Ranks by content: codes depend on the order in which names were met, ranks do not.
-    allele = ranks(recorded, by_name[m.allele])
-    # Genes ascend within a row by position; a gene the organism lacks (-1) comes first.
-    key = m.row * (len(genes) + 1) + gene + 1
-    within = np.argsort(key, kind="stable") if (np.diff(key) < 0).any() else slice(None)
-    return StagedRows(
+    allele = ranks(recorded, recoded(by_name, m.allele)).astype(np.int32)
+    within = _ascending(gene, m, len(genes))
+    rows = StagedRows(
         gene=gene[within],
         recorded=recorded[within],
-        kind=effect[recorded][within],
+        kind=effect[recorded[within]],
         allele=allele[within],
-        dose=dose[within],
+        dose=dose if is_repeated(dose) else dose[within].astype(np.int32),
         offsets=m.offsets,
-        phenotype=phenotype,
-        condition=condition,
+        phenotype=phenotype.astype(np.int32),
+        condition=condition.astype(np.int32),
         value=m.value + 0.0,  # -0.0 becomes 0.0
-        sd=np.where(np.isnan(m.sd), np.nan, m.sd + 0.0),
-        p=np.where(np.isnan(m.p), np.nan, m.p + 0.0),
+        sd=_unsigned(m.sd),
+        p=_unsigned(m.p),
     )
+    columns = rows.columns((*rows.ENTRIES, *rows.ROWS))
+    return replace(rows, **{name: compact(column) for name, column in columns.items() if column is not None})
+
+
+def _unsigned(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return numbers in which -0 is 0 and every NaN is spelled alike."""
+    if is_repeated(numbers):
+        return repeated(_unsigned(numbers[:1]), len(numbers))
+    return np.where(np.isnan(numbers), np.nan, numbers + 0.0)
+
+
+def _ascending(gene: NDArray[np.int32], m: Measurements, genes: int) -> Ints | slice:
+    """Return the order of entries [Σk] in which genes ascend within every row by their positions.
+
+    A gene that the organism lacks (-1) comes first.
+    """
+    out: Ints | slice = slice(None)
+    for block in m.blocks(BLOCK):
+        offsets = m.offsets[block.start : block.stop + 1]
+        row = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        key = row * (genes + 1) + gene[offsets[0] : offsets[-1]] + 1
+        if (np.diff(key) < 0).any():
+            if isinstance(out, slice):
+                out = np.arange(len(gene))
+            out[offsets[0] : offsets[-1]] = offsets[0] + np.argsort(key, kind="stable")
+    return out

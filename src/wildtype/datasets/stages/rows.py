@@ -5,16 +5,18 @@ Legend: m rows · k perturbations of one mutant · Σk perturbations of all.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.mutants.ragged import Ragged, ragged_ranks, ranks
+from wildtype.mutants.ragged import BLOCK, Ragged, ragged_ranks, ranks
 
 Ints = NDArray[np.int64]
+Codes = NDArray[np.signedinteger[Any]]
 Floats = NDArray[np.float64]
 
 
@@ -24,16 +26,16 @@ class StagedRows(Ragged):
 
     Attributes
     ----------
-    gene : int64 [Σk]
+    gene : int32 [Σk]
         Positions in the organism's genes, ascending within a row; -1 where it lacks the gene.
-    recorded, kind : int64 [Σk]
+    recorded, kind : int8 [Σk]
         ``PerturbationKind`` as the publisher has it, and the ``Kind`` that a model sees.
-    allele, dose : int64 [Σk]
+    allele, dose : int32 [Σk]
         Ranks, by content, of kind and name of the allele, and of the dose; a rank replaces its content
         wherever rows are compared or sorted.
     offsets : int64 [m+1]
         Where each mutant's perturbations begin.
-    phenotype, condition : int64 [m]
+    phenotype, condition : int32 [m]
         Positions in the dataset's phenotypes and conditions.
     value, sd : float64 [m]
         The number and its standard deviation (NaN: not known).
@@ -44,13 +46,13 @@ class StagedRows(Ragged):
     ENTRIES: ClassVar[tuple[str, ...]] = ("gene", "recorded", "kind", "allele", "dose")
     ROWS: ClassVar[tuple[str, ...]] = ("phenotype", "condition", "value", "sd", "p")
 
-    gene: Ints
-    recorded: Ints
-    kind: Ints
-    allele: Ints
-    dose: Ints
-    phenotype: Ints
-    condition: Ints
+    gene: Codes
+    recorded: Codes
+    kind: Codes
+    allele: Codes
+    dose: Codes
+    phenotype: Codes
+    condition: Codes
     value: Floats
     sd: Floats
     p: Floats
@@ -67,6 +69,25 @@ class StagedRows(Ragged):
         condition.
         """
         return ranks(self.mutant, ragged_ranks([self.allele], self.offsets))
+
+    def apart(self, most: int = BLOCK) -> Iterator[Self]:
+        """Yield all rows in the order of `sorted`, some ``most`` rows at a time, but not sorted within.
+
+        Rows of one mutant are never in two of them. They are cut between the first genes of mutants, which
+        come right after phenotype, condition and number of genes in that order.
+        """
+        if len(self) <= most:
+            yield self
+            return
+        first = np.full(len(self), -1, np.int32)
+        any_gene = self.order > 0
+        first[any_gene] = self.gene[self.offsets[:-1][any_gene]]
+        lead = ranks(self.phenotype, self.condition, self.order, first)
+        until = np.cumsum(np.bincount(lead))
+        number = ((until - 1) // most).astype(np.int32)[lead]
+        del lead, first
+        for block in np.unique(number).tolist():
+            yield self.take(number == block)
 
     def sorted(self) -> Self:
         """Return the rows in an order that does not depend on how they were read: by identity, value, sd.

@@ -5,16 +5,16 @@ Legend: M measurements · k perturbations of one mutant · G different genotypes
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from wildtype.datasets.measurements import NAMES, Measurements, bits
+from wildtype.datasets.measurements import NAMES, Measurements, bits, recoded
 from wildtype.datasets.records import RECORD_VERSION
-from wildtype.files import content_hash
-from wildtype.mutants.ragged import joint
+from wildtype.files import content_hash, content_hash_of
+from wildtype.mutants.ragged import BLOCK, is_repeated, joint
 
 FLOATS = ("value", "sd", "se", "p")
 
@@ -47,20 +47,41 @@ def canonical(measurements: Measurements) -> Measurements:
     return ordered.take(order)
 
 
+def canonical_blocks(parts: Sequence[Measurements], most: int = BLOCK) -> Iterator[Measurements]:
+    """Yield the rows of one study, given in parts, in the order of `canonical`, some ``most`` at a time.
+
+    Rows are in the order of their genotypes' ids first. Ids are hashes, so that each range of them holds
+    about as many rows as any other, and a range is put together and ordered by itself.
+    """
+    ranges = -(-sum(map(len, parts)) // most)
+    if ranges <= 1:
+        yield canonical(Measurements.concatenate(parts) if len(parts) > 1 else parts[0])
+        return
+    # 16 bits of an id are enough for thousands of ranges. A copy of the part computes them: what it keeps of
+    # its genotypes, 50 bytes for each row, goes with it.
+    head = [(replace(part).genotype_key[:, 0] >> np.uint64(48)).astype(np.int32) for part in parts]
+    for number in range(ranges):
+        mine = [part.take((at * ranges) >> 16 == number) for part, at in zip(parts, head, strict=True)]
+        if any(map(len, mine)):
+            yield canonical(Measurements.concatenate([rows for rows in mine if len(rows)]))
+
+
 def with_ordered_names(measurements: Measurements) -> Measurements:
     """Return the same rows with every list of names and records ascending, without those not in use."""
     changed: dict[str, Any] = {}
     for code, names in NAMES.items():
         entries, codes = getattr(measurements, names), getattr(measurements, code)
-        used = np.flatnonzero(np.bincount(codes, minlength=len(entries))).tolist()
+        used = np.flatnonzero(
+            np.bincount(codes[:1] if is_repeated(codes) else codes, minlength=len(entries))
+        ).tolist()
         keys = {position: _key(entries[position]) for position in used}
         ascending = sorted(set(keys.values()))
         rank = {key: new for new, key in enumerate(ascending)}
-        table = np.zeros(len(entries), np.int64)
+        table = np.zeros(len(entries), np.int32)
         table[used] = [rank[keys[position]] for position in used]
         entry = {keys[position]: entries[position] for position in used}
         changed[names] = tuple(entry[key] for key in ascending)
-        changed[code] = table[codes]
+        changed[code] = recoded(table, codes)
     for name in (*FLOATS, "dose"):
         changed[name] = bits(getattr(measurements, name)).view(np.float64)
     return replace(measurements, **changed)
@@ -100,7 +121,9 @@ def sha256(measurements: Measurements) -> str:
 def by_study(ordered: Measurements) -> Iterator[tuple[str, Measurements]]:
     """Yield the name and the rows of every study that has any; `ordered` is canonical, and so are they."""
     for code in np.unique(ordered.study).tolist():
-        yield ordered.studies[code].name, with_ordered_names(ordered.take(ordered.study == code))
+        mine = ordered.study == code
+        rows = ordered if mine.all() else ordered.take(mine)
+        yield ordered.studies[code].name, with_ordered_names(rows)
 
 
 def sha256_of_studies(parts: Iterable[tuple[str, Measurements]]) -> str:
@@ -117,4 +140,12 @@ def _sha256_of_one(rows: Measurements) -> str:
     ]
     columns = ("gene", "kind", "allele", "dose", "offsets", "environment", "phenotype", "trait", "n",
                "replicate", "reference", *FLOATS)  # fmt: skip
-    return content_hash(names, *(getattr(rows, name) for name in columns))
+
+    def parts() -> Iterator[Any]:
+        yield names
+        for name in columns:
+            column = getattr(rows, name)
+            # Hashes are of 64-bit codes; one column at a time is that wide.
+            yield column.astype(np.int64) if name in NAMES else np.ascontiguousarray(column)
+
+    return content_hash_of(parts())

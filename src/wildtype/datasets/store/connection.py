@@ -27,6 +27,7 @@ LOCKED_DOWN: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": "false",
     "allow_community_extensions": "false",
     "lock_configuration": "true",
+    "memory_limit": "1500MB",  # what is more goes to a file beside the store, and is removed
 }
 """Settings of every connection, which no SQL can change back."""
 REMEDY = "restore it from a copy, or remove it and ingest again"
@@ -49,6 +50,24 @@ def connect(path: Path, *, read_only: bool) -> DuckDBPyConnection:
 def query_rows(connection: DuckDBPyConnection, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
     """Return all rows of a query with ``?`` for values."""
     return connection.execute(sql, values).fetchall()
+
+
+@contextlib.contextmanager
+def registered(connection: DuckDBPyConnection, name: str, columns: pa.Table) -> Iterator[None]:
+    """Let one SQL statement inside the block see the columns as a table of this name.
+
+    DuckDB holds what was registered until the transaction ends. Of a reader that was read to its end nothing
+    is left, of a table all its rows: a transaction of 41 million measurements would hold them all.
+    """
+    import pyarrow as pa
+
+    batches = columns.to_batches()
+    reader = pa.RecordBatchReader.from_batches(columns.schema, (batches.pop(0) for _ in range(len(batches))))
+    connection.register(name, reader)
+    try:
+        yield
+    finally:
+        connection.unregister(name)
 
 
 @contextlib.contextmanager

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from wildtype.datasets.measurements import Ints, Measurements
 from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Environment, Publication, Record
-from wildtype.datasets.store.canonical import canonical
-from wildtype.datasets.store.connection import query_rows
+from wildtype.datasets.store.canonical import canonical_blocks
+from wildtype.datasets.store.connection import query_rows, registered
 from wildtype.datasets.store.schema import study_number
 from wildtype.errors import DatasetError
-from wildtype.mutants.ragged import entries_of
+from wildtype.mutants.ragged import BLOCK, entries_of, release_memory
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,17 +31,16 @@ _STAGED = "staged"  # name under which columns are handed to the database
 
 
 def insert_study(
-    connection: DuckDBPyConnection, measurements: Measurements, readings: Sequence[ReadReport]
+    connection: DuckDBPyConnection, parts: Sequence[Measurements], readings: Sequence[ReadReport]
 ) -> None:
-    """Insert the rows of one study, and the reports on the rows of its files.
+    """Insert the rows of one study, given in parts, and the reports on the rows of its files.
 
     Raises
     ------
     DatasetError
         If another study's name leads to the same ids.
     """
-    rows = canonical(measurements)
-    (study,) = rows.studies
+    study = parts[0].studies[parts[0].study[0]]
     number = study_number(study.name)
     for (taken,) in query_rows(connection, "SELECT name FROM study WHERE number = ?", [number]):
         raise DatasetError(f"the study {study.name!r} would have the ids of {taken!r}: rename it")
@@ -60,14 +59,20 @@ def insert_study(
     )
     _insert_many(connection, "file", [(number, name, sha256) for name, sha256 in study.files.items()])
     _insert_readings(connection, number, readings)
-    _insert_measurements(
-        connection,
-        number,
-        rows,
-        genotype=_genotypes(connection, rows),
-        environment=_environments(connection, rows.environments)[rows.environment],
-        phenotype=_phenotypes(connection, rows)[rows.phenotype],
-    )
+    start = 0
+    for rows in canonical_blocks(parts):
+        _insert_measurements(
+            connection,
+            number,
+            rows,
+            start,
+            genotype=_genotypes(connection, rows),
+            environment=_environments(connection, rows.environments)[rows.environment],
+            phenotype=_phenotypes(connection, rows)[rows.phenotype],
+        )
+        start += len(rows)
+        if start > BLOCK:
+            release_memory()
 
 
 def delete_study(connection: DuckDBPyConnection, name: str) -> None:
@@ -117,9 +122,8 @@ def _insert_readings(connection: DuckDBPyConnection, study: int, readings: Seque
 
 
 def _insert_staged(connection: DuckDBPyConnection, table: str, columns: pa.Table) -> None:
-    connection.register(_STAGED, columns)
-    connection.execute(f"INSERT INTO {table} SELECT * FROM {_STAGED}")
-    connection.unregister(_STAGED)
+    with registered(connection, _STAGED, columns):
+        connection.execute(f"INSERT INTO {table} SELECT * FROM {_STAGED}")
 
 
 def _numbers(connection: DuckDBPyConnection, table: str, ids: pa.Array, columns: dict[str, Any]) -> Ints:
@@ -134,9 +138,10 @@ def _numbers(connection: DuckDBPyConnection, table: str, ids: pa.Array, columns:
     """
     import pyarrow as pa
 
-    connection.register(_STAGED, pa.table({"position": np.arange(len(ids)), "id": ids}))
-    known = connection.sql(f"SELECT position, number FROM {_STAGED} JOIN {table} USING (id)").to_arrow_table()
-    connection.unregister(_STAGED)
+    with registered(connection, _STAGED, pa.table({"position": np.arange(len(ids)), "id": ids})):
+        known = connection.sql(
+            f"SELECT position, number FROM {_STAGED} JOIN {table} USING (id)"
+        ).to_arrow_table()
     numbers = np.zeros(len(ids), np.int64)
     numbers[known["position"].to_numpy()] = known["number"].to_numpy()
     new = np.flatnonzero(numbers == 0)
@@ -252,7 +257,7 @@ def _genes_per_row(rows: Measurements) -> Ints:
 
 
 def _insert_measurements(
-    connection: DuckDBPyConnection, study: int, rows: Measurements, **numbers: Ints
+    connection: DuckDBPyConnection, study: int, rows: Measurements, start: int, **numbers: Ints
 ) -> None:
     import pyarrow as pa
 
@@ -261,7 +266,7 @@ def _insert_measurements(
 
     columns = {
         # The id depends on the study's name and the canonical position, so equal studies have equal ids.
-        "id": (study << 32) + np.arange(len(rows)), "study": np.full(len(rows), study),
+        "id": (study << 32) + start + np.arange(len(rows)), "study": np.full(len(rows), study),
         **{name: pa.array(codes, pa.int32()) for name, codes in numbers.items()},
         "trait": texts(rows.trait, rows.traits),
         **{name: _floats(getattr(rows, name)) for name in ("value", "sd", "se", "p")},

@@ -5,10 +5,9 @@ Legend: m selected rows · k perturbations of one mutant · Σk perturbations of
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +23,9 @@ from wildtype.datasets.records import (
     Study,
 )
 from wildtype.datasets.store.canonical import with_ordered_names
-from wildtype.datasets.store.connection import query_rows
+from wildtype.datasets.store.connection import query_rows, registered
 from wildtype.errors import DatasetError
-from wildtype.mutants.ragged import entries_of
+from wildtype.mutants.ragged import BLOCK, entries_of, release_memory
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,42 +43,50 @@ def fetch(connection: DuckDBPyConnection, ids: NDArray[np.int64] | None) -> Meas
         If an id is no measurement's, or there are none at all.
     """
     if ids is None:
-        found = connection.sql("SELECT * FROM measurement ORDER BY id").to_arrow_table()
-    else:
-        with _registered(connection, {"id": ids}):
-            found = connection.sql(
-                f"SELECT * FROM measurement SEMI JOIN {_WANTED} USING (id) ORDER BY id"
-            ).to_arrow_table()
-    if ids is not None and len(ids) != found.num_rows:
+        ids = _ids(connection, "SELECT id FROM measurement ORDER BY id")
+    if not len(ids):
+        raise DatasetError("the query gives no measurements: widen it, or ingest a study first")
+    # By blocks: as they come from the database, rows are three times as large.
+    parts = []
+    for start in range(0, len(ids), BLOCK):
+        parts.append(_block(connection, ids[start : start + BLOCK]))
+        if start:
+            release_memory()
+    rows = parts[0] if len(parts) == 1 else with_ordered_names(Measurements.concatenate(parts))
+    if (np.diff(rows.study) >= 0).all():
+        return rows
+    return rows.take(np.argsort(rows.study, kind="stable"))  # rows of a study are in order of their ids
+
+
+def _ids(connection: DuckDBPyConnection, sql: str, **values: int) -> Ints:
+    found: Ints = connection.sql(sql, params=values).to_arrow_table()["id"].to_numpy()
+    return found
+
+
+def _block(connection: DuckDBPyConnection, ids: Ints) -> Measurements:
+    import pyarrow as pa
+
+    with registered(connection, _WANTED, pa.table({"id": ids})):
+        # The range lets the database pass over all other parts of the table.
+        found = connection.sql(
+            f"SELECT * FROM measurement SEMI JOIN {_WANTED} USING (id) WHERE id BETWEEN $low AND $high "
+            "ORDER BY id",
+            params={"low": int(ids[0]), "high": int(ids[-1])},
+        ).to_arrow_table()
+    if len(ids) != found.num_rows:
         unknown = np.setdiff1d(ids, found["id"].to_numpy())
         raise DatasetError(
             f"{unknown[0]} is not the id of a measurement: select the id of the view measurements"
         )
-    if not found.num_rows:
-        raise DatasetError("the query gives no measurements: widen it, or ingest a study first")
     return _measurements(connection, found)
 
 
 def fetch_study(connection: DuckDBPyConnection, number: int) -> Measurements:
     """Return all measurements of one study, in the canonical order."""
-    return _measurements(
+    return fetch(
         connection,
-        connection.sql(
-            "SELECT * FROM measurement WHERE study = $number ORDER BY id", params={"number": number}
-        ).to_arrow_table(),
+        _ids(connection, "SELECT id FROM measurement WHERE study = $number ORDER BY id", number=number),
     )
-
-
-@contextlib.contextmanager
-def _registered(connection: DuckDBPyConnection, columns: dict[str, NDArray[Any]]) -> Iterator[None]:
-    """Let SQL inside the block see the columns as the table `_WANTED`."""
-    import pyarrow as pa
-
-    connection.register(_WANTED, pa.table(columns))
-    try:
-        yield
-    finally:
-        connection.unregister(_WANTED)
 
 
 def _measurements(connection: DuckDBPyConnection, found: pa.Table) -> Measurements:
@@ -124,19 +131,20 @@ def _measurements(connection: DuckDBPyConnection, found: pa.Table) -> Measuremen
         n=found["n"].to_numpy(),
         **{name: _floats(found[name]) for name in ("value", "sd", "se", "p")},
     )
-    rows = with_ordered_names(rows)
-    if (np.diff(rows.study) >= 0).all():
-        return rows
-    return rows.take(np.argsort(rows.study, kind="stable"))  # rows of a study are in order of their ids
+    return with_ordered_names(rows)
 
 
 def _perturbations(connection: DuckDBPyConnection, genotype: NDArray[np.int32]) -> tuple[Ints, Ints]:
     """Return the numbers [Σk] of all rows' perturbations and where each row's begin [m+1]."""
+    import pyarrow as pa
+
     # Each genotype is fetched once, however many of its measurements are selected.
     distinct, code = np.unique(genotype, return_inverse=True)
-    with _registered(connection, {"number": distinct}):
+    with registered(connection, _WANTED, pa.table({"number": distinct})):
         found = connection.sql(
-            f"SELECT perturbations FROM genotype SEMI JOIN {_WANTED} USING (number) ORDER BY number"
+            f"SELECT perturbations FROM genotype SEMI JOIN {_WANTED} USING (number) "
+            "WHERE number BETWEEN $low AND $high ORDER BY number",
+            params={"low": int(distinct[0]), "high": int(distinct[-1])},
         ).to_arrow_table()
     lists = found["perturbations"].combine_chunks()
     starts = lists.offsets.to_numpy().astype(np.int64)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.measurements import Measurements, parts_of
 from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Study
 from wildtype.datasets.store import canonical, ingest, schema, selection
@@ -144,7 +144,11 @@ class Store:
                 raise
 
     def ingest(
-        self, measurements: Measurements, readings: Sequence[ReadReport] = (), *, replace: bool = False
+        self,
+        measurements: Measurements | Sequence[Measurements],
+        readings: Sequence[ReadReport] = (),
+        *,
+        replace: bool = False,
     ) -> None:
         """Add all rows of one or more studies, each study in one transaction.
 
@@ -152,8 +156,8 @@ class Store:
 
         Parameters
         ----------
-        measurements : Measurements
-            All rows of each of its studies.
+        measurements : Measurements, or sequence of Measurements
+            All rows of each of its studies; a study of millions of rows comes in parts.
         readings : sequence of Reading
             Reports on the rows of the files of its one study.
         replace : bool
@@ -168,8 +172,12 @@ class Store:
             If the store cannot be written.
         """
         present = {study.name for study in selection.read_studies(self._connection).values()}
-        codes = np.unique(measurements.study).tolist()
-        names = [measurements.studies[code].name for code in codes]
+        studies: dict[str, list[Measurements]] = {}
+        for part in parts_of(measurements):
+            for code in np.unique(part.study).tolist():
+                mine = part.study == code
+                studies.setdefault(part.studies[code].id, []).append(part if mine.all() else part.take(mine))
+        names = [parts[0].studies[parts[0].study[0]].name for parts in studies.values()]
         if not names:
             raise DatasetError("there are no measurements to ingest: expected at least one row")
         if len(set(names)) < len(names):
@@ -181,13 +189,12 @@ class Store:
             raise DatasetError(
                 f"the store {self.path} holds the study {known[0]!r} already: replace it or leave it"
             )
-        for code, name in zip(codes, names, strict=True):
-            one = measurements if len(codes) == 1 else measurements.take(measurements.study == code)
+        for name, parts in zip(names, studies.values(), strict=True):
             # Delete and insert in one transaction: an interrupted replacement leaves the old study.
             with self._transaction() as connection:
                 if name in present:
                     ingest.delete_study(connection, name)
-                ingest.insert_study(connection, one, readings)
+                ingest.insert_study(connection, parts, readings)
 
     def drop(self, study: str) -> None:
         """Delete a study; raises ``DatasetError`` naming those there are if it is not one of them."""

@@ -81,8 +81,8 @@ def allele_kinds(dataset: Dataset) -> str:
     essential = dataset.organism.essential
     surprising = ~reduced & (np.zeros(len(genes), bool) if essential is None else essential)[table.gene]
     return (
-        f"{np.unique(table.row[reduced]).size:,} rows have a temperature-sensitive or DAmP allele "
-        f"(kind reduced); {np.unique(table.row[surprising]).size:,} rows delete, by the strain's name, a "
+        f"{int(table.holding(reduced).sum()):,} rows have a temperature-sensitive or DAmP allele "
+        f"(kind reduced); {int(table.holding(surprising).sum()):,} rows delete, by the strain's name, a "
         "gene that the deletion project listed as essential (kind absent)"
     )
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.measurements import Measurements, parts_of
 from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.store import Store
 from wildtype.errors import MissingFileError, SourceError
@@ -36,7 +36,7 @@ from wildtype.sources.yeast.traits import calmorph, deleteome, messner2023, phen
 Read = Callable[[Path, GeneIndex, Collector], None]
 GENES, GRAPHS, FEATURES, METABOLISM = "genes", "gene graphs", "features", "metabolism"
 MEASURED = "measured mutants"
-READERS: Mapping[str, Callable[..., Measurements]] = {
+READERS: Mapping[str, Callable[..., Measurements | Iterable[Measurements]]] = {
     "kuzmin2018": kuzmin2018.read,
     "kuzmin2018-calls": kuzmin2018.read_calls,
     "kuzmin2020": kuzmin2020.read,
@@ -57,7 +57,7 @@ READERS: Mapping[str, Callable[..., Measurements]] = {
     "kemmeren2014": deleteome.read,
     "messner2023": messner2023.read,
 }
-"""``read(folder, genes, *, collect) -> Measurements`` by the name of the study."""
+"""``read(folder, genes, *, collect)`` by the name of the study: `Measurements`, or an iterable of parts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +114,7 @@ def ingest(
     for name in names or READERS:
         readings: list[ReadReport] = []
         try:
-            measurements = READERS[name](folder, genes, collect=readings.append)
+            parts = parts_of(READERS[name](folder, genes, collect=readings.append))
         # A folder seldom has every publisher's files: what is missing is reported, what is damaged is an
         # error.
         except MissingFileError as error:
@@ -123,8 +123,8 @@ def ingest(
             yield Ingested(name, left_out=str(error))
             continue
         # One transaction per study: an error in a later one leaves the earlier ones stored.
-        store.ingest(measurements, readings, replace=True)
-        yield Ingested(name, len(measurements), tuple(readings))
+        store.ingest(parts, readings, replace=True)
+        yield Ingested(name, sum(map(len, parts)), tuple(readings))
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,6 +249,10 @@ def _phenotypes(folder: Path, genes: GeneIndex, collect: Collector, *, study: ph
 
 
 def _measured(
-    folder: Path, genes: GeneIndex, collect: Collector, *, read: Callable[..., Measurements]
+    folder: Path,
+    genes: GeneIndex,
+    collect: Collector,
+    *,
+    read: Callable[..., Measurements | Iterable[Measurements]],
 ) -> None:
-    read(folder, genes, collect=collect)
+    parts_of(read(folder, genes, collect=collect))

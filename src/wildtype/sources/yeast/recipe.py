@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -78,11 +79,11 @@ class GridSource:
     reserved: Query
     dense: bool = False
 
-    def key(self, store: Store, organism: Organism) -> str:
-        """Return a hash of everything that the grid is made from."""
+    def key(self, store: Store, organism: Organism, hash_of: Callable[[Query], str]) -> str:
+        """Return a hash of everything that the grid is made from; ``hash_of`` gives that of a query."""
         places = {} if organism.coordinates is None else organism.coordinates.to_arrays()
         queries = (self.screen, self.reserved)
-        stored = [store.content_hash(query) if _has(store, query) else "" for query in queries]
+        stored = [hash_of(query) if _has(store, query) else "" for query in queries]
         return content_hash(*stored, LINKED_KB, *(places[name] for name in ("chromosome", "start", "end")))
 
     def screened(self, store: Store, organism: Organism, chosen: Measurements) -> Screened:
@@ -194,9 +195,11 @@ class Recipe:
         compared = self.compared if self.compared and _has(store, self.compared) else None
         reserved = self.reserved if self.reserved and _has(store, self.reserved) else None
         further = [query for query in (self.singles and self.singles.query, compared, reserved) if query]
+        # The grid of a dense screen is made of the same rows as the dataset: millions, to be hashed once.
+        hash_of = cache(store.content_hash)
         key = dataset_key(
             self.query.sql,
-            store.content_hash(self.query),
+            hash_of(self.query),
             policies,
             organism,
             recipe=VERSION,
@@ -206,7 +209,7 @@ class Recipe:
                 name: asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
                 for name, value in self.phenotype.items()
             },
-            further=[[query.sql, store.content_hash(query)] for query in further],
+            further=[[query.sql, hash_of(query)] for query in further],
             readings=[asdict(reading) for reading in readings],
             citations=[held[study].citation for study in self.studies],
             # A callable's text depends on the rows, whose hash is in the key; a text that it makes is not.
@@ -214,7 +217,7 @@ class Recipe:
             singles=self.singles.about if self.singles else "",
             step=self.step.__name__ if self.step else "",
             background=asdict(self.background) if self.background else None,
-            **({"grid": self.grid.key(store, organism)} if self.grid else {}),
+            **({"grid": self.grid.key(store, organism, hash_of)} if self.grid else {}),
         )
         dataset, _ = materialise(
             key, lambda: self._make(store, organism, policies, readings, compared), organism

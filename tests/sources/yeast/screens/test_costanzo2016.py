@@ -17,14 +17,9 @@ from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import PerturbationKind
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.sources.yeast.screens.costanzo2016 import (
-    FILES,
-    PUBLISHER,
-    TABLES,
-    read,
-    read_dcell,
-    read_tables,
-)
+from wildtype.sources.text import Collector, ignore
+from wildtype.sources.yeast.screens import costanzo2016
+from wildtype.sources.yeast.screens.costanzo2016 import FILES, PUBLISHER, TABLES, read_dcell
 from wildtype.sources.yeast.screens.single_fitness import FITNESS as FITNESS_TABLE
 from wildtype.sources.yeast.screens.single_fitness import STRAIN_TABLE
 
@@ -67,7 +62,12 @@ def write_crosses(folder: Path, rows: Sequence[str] = CROSSES, name: str = "SGA_
 
 def collected(folder: Path, genes: GeneIndex) -> tuple[Measurements, list[ReadReport]]:
     readings: list[ReadReport] = []
-    return read(folder, genes, collect=readings.append), readings
+    return read(folder, genes, readings.append), readings
+
+
+def read(folder: Path, genes: GeneIndex, collect: Collector = ignore) -> Measurements:
+    """Return all parts as one."""
+    return Measurements.concatenate(list(costanzo2016.read(folder, genes, collect=collect)))
 
 
 def facts(measurements: Measurements) -> set[tuple[object, ...]]:
@@ -188,9 +188,12 @@ def test_all_files_of_the_unpacked_archive_are_read(tmp_path: Path, screen_genes
     assert list(dict.fromkeys(reading.file for reading in readings)) == list(files)
     assert tuple(measurements.studies[0].files) == files
     assert len(measurements) == 4 * 2 + 4 + 3  # two per cross; strains at 30 and at 26 °C
-    apart = list(read_tables(inner, screen_genes))
-    assert [len(part) for part in apart] == [7, 2, 2, 2, 2]
-    assert apart[0].studies == measurements.studies
+    # A part is of one file, phenotype and temperature: single mutants first, then every table.
+    apart = list(costanzo2016.read(inner, screen_genes))
+    of_crosses = [part for part in apart if (np.diff(part.offsets) == 2).all()]
+    assert [len(part) for part in of_crosses[-8:]] == [1] * 8
+    assert [part.phenotypes[0].name for part in of_crosses[-8:]] == ["epsilon", "fitness"] * 4
+    assert all(part.studies == measurements.studies for part in apart)
 
 
 @pytest.mark.parametrize(

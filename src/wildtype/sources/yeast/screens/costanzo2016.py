@@ -20,6 +20,7 @@ from wildtype.datasets.measurements import Measurements
 from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import PerturbationKind
 from wildtype.errors import SourceError
+from wildtype.mutants.ragged import release_memory
 from wildtype.organism import GeneIndex
 from wildtype.sources.columns import Columns, read_columns
 from wildtype.sources.text import REMEDY, Collector, ignore, match_genes, read_rows
@@ -35,7 +36,6 @@ from wildtype.sources.yeast.screens.parts import (
     drop_genes,
     read_p_values,
     read_sd,
-    together,
 )
 from wildtype.sources.yeast.screens.sga_strains import read_side
 from wildtype.sources.yeast.screens.single_fitness import (
@@ -67,32 +67,17 @@ STRONG = 0.08
 """The authors' intermediate cut-off on the absolute value of epsilon."""
 
 
-def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -> Measurements:
-    """Return epsilon and fitness of all crosses, and fitness of single mutants, of the files in `folder`.
+def read(folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore) -> Iterator[Measurements]:
+    """Yield fitness of single mutants, and epsilon and fitness of all crosses, of the files in `folder`.
 
-    The four tables together are 20.7 million rows and 41 million measurements, which take about 18 GiB of
-    memory; `read_tables` gives them one after the other.
+    The four tables have 20.7 million rows and 41 million measurements. They are read one after the other and
+    yielded in blocks of rows, of some 45 bytes for each measurement.
 
     Raises
     ------
     SourceError
         If there is none of the files, or one is damaged, of another layout, or names no gene of the organism.
     """
-    files = list(_files(folder, genes, collect))
-    return together([part for _, parts in files for part in parts], genes, [path for path, _ in files])
-
-
-def read_tables(
-    folder: str | Path, genes: GeneIndex, *, collect: Collector = ignore
-) -> Iterator[Measurements]:
-    """Yield what every file in `folder` holds, single mutants first; raises ``SourceError`` as `read`."""
-    for path, parts in _files(folder, genes, collect):
-        yield together(parts, genes, [path])
-
-
-def _files(
-    folder: str | Path, genes: GeneIndex, collect: Collector
-) -> Iterator[tuple[Path, list[Measurements]]]:
     tables = [path for path in (remote.find(folder) for remote in ALL) if path is not None]
     strains = STRAIN_TABLE.find(folder)
     if strains is None and not tables:
@@ -104,7 +89,8 @@ def _files(
         (measure_strains if path == strains else _measure_crosses)(screen, path)
         if not screen.parts:
             raise SourceError(f"{path}: no row is of genes of {genes.organism!r}, expected most: {REMEDY}")
-        yield path, screen.parts
+        release_memory()
+        yield from screen.parts
 
 
 def _measure_crosses(screen: Screen, path: Path) -> None:

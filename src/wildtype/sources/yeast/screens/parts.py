@@ -12,9 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.measurements import Measurements, coded_by
 from wildtype.datasets.records import Environment, PerturbationKind, PhenotypeDefinition, Study
 from wildtype.errors import SourceError
+from wildtype.mutants.ragged import BLOCK
 from wildtype.organism import GeneIndex
 from wildtype.sources.columns import Columns
 from wildtype.sources.text import AMBIGUOUS, REMEDY, UNKNOWN, Collector
@@ -168,33 +169,37 @@ class Screen:
                 chosen &= strains.suppressed[code] == carries
             if not chosen.any():
                 continue
-            at = np.flatnonzero(chosen)
-            gene = [strains.gene[code[at]] for strains, code in sides]
-            kind = [strains.kind[code[at]] for strains, code in sides]
-            allele = [strains.allele[code[at]] for strains, code in sides]
-            for (strains, code), carries in zip(sides, carried, strict=True):
-                if carries:
-                    gene.append(strains.suppressed_gene[code[at], None])
-                    kind.append(np.full((len(at), 1), PerturbationKind.SUPPRESSOR, np.uint8))
-                    allele.append(strains.suppressor[code[at], None])
+            every = np.flatnonzero(chosen)
             # The query names the replicate: crosses of one pair by several query strains are replicates.
-            first, code = sides[0]
-            replicates = np.array([f"{label} {strain.name}".strip() for strain in first.ids], dtype=object)
-            self.parts.append(
-                Measurements.build(
-                    self.study,
-                    genes=self.genes.names,
-                    gene=np.concatenate(gene, axis=1),
-                    kind=np.concatenate(kind, axis=1),
-                    allele=np.concatenate(allele, axis=1),
-                    environments=(environment,),
-                    phenotypes=(phenotype,),
-                    value=value[at],
-                    sd=np.nan if sd is None else sd[at],
-                    p=np.nan if p is None else p[at],
-                    replicate=replicates[code[at]],
-                )
+            replicates = np.array(
+                [f"{label} {strain.name}".strip() for strain in sides[0].strains.ids], object
             )
+            # By blocks of rows: columns are wide while they are put together, and narrow afterwards.
+            for start in range(0, len(every), BLOCK):
+                at = every[start : start + BLOCK]
+                gene = [strains.gene[code[at]] for strains, code in sides]
+                kind = [strains.kind[code[at]] for strains, code in sides]
+                allele = [(strains.allele, code[at]) for strains, code in sides]
+                for (strains, code), carries in zip(sides, carried, strict=True):
+                    if carries:
+                        gene.append(strains.suppressed_gene[code[at], None])
+                        kind.append(np.full((len(at), 1), PerturbationKind.SUPPRESSOR, np.uint8))
+                        allele.append((strains.suppressor, code[at]))
+                self.parts.append(
+                    Measurements.build(
+                        self.study,
+                        genes=self.genes.names,
+                        gene=np.concatenate(gene, axis=1),
+                        kind=np.concatenate(kind, axis=1),
+                        allele=coded_by(allele),
+                        environments=(environment,),
+                        phenotypes=(phenotype,),
+                        value=value[at],
+                        sd=np.nan if sd is None else sd[at],
+                        p=np.nan if p is None else p[at],
+                        replicate=coded_by([(replicates, sides[0].code[at])]),
+                    )
+                )
 
 
 def together(parts: Sequence[Measurements], genes: GeneIndex, files: Iterable[Path]) -> Measurements:

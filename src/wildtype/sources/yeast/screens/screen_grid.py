@@ -58,13 +58,13 @@ class Crosses:
 
     Attributes
     ----------
-    gene : int64 [M, 2]
+    gene : int32 [M, 2]
         Query and array gene; -1 where the index has no such gene.
     kind : uint8 [M, 2]
         ``Kind`` of both strains.
     """
 
-    gene: Ints
+    gene: NDArray[np.int32]
     kind: NDArray[np.uint8]
 
     @classmethod
@@ -81,11 +81,11 @@ class Crosses:
             raise DatasetError(
                 "a grid is made from pairs of strains, received a measurement of other mutants"
             )
-        position = match_genes(m.genes, genes).position
+        position = match_genes(m.genes, genes).position.astype(np.int32)
         gene, kind = position[m.gene].reshape(-1, 2), m.kind.reshape(-1, 2)
         # ORF, ORF_tsq1 (2010) or ORF_sn1 (2016): what follows the ORF is of the strain.
         orfs = [name.removeprefix(_QUERY).partition("_")[0] for name in m.replicates]
-        query = match_genes(orfs, genes).position[m.replicate]
+        query = match_genes(orfs, genes).position.astype(np.int32)[m.replicate]
         # The perturbations of a mutant have no order: the strain that the replicate names is the query.
         second = gene[:, 1] == query
         wrong = ~second & (gene[:, 0] != query)
@@ -114,7 +114,7 @@ class Crosses:
     def strains(self, side: int, rows: Flags) -> tuple[Ints, NDArray[np.uint8]]:
         """Return gene and kind of the distinct strains of a side (0 query, 1 array) in some rows [M]."""
         kinds = len(Kind)
-        code = np.unique(self.gene[rows, side] * kinds + self.kind[rows, side])
+        code = np.unique(self.gene[rows, side].astype(np.int64) * kinds + self.kind[rows, side])
         return code // kinds, (code % kinds).astype(np.uint8)
 
 
@@ -296,7 +296,8 @@ def _not_set_aside(
     """Return the filter without crosses that are set aside, which pairs the index has, and their codes."""
     crosses = Crosses.of(measured, genes)
     here, (reserved, gone) = crosses.known, apart
-    code = pair_codes(crosses.gene[:, 0], crosses.gene[:, 1], len(genes))
+    left, right = crosses.gene.T.astype(np.int64)
+    code = pair_codes(left, right, len(genes))
     used = RowFilter(len(measured))
     used.drop(RESERVED_GENE, crosses.among(gone) & here)
     used.drop(RESERVED_CROSS, contains(reserved, code) & here)
@@ -304,7 +305,7 @@ def _not_set_aside(
 
 
 def _kept(measured: Measurements, used: RowFilter, policy: str) -> tuple[Measurements, StageReport]:
-    kept = measured.take(used.left)
+    kept = measured if used.left.all() else measured.take(used.left)
     return kept, StageReport("raw", "grid", policy, used.rows, len(kept), dropped=used.dropped)
 
 
