@@ -9,7 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.inventory.deterministic_runs import RUNS, described, differences, machine, result, written
+from tests.inventory.deterministic_runs import (
+    RUNS,
+    TOLERANCE,
+    described,
+    differences,
+    machine,
+    result,
+    written,
+)
 
 BEFORE = json.loads(Path(__file__).with_name("deterministic_runs.json").read_text(encoding="utf-8"))
 FAST = ("cell transformer, plain", "dango")
@@ -20,7 +28,7 @@ def test_a_run_gives_what_it_gave(name: str, tmp_path: Path) -> None:
     exact = BEFORE["machine"] == machine()
     if not exact:
         warnings.warn(
-            f"values are compared to 1e-4 instead of bits: the stored runs were made on {BEFORE['machine']}, "
+            f"values are compared to {TOLERANCE} instead of bits: the stored runs were made on {BEFORE['machine']}, "
             f"and this is {machine()}",
             stacklevel=1,
         )
