@@ -28,8 +28,8 @@ def test_a_run_gives_what_it_gave(name: str, tmp_path: Path) -> None:
     exact = BEFORE["machine"] == machine()
     if not exact:
         warnings.warn(
-            f"values are compared to {TOLERANCE} instead of bits: the stored runs were made on {BEFORE['machine']}, "
-            f"and this is {machine()}",
+            f"values are compared to {TOLERANCE} instead of bits: the stored runs were made on "
+            f"{BEFORE['machine']}, and this is {machine()}",
             stacklevel=1,
         )
     found = differences(BEFORE[name], result(name, tmp_path), exact=exact)
