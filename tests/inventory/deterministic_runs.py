@@ -235,8 +235,8 @@ def machine() -> dict[str, str]:
 
 
 TOLERANCE = 5e-3
-"""Between processors. Sums differ in their last bits, and training makes more of that: .0004 of a loss and .002
-of a correlation between AVX2 and AVX-512, in the same code."""
+"""Between processors. Sums differ in their last bits, and training makes more of that: .0004 of a loss and
+.002 of a correlation between AVX2 and AVX-512, in the same code."""
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any], *, exact: bool) -> list[str]:
