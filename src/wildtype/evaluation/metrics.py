@@ -81,6 +81,10 @@ SURE = 1e-6
 _FLAT = 1e-12  # share of a column's variance below which it is constant up to rounding
 
 
+ROWS_PER_GENE = 2
+"""Fewest rows per gene of `gene_removed_statistic`: as many effects as there are rows fit any label."""
+
+
 class Undefined(ValueError):
     """The metric has no value on these rows; the message is the reason."""
 
@@ -227,6 +231,9 @@ def gene_removed_statistic(truth: ArrayLike, prediction: ArrayLike, pairs: Ints)
     """Bind the Pearson correlation without additive gene effects; raises ``Undefined``."""
     left = []
     pearson_statistic(truth, prediction)  # the reasons for which no correlation is defined
+    genes = np.unique(pairs).size
+    if len(pairs) < ROWS_PER_GENE * genes:
+        raise Undefined(f"{len(pairs):,} rows of {genes:,} genes leave too little beside gene effects")
     for what, values in zip(("labels", "predictions"), _pair(truth, prediction), strict=True):
         rest = without_gene_effects(values - values.mean(), pairs)
         if rest.std() <= ADDITIVE * values.std():
