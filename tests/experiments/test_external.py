@@ -220,7 +220,8 @@ def test_tables_of_model_and_baselines_each_fitted_once(
     train(settings(*words, "data.also_test=[outside,scores]"), dataset=dataset, log=said.append)
     assert len(fits) == len(dataset.targets)
     tables = json.loads((tmp_path / "a" / "comparison.json").read_text())
-    groups = ("", ", one gene unseen", ", both unseen", *(f", {text}" for text in reversed(SCREENED)))
+    named = (*external.UNSEEN.values(), *reversed(SCREENED))
+    groups = ("", *(f", {text}" for text in named))
     keys = [f"{one}{group}" for one in ("epsilon on outside", "s_score on scores") for group in groups]
     assert list(tables)[-len(keys) :] == keys
     text = (tmp_path / "a" / "comparison.md").read_text()
@@ -234,7 +235,7 @@ def test_tables_of_model_and_baselines_each_fitted_once(
         if part in SCREENED:
             of = of[of["screen"] == part]
         elif part:
-            of = of[of["unseen"] == (1 if part.startswith("one") else 2)]
+            of = of[of["unseen"] == list(external.UNSEEN.values()).index(part)]
         table = run.comparisons[key]
         assert table.rows == len(of)
         assert any("that the run may see in training or validation" in note for note in table.notes)

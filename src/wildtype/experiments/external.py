@@ -43,7 +43,7 @@ LEAST_SHARED = 50
 """Fewest gene sets of both datasets on which an agreement of their labels is an alarm."""
 ZERO = "zero"
 """The prediction that no genes interact, scored beside all models of an interaction."""
-UNSEEN = {1: "one gene unseen", 2: "both unseen"}
+UNSEEN = {0: "both genes seen", 1: "one gene unseen", 2: "both unseen"}
 """Pairs by number of genes without a visible training cross."""
 
 
@@ -229,14 +229,16 @@ def external_groups(
     """Return the groups of rows [m] of an external dataset that have a table, by ending of its name.
 
     All rows; and of pairs, by number of unseen genes and by what the screen says of them (``grid.SCREENED``),
-    those groups with at least ``LEAST_ROWS`` rows.
+    those groups with at least ``LEAST_ROWS`` rows that are not all.
     """
     pairs = order == 2
     marked = {f", {text}": pairs & (unseen == count) for count, text in UNSEEN.items()}
     if screen is not None:
         marked |= {f", {text}": pairs & (screen == text) for text in reversed(SCREENED)}
     found = {group: np.flatnonzero(rows) for group, rows in marked.items()}
-    return {"": np.arange(len(order))} | {group: at for group, at in found.items() if len(at) >= LEAST_ROWS}
+    return {"": np.arange(len(order))} | {
+        group: at for group, at in found.items() if LEAST_ROWS <= len(at) < len(order)
+    }
 
 
 def with_zero(
