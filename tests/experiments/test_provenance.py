@@ -48,6 +48,7 @@ def test_a_held_out_pair_is_no_evidence_in_any_study(split: str) -> None:
     assert not np.isin(evidence.gene, positions).any()
 
 
+@pytest.mark.slow
 def test_numbers_of_the_earlier_study_for_held_out_pairs_change_no_prediction(tmp_path: Path) -> None:
     dataset = joined()
     first = run(tmp_path / "a", dataset, *WORDS)
