@@ -26,6 +26,10 @@ FAST = ("cell transformer, plain", "dango")
 @pytest.mark.parametrize("name", [n if n in FAST else pytest.param(n, marks=pytest.mark.slow) for n in RUNS])
 def test_a_run_gives_what_it_gave(name: str, tmp_path: Path) -> None:
     exact = BEFORE["machine"] == machine()
+    if not exact and name not in FAST:
+        # Trees, early stopping and ranked lists make other figures of other last bits: golden.json has those
+        # that are compared between processors.
+        pytest.skip(f"bits are those of {BEFORE['machine']}, and this is {machine()}")
     if not exact:
         warnings.warn(
             f"values are compared to {TOLERANCE} instead of bits: the stored runs were made on "
