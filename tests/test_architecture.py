@@ -30,7 +30,7 @@ ARROWS: dict[str, set[str]] = {
     "experiments": {"report", "sources"},
     "cli": {"experiments"},
 }
-SHARED = {"errors", "files", "locks", "phases", "plugins", "seeds", "settings", "tables"}
+SHARED = {"errors", "files", "locks", "memory", "phases", "plugins", "seeds", "settings", "tables"}
 
 
 def reachable(room: str) -> set[str]:

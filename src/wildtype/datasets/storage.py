@@ -30,8 +30,8 @@ from wildtype.datasets.reading import StageReport
 from wildtype.datasets.stages.policies import Policies
 from wildtype.errors import ConfigError, DatasetError, OutputError, reason_of
 from wildtype.files import cache_dir, content_hash, sha256_of_file, write_json, writing, writing_folder
+from wildtype.memory import release_memory
 from wildtype.mutants.grid import ScreenGrid
-from wildtype.mutants.ragged import release_memory
 from wildtype.mutants.table import read_table, save_table
 from wildtype.organism import GeneIndex, Organism
 

@@ -87,9 +87,8 @@ class LearnedKernel:
 
         for _ in range(STEPS if k and len(gene) > 1 and profile.any() else 0):
             some = np.sort(rng.choice(len(gene), min(COMPARED, len(gene)), replace=False))
-            inner = torch.stack(
-                [torch.from_numpy(_product(of[gene[some]], of[gene[some]])) for of in maps.values()]
-            )
+            own = [of[gene[some]] for of in maps.values()]
+            inner = torch.stack([torch.from_numpy(_product(of, of)) for of in own])
             target = torch.from_numpy(profile[some])
             source, power, ridge = weights()
             mixed = torch.einsum("k,kij->ij", source, inner)

@@ -29,7 +29,7 @@ from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.mutants import Kind
 from wildtype.organism.graph_features import DEGREES
-from wildtype.organism.similarity import nearest, unit_rows
+from wildtype.organism.similarity import nearest, strongest, unit_rows
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
@@ -115,23 +115,12 @@ class Neighbours:
         found.data = found.data**3
         graphs[f"{LIKE}joint"] = found
         kernel = learned.between(similarity, among)
-        graphs[f"{LIKE}learned"] = _nearest_by(kernel, among)
+        found = strongest(lambda block: kernel[block], len(kernel), among, MOST, 0.0)
+        found.data = found.data / max(float(found.data.mean()) if found.nnz else 0.0, 1e-9)
+        graphs[f"{LIKE}learned"] = found
         lists = [_padded(graph) for graph in graphs.values()]
         gene, weight = (np.stack(column) for column in zip(*lists, strict=True))
         return cls(tuple(graphs), gene, weight, among, kernel, learned.ridge)
-
-
-def _nearest_by(kernel: Floats, among: Ints) -> sparse.csr_array:
-    """Return [n, n]: for every gene the nearest of ``among`` [a] by a kernel [n, a], in units of the mean."""
-    n, count = len(kernel), min(MOST, len(among))
-    others = kernel.copy()
-    # A gene is not its own neighbour.
-    others[among, np.arange(len(among))] = 0
-    top = np.argpartition(-others, count - 1, axis=1)[:, :count] if count else np.zeros((n, 0), np.int64)
-    weight = np.maximum(np.take_along_axis(others, top, axis=1), 0)
-    weight /= max(float(weight[weight > 0].mean()) if weight.any() else 0.0, 1e-9)
-    row = np.repeat(np.arange(n), count)
-    return sparse.csr_array((weight.reshape(-1), (row, among[top].reshape(-1))), shape=(n, n))
 
 
 def _padded(graph: sparse.csr_array) -> tuple[NDArray[np.int32], Floats]:

@@ -144,11 +144,9 @@ class ReferenceMeasurements:
         Of a dataset without a grid, the training rows of the phenotype ``name`` that are pairs.
         """
         phenotype, crosses = self.phenotypes.index(self.effect or name), self.crosses()
-        seen = (self.part == TRAIN) | (self.part == GIVEN)
+        # The crosses hold the training rows, of which there may be millions: each would count twice.
+        seen = self.part == GIVEN if crosses is not None else np.isin(self.part, (TRAIN, GIVEN))
         seen &= (self.table.phenotype == phenotype) & (self.table.order == 2) & np.isfinite(self.table.value)
-        if crosses is not None and not (self.part == GIVEN).any():
-            # The crosses hold the training rows, of which there may be millions: each would count twice.
-            seen[:] = False
         return PairMatrix.of(self.table.take(seen), crosses)
 
     def evidence(

@@ -53,7 +53,7 @@ class RunData:
         Other datasets that are predicted, too, as they were loaded.
     screen : ScreenListing or None
         The grid and its listed crosses as published, hidden ones included: it groups scored rows of external
-        tests, and no model, baseline or prediction may see it. None without a grid.
+        tests, and no model, baseline or prediction may see it. None without a grid or an external test.
     """
 
     whole: Dataset
@@ -237,7 +237,7 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
     chosen_organism = with_chosen_graphs(config, whole.organism)
     whole = whole if chosen_organism is whole.organism else replace(whole, organism=chosen_organism)
     drawn = None
-    screen = _published_screen(whole)
+    screen = _published_screen(whole) if config.data.also_test else None
     if whole.grid is None:
         chosen = whole.select(targets)
         split, counts = _split(config, chosen), {}

@@ -12,18 +12,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from wildtype.errors import ConfigError
-from wildtype.nn.forest import Forest
+from wildtype.nn.forest import Forest, Tree
 from wildtype.seeds import derive
-
-if TYPE_CHECKING:
-    from wildtype.nn.forest import Tree
 
 BINS = 127
 DRAWN = 0.3
@@ -67,23 +64,22 @@ class BinnedColumns:
     Raises
     ------
     ConfigError
-        If LightGBM's compiled library can't be loaded.
+        If LightGBM's compiled library cannot be loaded.
     """
 
     def __init__(
         self, x: NDArray[np.float32], sign: NDArray[np.int64], sets: Sequence[NDArray[np.int64]]
     ) -> None:
         lightgbm = _lightgbm()
-        self._rows, self._sign, self._sets = len(x), sign, sets
-        fixed = {
+        self._sign, self._sets = sign, sets
+        self._fixed: dict[str, Any] = {
             "max_bin": BINS,
             "num_threads": torch.get_num_threads(),
             # Columns are dropped by the rows of one output otherwise.
             "feature_pre_filter": False,
             "verbose": -1,
         }
-        self._fixed = fixed
-        self._data = [lightgbm.Dataset(x[:, columns], params=fixed).construct() for columns in sets]
+        self._data = [lightgbm.Dataset(x[:, columns], params=self._fixed).construct() for columns in sets]
 
     def forest(
         self,
@@ -118,42 +114,30 @@ class BinnedColumns:
             # One class only: its logit, a row's weight away from certainty.
             share = (float(np.sum(weights * y)) + 0.5) / (float(np.sum(weights)) + 1)
             return Forest.of([], math.log(share / (1 - share)))
+        asked = self._fixed | {
+            "objective": "binary" if calls else "regression",
+            "learning_rate": settings.learning_rate,
+            "num_leaves": settings.leaves,
+            "min_data_in_leaf": settings.least_rows,
+            "lambda_l2": 1.0,
+            "feature_fraction": DRAWN,
+            "deterministic": True,
+            "force_col_wise": True,
+        }
         trees: list[Tree] = []
-        sets = range(len(self._sets)) if sets is None else sets
-        share = 1 / (bags * len(sets))
-        for bag in range(bags):
-            for at in sets:
-                columns = self._sets[at]
-                asked = self._fixed | {
-                    "objective": "binary" if calls else "regression",
-                    "learning_rate": settings.learning_rate,
-                    "num_leaves": settings.leaves,
-                    "min_data_in_leaf": settings.least_rows,
-                    "lambda_l2": 1.0,
-                    "feature_fraction": DRAWN,
-                    "monotone_constraints": (self._sign[columns] * (-1 if falls else 1)).tolist(),
-                    "deterministic": True,
-                    "force_col_wise": True,
-                    "seed": derive(seed, f"boosting {at}", bag) % 2**31,
-                }
-                trees += _trees(self._boosted(at, rows, y, weights, asked, settings), columns, share)
+        chosen = range(len(self._sets)) if sets is None else sets
+        for at in chosen:
+            # Labels set before a subset is made are those of the whole table.
+            data = self._data[at].subset(rows).construct()
+            data.set_label(y)
+            data.set_weight(weights)
+            columns = self._sets[at]
+            bound = {"monotone_constraints": (self._sign[columns] * (-1 if falls else 1)).tolist()}
+            for bag in range(bags):
+                drawn = {"seed": derive(seed, f"boosting {at}", bag) % 2**31}
+                found = _lightgbm().train(asked | bound | drawn, data, settings.iterations)
+                trees += _trees(found.dump_model(), columns, 1 / (bags * len(chosen)))
         return Forest.of(trees)
-
-    def _boosted(
-        self,
-        at: int,
-        rows: NDArray[np.int64],
-        y: NDArray[np.float64],
-        weights: NDArray[np.float64],
-        asked: dict[str, Any],
-        settings: TreeSettings,
-    ) -> dict[str, Any]:
-        # Labels set before a subset is made are those of the whole table.
-        data = self._data[at].subset(rows).construct()
-        data.set_label(y)
-        data.set_weight(weights)
-        found = _lightgbm().train(asked, data, settings.iterations)
-        return cast("dict[str, Any]", found.dump_model())
 
 
 def _trees(model: dict[str, Any], columns: NDArray[np.int64], share: float) -> Iterator[Tree]:

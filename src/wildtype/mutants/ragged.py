@@ -7,9 +7,6 @@ Legend: m rows · k entries of one row · Σk entries of all rows.
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -145,14 +142,6 @@ class Ragged:
 
 BLOCK = 1 << 20
 """Rows that are worked on at a time where all at once would need too much memory."""
-
-
-def release_memory() -> None:
-    """Give the system back what was freed: between blocks, allocators keep more than the rows take."""
-    if "pyarrow" in sys.modules:
-        sys.modules["pyarrow"].default_memory_pool().release_unused()
-    with contextlib.suppress(OSError, AttributeError):  # only glibc has it, and needs it
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def repeated(column: NDArray[Any], count: int) -> NDArray[Any]:

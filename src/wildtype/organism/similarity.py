@@ -6,6 +6,8 @@ Legend: n genes · d width of the joint embedding · r neighbours kept per gene.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -82,18 +84,35 @@ def nearest(
 
     ``unit`` [n, d] has unit (or zero) rows, dense or sparse; the weight of an edge is the cosine.
     """
-    n = unit.shape[0]
+    others = unit[among].T if len(among) else unit.T
+
+    def cosine(block: NDArray[np.int64]) -> NDArray[np.float32]:
+        product = unit[block] @ others
+        return product if isinstance(product, np.ndarray) else product.toarray()
+
+    return strongest(cosine, unit.shape[0], among, count if unit.shape[1] else 0, floor)
+
+
+def strongest(
+    weight: Callable[[NDArray[np.int64]], NDArray[np.float32]],
+    n: int,
+    among: NDArray[np.int64],
+    count: int,
+    floor: float,
+) -> sparse.csr_array:
+    """Return [n, n]: for every gene the ``count`` of ``among`` [a] of largest weight above ``floor``.
+
+    ``weight`` gives the weights [b, a] of a block of genes [b], as an array of its own; none below -1.
+    """
     count = min(count, len(among))
     rows, cols, values = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.float32)]
-    others = unit[among].T if count else unit.T
-    for start in range(0, n if count and unit.shape[1] else 0, BLOCK):
+    for start in range(0, n if count else 0, BLOCK):
         block = np.arange(start, min(start + BLOCK, n))
-        product = unit[block] @ others
-        cosine = product if isinstance(product, np.ndarray) else product.toarray()
+        weights = weight(block)
         # A gene is not its own neighbour.
-        cosine[among[None, :] == block[:, None]] = -1
-        top = np.argpartition(-cosine, count - 1, axis=1)[:, :count]
-        found = np.take_along_axis(cosine, top, axis=1)
+        weights[among[None, :] == block[:, None]] = -1
+        top = np.argpartition(-weights, count - 1, axis=1)[:, :count]
+        found = np.take_along_axis(weights, top, axis=1)
         row, at = np.nonzero(found > floor)
         rows.append(block[row])
         cols.append(among[top[row, at]])

@@ -23,8 +23,9 @@ from wildtype.datasets.stages.convert import IGNORED, NEUTRAL, POOLED, Conversio
 from wildtype.datasets.stages.policies import Policies
 from wildtype.datasets.stages.rows import StagedRows
 from wildtype.errors import DatasetError
+from wildtype.memory import release_memory
 from wildtype.mutants import MutantTable
-from wildtype.mutants.ragged import distinct, joined_columns, release_memory
+from wildtype.mutants.ragged import distinct, joined_columns
 from wildtype.organism import Organism
 
 Singles = NDArray[np.float32]

@@ -21,7 +21,8 @@ from wildtype.datasets.store.canonical import canonical_blocks
 from wildtype.datasets.store.connection import query_rows, registered
 from wildtype.datasets.store.schema import study_number
 from wildtype.errors import DatasetError
-from wildtype.mutants.ragged import BLOCK, entries_of, release_memory
+from wildtype.memory import release_memory
+from wildtype.mutants.ragged import BLOCK, entries_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

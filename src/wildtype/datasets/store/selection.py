@@ -25,7 +25,8 @@ from wildtype.datasets.records import (
 from wildtype.datasets.store.canonical import with_ordered_names
 from wildtype.datasets.store.connection import query_rows, registered
 from wildtype.errors import DatasetError
-from wildtype.mutants.ragged import BLOCK, entries_of, release_memory
+from wildtype.memory import release_memory
+from wildtype.mutants.ragged import BLOCK, entries_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -20,7 +20,7 @@ from wildtype.datasets.measurements import Measurements
 from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import PerturbationKind
 from wildtype.errors import SourceError
-from wildtype.mutants.ragged import release_memory
+from wildtype.memory import release_memory
 from wildtype.organism import GeneIndex
 from wildtype.sources.columns import Columns, read_columns
 from wildtype.sources.text import REMEDY, Collector, ignore, match_genes, read_rows
