@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from wildtype.evidence.completion import (
     FLOOR,
+    KERNEL_SHARE,
+    MIXED_NEIGHBOURS,
     NEIGHBOURS,
     PASSES,
     PRIOR,
@@ -16,6 +18,7 @@ from wildtype.evidence.completion import (
     SHRINKAGE,
     Additive,
     low_rank,
+    mixed_neighbours,
     profile_completion,
     spectrum,
 )
@@ -175,3 +178,26 @@ def test_values_of_unknown_cells_change_no_bit() -> None:
     np.testing.assert_array_equal(
         low_rank(one[0].values, matrix.known, 4).matrix(), low_rank(two[0].values, matrix.known, 4).matrix()
     )
+
+
+def test_mixed_neighbours_are_alike_by_profile_and_kernel() -> None:
+    rng = np.random.default_rng(3)
+    s = MIXED_NEIGHBOURS + 30
+    matrix = random_matrix(3, s=s)
+    residual = np.where(matrix.known, matrix.values, np.float32(0))
+    solution = low_rank(residual, matrix.known, 5)
+    features = np.abs(rng.normal(size=(s, 4))) * (rng.random((s, 1)) < 0.9)  # some strains are like nothing
+    kernel = (features @ features.T).astype(np.float32)
+    found = mixed_neighbours(solution, kernel).toarray()
+    profile, kernel = solution.profiles().astype(np.float64), kernel.astype(np.float64)
+    for i in range(s):
+        weight = np.zeros(s)
+        for j in range(s):
+            if j != i:
+                cosine = profile[i] @ profile[j] / np.linalg.norm(profile[i]) / np.linalg.norm(profile[j])
+                size = kernel[i, i] * kernel[j, j]
+                alike = kernel[i, j] / np.sqrt(size) if size else 0.0
+                weight[j] = max(cosine, 0) + KERNEL_SHARE * np.sqrt(alike)
+        least = np.sort(weight)[-MIXED_NEIGHBOURS]
+        expected = np.where((weight >= least) & (weight > FLOOR), weight**3, 0)
+        np.testing.assert_allclose(found[i], expected, rtol=1e-3, atol=1e-5)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.screened import screened_dataset, strain_crosses
-from wildtype.evidence.completion import Additive, low_rank, profile_neighbours, smoothed
+from wildtype.evidence.completion import Additive, low_rank, mixed_neighbours, smoothed
 from wildtype.evidence.learned_kernel import LearnedKernel
 from wildtype.evidence.pair_columns import FEW, LIKE, PRIOR, Neighbours, PairColumns, closed_forms, rising
 from wildtype.evidence.pair_index import PairIndex, Pairs
@@ -55,6 +55,16 @@ def pairs() -> Pairs:
 
 def column(found: np.ndarray, names: tuple[str, ...], name: str) -> np.ndarray:
     return found[:, names.index(name)].astype(np.float64)
+
+
+def filled_residuals(
+    matrix: PairMatrix, similarity: GeneSimilarity, learned: LearnedKernel
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return residuals [s, s], completed where nothing is known, and the neighbours [s, s] that fill them."""
+    residual = np.where(matrix.known, matrix.values - Additive.of(matrix).matrix(), np.float32(0))
+    kernel = learned.between(similarity, matrix.gene)[matrix.gene]
+    near = mixed_neighbours(low_rank(residual, matrix.known, 120), kernel)
+    return np.where(matrix.known, residual, smoothed(residual, matrix.known, near)), near.toarray()
 
 
 def test_pairs_with_one_gene_replaced_are_weighted_means_of_residuals(
@@ -114,12 +124,40 @@ def test_pairs_with_both_genes_replaced_are_weighted_means_of_residuals(
         np.testing.assert_allclose(column(found, columns.names, f"both by {name}")[m], expected, atol=1e-5)
 
 
+def test_unknown_pairs_of_neighbours_count_as_they_are_completed(
+    matrix: PairMatrix, similarity: GeneSimilarity, learned: LearnedKernel, pairs: Pairs
+) -> None:
+    columns = PairColumns(matrix, similarity, Neighbours.of(similarity, np.unique(matrix.gene), learned))
+    found = columns(pairs.gene, pairs.kind)
+    filled, near = (x.astype(np.float64) for x in filled_residuals(matrix, similarity, learned))
+    assert (~matrix.known[near > 0]).any()
+    for m, (i, j) in enumerate(matrix.find(pairs.gene, pairs.kind)[::5]):
+        sums, both = [], np.outer(near[i], near[j])
+        for own, other in ((i, j), (j, i)):
+            weight = np.where(np.arange(len(filled)) == other, 0, near[own])
+            sums.append((weight @ filled[:, other], weight.sum()))
+        top, below = np.sum(sums, axis=0)
+        expected = top / (below + PRIOR)
+        np.testing.assert_allclose(
+            column(found, columns.names, "one by mixed completed")[5 * m], expected, atol=1e-5
+        )
+        # Of both strains, the few strongest neighbours count.
+        ends = [np.argsort(-near[at], kind="stable")[:FEW] for at in (i, j)]
+        np.fill_diagonal(both, 0)
+        part = np.ix_(*ends)
+        np.testing.assert_allclose(
+            column(found, columns.names, "both by mixed completed")[5 * m],
+            (both * filled)[part].sum() / both[part].sum(),
+            atol=1e-5,
+        )
+
+
 def test_the_two_step_ridge_is_that_of_kernels(
     matrix: PairMatrix, similarity: GeneSimilarity, learned: LearnedKernel, pairs: Pairs
 ) -> None:
     columns = PairColumns(matrix, similarity, Neighbours.of(similarity, np.unique(matrix.gene), learned))
     found = column(columns(pairs.gene, pairs.kind), columns.names, "two-step ridge")
-    residual = np.where(matrix.known, matrix.values - Additive.of(matrix).matrix(), 0).astype(np.float64)
+    residual = filled_residuals(matrix, similarity, learned)[0].astype(np.float64)
     unit = similarity.unit.astype(np.float64)
     phi = unit[matrix.gene]
     inverse = np.linalg.inv(phi @ phi.T + 3.0 * np.eye(len(phi)))
@@ -148,11 +186,39 @@ def test_out_of_fold_columns_are_those_of_prediction(
 ) -> None:
     index = PairIndex(matrix, similarity, 3, learned)
     found, _ = index.columns(pairs)
-    seen = []
-    for rows, columns in index.out_of_fold(pairs):
-        np.testing.assert_array_equal(columns, found[rows])
-        seen += rows.tolist()
+    # Folds of crosses come first, then folds of blocks.
+    parts = list(index.out_of_fold(pairs, 0))
+    assert len(parts) == 6
+    for rows, columns in parts[:3]:
+        assert len(rows)
+        # Products of fewer rows round differently.
+        np.testing.assert_allclose(columns, found[rows], atol=1e-7)
+    seen = np.concatenate([rows for rows, _ in parts])
     assert sorted(seen) == np.flatnonzero(index.fold_of(pairs) >= 0).tolist()
+
+
+def test_folds_of_blocks_hide_all_crosses_between_related_genes(
+    matrix: PairMatrix, similarity: GeneSimilarity, learned: LearnedKernel, pairs: Pairs, monkeypatch
+) -> None:
+    monkeypatch.setattr("wildtype.evidence.pair_index.BLOCK_GENES", 6)
+    index = PairIndex(matrix, similarity, 3, learned)
+    block = index.blocks(0)
+    assert len(np.unique(block)) == 6
+    kernel = learned.between(similarity, np.arange(N))
+    # Genes of a block are more alike than others.
+    same = (block[:, None] == block) & ~np.eye(N, dtype=bool)
+    assert kernel[same].mean() > 1.5 * kernel[block[:, None] != block].mean()
+    before = list(index.out_of_fold(pairs, 0))[3:]
+    for number, (rows, columns) in enumerate(before):
+        assert len(rows)
+        hidden = {tuple(sorted(block[genes])) for genes in pairs.gene[rows]}
+        own = block[matrix.gene]
+        cells = np.array([[tuple(sorted((a, b))) in hidden for b in own] for a in own])
+        values = np.where(cells & matrix.known, np.float32(0.7), matrix.values)
+        other = PairIndex(replace(matrix, values=values), similarity, 3, learned)
+        again, after = list(other.out_of_fold(pairs, 0))[3 + number]
+        np.testing.assert_array_equal(rows, again)
+        np.testing.assert_array_equal(columns, after)
 
 
 def test_genes_that_look_unseen_leave_no_trace(
@@ -220,7 +286,9 @@ def test_kernel_columns_are_kernel_ridge_on_completed_residuals(
     residual = np.where(hidden.known, hidden.values - additive.matrix(), np.float32(0))
     solution = low_rank(residual, hidden.known, 120)
     # Of a small matrix, 200 eigenpairs are all there are.
-    completed = smoothed(residual, hidden.known, profile_neighbours(solution))
+    near = mixed_neighbours(solution, learned.between(similarity, hidden.gene)[hidden.gene])
+    filled = np.where(hidden.known, residual, smoothed(residual, hidden.known, near))
+    completed = smoothed(filled, np.ones_like(hidden.known), near)
     kernel = learned.between(similarity, hidden.gene).astype(np.float64)
     hat = kernel @ np.linalg.inv(kernel[hidden.gene] + learned.ridge * np.eye(len(hidden)))
     strain = hidden.find(pairs.gene, pairs.kind)
@@ -257,4 +325,5 @@ def test_columns_in_units_of_epsilon_and_closed_forms_are_named(
     assert {"kernel completed low", "two-step ridge", "rank 60", "effect high", "one by profile"} <= up
     assert not {"unseen genes", "rate negative low", "one by profile weight", "alike joint"} & up
     assert {"unseen genes", "completed", "kernel rank both", "rate positive low", "one by profile"} <= closed
+    assert {"one by mixed completed", "both by mixed completed"} <= up & closed
     assert not {"two-step ridge", "alike joint", f"one by {LIKE}learned"} & closed

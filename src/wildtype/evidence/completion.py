@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from wildtype.evidence.pair_matrix import PairMatrix
-from wildtype.organism.similarity import nearest, unit_rows
+from wildtype.organism.similarity import nearest, strongest, unit_rows
 from wildtype.seeds import generator
 
 SHRINKAGE = 5.0
@@ -26,6 +26,8 @@ NEIGHBOURS, FLOOR = 40, 0.05
 """Profile neighbours of a strain; cosines of profiles below the floor are chance."""
 PRIOR = 0.3
 """Weight of a residual of 0 beside the neighbours' residuals."""
+MIXED_NEIGHBOURS, KERNEL_SHARE = 60, 0.7
+"""Neighbours of a strain by profile and kernel, and the weight of the kernel beside the cosine."""
 
 Floats = NDArray[np.float32]
 Effects = NDArray[np.float64]
@@ -154,6 +156,24 @@ def profile_neighbours(solution: Spectrum) -> sparse.csr_array:
     unit = unit_rows(solution.profiles())
     out = nearest(unit, np.arange(len(unit)), NEIGHBOURS, FLOOR)
     # The cube leaves few neighbours much weight: most cosines of many noisy columns are small.
+    out.data = (out.data**3).astype(np.float32)
+    return out
+
+
+def mixed_neighbours(solution: Spectrum, kernel: Floats) -> sparse.csr_array:
+    """Return S [s, s]: for every strain its 60 nearest by profile and kernel, with weight (cosine + 0.7 √k̂)³.
+
+    Profiles of strains with few visible crosses are noise, of which a kernel of what is known about genes
+    knows nothing. k̂_ij = k_ij / √(k_ii k_jj) of the kernel [s, s], and negative cosines count as 0.
+    """
+    unit = unit_rows(solution.profiles())
+    size = np.sqrt(np.maximum(kernel.diagonal(), 1e-12))
+
+    def weight(block: NDArray[np.int64]) -> Floats:
+        alike = np.sqrt(np.maximum(kernel[block] / size[block, None] / size, 0))
+        return np.asarray(np.maximum(unit[block] @ unit.T, 0) + np.float32(KERNEL_SHARE) * alike)
+
+    out = strongest(weight, len(unit), np.arange(len(unit)), MIXED_NEIGHBOURS, FLOOR)
     out.data = (out.data**3).astype(np.float32)
     return out
 

@@ -22,7 +22,15 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
 
-from wildtype.evidence.completion import Additive, low_rank, profile_neighbours, smoothed, spectrum
+from wildtype.evidence.completion import (
+    MIXED_NEIGHBOURS,
+    Additive,
+    low_rank,
+    mixed_neighbours,
+    profile_neighbours,
+    smoothed,
+    spectrum,
+)
 from wildtype.evidence.kernels import COMPILED
 from wildtype.evidence.learned_kernel import LearnedKernel, predict_unseen
 from wildtype.evidence.pair_matrix import PairMatrix
@@ -40,6 +48,8 @@ FEW = 12
 """Neighbours of each gene where both are replaced: their number counts twice."""
 LIKE = "like "
 """Begins the names of graphs of genes with similar features."""
+BY_ALL = (f"{LIKE}joint", f"{LIKE}learned")
+"""Graphs of genes that are alike in all that is known."""
 FLOOR = 0.1
 """Cosines of single feature blocks below this are chance."""
 WIDE = 4
@@ -58,7 +68,7 @@ COMPLETED = 200
 RISING = ("effect", "rank ", "completed", "kernel ", "one by ", "both by ", "two-step ridge")
 """Begin the names of columns in units of ε: where they are larger, so is ε, all else equal."""
 CLOSED = ("unseen", "reduced", "effect", "rate", "additive", "rank ", "completed", "kernel ", "profile ",
-          "paths ", "one by profile", "both by profile")  # fmt: skip
+          "paths ", "one by profile", "both by profile", "one by mixed", "both by mixed")  # fmt: skip
 """Begin the names of columns that answer by themselves, without neighbours and traits of genes."""
 
 
@@ -122,27 +132,34 @@ class Neighbours:
         gene, weight = (np.stack(column) for column in zip(*lists, strict=True))
         return cls(tuple(graphs), gene, weight, among, kernel, learned.ridge)
 
+    def with_strains(self, genes: Ints) -> Floats:
+        """Return the learned kernel [n, s] of all genes with those of some strains [s]."""
+        return self.kernel[:, np.searchsorted(self.among, genes)]
 
-def _padded(graph: sparse.csr_array) -> tuple[NDArray[np.int32], Floats]:
-    """Return the neighbours [n, k] of every row by falling weight, and their weights."""
+
+def _padded(graph: sparse.csr_array, most: int = MOST) -> tuple[NDArray[np.int32], Floats]:
+    """Return the ``most`` strongest neighbours [n, k] of every row by falling weight, and their weights."""
     graph.eliminate_zeros()
     n = graph.shape[0]
     row = np.repeat(np.arange(n), np.diff(graph.indptr))
     order = np.lexsort((graph.indices, -graph.data, row))
     rank = np.arange(len(order)) - graph.indptr[row]
-    kept = order[rank < MOST]
-    at = row[order][rank < MOST], rank[rank < MOST]
-    gene, weight = np.full((n, MOST), -1, np.int32), np.zeros((n, MOST), np.float32)
+    kept = order[rank < most]
+    at = row[order][rank < most], rank[rank < most]
+    gene, weight = np.full((n, most), -1, np.int32), np.zeros((n, most), np.float32)
     gene[at], weight[at] = graph.indices[kept], graph.data[kept]
     return gene, weight
 
 
 @njit(**COMPILED)  # type: ignore[untyped-decorator]
-def replace_one(near: Any, weight: Any, residual: Any, left: Any, right: Any, prior: float, out: Any) -> None:
+def replace_one(
+    near: Any, weight: Any, value: Any, known: Any, every: bool, left: Any, right: Any, prior: float, out: Any
+) -> None:
     """Write the means over pairs with one gene replaced: of all, the smaller and larger side, and the weight.
 
-    ``near`` [·, k] holds strains; ``residual`` [s, s] is NaN where unknown; ``left``, ``right`` are [m, 2]:
-    the row of ``near`` of a gene, and its strain (-1: it has none). ``out`` [m, 4] keeps NaN for no weight.
+    ``near`` [·, k] holds strains; ``value`` [s, s] are residuals, completed where ``known`` [s, s] is false,
+    which count with ``every`` only; ``left``, ``right`` are [m, 2]: the row of ``near`` of a gene, and its
+    strain (-1: it has none). ``out`` [m, 4] keeps NaN for no weight.
     """
     for m in range(len(left)):
         total, mass = 0.0, 0.0
@@ -153,12 +170,10 @@ def replace_one(near: Any, weight: Any, residual: Any, left: Any, right: Any, pr
             if own[0] >= 0 and other[1] >= 0:
                 for k in range(near.shape[1]):
                     strain = near[own[0], k]
-                    # A neighbour that is the other gene would be a pair of a gene with itself: it is unknown.
-                    if strain >= 0:
-                        value = residual[other[1], strain]
-                        if not np.isnan(value):
-                            one += weight[own[0], k] * value
-                            below += weight[own[0], k]
+                    # A neighbour that is the other gene would be a pair of a gene with itself.
+                    if strain >= 0 and strain != other[1] and (every or known[other[1], strain]):
+                        one += weight[own[0], k] * value[other[1], strain]
+                        below += weight[own[0], k]
             if below > 0:
                 mean = one / (below + prior)
                 low, high = min(low, mean), max(high, mean)
@@ -170,7 +185,9 @@ def replace_one(near: Any, weight: Any, residual: Any, left: Any, right: Any, pr
 
 
 @njit(**COMPILED)  # type: ignore[untyped-decorator]
-def replace_both(near: Any, weight: Any, residual: Any, left: Any, right: Any, few: int, out: Any) -> None:
+def replace_both(
+    near: Any, weight: Any, value: Any, known: Any, every: bool, left: Any, right: Any, few: int, out: Any
+) -> None:
     """Write the mean over pairs with each gene replaced by ``few`` neighbours, and its weight [m, 2]."""
     for m in range(len(left)):
         total, mass = 0.0, 0.0
@@ -181,12 +198,10 @@ def replace_both(near: Any, weight: Any, residual: Any, left: Any, right: Any, f
                     continue
                 for b in range(few):
                     j = near[right[m, 0], b]
-                    if j >= 0:
-                        value = residual[i, j]
-                        if not np.isnan(value):
-                            w = weight[left[m, 0], a] * weight[right[m, 0], b]
-                            total += w * value
-                            mass += w
+                    if j >= 0 and i != j and (every or known[i, j]):
+                        w = weight[left[m, 0], a] * weight[right[m, 0], b]
+                        total += w * value[i, j]
+                        mass += w
         if mass > 0:
             out[m, 0] = total / mass
         out[m, 1] = mass
@@ -223,9 +238,13 @@ class PairColumns:
         self._mean = additive.mean
         solution = low_rank(residual, known, RANKS[-1], seed=seed)
         self._low_rank = solution
-        near = profile_neighbours(solution)
-        self._profile = _padded(near)
-        self._completed = spectrum(smoothed(residual, known, near), COMPLETED, seed=seed)
+        mixed = mixed_neighbours(solution, neighbours.with_strains(matrix.gene)[matrix.gene])
+        # Whole blocks of related pairs may be unknown (arrays with one another, a hidden pathway): means over
+        # neighbours' visible crosses alone then rest on the least related ones.
+        residual = np.where(known, residual, smoothed(residual, known, mixed))
+        completed = smoothed(residual, np.ones_like(known), mixed)
+        self._completed = spectrum(completed, COMPLETED, seed=seed)
+        self._profile, self._mixed = _padded(profile_neighbours(solution)), _padded(mixed, MIXED_NEIGHBOURS)
         self._unit_profile = unit_rows(solution.profiles())
         count = known.sum(axis=1, dtype=np.float64)
         negative, positive = _listed(values, known)
@@ -238,13 +257,12 @@ class PairColumns:
         # √(degree + 10): partners of hubs say less of a gene than partners of few others.
         self._latent = []
         for name, flags in (("negative", negative), ("positive", positive), ("either", negative | positive)):
-            listed = (residual if name == "either" else flags).astype(np.float32)
+            listed = np.where(known, residual, 0) if name == "either" else flags.astype(np.float32)
             scale = (1 / np.sqrt(flags.sum(axis=1) + DEGREE_PRIOR)).astype(np.float32)
             self._latent.append((name, spectrum(listed * scale[:, None] * scale, LATENT, seed=seed)))
         self._ridge(residual)
         self._kernel_ridge(neighbours)
-        residual[~known] = np.nan
-        self._residual = residual
+        self._filled = residual
         place = np.full(similarity.genes, -1, np.int32)
         # Of a gene with several strains, the first: a deletion where there is one.
         place[matrix.gene[::-1]] = np.arange(len(matrix))[::-1]
@@ -281,7 +299,7 @@ class PairColumns:
         that were measured: few of them are not 0.
         """
         genes = self.matrix.gene
-        kernel = neighbours.kernel[:, np.searchsorted(neighbours.among, genes)]
+        kernel = neighbours.with_strains(genes)
         rates = [(name, x - x.mean()) for name, x in self._genes if name != "crosses"]
         parts = [self._completed.vectors, self._low_rank.vectors, *(x[:, None] for _, x in rates)]
         found = predict_unseen(kernel, genes, neighbours.ridge, np.concatenate(parts, axis=1))
@@ -382,26 +400,37 @@ class PairColumns:
         out: list[tuple[str, Floats]] = []
         m = len(gene)
 
-        def one(name: str, near: Any, weight: Floats, row: Ints) -> None:
+        value, known = self._filled, self.matrix.known
+
+        def one(name: str, near: Any, weight: Floats, row: Ints, *, every: bool = False) -> None:
             found = np.full((m, 4), np.nan, np.float32)
             sides = [np.ascontiguousarray(np.stack([row[:, i], strain[:, i]], axis=1)) for i in range(2)]
-            replace_one(near, weight, self._residual, *sides, PRIOR, found)
-            for i, what in enumerate(("", " low", " high", " weight")):
+            replace_one(near, weight, value, known, every, *sides, PRIOR, found)
+            # The weight of every neighbour says nothing of the pair.
+            for i, what in enumerate(("", " low", " high") if every else ("", " low", " high", " weight")):
                 out.append((f"one by {name}{what}", found[:, i]))
 
-        def two(name: str, near: Any, weight: Floats, row: Ints) -> None:
+        def two(name: str, near: Any, weight: Floats, row: Ints, *, every: bool = False) -> None:
             found = np.full((m, 2), np.nan, np.float32)
             sides = [np.ascontiguousarray(np.stack([row[:, i], strain[:, i]], axis=1)) for i in range(2)]
-            replace_both(near, weight, self._residual, *sides, FEW, found)
-            out.extend([(f"both by {name}", found[:, 0]), (f"both by {name} weight", found[:, 1])])
+            replace_both(near, weight, value, known, every, *sides, FEW, found)
+            out.append((f"both by {name}", found[:, 0]))
+            if not every:
+                out.append((f"both by {name} weight", found[:, 1]))
 
-        one("profile", *self._profile, strain)
-        two("profile", *self._profile, strain)
+        for name, graph in (("profile", self._profile), ("mixed", self._mixed)):
+            one(name, *graph, strain)
+            two(name, *graph, strain)
+        one("mixed completed", *self._mixed, strain, every=True)
+        two("mixed completed", *self._mixed, strain, every=True)
         for name, near, weight in self._near:
             one(name, near, weight, gene)
             # Of a relation, few pairs have neighbours of both genes that were crossed.
             if name.startswith(LIKE):
                 two(name, near, weight, gene)
+            if name in BY_ALL:
+                one(f"{name} completed", near, weight, gene, every=True)
+                two(f"{name} completed", near, weight, gene, every=True)
         return out
 
     def _alike(self, gene: Ints) -> list[tuple[str, Floats]]:

@@ -1,8 +1,10 @@
 """`PairIndex`: columns of pairs from what may be seen of a screen, never from the pair itself.
 
 A pair whose cross is visible is answered by a matrix without the fold of crosses that holds it, so that a
-training pair is described as a new one would be. The same holds for a gene that is to look unseen: the matrix
-then lacks every strain of the genes of its fold.
+training pair is described as a new one would be. New pairs are of two sorts: some stand alone among visible
+crosses, and of some all related pairs are unknown, too (two pathways that were never crossed, or two arrays).
+Half of the training pairs are therefore described without whole blocks of crosses between related genes.
+The same holds for a gene that is to look unseen: the matrix then lacks every strain of the genes of its fold.
 
 Legend: n genes · s strains · m pairs · f columns.
 """
@@ -25,6 +27,9 @@ from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.grid import uniform
 from wildtype.mutants.identity import gene_words, mixed_words
 from wildtype.seeds import generator
+
+BLOCK_GENES = 40
+"""Mean number of genes of a block, about as many as a gene has neighbours."""
 
 Ints = NDArray[np.int64]
 Kinds = NDArray[np.uint8]
@@ -128,16 +133,48 @@ class PairIndex:
         for start in range(0, len(gene), 256):
             left, right = np.broadcast_arrays(gene[start : start + 256, None], gene[None])
             known[start : start + 256] &= self._folds(left, right) != fold
-        return replace(self.matrix, known=known, values=np.where(known, self.matrix.values, np.float32(0)))
+        return self._seen(known)
 
-    def out_of_fold(self, pairs: Pairs) -> Iterator[tuple[Ints, Floats]]:
-        """Yield rows of visible pairs and their columns, without keeping what each fold is answered by."""
-        fold = self.fold_of(pairs)
+    def blocks(self, seed: int) -> Ints:
+        """Return a block [n] of related genes for every gene: that of the most similar of some drawn genes.
+
+        No label is read, but by the weights of the learned kernel.
+        """
+        near, rng = self._neighbours, generator(seed, "blocks of genes")
+        centres = rng.choice(len(near.among), max(len(near.among) // BLOCK_GENES, 1), replace=False)
+        own = near.kernel[near.among[centres], centres]
+        alike = near.kernel[:, centres] / np.sqrt(np.maximum(own, 1e-12))
+        # A gene that is like none of them goes anywhere.
+        return np.where(
+            alike.max(axis=1) > 0, alike.argmax(axis=1), rng.integers(len(centres), size=len(alike))
+        )
+
+    def out_of_fold(self, pairs: Pairs, seed: int) -> Iterator[tuple[Ints, Floats]]:
+        """Yield rows of visible pairs and their columns, without keeping what each fold is answered by.
+
+        Half of the pairs are described without a fold of crosses, the others without a fold of blocks: of all
+        crosses between two blocks of related genes.
+        """
+        fold, rng = self.fold_of(pairs), generator(seed, "folds of pairs")
+        block = self.blocks(seed)
+        table = rng.integers(self.folds, size=(block.max() + 1,) * 2, dtype=np.uint8)
+        table = np.triu(table) + np.triu(table, 1).T
+        alone = rng.random(len(pairs)) < 0.5
         for number in range(self.folds):
-            rows = np.flatnonzero(fold == number)
-            part = self._columns_of(self._without_crosses(number))
-            asked = pairs.take(rows)
-            yield rows, part(asked.gene, asked.kind)
+            rows = np.flatnonzero((fold == number) & alone)
+            yield rows, self._described(self._without_crosses(number), pairs.take(rows))
+        strain_block = block[self.matrix.gene]
+        for number in range(self.folds):
+            hidden = table[block[pairs.gene[:, 0]], block[pairs.gene[:, 1]]] == number
+            rows = np.flatnonzero((fold >= 0) & ~alone & hidden)
+            cells = table[strain_block][:, strain_block] == number
+            yield rows, self._described(self._seen(self.matrix.known & ~cells), pairs.take(rows))
+
+    def _described(self, matrix: PairMatrix, asked: Pairs) -> Floats:
+        return self._columns_of(matrix)(asked.gene, asked.kind)
+
+    def _seen(self, known: NDArray[np.bool_]) -> PairMatrix:
+        return replace(self.matrix, known=known, values=np.where(known, self.matrix.values, np.float32(0)))
 
     def with_unseen_genes(
         self, pairs: Pairs, folds: int, seed: int, share: float
@@ -152,8 +189,7 @@ class PairIndex:
         fold = np.full(self.similarity.genes, -1, np.int64)
         fold[measured] = rng.permutation(np.arange(len(measured)) % folds)
         for number in range(folds):
-            part = self._columns_of(self.matrix.part(np.flatnonzero(fold[self.matrix.gene] != number)))
             hidden = (fold[pairs.gene] == number).sum(axis=1)
             rows = np.flatnonzero((hidden == 2) | ((hidden == 1) & (rng.random(len(pairs)) < share)))
-            asked = pairs.take(rows)
-            yield rows, part(asked.gene, asked.kind), hidden[rows]
+            part = self.matrix.part(np.flatnonzero(fold[self.matrix.gene] != number))
+            yield rows, self._described(part, pairs.take(rows)), hidden[rows]

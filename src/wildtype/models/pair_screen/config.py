@@ -22,8 +22,8 @@ class PairScreenConfig:
     one_unseen: float = setting(
         0.4, "Share of the pairs with one gene in a fold of genes that trees learn from.", above=0, maximum=1
     )
-    iterations: int = setting(300, "Trees per output, bag and set of columns.", minimum=1)
-    learning_rate: float = setting(0.04, "Weight of each tree.", above=0, maximum=1)
+    iterations: int = setting(200, "Trees per output, bag and set of columns.", minimum=1)
+    learning_rate: float = setting(0.06, "Weight of each tree.", above=0, maximum=1)
     leaves: int = setting(63, "Most leaves of a tree.", minimum=2)
     least_rows: int = setting(100, "Fewest training rows in a leaf.", minimum=1)
     bags: int = setting(

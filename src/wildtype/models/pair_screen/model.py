@@ -234,7 +234,7 @@ def _described(
 ) -> Iterator[tuple[int, _Described]]:
     """Yield 0, 1 and 2, and pairs described as if so many of their genes were unseen, where there are any."""
     sources = (
-        ((rows, columns, np.zeros(len(rows), np.int64)) for rows, columns in index.out_of_fold(pairs)),
+        ((rows, columns, np.zeros(len(rows), np.int64)) for rows, columns in index.out_of_fold(pairs, seed)),
         # Each fold of genes gives pairs with one gene in it and pairs with both: its matrix is made once.
         index.with_unseen_genes(pairs, config.gene_folds, seed, config.one_unseen),
     )
