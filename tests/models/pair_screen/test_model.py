@@ -95,6 +95,15 @@ def test_pairs_of_unseen_genes_have_forests_of_their_own(loaded: Predictor) -> N
     assert not any(torch.equal(a, b) for a, b in pairwise(answers))
 
 
+def test_feature_blocks_can_be_left_out(tmp_path: Path, done: Run) -> None:
+    found = trained(tmp_path / "run", None, "model.leave_out=[shape]")
+    parts = [run.predictor.checkpoint.organism.similarity.parts for run in (done, found)]
+    assert "shape" in parts[0]
+    assert set(parts[0]) - set(parts[1]) == {"shape"}
+    with pytest.raises(ConfigError, match=r"model\.leave_out names 'nothing'"):
+        trained(tmp_path / "other", None, "model.leave_out=[nothing]")
+
+
 def test_singles_and_triples_are_empty_with_one_note_and_no_screen(loaded: Predictor) -> None:
     frame = loaded.predict([["G001"], ["G001", "G009"], ["G001", "G009", "G012"]], interval=0.5)
     for name in loaded.phenotypes:

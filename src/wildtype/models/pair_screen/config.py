@@ -29,3 +29,4 @@ class PairScreenConfig:
     bags: int = setting(
         1, "Forests that are averaged; they differ by the columns that splits may use.", minimum=1
     )
+    leave_out: list[str] = setting([], "Feature blocks not to use.")

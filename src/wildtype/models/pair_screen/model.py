@@ -183,6 +183,11 @@ class PairScreen(Model):
         )
 
     @classmethod
+    def left_out(cls, config: PairScreenConfig) -> list[str]:
+        """Return the feature blocks that these settings leave out."""
+        return config.leave_out
+
+    @classmethod
     def looked_up(cls, config: Any, outputs: Sequence[str]) -> tuple[str, ...]:
         """Return the phenotype whose measurements describe pairs."""
         return (outputs[0],)
