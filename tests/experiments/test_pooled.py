@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -115,6 +116,34 @@ def test_external_tests_have_a_table_for_each_group(runs: list[Run], monkeypatch
     assert len(across) == 1
     splits = {one.split for one in summaries_of(runs) if one.phenotype == across[0]}
     assert splits == {f"unseen, fold {fold}" for fold in range(FOLDS)}
+
+
+def test_pairs_have_a_table_by_number_of_unseen_genes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(external, "LEAST_ROWS", 5)
+    config = settings(
+        f"run.folder={tmp_path / 'run'}",
+        "split.name=any-unseen",
+        "split.fold=0",
+        "split.folds=3",
+        "data.phenotypes=[epsilon]",
+        "model.trees.bags=0",
+    )
+    config.split.test = None
+    run = train(config, dataset=screened_dataset(N))
+    frame, held = run.predictions, set().union(*run.split["held_out_genes"].values())
+    assert frame is not None
+    count = [sum(name.partition(":")[0] in held for name in genes.split(",")) for genes in frame["genes"]]
+    np.testing.assert_array_equal(frame["unseen"], count)
+    found = by_question(summaries_of([run], each=True))
+    for value, group in ((1, "one gene unseen"), (2, "both unseen")):
+        own = frame[frame["unseen"] == value]
+        summary = found[f"epsilon, {group}"]
+        assert summary.pooled is not None
+        assert summary.pooled.rows == len(own)
+        expected = np.corrcoef(own["value"], own[MODEL])[0, 1]
+        assert summary.models[MODEL]["pearson"].mean == pytest.approx(expected)
 
 
 def test_the_command_prints_one_table_per_question(runs: list[Run]) -> None:

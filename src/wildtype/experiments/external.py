@@ -223,10 +223,10 @@ def _other_quantity(own: Phenotype, other: Phenotype) -> str:
     return "" if same else f"{own.name} is predicted, and {other.name} is another quantity"
 
 
-def external_groups(
+def row_groups(
     order: NDArray[np.int64], unseen: NDArray[np.int64], screen: NDArray[np.str_] | None
 ) -> dict[str, NDArray[np.int64]]:
-    """Return the groups of rows [m] of an external dataset that have a table, by ending of its name.
+    """Return the groups of rows [m] that have a table, by ending of its name.
 
     All rows; and of pairs, by number of unseen genes and by what the screen says of them (``grid.SCREENED``),
     those groups with at least ``LEAST_ROWS`` rows that are not all.
@@ -259,13 +259,13 @@ def compare_external(
     seconds: Mapping[str, float],
     peak: Mapping[str, float],
 ) -> dict[str, Comparison]:
-    """Return the table of all rows of an external dataset, and those of its groups (`external_groups`).
+    """Return the table of all rows of an external dataset, and those of its groups (`row_groups`).
 
     A model without a prediction for any row (a closed form of triples) is not in the table.
     """
     models = {name: values for name, values in predicted.items() if np.isfinite(values).any()}
     screen = None if rows.screen is None else np.array(SCREENED)[rows.screen]
-    groups = external_groups(rows.table.order, rows.unseen, screen)
+    groups = row_groups(rows.table.order, rows.unseen, screen)
     chosen = {f"{rows.key}{group}": at for group, at in groups.items()}
     found = {}
     for key, at in chosen.items():

@@ -12,7 +12,7 @@ from wildtype.errors import ConfigError
 from wildtype.evaluation.comparison import Comparison
 from wildtype.evaluation.pooled import pool
 from wildtype.evaluation.summary import Summary, joined, summarise
-from wildtype.experiments.external import external_groups
+from wildtype.experiments.external import row_groups
 from wildtype.experiments.stored import Run
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class TestedRows:
     comparison : Comparison
         The table of these rows.
     frame : pandas.DataFrame
-        ``ROWS``, a column per model, and those that group external rows.
+        ``ROWS``, a column per model, and those that group rows.
     """
 
     __test__ = False  # pytest takes classes called Test… for tests
@@ -61,10 +61,11 @@ class TestedRows:
 
 
 def summaries_of(runs: Sequence[Run], *, each: bool = False) -> list[Summary]:
-    """Return a summary per question: dataset, phenotype or external test and its group, and split.
+    """Return a summary per question: dataset, phenotype or external test, group of its pairs, and split.
 
-    Folds of one seed are pooled, and seeds averaged, with paired intervals over all rows
-    (`evaluation.pooled`). Tables without stored rows (means over phenotypes, groups of phenotypes, profiles,
+    Pairs are grouped by the number of their genes that no training row has (`external.row_groups`). Folds
+    of one seed are pooled, and seeds averaged, with paired intervals over all rows (`evaluation.pooled`).
+    Tables without stored rows (means over phenotypes, groups of phenotypes, profiles,
     runs of earlier versions) are summarised from the tables themselves, each fold by itself.
 
     Parameters
@@ -164,11 +165,11 @@ def _pooled(parts: Sequence[TestedRows]) -> list[Summary]:
 
 
 def _groups(pooled: dict[int, pd.DataFrame]) -> dict[str, dict[int, pd.DataFrame]]:
-    """Return by group of an external test the rows of every seed; groups that all seeds have."""
+    """Return by group of rows those of every seed; groups that all seeds have."""
     found: dict[int, dict[str, pd.DataFrame]] = {}
     for seed, frame in pooled.items():
         screen = frame["screen"].to_numpy(np.str_) if "screen" in frame else None
-        groups = external_groups(frame["order"].to_numpy(), frame["unseen"].to_numpy(), screen)
+        groups = row_groups(frame["order"].to_numpy(), frame["unseen"].to_numpy(), screen)
         found[seed] = {group: frame.iloc[at] for group, at in groups.items()}
     shared = [group for group in next(iter(found.values())) if all(group in of for of in found.values())]
     return {group: {seed: of[group] for seed, of in found.items()} for group in shared}

@@ -253,7 +253,9 @@ def _split_line(data: RunData) -> str:
 
 
 def _write_predictions(data: RunData, predicted: dict[str, NDArray[np.float64]], target: Path) -> None:
-    frame = replace(data.dataset, table=data.part("test")).to_pandas()
+    test = data.part("test")
+    frame = replace(data.dataset, table=test).to_pandas()
+    frame["unseen"] = data.known().unseen(test)
     for name, values in predicted.items():
         frame[name] = values
     with writing(target) as path:
