@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -63,7 +63,12 @@ _Result = TypeVar("_Result")
 
 
 def bench_screen_build(
-    *, rows: int = 2_000_000, listed: int = 400_000, train: int = 0, seed: int = 0, folder: Path | None = None
+    *,
+    rows: int = 2_000_000,
+    listed: int = 400_000,
+    train: str = "",
+    seed: int = 0,
+    folder: Path | None = None,
 ) -> dict[str, Any]:
     """The whole screen of 2016 from a generated archive: files to store, store to dataset, rows of a run.
 
@@ -73,11 +78,9 @@ def bench_screen_build(
         Crosses; the archive has 20.7 million.
     listed : int
         Training crosses at most that are rows of a run, as the dataset's preset has it.
-    train : int
-        Trees per forest of a training of ``pair_screen``, by ``wildtype train`` in a process of its own; the
-        model's default is 300. 0: no training.
-    baselines : str
-        Baselines of the training, separated by commas, or ``all``.
+    train : str
+        Overrides of a training of ``pair_screen`` by ``wildtype train``, in a process of its own, as in
+        ``model.iterations=20 baselines=[]``. Empty: no training.
     seed : int
         Of the scores.
     folder : Path, optional
@@ -104,9 +107,8 @@ def bench_screen_build(
         problem |= {"crosses": len(dataset), "run_rows": len(run), "unlisted": _unlisted(counts)}
         if train:
             del dataset, run, drawn
-            seconds["train"], peak["train"] = train_generated(
-                Path(place) / "run", train, listed, seed, baselines
-            )
+            overrides = [f"data.listed={listed}", f"seed={seed}", *train.split()]
+            seconds["train"], peak["train"] = train_generated(Path(place) / "run", overrides)
     return {"machine": machine(), "problem": problem, "seconds": seconds, "peak_mib": peak}
 
 
@@ -146,9 +148,7 @@ def build_generated(
     return dataset
 
 
-def train_generated(
-    folder: Path, iterations: int, listed: int, seed: int, baselines: str = ""
-) -> tuple[float, float]:
+def train_generated(folder: Path, overrides: Sequence[str]) -> tuple[float, float]:
     """Train on the dataset in the cache with ``wildtype train``; return its seconds and its peak memory, MiB.
 
     Raises
@@ -156,21 +156,12 @@ def train_generated(
     ConfigError
         If training fails; its last line is quoted.
     """
-    overrides = [
-        "model=pair_screen",
-        f"data={FULL_2016}",
-        f"data.listed={listed}",
-        f"model.iterations={iterations}",
-        f"baselines=[{baselines}]",
-        f"seed={seed}",
-        f"run.folder={folder}",
-        "run.progress=false",
-    ]
+    fixed = ["model=pair_screen", f"data={FULL_2016}", f"run.folder={folder}", "run.progress=false"]
     code = "from wildtype.cli.main import main; main()"
     start, peak = time.perf_counter(), 0.0
     with tempfile.TemporaryFile("w+", encoding="utf-8") as said:
         process = psutil.Popen(
-            [sys.executable, "-c", code, "train", *overrides],
+            [sys.executable, "-c", code, "train", *fixed, *overrides],
             # The path of this process, so that its sources are trained, installed or not.
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             stdout=said,

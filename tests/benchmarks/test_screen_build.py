@@ -84,7 +84,9 @@ def test_memory_grows_by_few_bytes_for_each_cross(tmp_path: Path, monkeypatch: p
 @pytest.mark.slow
 def test_bench_trains_on_the_generated_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WILDTYPE_CACHE", str(tmp_path / "users"))
-    report = bench_screen_build(rows=3000, listed=1000, train=1, baselines="mean", folder=tmp_path)
+    report = bench_screen_build(
+        rows=3000, listed=1000, train="model.iterations=1 baselines=[mean]", folder=tmp_path
+    )
     assert report["seconds"]["train"] > 0
     assert report["peak_mib"]["train"] > 0
     # Nothing that was generated is left, and nothing went into the user's cache.
@@ -94,7 +96,7 @@ def test_bench_trains_on_the_generated_screen(tmp_path: Path, monkeypatch: pytes
 def test_a_training_that_fails_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WILDTYPE_CACHE", str(tmp_path))
     with pytest.raises(ConfigError, match="not built yet"):
-        train_generated(tmp_path / "run", 1, 100, 0)
+        train_generated(tmp_path / "run", ["seed=1"])
 
 
 def test_a_run_adds_few_bytes_for_each_cross(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
