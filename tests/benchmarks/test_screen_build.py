@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import tracemalloc
 from functools import partial, partialmethod
 from pathlib import Path
@@ -9,12 +10,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.screen_build import TABLES, bench_screen_build, invented_organism, write_archive
+from benchmarks.screen_build import (
+    TABLES,
+    bench_screen_build,
+    build_generated,
+    invented_organism,
+    train_generated,
+    write_archive,
+)
 from wildtype.datasets import dataset, dataset_record, measurements
 from wildtype.datasets.stages import convert
 from wildtype.datasets.stages.rows import StagedRows
 from wildtype.datasets.store import Store, ingest, selection
 from wildtype.datasets.store.canonical import canonical_blocks
+from wildtype.errors import ConfigError
+from wildtype.evidence import pair_matrix
+from wildtype.experiments.data import prepare
+from wildtype.experiments.settings.compose import compose
 from wildtype.mutants import grid
 from wildtype.sources.yeast.datasets import FULL_2016, RECIPES
 from wildtype.sources.yeast.readers import ingest as ingest_studies
@@ -67,3 +79,48 @@ def test_memory_grows_by_few_bytes_for_each_cross(tmp_path: Path, monkeypatch: p
             peaks[rows] = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
     assert (peaks[60_000] - peaks[20_000]) / 40_000 < 250
+
+
+@pytest.mark.slow
+def test_bench_trains_on_the_generated_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WILDTYPE_CACHE", str(tmp_path / "users"))
+    report = bench_screen_build(
+        rows=3000, listed=1000, train="model.iterations=1 baselines=[mean]", folder=tmp_path
+    )
+    assert report["seconds"]["train"] > 0
+    assert report["peak_mib"]["train"] > 0
+    # Nothing that was generated is left, and nothing went into the user's cache.
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_training_that_fails_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WILDTYPE_CACHE", str(tmp_path))
+    with pytest.raises(ConfigError, match="not built yet"):
+        train_generated(tmp_path / "run", ["seed=1"])
+
+
+def test_a_run_adds_few_bytes_for_each_cross(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of a run, what models may see, and the matrix of pairs, beside the table of the data set.
+
+    Per cross: one copy of the training crosses (43 bytes) and their sorted cells; copies of the table for its
+    genes, for every reader of the training crosses and of all strains of all rows took 248 bytes.
+    """
+    monkeypatch.setenv("WILDTYPE_CACHE", str(tmp_path / "cache"))
+    for module in (grid, pair_matrix):
+        monkeypatch.setattr(module, "BLOCK", 2_000)
+    config = compose([f"data={FULL_2016}", "model=pair_screen", "data.listed=2000", "data.crosses=500"])
+    peaks = {}
+    for rows in (20_000, 60_000):
+        place = tmp_path / str(rows)
+        place.mkdir()
+        dataset = build_generated(place, rows, 0)
+        gc.collect()
+        tracemalloc.start()
+        data = prepare(config, dataset)
+        crosses, known = data.crosses(), data.known()
+        matrix = known.pair_matrix("epsilon")
+        peaks[rows] = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert crosses is not None
+        assert matrix.known.sum() == 2 * len(crosses.listed)
+    assert (peaks[60_000] - peaks[20_000]) / 40_000 < 220

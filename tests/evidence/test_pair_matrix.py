@@ -9,8 +9,9 @@ import pytest
 
 from tests.screened import screened_dataset, strain_crosses
 from wildtype.errors import ShapeError
+from wildtype.evidence import pair_matrix
 from wildtype.evidence.pair_matrix import PairMatrix
-from wildtype.mutants import Kind, MutantTable
+from wildtype.mutants import Kind, MutantTable, grid
 from wildtype.mutants.grid import TRAIN, CrossSides, VisibleCrosses, gene_hashes
 
 
@@ -57,6 +58,25 @@ def test_visible_crosses_that_are_not_listed_are_zeros_and_others_unknown() -> N
     a, b = matrix.cells(listed).T
     np.testing.assert_array_equal(matrix.values[a, b], listed.value)
     assert (matrix.values != 0).sum() == 2 * len(listed)
+
+
+def test_blocks_of_rows_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    crosses, listed = visible_crosses()
+    whole = PairMatrix.of(listed.take(np.arange(3)), crosses)
+    measured = crosses.grid.measured(listed)
+    for module in (pair_matrix, grid):
+        monkeypatch.setattr(module, "BLOCK", 2)
+    found = PairMatrix.of(listed.take(np.arange(3)), crosses)
+    for name in ("gene", "kind", "values", "known"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(whole, name))
+    np.testing.assert_array_equal(crosses.grid.measured(listed), measured)
+    assert measured.all()
+
+
+def test_nothing_measured_is_an_empty_matrix() -> None:
+    empty = PairMatrix.of(MutantTable.from_matrix(np.zeros((0, 2), np.int64)))
+    assert len(empty) == 0
+    assert empty.values.shape == (0, 0)
 
 
 def test_sampled_unlisted_rows_change_nothing() -> None:

@@ -40,7 +40,7 @@ def command(
     if multirun:
         _many(settings or [], only, json, slurm, preset, prefix, dry_run)
         return
-    config = compose(settings or [])
+    config = compose(settings or [], notes().print)
     if show:
         from wildtype.settings import to_yaml
 
@@ -77,7 +77,7 @@ def _many(
     from wildtype.errors import ConfigError
     from wildtype.experiments.settings.plans import runs_of_line
 
-    runs = runs_of_line(settings)
+    runs = runs_of_line(settings, notes().print)
     if only >= len(runs):
         raise ConfigError(f"--only {only}: there are {len(runs)} runs, counted from 0")
     if submitted(slurm, preset, prefix, dry_run, tasks=len(runs)):

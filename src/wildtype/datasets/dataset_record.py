@@ -359,9 +359,11 @@ class DatasetRecord:
 
     def measured_genes(self) -> NDArray[np.int64]:
         """Return the positions of the genes that any row perturbs, or any strain of the grid, ascending."""
-        if self.grid is None:
-            return np.unique(self.table.gene)
-        return np.union1d(self.table.gene, self.grid.strains[0])
+        measured = np.zeros(len(self.organism.genes), bool)
+        measured[self.table.gene] = True
+        if self.grid is not None:
+            measured[self.grid.strains[0]] = True
+        return np.flatnonzero(measured)
 
     def restrict_genes(self, positions: NDArray[np.int64]) -> Self:
         """Return the dataset on the organism restricted to ``positions``; every perturbed gene must be among

@@ -5,6 +5,7 @@ Legend: n genes · s strains · m rows or pairs.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,9 +14,18 @@ from numpy.typing import NDArray
 
 from wildtype.mutants import Kind, MutantTable
 from wildtype.mutants.grid import TRAIN, VisibleCrosses
+from wildtype.mutants.ragged import BLOCK
 
 Ints = NDArray[np.int64]
 KINDS = len(Kind)
+
+
+def _strain_codes(tables: Sequence[MutantTable]) -> Iterator[Ints]:
+    """Yield the strains of the rows of tables of pairs, gene · kinds + kind, as [b, 2] of a block of rows."""
+    for table in tables:
+        gene, kind = table.matrix(2), table.kind.reshape(-1, 2)
+        for block in table.blocks(BLOCK):
+            yield gene[block] * KINDS + kind[block]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,18 +75,21 @@ class PairMatrix:
             # A listed cross that no sampled row stands for is no zero: all that are listed are cells. Those
             # of other sides stay out even where a caller hands them over.
             tables.append(crosses.listed.take(crosses.sides.of_table(crosses.listed) == TRAIN))
-        rows = np.concatenate([each.matrix(2) * KINDS + each.kind.reshape(-1, 2) for each in tables])
         labels = np.concatenate([each.value for each in tables])
-        strains = rows.reshape(-1)
+        occurs = np.zeros(1 + max(int(each.gene.max(initial=-1)) for each in tables), bool).repeat(KINDS)
+        for rows in _strain_codes(tables):
+            occurs[rows] = True
         if crosses is not None:
             visible, (gene, kind) = crosses.visible(), crosses.grid.strains
             kept = np.flatnonzero(visible.any(axis=1))
             screened = gene[kept] * KINDS + kind[kept]
-            strains = np.concatenate([strains, screened])
-        codes = np.unique(strains)
+            occurs = np.append(occurs, np.zeros(max(crosses.grid.genes * KINDS - len(occurs), 0), bool))
+            occurs[screened] = True
+        codes, place = np.flatnonzero(occurs), np.cumsum(occurs) - 1
         s = len(codes)
-        left, right = np.searchsorted(codes, rows).T
-        cell, row_cell = np.unique(left * s + right, return_inverse=True)
+        cells = [place[rows[:, 0]] * s + place[rows[:, 1]] for rows in _strain_codes(tables)]
+        cell, row_cell = np.unique(np.concatenate([*cells, np.zeros(0, np.int64)]), return_inverse=True)
+        del cells  # of a screen with a score for every cross as large as its table
         # Sums per listed cell, not s² of them: 4,400 strains would cost 155 MB more in float64.
         sums = np.bincount(row_cell.reshape(-1), labels, minlength=len(cell))
         i, j = cell // s, cell % s
@@ -85,8 +98,8 @@ class PairMatrix:
         values[i, j] = values[j, i] = sums / np.bincount(row_cell.reshape(-1), minlength=len(cell))
         known[i, j] = known[j, i] = True
         if crosses is not None:
-            place = np.searchsorted(codes, screened)
-            known[np.ix_(place, place)] |= visible[np.ix_(kept, kept)]
+            at = place[screened]
+            known[np.ix_(at, at)] |= visible[np.ix_(kept, kept)]
         return cls(codes // KINDS, (codes % KINDS).astype(np.uint8), values, known)
 
     def __len__(self) -> int:

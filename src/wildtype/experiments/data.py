@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,11 +153,7 @@ class RunData:
 
     def crosses(self) -> VisibleCrosses | None:
         """Return what models and baselines may know of the grid's crosses; None without a grid."""
-        if self.grid is None or self.sides is None:
-            return None
-        table = self.whole.table
-        listed = (table.phenotype == effect_phenotype(self.whole)) & (self.sides.of_table(table) == TRAIN)
-        return VisibleCrosses(self.grid, self.sides, table.take(listed))
+        return self.known().crosses()
 
     def _chosen(self) -> NDArray[np.int64]:
         """Return the position of every phenotype of the run among those of the whole dataset."""
@@ -189,6 +186,11 @@ class RunData:
 
     def known(self) -> ReferenceMeasurements:
         """Return the measurements that a checkpoint stores, each marked with its part of the split."""
+        return self._known
+
+    @cached_property
+    def _known(self) -> ReferenceMeasurements:
+        # Made once: its visible crosses are a copy of most rows of a screen with a score for every cross.
         n, whole = len(self.whole.organism.genes), self.whole
         sampled, sampled_part = self._sampled()
         unknown = np.full(n, np.nan, np.float32)
@@ -231,9 +233,10 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
     chosen = whole.select(targets) if whole.grid is None else whole
     if config.data.tokens == "measured":
         genes = chosen.measured_genes()
-        rows = np.isin(whole.table.gene, genes)
-        whole_rows = np.bincount(whole.table.row, weights=~rows, minlength=len(whole)) == 0
-        whole = replace(whole, table=whole.table.take(whole_rows)).restrict_genes(genes)
+        other = np.ones(len(whole.organism.genes), bool)
+        other[genes] = False
+        rows = ~whole.table.holding(other[whole.table.gene])
+        whole = replace(whole, table=whole.table.take(rows)).restrict_genes(genes)
     chosen_organism = with_chosen_graphs(config, whole.organism)
     whole = whole if chosen_organism is whole.organism else replace(whole, organism=chosen_organism)
     drawn = None

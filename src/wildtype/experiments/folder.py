@@ -14,7 +14,7 @@ from wildtype.datasets.closed_forms import CLOSED_FORMS
 from wildtype.errors import CheckpointError, ConfigError, OutputError, reason_of, shown
 from wildtype.experiments.estimate import FILE as ESTIMATE
 from wildtype.experiments.settings.schema import TrainConfig
-from wildtype.experiments.settings.stored import read_record
+from wildtype.experiments.settings.stored import RUN, read_record
 from wildtype.files import finite, write_json
 from wildtype.locks import LOCK, exclusive_lock
 from wildtype.models.baselines import BASELINES
@@ -24,7 +24,7 @@ from wildtype.profiling.record import FILE
 from wildtype.training.saved_weights import SNAPSHOTS
 from wildtype.training.world import world
 
-MARK = "settings.json"
+MARK = RUN
 DONE = "comparison.json"
 EXTERNAL = "external.parquet"
 CAMPAIGN = "campaign.json"

@@ -120,9 +120,12 @@ class ScreenGrid:
     def measured(self, table: MutantTable) -> Flags:
         """Return which rows [m] of a table are pairs of strains that the screen measured."""
         out = np.zeros(len(table), bool)
-        rows = np.flatnonzero(table.order == 2)
-        gene, kind = table.take(rows).matrix(2), table.kind[table.offsets[rows][:, None] + np.arange(2)]
-        out[rows] = self.crossed(gene[:, 0], gene[:, 1], kind[:, 0], kind[:, 1])
+        # By blocks of rows: a screen with a score for every cross has millions, some 100 bytes for each.
+        for block in table.blocks(BLOCK):
+            rows = block.start + np.flatnonzero(np.diff(table.offsets[block.start : block.stop + 1]) == 2)
+            first = table.offsets[rows]
+            ends = [column[first + i] for column in (table.gene, table.kind) for i in range(2)]
+            out[rows] = self.crossed(*ends)
         return out
 
     @cached_property

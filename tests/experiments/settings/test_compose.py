@@ -1,12 +1,19 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from wildtype.errors import ConfigError
-from wildtype.experiments.settings.compose import compose, known
+from wildtype.experiments.folder import changed_setting, settings_of
+from wildtype.experiments.settings.compose import FULLER, compose, known
+from wildtype.experiments.settings.stored import RUN
+from wildtype.files import write_json
 from wildtype.models.baselines import BASELINES
 from wildtype.models.registry import MODELS, check, config_class
-from wildtype.sources.catalogue import DATASETS
+from wildtype.sources.catalogue import DATASETS, dataset_folder
+
+SCREEN, FULL = "yeast-digenic-costanzo2010", FULLER["yeast-digenic-best"]
 
 
 def test_defaults_then_dataset_then_words() -> None:
@@ -38,6 +45,61 @@ def test_an_experiment_chooses_its_data() -> None:
     config = compose(["experiment=yeast-trigenic", "split.name=random"])
     assert (config.data.name, config.split.name) == ("yeast-trigenic-kuzmin2018", "random")
     assert compose(["experiment=yeast-trigenic"]).split.name == "query-pair"
+
+
+@pytest.fixture
+def full_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The record of the dataset of all scores of 2016 in a cache of the test's own; not there yet."""
+    monkeypatch.setenv("WILDTYPE_CACHE", str(tmp_path / "cache"))
+    return dataset_folder(FULL) / "dataset.json"
+
+
+def build_full(record: Path) -> None:
+    record.parent.mkdir(parents=True)
+    record.write_text("{}")
+
+
+def test_the_fuller_screen_is_taken_where_it_is_built(full_screen: Path) -> None:
+    said: list[str] = []
+    recipe = compose(["experiment=yeast-digenic-best"], said.append)
+    assert (recipe.data.name, recipe.data.listed) == (SCREEN, None)
+    build_full(full_screen)
+    fuller = compose(["experiment=yeast-digenic-best", "seed=2"], said.append)
+    # The preset of the dataset, and what the experiment fixes.
+    assert (fuller.data.name, fuller.data.listed, fuller.data.tokens) == (FULL, 400_000, "all")
+    assert (fuller.model.name, fuller.seed, fuller.split.validation) == ("pair_screen", 2, 0.05)
+    assert said == [
+        f"dataset {SCREEN}: {FULL} is not built; name another with data=…",
+        f"dataset {FULL}: it is built, and fuller than {SCREEN}; name another with data=…",
+    ]
+    assert compose(["experiment=yeast-digenic-listed"]).data.name == f"{SCREEN}-stringent"
+
+
+@pytest.mark.parametrize("key", ["data", "data.name"])
+def test_a_dataset_that_is_named_is_taken(full_screen: Path, key: str) -> None:
+    build_full(full_screen)
+    said: list[str] = []
+    for name in (SCREEN, FULL):
+        config = compose(["experiment=yeast-digenic-best", f"{key}={name}"], said.append)
+        assert (config.data.name, config.model.name, said) == (name, "pair_screen", [])
+
+
+def test_a_run_keeps_its_dataset(full_screen: Path, tmp_path: Path) -> None:
+    words = ["experiment=yeast-digenic-best", f"run.folder={tmp_path / 'run'}"]
+    first, said = compose(words), []
+    write_json(tmp_path / "run" / RUN, {"plugins": [], "settings": settings_of(first)})
+    assert settings_of(first)["data"]["name"] == SCREEN
+    build_full(full_screen)
+    for how in ("run.resume=true", "run.requeued=true"):
+        again = compose([*words, how], said.append)
+        assert changed_setting(tmp_path / "run", again) is None
+    assert said == [f"dataset {SCREEN}: that of the run in {words[1][11:]!r}; name another with data=…"] * 2
+    assert compose([*words, "run.overwrite=true"]).data.name == FULL
+    full_screen.unlink()
+    write_json(
+        tmp_path / "run" / RUN, {"plugins": [], "settings": settings_of(compose([*words, f"data={FULL}"]))}
+    )
+    assert compose(words).data.name == FULL
 
 
 def test_experiments_of_many_phenotypes_split_as_they_say() -> None:

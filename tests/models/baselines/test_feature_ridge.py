@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from wildtype.evidence.pair_features import PairFeatures
-from wildtype.models.baselines import BASELINES, make_baseline
+from wildtype.models.baselines import BASELINES, feature_ridge, make_baseline
 from wildtype.models.baselines.feature_ridge import ALPHAS, Spectrum
 from wildtype.models.baselines.groundwork import BaselineFeatures
 from wildtype.mutants import Kind, MutantTable
@@ -62,6 +64,25 @@ def test_pairs_are_sums_and_orders_and_kinds_have_columns(world) -> None:
     train, test = mixed.take(order[:50]), mixed.take(order[50:])
     ridge = make_baseline("feature_ridge", {"alpha": 1e-3}).fit(world.organism, train, train.take([]))
     assert np.corrcoef(ridge.predict(test), test.value)[0, 1] > 0.99
+
+
+def test_blocks_of_rows_change_nothing(world, monkeypatch: pytest.MonkeyPatch) -> None:
+    train, validation, test = world.split()
+    train = replace(train, weight=np.linspace(1, 9, len(train), dtype=np.float32))
+    predicted = []
+    for block in (1 << 15, 7):
+        monkeypatch.setattr(feature_ridge, "BLOCK", block)
+        ridge = make_baseline("feature_ridge").fit(world.organism, train, validation)
+        predicted.append(ridge.predict(test))
+    np.testing.assert_allclose(*predicted, rtol=1e-9)
+    x, y = ridge._design(train), train.value.astype(np.float64)
+    # Weighted least squares of all rows at once, on columns and labels less their weighted means.
+    w, alpha = train.weight.astype(np.float64), ridge.chosen["alpha"]
+    centred, level = x - np.average(x, axis=0, weights=w), np.average(y, weights=w)
+    gram = centred.T @ (centred * w[:, None]) + alpha * np.eye(x.shape[1])
+    np.testing.assert_allclose(
+        ridge._weights, np.linalg.solve(gram, centred.T @ (w * (y - level))), atol=1e-8
+    )
 
 
 def test_an_organism_without_features_leaves_the_mean(world) -> None:

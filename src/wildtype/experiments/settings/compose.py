@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -22,32 +22,61 @@ from omegaconf.errors import OmegaConfBaseException
 
 from wildtype.errors import ConfigError, shown
 from wildtype.experiments.settings.schema import TrainConfig
-from wildtype.experiments.settings.stored import model_settings
+from wildtype.experiments.settings.stored import RUN, model_settings, read_settings
 from wildtype.models.registry import MODELS, config_class
 from wildtype.settings import build, check_settings, declared, schema
+from wildtype.sources.catalogue import is_built
 
 SETTINGS = Path(__file__).parents[1] / "presets"
 GROUPS = {"data": "dataset", "model": "model", "experiment": "experiment"}
+FULLER = {"yeast-digenic-best": "yeast-digenic-costanzo2016-full"}
+"""The dataset that an experiment takes, where it is built, before that of its preset."""
 LONGEST = 500
 """Characters of another library's message about an override."""
 
 
-def compose(overrides: Sequence[str] = ()) -> TrainConfig:
+def compose(overrides: Sequence[str] = (), log: Callable[[str], None] = lambda text: None) -> TrainConfig:
     """Return the settings of a run: defaults, then the presets of dataset and experiment, then ``overrides``.
+
+    An experiment in ``FULLER`` takes the dataset named there where it is built, unless the overrides name
+    one, or ``run.folder`` holds a run that is not to be overwritten: that run keeps its dataset.
 
     Parameters
     ----------
     overrides : sequence of str
         ``data=yeast-digenic-costanzo2010``, ``model=dango``, ``experiment=yeast-trigenic``,
         ``model.layers=0``, ``seed=1``, …
+    log : callable
+        Receives a line that says which dataset was taken, and why, where an experiment has two.
 
     Raises
     ------
     ConfigError
         On an unknown key, dataset, model or experiment, or a value of the wrong type or out of range.
     CheckpointError
-        If the model is to have the settings of another, and there is none, or it is damaged.
+        If the model is to have the settings of another, or a run its dataset, and there is none, or it is
+        damaged.
     """
+    config, keys = _composed(overrides), dict(_key_and_value(override) for override in overrides)
+    if (fuller := FULLER.get(keys.get("experiment", ""))) and keys.keys().isdisjoint(("data", "data.name")):
+        name, why = _of_two(config, fuller)
+        log(f"dataset {name}: {why}; name another with data=…")
+        if name != config.data.name:
+            config = _composed([*overrides, f"data={name}"])
+    return config
+
+
+def _of_two(config: TrainConfig, fuller: str) -> tuple[str, str]:
+    """Return the dataset of a run whose experiment has two, and why."""
+    mark = Path(config.run.folder) / RUN
+    if config.run.folder and not config.run.overwrite and mark.is_file():
+        return read_settings(mark).data.name, f"that of the run in {config.run.folder!r}"
+    if is_built(fuller):
+        return fuller, f"it is built, and fuller than {config.data.name}"
+    return config.data.name, f"{fuller} is not built"
+
+
+def _composed(overrides: Sequence[str]) -> TrainConfig:
     given = [_key_and_value(override) for override in overrides]
     groups = [f"{key}={value}" for key, value in (_chosen(*pair) for pair in given) if key in GROUPS]
     keys, maps = _names_of(tuple(groups), tuple(config_class(name) for name in MODELS))

@@ -6,7 +6,7 @@ seed=1,2,3 split.name=random,unseen model=cell_transformer,dango        twelve r
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -140,7 +140,9 @@ def composed(overrides: Overrides, place: str) -> TrainConfig:
     return config
 
 
-def runs_of_line(overrides: Sequence[str]) -> list[PlannedRun]:
+def runs_of_line(
+    overrides: Sequence[str], log: Callable[[str], None] = lambda text: None
+) -> list[PlannedRun]:
     """Return the runs of one line, the values of the last override varying fastest; all are checked.
 
     Parameters
@@ -148,6 +150,8 @@ def runs_of_line(overrides: Sequence[str]) -> list[PlannedRun]:
     overrides : sequence of str
         As Hydra's multirun writes them: one with several values, as in ``seed=1,2,3`` or ``seed=range(1,4)``,
         makes a run of each.
+    log : callable
+        As `compose` has it; each line once.
 
     Raises
     ------
@@ -177,15 +181,18 @@ def runs_of_line(overrides: Sequence[str]) -> list[PlannedRun]:
     if count > MOST_RUNS:
         raise ConfigError(f"these settings make {count:,} runs, more than {MOST_RUNS:,}: give fewer values")
     found: dict[str, PlannedRun] = {}
+    said: dict[str, None] = {}
     for chosen in product(*choices):
         name = ",".join(chosen[i] for i in several)
         if name in found:
             raise ConfigError(f"{name!r} is repeated: give every value once")
         if "/" in name or len(name.encode()) > 255:
             raise ConfigError(f"{shown(name)} cannot name a directory: give shorter values, without slashes")
-        config = compose([*chosen, "run.folder=here"])
+        config = compose([*chosen, "run.folder=here"], said.setdefault)
         config.run.folder = str(Path(folder) / name)
         found[name] = PlannedRun(name, config)
+    for text in said:
+        log(text)
     return list(found.values())
 
 

@@ -14,7 +14,8 @@ from wildtype.models.registry import MODELS, settings_of_model
 from wildtype.plugins import require_plugins
 from wildtype.settings import from_record
 
-CONFIG = "config.json"
+RUN, CONFIG = "settings.json", "config.json"
+"""Settings of a run, in its directory, and of a model, in that of its checkpoint."""
 
 
 def read_record(path: Path) -> dict[str, Any]:

@@ -5,7 +5,9 @@ Legend: m rows · n genes · c columns · a ridge penalties (alphas).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import ClassVar
 
 import numpy as np
@@ -19,6 +21,8 @@ from wildtype.organism import Organism
 ALPHAS = tuple(10.0 ** (step / 2) for step in range(0, 13))
 DEFAULT = 1000.0
 """The penalty without validation rows."""
+BLOCK = 1 << 15
+"""Rows of a design that are worked on at a time."""
 Floats = NDArray[np.float64]
 
 
@@ -45,10 +49,18 @@ class Spectrum:
     @classmethod
     def of(cls, x: Floats, rows: Floats | None = None) -> Spectrum:
         """Return the spectrum of a design [m, c], each row counted ``rows`` [m] times; O(m c² + c³)."""
-        mean = x.mean(0) if rows is None else np.average(x, axis=0, weights=rows)
+        mean = (
+            x.mean(0)
+            if rows is None
+            else reduce(np.add, (counted.sum(0) for _, counted in _weighted(x, rows))) / rows.sum()
+        )
         centred = x - mean
         # XᵀX = V Λ Vᵀ, so w = V (Λ + α)⁻¹ Vᵀ Xᵀ y: one decomposition serves every penalty and every label.
-        gram = centred.T @ (centred if rows is None else centred * rows[:, None])
+        gram = (
+            centred.T @ centred
+            if rows is None
+            else reduce(np.add, (part.T @ counted for part, counted in _weighted(centred, rows)))
+        )
         values, vectors = np.linalg.eigh(gram)
         # A Gram matrix has no negative eigenvalue; those that rounding made would weaken small penalties.
         return cls(centred, mean, np.maximum(values, 0.0), vectors, rows)
@@ -63,6 +75,13 @@ class Spectrum:
         rotated = self.vectors.T @ (self.centred.T @ error)
         weights = self.vectors @ (rotated[:, None] / (self.values[:, None] + np.array(alphas)))
         return weights, level - self.mean @ weights
+
+
+def _weighted(x: Floats, rows: Floats) -> Iterator[tuple[Floats, Floats]]:
+    """Yield blocks of rows and the same times their weights: never a weighted copy of all rows."""
+    for start in range(0, len(x), BLOCK):
+        part = x[start : start + BLOCK]
+        yield part, part * rows[start : start + BLOCK, None]
 
 
 class FeatureRidge(Baseline):
@@ -107,15 +126,22 @@ class FeatureRidge(Baseline):
     def _design(self, table: MutantTable) -> Floats:
         """Return [m, c]: summed gene features, then genes per kind and one column per condition."""
         m, genes = len(table), self._groundwork.gene_features
-        sums = np.zeros((m, genes.shape[1]))
-        # reduceat returns the next row's first entry for an empty segment: rows without genes are left at
-        # zero.
-        some = np.flatnonzero(table.order)
-        if some.size:
-            sums[some] = np.add.reduceat(genes[table.gene].astype(np.float64), table.offsets[some], axis=0)
-        kinds = [np.bincount(table.row[table.kind == kind], minlength=m) for kind in self._kinds]
-        conditions = [table.condition == c for c in self._conditions]
-        return np.column_stack([sums, *kinds, *conditions]).astype(np.float64)
+        f, k = genes.shape[1], len(self._kinds)
+        out = np.zeros((m, f + k + len(self._conditions)))
+        # By blocks of rows: the features of all genes of all rows take twice the design.
+        for block in table.blocks(BLOCK):
+            entries = slice(int(table.offsets[block.start]), int(table.offsets[block.stop]))
+            # reduceat returns the next row's first entry for an empty segment: rows without genes are left
+            # at zero.
+            some = block.start + np.flatnonzero(table.order[block])
+            if some.size:
+                of = genes[table.gene[entries]].astype(np.float64)
+                out[some, :f] = np.add.reduceat(of, table.offsets[some] - entries.start, axis=0)
+        for i, kind in enumerate(self._kinds):
+            out[:, f + i] = np.bincount(table.row[table.kind == kind], minlength=m)
+        for i, c in enumerate(self._conditions):
+            out[:, f + k + i] = table.condition == c
+        return out
 
     def _predict(self, table: MutantTable) -> Floats:
         return self._design(table) @ self._weights + self._intercept
