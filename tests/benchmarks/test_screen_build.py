@@ -54,6 +54,7 @@ def test_the_generated_archive_is_read_as_the_published_one(tmp_path: Path) -> N
     assert np.std(np.concatenate(epsilon)) == pytest.approx(0.06, rel=0.1)
 
 
+@pytest.mark.slow
 def test_memory_grows_by_few_bytes_for_each_cross(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of rows take what they take; all rows together take the columns that are kept of them.
 

@@ -233,8 +233,7 @@ class PairColumns:
         self.matrix, self.similarity = matrix, similarity
         known, values = matrix.known, matrix.values
         additive = Additive.of(matrix)
-        base = additive.matrix()
-        residual = np.where(known, values - base, np.float32(0))
+        residual = np.where(known, values - additive.matrix(), np.float32(0))
         self._mean = additive.mean
         solution = low_rank(residual, known, RANKS[-1], seed=seed)
         self._low_rank = solution
@@ -242,8 +241,7 @@ class PairColumns:
         # Whole blocks of related pairs may be unknown (arrays with one another, a hidden pathway): means over
         # neighbours' visible crosses alone then rest on the least related ones.
         residual = np.where(known, residual, smoothed(residual, known, mixed))
-        completed = smoothed(residual, np.ones_like(known), mixed)
-        self._completed = spectrum(completed, COMPLETED, seed=seed)
+        self._completed = spectrum(smoothed(residual, np.ones_like(known), mixed), COMPLETED, seed=seed)
         self._profile, self._mixed = _padded(profile_neighbours(solution)), _padded(mixed, MIXED_NEIGHBOURS)
         self._unit_profile = unit_rows(solution.profiles())
         count = known.sum(axis=1, dtype=np.float64)

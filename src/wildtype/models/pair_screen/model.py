@@ -23,7 +23,9 @@ from wildtype.errors import ConfigError
 from wildtype.evidence.learned_kernel import LearnedKernel
 from wildtype.evidence.pair_columns import closed_forms, rising
 from wildtype.evidence.pair_index import PairIndex, Pairs
+from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.evidence.reference import ReferenceMeasurements
+from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.models.interface import (
     Model,
     ModelInputs,
@@ -98,8 +100,10 @@ class PairScreen(Model):
     ) -> PairIndex | None:
         """Return where pairs are described: among the visible crosses of the screen."""
         assert organism.similarity is not None  # `needs` names it
-        matrix = known.pair_matrix(outputs[0])
-        return PairIndex(matrix, organism.similarity, self.config.folds, self.kernel.learned())
+        return self._index(known.pair_matrix(outputs[0]), organism.similarity)
+
+    def _index(self, matrix: PairMatrix, similarity: GeneSimilarity) -> PairIndex:
+        return PairIndex(matrix, similarity, self.config.folds, self.kernel.learned())
 
     def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
         """Predict the outputs of a batch; NaN for mutants that are no pairs."""
@@ -127,11 +131,11 @@ class PairScreen(Model):
 
     def post_fit(self, train: Batches, validation: Batches, rows: RunRows) -> str:
         """Fit the forests to training pairs, each described without its own cross."""
-        assert rows.organism.similarity is not None
+        similarity = rows.organism.similarity
+        assert similarity is not None
         matrix = rows.known.pair_matrix(rows.outputs[0])
-        self.kernel = KernelWeights(LearnedKernel.of_matrix(rows.organism.similarity, matrix))
-        index = self.pair_index(rows.organism, rows.known, rows.outputs)
-        assert index is not None
+        self.kernel = KernelWeights(LearnedKernel.of_matrix(similarity, matrix))
+        index = self._index(matrix, similarity)
         learn = _Learning.of(rows.train)
         counts = []
         for unseen, found in _described(index, learn.pairs, self.config, rows.seed):
