@@ -73,7 +73,10 @@ def side_of(data: RunData, table: MutantTable) -> np.ndarray:
     return data.sides.of_table(table)
 
 
-@pytest.mark.parametrize("split", ["random", "one-unseen", "unseen", "any-unseen"])
+SLOW = [pytest.param(split, marks=pytest.mark.slow) for split in ("one-unseen", "unseen")]
+
+
+@pytest.mark.parametrize("split", ["random", "any-unseen", *SLOW])
 def test_values_and_listing_of_hidden_crosses_change_no_prediction(tmp_path: Path, split: str) -> None:
     dataset = screened_dataset(36)
     words = (f"split.name={split}", f"baselines=[{','.join(COMPARED)}]")
