@@ -156,6 +156,11 @@ IMPORTED = {
         said=("values: replicates in the columns 'rep1', 'rep2', 'rep3'",),
         left_out={"empty cells": 1},
     ),
+    "replicates with units": Kind(
+        "genes,size rep1 (mm2),size rep2 (mm2)\nSGS1,0.5,0.7\n",
+        ["SGS1 0.5 size rep1 (mm2)", "SGS1 0.7 size rep2 (mm2)"],
+        said=("values: replicates",),
+    ),
     "replicates as columns, named": Kind(
         "genes,mon,tue,n\nSGS1,0.5,0.7,9\n",
         ["SGS1 0.5 mon", "SGS1 0.7 tue"],

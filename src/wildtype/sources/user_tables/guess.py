@@ -235,7 +235,7 @@ def _values(grid: Grid, columns: Sequence[int], reader: MutantReader, guessed: l
 
 def _stem(name: str) -> str | None:
     """Return what the columns of replicates have in common, as fitness in fitness_rep2; None for others."""
-    found = _REPLICATE.fullmatch(name)
+    found = _REPLICATE.fullmatch(name) or _REPLICATE.fullmatch(divided(name)[0])
     return None if found is None else found["stem"].strip()
 
 
@@ -244,7 +244,10 @@ def _meaning(grid: Grid, at: dict[str, list[int]], layout: Layout, shape: str) -
     if shape != LONG:
         return layout.phenotype or ("expression" if shape == PROFILES else "value"), layout.unit
     names = [grid.header[i] for i in at["value"]]
-    name, unit = divided(names[0]) if len(names) == 1 else (_stem(names[0]) or "value", "")
+    name, unit = divided(names[0])
+    if len(names) > 1:
+        # In "size (rep 2)" the brackets hold no unit.
+        name, unit = _stem(names[0]) or "value", "" if _REPLICATE.fullmatch(names[0]) else unit
     phenotype = layout.phenotype or ("" if "phenotype" in at else name)
     known = phenotype.casefold() in PHENOTYPES
     return phenotype, layout.unit or ("" if known or "phenotype" in at else unit)
