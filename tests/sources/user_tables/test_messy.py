@@ -161,6 +161,11 @@ IMPORTED = {
         ["SGS1 0.5 size rep1 (mm2)", "SGS1 0.7 size rep2 (mm2)"],
         said=("values: replicates",),
     ),
+    "replicates in brackets": Kind(
+        "genes,size (rep 1),size (rep 2)\nSGS1,0.5,0.7\n",
+        ["SGS1 0.5 size (rep 1)", "SGS1 0.7 size (rep 2)"],
+        said=("values: replicates",),
+    ),
     "replicates as columns, named": Kind(
         "genes,mon,tue,n\nSGS1,0.5,0.7,9\n",
         ["SGS1 0.5 mon", "SGS1 0.7 tue"],

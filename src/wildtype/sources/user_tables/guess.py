@@ -235,8 +235,18 @@ def _values(grid: Grid, columns: Sequence[int], reader: MutantReader, guessed: l
 
 def _stem(name: str) -> str | None:
     """Return what the columns of replicates have in common, as fitness in fitness_rep2; None for others."""
-    found = _REPLICATE.fullmatch(name) or _REPLICATE.fullmatch(divided(name)[0])
+    found = _REPLICATE.fullmatch(_bare(name)[0])
     return None if found is None else found["stem"].strip()
+
+
+def _bare(name: str) -> tuple[str, str]:
+    """Return the name of a column and its unit; in ``size (rep 2)`` the brackets hold no unit."""
+    bare, unit = divided(name)
+    return (
+        (name, "")
+        if re.fullmatch(r"\W*(replicate|rep|r)?\W*(\d+|[a-d])", unit, re.IGNORECASE)
+        else (bare, unit)
+    )
 
 
 def _meaning(grid: Grid, at: dict[str, list[int]], layout: Layout, shape: str) -> tuple[str, str]:
@@ -244,10 +254,9 @@ def _meaning(grid: Grid, at: dict[str, list[int]], layout: Layout, shape: str) -
     if shape != LONG:
         return layout.phenotype or ("expression" if shape == PROFILES else "value"), layout.unit
     names = [grid.header[i] for i in at["value"]]
-    name, unit = divided(names[0])
+    name, unit = _bare(names[0])
     if len(names) > 1:
-        # In "size (rep 2)" the brackets hold no unit.
-        name, unit = _stem(names[0]) or "value", "" if _REPLICATE.fullmatch(names[0]) else unit
+        name = _stem(names[0]) or "value"
     phenotype = layout.phenotype or ("" if "phenotype" in at else name)
     known = phenotype.casefold() in PHENOTYPES
     return phenotype, layout.unit or ("" if known or "phenotype" in at else unit)
