@@ -10,7 +10,7 @@ import pytest
 from tests.cli.test_data_fetch import Run, runner
 from tests.sources.user_tables.tables import write, yeast
 from wildtype.organism.storage import save_organism
-from wildtype.sources.catalogue import further_datasets, load_dataset, organism_folder
+from wildtype.sources.catalogue import dataset_folder, further_datasets, load_dataset, organism_folder
 
 GOOD = "genes,titre,kind,note\nSGS1;SRS2,0.5,,x\nHO,1.0,ts,y\n"
 BAD = "genes,value,kind\nSGS1;NOPE,0.5,\nHO,x,gone\n"
@@ -94,7 +94,7 @@ def test_all_problems_are_said_at_once(run: Run, tmp_path: Path) -> None:
 def test_other_faults_are_one_sentence(run: Run, tmp_path: Path) -> None:
     path = str(write(tmp_path, GOOD))
     for words, needle in (
-        (["import", path, "--organism", "yeast"], "no column 'value'"),
+        (["import", path, "--organism", "yeast", "--value-column", "yield"], "no column 'yield'"),
         (["import", path, "--organism", "moon"], "there is no organism 'moon'"),
         (["import", path, "--organism", "yeast", "--name", "A b"], "cannot name a study"),
         (["import", path, "--organism", "yeast", "--name", "string"], "is a name of published data"),
@@ -129,3 +129,54 @@ def test_cut_offs_of_a_list_are_declared(run: Run, tmp_path: Path) -> None:
     assert done.code == 0, done.err
     (sentence,) = json.loads(done.out)["dataset"]["selection"].values()
     assert sentence.startswith("E[epsilon given listed at <= -0.12 or >= 0.16]")
+
+
+MESSY = "queryA;arrayB;rep1;rep2\nSGS1;SRS2;0,5;0,7\nSGS1;wt;0,9;\nHO;NOPE;1;1\nHO;SRS2;x;1\n"
+
+
+def test_bad_rows_are_left_out_and_kept_beside_the_dataset(run: Run, tmp_path: Path) -> None:
+    words = ["import", str(write(tmp_path, MESSY)), "--organism", "yeast", "--decimal", ",", "--yes"]
+    refused = run(*words)
+    assert refused.code == 1
+    assert "row 3 (line 4), column 'arrayB': 'NOPE' is not in organism" in refused.err
+    assert "row 4 (line 5), column 'rep1': received 'x', expected a number" in refused.err
+    done = run(*words, "--skip-bad", "--json")
+    assert done.code == 0, done.err
+    shown = json.loads(done.out)
+    assert shown["left_out"] == {"empty cells": 1, "rows with a problem, left out": 4}
+    assert shown["rows"] == 3
+    rejected = (dataset_folder("my") / "rejected.csv").read_text().splitlines()
+    assert rejected[0] == "row,line,column,problem"
+    assert [line.split(",")[:3] for line in rejected[1:]] == [["3", "4", "arrayB"], ["4", "5", "rep1"]]
+    assert "rejected.csv" in done.err
+
+
+def test_how_a_table_was_read_is_shown_and_can_be_repeated(run: Run, tmp_path: Path) -> None:
+    table, mapping = str(write(tmp_path, MESSY)), tmp_path / "mapping.yaml"
+    words = ["--organism", "yeast", "--decimal", ",", "--skip-bad", "--phenotype", "fitness"]
+    shown = run("import", table, *words, "--save-mapping", str(mapping))
+    assert "nothing was imported" in shown.err
+    for part in ("genes: columns 'queryA', 'arrayB'", "replicates in the columns 'rep1', 'rep2'", "left out"):
+        assert part in " ".join(shown.out.split())
+    assert "decimal: ','" in mapping.read_text()
+    assert "genes_column: queryA,arrayB" in mapping.read_text()
+    again = ["import", table, "--organism", "yeast", "--mapping", str(mapping), "--yes", "--json"]
+    done = run(*again, "--phenotype", "growth")
+    assert done.code == 0, done.err
+    summary = json.loads(done.out)
+    assert [one["name"] for one in summary["phenotypes"]] == ["growth"]
+    assert not [line for line in summary["read_as"] if "by what the cells hold" in line]
+    for text, message in (
+        ("decimal: [", "cannot be read as a mapping"),
+        ("colour: red", "has no setting 'colour': known are genes_column"),
+        ("skip_bad: please", "skip_bad is 'please', expected true or false"),
+        ("controls: HO", "controls is 'HO', expected a list of names"),
+        ("decimal: '.'\nthousands: '.'", "cannot stand beside --decimal"),
+        ("shape: round", "--shape 'round' is not known: choose one of long, crosses, profiles"),
+        ("- a", "is no mapping of names to values"),
+    ):
+        mapping.write_text(text)
+        said = run(*again, "--replace")
+        assert said.code == 1
+        assert message in said.err
+        assert said.err.count("\n") == 1

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from wildtype.cli.evidence import Evidence, EvidenceMapping, with_evidence
 from wildtype.cli.output import Json, Plugins, check_format, give_frame, notes
 
 
@@ -38,12 +39,8 @@ def command(
     on: Annotated[
         str | None, typer.Option(help="Predict for this organism instead of the training organism.")
     ] = None,
-    evidence: Annotated[
-        Path | None,
-        typer.Option(
-            help="CSV or Parquet file of your measurements (columns genes, value) to look up as well."
-        ),
-    ] = None,
+    evidence: Evidence = None,
+    evidence_mapping: EvidenceMapping = None,
     plugin: Plugins = None,
     json: Json = False,
 ) -> None:
@@ -67,10 +64,7 @@ def command(
         from wildtype.sources.catalogue import load_organism
 
         predictor = predictor.on(load_organism(on))
-    if evidence is not None:
-        from wildtype.inference.own_evidence import read_evidence
-
-        predictor = predictor.with_evidence(read_evidence(evidence))
+    predictor = with_evidence(predictor, evidence, evidence_mapping)
     for remark in predictor.remarks:
         notes().print(remark, soft_wrap=True)
     frame = (

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from wildtype.cli.evidence import Evidence, EvidenceMapping, with_evidence
 from wildtype.cli.output import Json, Plugins, check_format, give_frame, notes
 
 
@@ -55,9 +56,8 @@ def command(
     max_per_gene: Annotated[
         int | None, typer.Option(help="Most rows of a list that a candidate may be in.")
     ] = None,
-    evidence: Annotated[
-        Path | None, typer.Option(help="Your measurements to look up as well, as for predict.")
-    ] = None,
+    evidence: Evidence = None,
+    evidence_mapping: EvidenceMapping = None,
     processes: Annotated[int, typer.Option(help="Number of processes; the result is the same.")] = 1,
     output: Annotated[
         Path | None,
@@ -72,7 +72,6 @@ def command(
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from wildtype.inference.own_evidence import read_evidence
     from wildtype.inference.predictor import load
     from wildtype.inference.sets import named_genes, named_sets, parse_set
 
@@ -80,8 +79,7 @@ def command(
     if output is not None:
         check_format(output)
     predictor = load(run)
-    if evidence is not None:
-        predictor = predictor.with_evidence(read_evidence(evidence))
+    predictor = with_evidence(predictor, evidence, evidence_mapping)
     for remark in predictor.remarks:
         notes().print(remark, soft_wrap=True)
     # Beside the output and named after it, so that the same command finds it, and other screens do not.

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from wildtype.cli.evidence import Evidence, EvidenceMapping, with_evidence
 from wildtype.cli.output import Plugins, notes
 
 
@@ -17,9 +18,8 @@ def command(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen at; 0 chooses a free one.")] = 8765,
     open_: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
-    evidence: Annotated[
-        Path | None, typer.Option(help="Your measurements to look up as well, as for predict.")
-    ] = None,
+    evidence: Evidence = None,
+    evidence_mapping: EvidenceMapping = None,
     plugin: Plugins = None,
 ) -> None:
     """Serve a page that predicts typed mutants, with intervals, nearest measured mutants and gene neighbours.
@@ -28,14 +28,12 @@ def command(
     """
     import webbrowser
 
-    from wildtype.inference.own_evidence import read_evidence
     from wildtype.inference.predictor import load
     from wildtype.report.serving.answers import Answers
     from wildtype.report.serving.server import Server
 
     predictor = load(run)
-    if evidence is not None:
-        predictor = predictor.with_evidence(read_evidence(evidence))
+    predictor = with_evidence(predictor, evidence, evidence_mapping)
     answers = Answers(predictor, run.resolve().name)
     with Server(answers, host, port) as server:
         # The port is bound already: a port in use is an error before the slow first encoding.

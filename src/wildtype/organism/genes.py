@@ -79,7 +79,7 @@ class GeneIndex:
         return iter(self.names)
 
     def __contains__(self, name: str) -> bool:
-        return bool(self._candidates(name))
+        return bool(self.find_each(name))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, GeneIndex) and self.names == other.names
@@ -111,7 +111,8 @@ class GeneIndex:
                 level.setdefault(name.upper(), []).extend(positions)
         return (*exact, *folded)
 
-    def _candidates(self, name: str) -> list[int]:
+    def find_each(self, name: str) -> list[int]:
+        """Return the positions of all genes that a name may mean, in order; none if it is not known."""
         name = name.strip()
         for depth, level in enumerate(self._levels):
             found = level.get(name if depth < 3 else name.upper())
@@ -132,7 +133,7 @@ class GeneIndex:
         # Systematic names, nearly all lookups, need no search through the levels.
         if (position := self._position.get(name)) is not None:
             return position
-        found = self._candidates(name)
+        found = self.find_each(name)
         if len(found) == 1:
             return found[0]
         where = f"organism {self.organism!r} ({len(self):,} genes)"

@@ -231,3 +231,14 @@ def test_an_organism_that_does_not_know_its_essential_genes() -> None:
     assert len(built(one("G1", "G2", phenotype=EPSILON), organism=bare, essential="fitness 0")) == 1
     with pytest.raises(ConfigError, match="'bare' does not list essential genes"):
         built(one("G1"), organism=bare, essential="fitness 0")
+
+
+def test_replicates_that_agree_count_each() -> None:
+    rows = [one("G1", value=v, replicate=label) for v, label in ((0.5, "a"), (0.5, "b"), (0.8, "c"))]
+    rows += [one("G2", value=1.0, replicate=label) for label in "ab"]
+    every = {"listed_again": "every", "replicates": "mean and sd"}
+    assert numbers(built(*rows, one("G3", value=2.0, sd=0.3), **every)) == [
+        (pytest.approx(0.6), pytest.approx(math.sqrt(0.03))),
+        (pytest.approx(1.0), pytest.approx(0.0)),
+        (pytest.approx(2.0), pytest.approx(0.3)),
+    ]

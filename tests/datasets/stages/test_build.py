@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+import statistics
 from collections import defaultdict
 from dataclasses import replace
 
@@ -78,7 +79,7 @@ def weighted(members: list[Number], floor: float) -> Number:
 
 def account(records: list[Measurement], chosen: Policies) -> dict[tuple[object, ...], list[Number]]:
     """Return the numbers of every mutant, phenotype and condition, alleles apart where they are."""
-    numbers: dict[tuple[object, ...], dict[tuple[float, str], set[str]]] = defaultdict(dict)
+    numbers: dict[tuple[object, ...], dict[tuple[float, str, int], set[str]]] = defaultdict(dict)
     for record in records:
         name = ":".join(part for part in (record.phenotype.name, record.trait) if part)
         if chosen.studies == "apart":
@@ -103,17 +104,22 @@ def account(records: list[Measurement], chosen: Policies) -> dict[tuple[object, 
         sd = record.sd
         if math.isnan(sd) and chosen.sd == "derived" and record.n:
             sd = record.se * math.sqrt(record.n)
-        ps = numbers[name, place, seen, strain].setdefault((record.value + 0.0, str(sd + 0.0)), set())
+        found = numbers[name, place, seen, strain]
+        entry = len(found) if chosen.listed_again == "every" else 0
+        ps = found.setdefault((record.value + 0.0, str(sd + 0.0), entry), set())
         ps |= set() if math.isnan(record.p) else {str(record.p)}
     known = defaultdict(list)
     for (name, *_), found in numbers.items():
-        known[name] += [float(sd) for _, sd in found if float(sd) > 0]
+        known[name] += [float(sd) for _, sd, _ in found if float(sd) > 0]
     floors = {name: 0.1 * sorted(sds)[(len(sds) - 1) // 2] for name, sds in known.items() if sds}
     out: dict[tuple[object, ...], list[Number]] = defaultdict(list)
     for (name, place, seen, strain), found in numbers.items():
-        members = [(value, float(sd), only(ps)) for (value, sd), ps in found.items()]
+        members = [(value, float(sd), only(ps)) for (value, sd, _), ps in found.items()]
         if chosen.replicates == "mean":
             members = [mean(members)]
+        elif chosen.replicates == "mean and sd" and len(members) > 1:
+            values = [v for v, *_ in members]
+            members = [(statistics.fmean(values), statistics.stdev(values), only({p for *_, p in members}))]
         elif chosen.replicates == "inverse variance":
             members = [weighted(members, floors.get(str(name), 0.0))]
         out[(name, place, seen) + ((strain,) if chosen.alleles == "apart" else ())] += members

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
@@ -14,13 +16,20 @@ GENES = {
     "YIR026C": ("YVH1", ("STS1",)), "YDL227C": ("HO", ()),
 }  # fmt: skip
 
+MORE = {
+    "YDL126C": ("CDC48", ()), "YBL015W": ("ACH1", ()), "YML032C": ("RAD52", ()), "YKL134C": ("OCT1", ()),
+    "YGR146C": ("ECL1", ()), "YCR002C": ("CDC10", ("MARCH7",)), "YHR107C": ("CDC12", ("MARC7", "SEP4")),
+}  # fmt: skip
+"""Genes with names that are spelled in several ways, or become dates."""
 
-def yeast() -> Organism:
-    names = tuple(GENES)
+
+def yeast(more: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType({})) -> Organism:
+    genes = GENES | dict(more)
+    names = tuple(genes)
     index = GeneIndex(
         names,
-        {name: standard for name, (standard, _) in GENES.items()},
-        {name: aliases for name, (_, aliases) in GENES.items()},
+        {name: standard for name, (standard, _) in genes.items()},
+        {name: aliases for name, (_, aliases) in genes.items()},
         organism="yeast",
     )
     return Organism("yeast", index, essential=np.array([name == "YBR160W" for name in names]))

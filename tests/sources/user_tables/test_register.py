@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -16,14 +17,15 @@ from wildtype.datasets.measurements import Measurements
 from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Publication, Study
 from wildtype.datasets.storage import read_dataset, save_dataset
-from wildtype.datasets.store import Store, store_path
+from wildtype.datasets.store import Query, Store, store_path
 from wildtype.errors import DatasetError, SourceError
 from wildtype.mutants.selection import Selection
 from wildtype.organism.storage import save_organism
 from wildtype.sources.catalogue import dataset_folder, load_dataset, organism_folder
+from wildtype.sources.user_tables.layout import Layout
 from wildtype.sources.user_tables.register import NOTE, check_name, register, selected_phenotypes
 from wildtype.sources.user_tables.summary import summarise
-from wildtype.sources.user_tables.table import read_table
+from wildtype.sources.user_tables.table import Reading, read_table
 from wildtype.sources.user_tables.vocabulary import Columns, template
 
 TEXT = """\
@@ -47,7 +49,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def read(folder: Path, text: str = TEXT, **options: str) -> tuple[Measurements, ReadReport]:
     readings: list[ReadReport] = []
     path = write(folder, text)
-    m = read_table(path, yeast(), phenotype="fitness", collect=readings.append, **options)  # type: ignore[arg-type]
+    m = read_table(path, yeast(), Layout(phenotype="fitness", **options), collect=readings.append)  # type: ignore[arg-type]
     return m, readings[0]
 
 
@@ -184,6 +186,8 @@ def test_the_summary_counts_everything(tmp_path: Path) -> None:
         "organism": "yeast",
         "file": "my.csv",
         "rows": 8,
+        "left_out": {},
+        "read_as": [],
         "mutants": 5,
         "rows_by_order": {"1": 4, "2": 4},
         "genes": 5,
@@ -232,7 +236,7 @@ def of_list(folder: Path, cut: float = 0.1) -> str:
 def test_a_list_that_nobody_declared_is_named(tmp_path: Path) -> None:
     readings: list[ReadReport] = []
     columns = Columns(value="epsilon")
-    m = read_table(write(tmp_path, of_list(tmp_path)), yeast(), columns, collect=readings.append)
+    m = read_table(write(tmp_path, of_list(tmp_path)), yeast(), Layout(columns), collect=readings.append)
     remarks = summarise(m, yeast(), readings[0])["remarks"]
     (remark,) = [text for text in remarks if "no epsilon lies between" in text]
     assert "between -0.104 and 0.1" in remark
@@ -256,3 +260,34 @@ def test_cut_offs_of_several_phenotypes_are_refused(tmp_path: Path) -> None:
     m = read_table(write(tmp_path, text), yeast(), collect=readings.append)
     with pytest.raises(SourceError, match="import one phenotype at a time"):
         selected_phenotypes(m, Selection(negative=-0.1))
+
+
+def reading_of(path: Path, layout: Layout) -> tuple[Measurements, ReadReport, Reading]:
+    reports: list[ReadReport] = []
+    readings: list[Reading] = []
+    m = read_table(path, yeast(), layout, collect=reports.append, tell=readings.append)
+    return m, reports[0], readings[0]
+
+
+def test_replicates_in_columns_become_mean_and_sd(tmp_path: Path) -> None:
+    path = write(tmp_path, "genes,rep1,rep2,rep3\nSGS1,0.5,0.5,0.8\nSRS2,1,1,1\nHO,2,,\n")
+    m, report, reading = reading_of(path, Layout(phenotype="fitness"))
+    assert reading.replicates
+    frame = register(m, report, yeast(), policies=reading.policies).to_pandas().set_index("genes")
+    np.testing.assert_allclose(frame["value"], [0.6, 1.0, 2.0], rtol=1e-6)
+    np.testing.assert_allclose(frame["sd"], [math.sqrt(0.03), 0.0, math.nan], rtol=1e-6)
+    with Store.open(store_path(), read_only=True) as store:
+        assert len(store.select(Query().study("my"))) == 7  # every replicate, for ceilings
+
+
+def test_a_matrix_of_expression_becomes_profiles(tmp_path: Path) -> None:
+    path = write(tmp_path, "mutant,YMR190C,SRS2\nCDC28,1,2\nwt,5,6\nHO,3,\n")
+    m, report, _ = reading_of(path, Layout(shape="profiles"))
+    dataset = register(m, report, yeast())
+    assert [(p.name, p.form) for p in dataset.phenotypes] == [("expression", "gene")]
+    assert dataset.excluded == {"measurement of the wild type": 2}
+    assert dataset.notes[0] == NOTE
+    stored = read_dataset(dataset_folder("my"), yeast())
+    assert stored.table.profiles is not None
+    assert stored.table.profiles[:, :2].tolist() == [[1, 2], [3, pytest.approx(math.nan, nan_ok=True)]]
+    assert np.isnan(stored.table.profiles[:, 2:]).all()

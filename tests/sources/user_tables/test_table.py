@@ -15,7 +15,8 @@ from tests.sources.user_tables.tables import GENES, write, yeast
 from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Environment, Genotype, Perturbation, PerturbationKind
 from wildtype.errors import SourceError
-from wildtype.sources.user_tables.grid import SHOWN, TableProblems
+from wildtype.sources.user_tables.layout import Layout
+from wildtype.sources.user_tables.problems import SHOWN, TableProblems
 from wildtype.sources.user_tables.table import read_table, study_name
 from wildtype.sources.user_tables.vocabulary import PHENOTYPES, Columns
 from wildtype.sources.yeast.screens import trigenic_table
@@ -32,17 +33,20 @@ NO_KIND = (
     "suppressor, overexpressed, added"
 )
 
+COMMA = "has a comma: import with --decimal , if 0,93 means 0.93, or with --thousands , if 1,234 means 1234"
+EMPTY = "received '', expected a number: give it, or leave the row out (--skip-bad leaves out all such rows)"
+
 
 def problems(path: Path, **options: str) -> list[str]:
     with pytest.raises(TableProblems) as error:
-        read_table(path, yeast(), **options)  # type: ignore[arg-type]
+        read_table(path, yeast(), Layout(**options))  # type: ignore[arg-type]
     return [str(problem) for problem in error.value.problems]
 
 
 def test_a_full_table_becomes_measurements(tmp_path: Path) -> None:
     readings: list[ReadReport] = []
     path = write(tmp_path, FULL, "My Screen.csv")
-    m = read_table(path, yeast(), unit="mg/l", collect=readings.append)
+    m = read_table(path, yeast(), Layout(unit="mg/l"), collect=readings.append)
     assert readings == [ReadReport("My Screen.csv", "own data", 4, 4, renamed=1)]
     (study,) = m.studies
     assert (study.name, study.organism, study.licence) == ("my-screen", "yeast", "own data")
@@ -111,11 +115,14 @@ HO,1
             ("4 (line 6), column 'genes'", "has an empty name between separators"),
             ("4 (line 6), column 'dose'", "received '-1', expected a number of at least 0"),
             ("4 (line 6), column 'dose'", "gives 1 doses for 2 genes, expected one each"),
-            ("4 (line 6), column 'phenotype'", "is empty, expected a name: give it, or one for all"),
+            (
+                "4 (line 6), column 'phenotype'",
+                "is empty, expected a name: give it, or one for all with --phenotype",
+            ),
             ("5 (line 7), column 'kind'", "names 2 kinds for 3 genes, expected one for all or one each"),
             ("5 (line 7), column 'dose'", "gives 2 doses for 3 genes, expected one each"),
-            ("5 (line 7), column 'value'", "received '0,5', expected a number, with a decimal point"),
-            ("6 (line 8), column 'value'", "received '', expected a number: give it, or leave the row out"),
+            ("5 (line 7), column 'value'", COMMA),
+            ("6 (line 8), column 'value'", EMPTY),
             ("6 (line 8), column 'sd'", "received '1e999', expected a number"),
             ("6 (line 8), column 'condition'", "received 'a\\nb', expected a name on one line, without tabs"),
             ("6 (line 8), column 'replicate'", "received 'c\\td', expected a name on one line, without tabs"),
@@ -135,22 +142,27 @@ HO,1
 
 def test_an_empty_set_of_genes_is_a_problem(tmp_path: Path) -> None:
     assert problems(write(tmp_path, "genes,value,kind,dose\n,1,gone,x\n")) == [
-        "row 1 (line 2), column 'genes': is empty, expected at least one gene",
+        "row 1 (line 2), column 'genes': is empty, expected at least one gene, or wt for the wild type",
         f"row 1 (line 2), column 'kind': 'gone' {NO_KIND}",
         "row 1 (line 2), column 'dose': received 'x', expected a number of at least 0",
     ]
 
 
 def test_a_long_list_of_problems_is_capped_and_counted(tmp_path: Path) -> None:
-    rows = [f"G{i},1" for i in range(SHOWN + 5)] + ["GONE,x"] * 1000
+    numbers = [f"HO,x{i}" for i in range(842)]
+    rows = [*numbers, *[f"G{i},1" for i in range(SHOWN + 4)], "HO;HO,1"]
     path = write(tmp_path, "genes,value\n" + "\n".join(rows) + "\n")
     with pytest.raises(TableProblems) as error:
         read_table(path, yeast())
-    assert len(error.value.problems) == SHOWN + 5 + 2000
+    assert len(error.value.problems) == 842 + SHOWN + 4 + 1
     lines = str(error.value).splitlines()
-    assert lines[0] == f"{path} has 2,025 problems in 1,025 of 1,025 rows; nothing was read:"
-    assert len(lines) == 1 + SHOWN + 1
-    assert lines[-1] == f"  … and {5 + 2000:,} more problems in other rows"
+    assert lines[0] == f"{path} has 852 problems in 852 of 852 rows; nothing was read:"
+    assert len(lines) == 1 + 1 + (SHOWN + 1) + (SHOWN + 1)
+    # The one error of its kind comes first, and those without number last.
+    assert "column 'genes': names 'YDL227C' more than once" in lines[1]
+    assert lines[7] == "  … and 4 more of this kind (unknown name)"
+    assert lines[8] == "  row 1 (line 2), column 'value': received 'x0', expected a number"
+    assert lines[-1] == f"  … and {842 - SHOWN} more of this kind (not a number)"
     path = write(tmp_path, "genes,value\n" + "HO,x\n" * 1000)
     with pytest.raises(TableProblems) as error:
         read_table(path, yeast())
@@ -175,7 +187,7 @@ def test_a_long_list_of_problems_is_capped_and_counted(tmp_path: Path) -> None:
     ],
 )
 def test_sets_are_written_in_many_ways(tmp_path: Path, cell: str, separator: str) -> None:
-    m = read_table(write(tmp_path, f"genes\tvalue\n{cell}\t1\n"), yeast(), gene_separator=separator)
+    m = read_table(write(tmp_path, f"genes\tvalue\n{cell}\t1\n"), yeast(), Layout(gene_separator=separator))
     assert {p.gene for p in m.genotype(0).perturbations} == {"YMR190C", "YJL092W", "YDL227C"}
 
 
@@ -215,7 +227,7 @@ def test_a_foreign_gene_is_one_that_was_added(tmp_path: Path) -> None:
 def test_columns_by_other_names(tmp_path: Path) -> None:
     text = "Mutant,Titre,Was,Spread\nHO,3.5,ts,0.1\n"
     columns = Columns(genes="Mutant", value="titre", kind="Was", sd="Spread")
-    m = read_table(write(tmp_path, text), yeast(), columns)
+    m = read_table(write(tmp_path, text), yeast(), Layout(columns))
     assert (m.phenotypes[0].name, m.phenotypes[0].unit) == ("Titre", "not stated")
     assert (m.value[0], m.sd[0], m.kind[0]) == (3.5, 0.1, PerturbationKind.TEMPERATURE_SENSITIVE)
 
@@ -228,18 +240,19 @@ def test_columns_by_other_names(tmp_path: Path) -> None:
         ("genes,value", Columns(sd="error"), "no column 'error' .*--sd-column"),
         ("Genes,GENES,value", Columns(), "several columns 'genes'"),
         ("genes,value", Columns(sd="value"), "column 'value' is to be two things"),
-        ("genes|value", Columns(), "or another --separator"),
+        ("genes/value", Columns(), "or another --separator"),
     ],
 )
 def test_missing_and_doubtful_columns(tmp_path: Path, header: str, columns: Columns, message: str) -> None:
-    path = write(tmp_path, f"{header}\n{','.join('1' for _ in header.split(','))}\n")
+    row = ",".join("abc"[: header.count(",") + 1])
+    path = write(tmp_path, f"{header}\n{row}\n")
     with pytest.raises(SourceError, match=message):
-        read_table(path, yeast(), columns)
+        read_table(path, yeast(), Layout(columns))
 
 
 def test_phenotypes_are_named_by_option_column_or_header(tmp_path: Path) -> None:
     def names(text: str, **options: str) -> list[str]:
-        m = read_table(write(tmp_path, text), yeast(), **options)  # type: ignore[arg-type]
+        m = read_table(write(tmp_path, text), yeast(), Layout(**options))  # type: ignore[arg-type]
         return [m.phenotypes[p].name for p in m.phenotype]
 
     assert names("genes,value\nHO,1\n") == ["value"]

@@ -11,15 +11,23 @@ import typer
 from wildtype.cli.output import Json, console, notes, print_json
 
 if TYPE_CHECKING:
-    from wildtype.sources.user_tables.grid import TableProblems
+    from wildtype.sources.user_tables.problems import TableProblems
+
+
+REJECTS = "rejected.csv"
+"""Table of the rows that were left out, in the folder of the dataset."""
 
 
 def import_(
-    table: Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or spreadsheet, one measurement per row.")],
+    table: Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or spreadsheet.")],
     organism: Annotated[str, typer.Option("--organism", help="Organism of the genes, as in yeast.")],
     name: Annotated[str, typer.Option(help="Name of the data; made from the file's name if not given.")] = "",
-    genes: Annotated[str, typer.Option("--genes-column", help="Column of genes.")] = "genes",
-    value: Annotated[str, typer.Option("--value-column", help="Column of values.")] = "value",
+    genes: Annotated[
+        str, typer.Option("--genes-column", help="Columns of genes, as in geneA,geneB.")
+    ] = "genes",
+    value: Annotated[
+        str, typer.Option("--value-column", help="Column of values; several are replicates.")
+    ] = "value",
     kind: Annotated[str, typer.Option("--kind-column", help="Column of kinds of perturbation.")] = "kind",
     dose: Annotated[str, typer.Option("--dose-column", help="Column of doses.")] = "dose",
     condition: Annotated[str, typer.Option("--condition-column", help="Column of conditions.")] = "condition",
@@ -46,17 +54,42 @@ def import_(
     listed_above: Annotated[
         float | None, typer.Option(help="The table lists positive values at or above this only.")
     ] = None,
+    decimal: Annotated[str, typer.Option(help="Decimal mark of numbers: . or ,")] = ".",
+    thousands: Annotated[str, typer.Option(help="Mark between thousands, as in 1,234.")] = "",
+    controls: Annotated[
+        str, typer.Option(help="Names that perturb nothing, as in 'negative,safe*'; they count as wild type.")
+    ] = "",
+    shape: Annotated[
+        str,
+        typer.Option(
+            help="long (a mutant per row), crosses (a matrix of double mutants), or profiles (of expression)."
+        ),
+    ] = "",
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Leave out rows with a problem, and keep a table of them.")
+    ] = False,
+    mapping: Annotated[
+        Path | None, typer.Option(help="YAML file of --save-mapping; other options change what it says.")
+    ] = None,
+    save_mapping: Annotated[
+        Path | None, typer.Option(help="Write how the table is read to this YAML file.")
+    ] = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace imported data of the same name.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Import without confirmation.")] = False,
     json: Json = False,
 ) -> None:
-    """Import a table of your measurements as a dataset, if no row has a problem."""
+    """Import a table of your measurements as a dataset, if no row has a problem.
+
+    What is not said is guessed, and shown before anything is imported.
+    """
     from wildtype.errors import DatasetError, SourceError
+    from wildtype.files import write_text
     from wildtype.mutants.selection import Selection
-    from wildtype.sources.catalogue import load_organism
-    from wildtype.sources.user_tables.grid import TableProblems
+    from wildtype.sources.catalogue import dataset_folder, load_organism
+    from wildtype.sources.user_tables.layout import Layout, changed, read_layout, save_layout
+    from wildtype.sources.user_tables.problems import TableProblems
     from wildtype.sources.user_tables.register import check_name, register, selected_phenotypes
     from wildtype.sources.user_tables.summary import summarise
     from wildtype.sources.user_tables.table import read_table, study_name
@@ -64,20 +97,26 @@ def import_(
 
     check_name(study_name(table, name), replace=replace)
     wild_type = load_organism(organism)
-    columns = Columns(genes, value, kind, dose, condition, phenotypes, sd, replicate)
+    layout = Layout(
+        Columns(genes, value, kind, dose, condition, phenotypes, sd, replicate),
+        separator=separator,
+        gene_separator=gene_separator,
+        sheet=sheet,
+        decimal=decimal,
+        thousands=thousands,
+        controls=tuple(part.strip() for part in controls.split(",") if part.strip()),
+        shape=shape,
+        phenotype=phenotype,
+        unit=unit,
+        skip_bad=skip_bad,
+    )
+    if mapping is not None:
+        layout = changed(read_layout(mapping), layout)
     readings: list[Any] = []
+    told: list[Any] = []
     try:
         measurements = read_table(
-            table,
-            wild_type,
-            columns,
-            name=name,
-            phenotype=phenotype,
-            unit=unit,
-            separator=separator,
-            gene_separator=gene_separator,
-            sheet=sheet,
-            collect=readings.append,
+            table, wild_type, layout, name=name, collect=readings.append, tell=told.append
         )
     except TableProblems as error:
         _print_problems(error, json)
@@ -86,14 +125,23 @@ def import_(
     if listed_below is not None or listed_above is not None:
         selection = Selection(listed_below, listed_above)
     selected = selected_phenotypes(measurements, selection)
-    summary = summarise(measurements, wild_type, readings[0], selected)
+    (reading,) = told
+    summary = summarise(measurements, wild_type, readings[0], selected, reading.remarks)
+    if save_mapping is not None:
+        save_layout(save_mapping, reading.layout)
     if not json:
         _print_summary(summary)
     if not yes and not _agreed():
         if json:
             print_json(summary)
         raise DatasetError("nothing was imported: repeat the command with --yes to import it")
-    dataset = register(measurements, readings[0], wild_type, replace=replace, selection=selection)
+    dataset = register(
+        measurements, readings[0], wild_type, replace=replace, selection=selection, policies=reading.policies
+    )
+    if reading.rejected:
+        rejects = dataset_folder(dataset.name) / REJECTS
+        write_text(rejects, reading.rejects())
+        notes().print(f"rows that were left out, and why: {rejects}", markup=False, soft_wrap=True)
     if json:
         print_json(summary | {"dataset": dataset.card()})
         return
@@ -142,9 +190,13 @@ def _print_summary(summary: dict[str, Any]) -> None:
             f"{one['rows']:,} rows from {one['lowest']:g} to {one['highest']:g} ({one['unit']}), "
             f"{one['with_sd']:,} with sd"
         )
+    if summary["left_out"]:
+        rows["left out"] = counts(summary["left_out"])
     if summary["foreign_genes"]:
         rows["foreign genes"] = ", ".join(summary["foreign_genes"])
     table = Table(show_header=False)
+    for line in summary["read_as"]:
+        table.add_row(Text("read as"), Text(line))
     for key, text in rows.items():
         table.add_row(Text(key), Text(text))
     for remark in summary["remarks"]:

@@ -79,6 +79,19 @@ def weighted(group: Ints, value: Floats, sd: Floats, floor: Floats) -> tuple[Flo
     return _single(group, size, value, mean), _single(group, size, sd, spread)
 
 
+def sampled(group: Ints, value: Floats, sd: Floats) -> tuple[Floats, Floats]:
+    """Return mean and sd [g] over n - 1 per group 0 … g-1; a group of one keeps its numbers.
+
+    The sd given with each member is that of another, smaller sample, and says nothing about these.
+    """
+    size = np.bincount(group)
+    mean = np.bincount(group, value) / size
+    squares = np.bincount(group, (value - mean[group]) ** 2)
+    return _single(group, size, value, mean), _single(
+        group, size, sd, np.sqrt(squares / np.maximum(size - 1, 1))
+    )
+
+
 def _single(group: Ints, size: Ints, given: Floats, computed: Floats) -> Floats:
     # A weighted mean of one rounds (w x / w); measurements without replicates keep every bit.
     alone = size[group] == 1
@@ -132,7 +145,7 @@ def sd_floor(phenotype: Ints, sd: Floats) -> Floats:
 
 
 def deduplicate(rows: StagedRows, policies: Policies) -> tuple[StagedRows, StageReport]:
-    """Return the rows in canonical order, every number once, and the report.
+    """Return the rows in canonical order, every number once unless every entry counts, and the report.
 
     A p-value given in only some of the rows of a number belongs to that number.
     """
@@ -140,7 +153,7 @@ def deduplicate(rows: StagedRows, policies: Policies) -> tuple[StagedRows, Stage
     # Equal numbers of one genotype are neighbours in this order, so a copy is found by one comparison.
     rows = rows.sorted()
     same = np.zeros(before, bool)
-    same[1:] = (
+    same[1:] = (policies.listed_again == "once") & (
         (np.diff(rows.identity) == 0)
         & (rows.value[1:] == rows.value[:-1])
         & ((rows.sd[1:] == rows.sd[:-1]) | (np.isnan(rows.sd[1:]) & np.isnan(rows.sd[:-1])))
@@ -171,6 +184,8 @@ def merge_replicates(rows: StagedRows, policies: Policies, floor: Floats) -> tup
         member = np.ones(before, bool)
         if policies.replicates == "mean":
             value, sd = average(group, rows.value, rows.sd)
+        elif policies.replicates == "mean and sd":
+            value, sd = sampled(group, rows.value, rows.sd)
         else:
             known = np.isfinite(rows.sd)
             member = known | (np.bincount(group, known) == 0)[group]

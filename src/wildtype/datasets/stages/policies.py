@@ -40,7 +40,8 @@ POLICIES: Mapping[str, Mapping[str, str]] = {
     },
     "listed again": {
         "once": "repeated entries of one mutant in one condition with equal value and sd are one row, "
-        "whatever its replicate label"
+        "whatever its replicate label",
+        "every": "every entry counts, also one that repeats the number of another",
     },
     "replicates": {
         "mean": "different numbers for one mutant in one condition become their mean; sd is the root of the "
@@ -48,6 +49,8 @@ POLICIES: Mapping[str, Mapping[str, str]] = {
         "inverse variance": "they become their mean weighted by 1/sd², sd is 1/√Σ(1/sd²); an sd below a "
         "tenth of the phenotype's median counts as that tenth; rows without sd are left out of a mean in "
         "which another row has one, and count alike (sd unknown) where none has",
+        "mean and sd": "they become their mean, and sd is that of the numbers themselves (over n - 1), "
+        "whatever sd they were given with",
         "apart": "every number is a separate row",
     },
     "alleles": {

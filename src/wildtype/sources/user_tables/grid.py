@@ -1,99 +1,33 @@
-"""A user's file as rows of text (CSV, TSV, Parquet or a spreadsheet), and the problems of its rows."""
+"""A user's file as rows of text: CSV, TSV, Parquet or a spreadsheet, whatever surrounds its header."""
 
 from __future__ import annotations
 
 import csv
 import io
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from wildtype.errors import SourceError, reason_of, shown
 from wildtype.sources import text
 from wildtype.sources.sheets import read_sheet
+from wildtype.sources.user_tables.numbers import NumberStyle
+from wildtype.sources.user_tables.problems import Problem
 
 WIDEST = 256
 """Columns that a sheet may have."""
 COMMENT = "#"
+SEPARATORS = "\t,;|"
+"""Characters that may separate columns, in the order in which they are preferred."""
+LOOKED_AT = 50
+"""Lines by which the separator of a text file is found."""
+REPEATED, CELLS = "repeated header", "number of cells"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 _REMEDY = "export the table again"
-SHOWN = 20
-"""Largest number of different problems that a message lists."""
-ROWS_SHOWN = 5
-"""Largest number of rows named for each of them."""
-
-
-@dataclass(frozen=True)
-class Problem:
-    """One fault of one row.
-
-    Attributes
-    ----------
-    row : int
-        Data row, from 1.
-    line : int
-        Line of a text file, or row of a sheet with its header counted; 0 where the file has neither.
-    column : str
-        Name of the column; empty where the whole row is meant.
-    message : str
-        What was received, what was expected.
-    """
-
-    row: int
-    line: int
-    column: str
-    message: str
-
-    def to_json(self) -> dict[str, object]:
-        """Return the same in plain values."""
-        return dict(vars(self))
-
-    def __str__(self) -> str:
-        return f"{_place(self)}{_column(self)}: {self.message}"
-
-
-def _place(problem: Problem) -> str:
-    return f"row {problem.row}" + (f" (line {problem.line})" if problem.line else "")
-
-
-def _column(problem: Problem) -> str:
-    return f", column {problem.column!r}" if problem.column else ""
-
-
-class TableProblems(SourceError):
-    """A table that is not read because of its problems, all of which are in `problems`, in order of rows."""
-
-    def __init__(self, path: Path, problems: Sequence[Problem], rows: int) -> None:
-        self.path, self.problems, self.rows = path, tuple(problems), rows
-        super().__init__("\n  ".join([f"{self.headline}:", *self.lines()]))
-
-    @property
-    def headline(self) -> str:
-        """How many problems there are, in one sentence."""
-        wrong = len({problem.row for problem in self.problems})
-        count = len(self.problems)
-        return (
-            f"{self.path} has {count:,} {'problem' if count == 1 else 'problems'} in {wrong:,} of "
-            f"{self.rows:,} rows; nothing was read"
-        )
-
-    def lines(self) -> list[str]:
-        """Return one line per different problem, with the rows that have it; at most `SHOWN`."""
-        alike: dict[tuple[str, str], list[Problem]] = {}
-        for problem in self.problems:
-            alike.setdefault((problem.column, problem.message), []).append(problem)
-        groups = list(alike.values())
-        lines = []
-        for group in groups[:SHOWN]:
-            places = ", ".join(_place(problem) for problem in group[:ROWS_SHOWN])
-            more = f" and {len(group) - ROWS_SHOWN:,} more rows" if len(group) > ROWS_SHOWN else ""
-            lines.append(f"{places}{more}{_column(group[0])}: {group[0].message}")
-        left = sum(len(group) for group in groups[SHOWN:])
-        if left:
-            lines.append(f"… and {left:,} more problems in other rows")
-        return lines
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +48,10 @@ class Grid:
         All data rows, also those that `problems` is about.
     problems : tuple of Problem
         Rows with too few or too many cells.
+    notes : tuple of str
+        What was made of lines that are no rows.
+    left_out : dict of str to int
+        Number of such lines below the header, by reason.
     """
 
     path: Path
@@ -123,6 +61,8 @@ class Grid:
     line: list[int]
     rows: int
     problems: tuple[Problem, ...]
+    notes: tuple[str, ...] = ()
+    left_out: dict[str, int] = field(default_factory=dict)
 
 
 def read_grid(path: str | Path, *, separator: str = "", sheet: str = "") -> Grid:
@@ -161,44 +101,111 @@ def read_grid(path: str | Path, *, separator: str = "", sheet: str = "") -> Grid
         raise SourceError(str(error).replace(text.REMEDY, _REMEDY)) from error
 
 
+Line = tuple[int, list[str], list[str]]
+"""Number, cells as they are, and cells without blanks and without empty ones at the right edge."""
+
+
 def _grid(path: Path, numbered: Iterator[tuple[int, list[str]]]) -> Grid:
-    cells, row, line, problems = [], [], [], []
-    header: tuple[str, ...] = ()
-    count = 0
+    lines: list[Line] = []
     for number, given in numbered:
+        # Names in sheets are broken over lines to make them fit.
         stripped = [cell.strip() for cell in given]
         # Spreadsheet programs export empty columns at the right edge and empty rows at the end.
         while stripped and not stripped[-1]:
             stripped.pop()
-        if not stripped:
-            continue
-        if not header:
-            header = _header(path, stripped)
+        if stripped:
+            lines.append((number, given, stripped))
+    if not lines:
+        raise SourceError(f"{path} is empty: give a header line and at least one row")
+    header, above, notes = _header(path, lines)
+    cells, row, line, problems = [], [], [], []
+    count = repeated = 0
+    for number, given, stripped in lines[above:]:
+        if tuple(stripped) == header:
+            repeated += 1
             continue
         count += 1
         # A short row is a lost cell, not an empty one: values could have moved to the left.
         if len(stripped) > len(header) or len(given) < len(header):
-            message = f"received {len(given)} cells, expected {len(header)}"
-            problems.append(Problem(count, number, "", message))
+            problems.append(Problem(count, number, "", _width(given, stripped, len(header)), CELLS))
             continue
         cells.append(stripped + [""] * (len(header) - len(stripped)))
         row.append(count)
         line.append(number)
-    if not header:
-        raise SourceError(f"{path} is empty: give a header line and at least one row")
     if not count:
         raise SourceError(f"{path} has a header but no rows: give at least one")
-    return Grid(path, header, cells, row, line, count, tuple(problems))
+    left_out = {REPEATED: repeated} if repeated else {}
+    if repeated:
+        notes.append(f"the header stands {repeated + 1:,} times; it counts once")
+    return Grid(path, header, cells, row, line, count, tuple(problems), tuple(notes), left_out)
 
 
-def _header(path: Path, names: list[str]) -> tuple[str, ...]:
-    twice = next((name for name in names if name and names.count(name) > 1), None)
-    if twice is not None:
-        raise SourceError(f"{path} has the column {shown(twice)} twice: give every column another name")
+def _width(given: Sequence[str], stripped: Sequence[str], expected: int) -> str:
+    """Return what is wrong with a row that has another number of cells than the header."""
+    count = len(stripped) if len(stripped) > expected else len(given)
+    other = next((m for m in SEPARATORS if len(given) == 1 and given[0].count(m) == expected - 1 > 0), None)
+    hint = f": it is separated by {other!r}, unlike the header; use one separator" if other else ""
+    return f"received {count} cells, expected {expected}{hint}"
+
+
+def _header(path: Path, lines: Sequence[Line]) -> tuple[tuple[str, ...], int, list[str]]:
+    """Return the names of the columns, the number of lines that they and titles take, and remarks."""
+    notes: list[str] = []
+    at = 0
+    while at + 2 < len(lines) and sum(map(bool, lines[at][2])) == 1 and _is_header(lines[at + 1], 2):
+        notes.append(f"line {lines[at][0]} is taken for a title: {shown(next(filter(None, lines[at][2])))}")
+        at += 1
+    first, above = lines[at][2], at + 1
+    names = list(first)
+    filled = sum(map(bool, first))
+    # A merged cell leaves its name in the first of its columns, above the names of each.
+    below = lines[above] if above + 1 < len(lines) else lines[at]
+    if ("" in first[1:] or len(below[2]) > len(first)) and _is_header(below, filled + 1):
+        names = _joined(first, below[2])
+        notes.append(f"lines {lines[at][0]} and {below[0]} are taken for one header: {', '.join(names)}")
+        above += 1
+    rows = [stripped for _, _, stripped in lines[above:]]
+    if len(names) == 1 and (apart := _otherwise(names[0], rows)):
+        names = apart
+        notes.append("the header has another separator than the rows")
+    elif rows and all(len(row) == len(names) + 1 and NumberStyle().looks_like(row[-1]) for row in rows):
+        # R writes the names of rows without a name of their column.
+        if all(re.fullmatch(r"[-+]?\d+", row[-2]) and row[-1].isdigit() for row in rows):
+            raise SourceError(
+                f"{path}: every row has one cell more than the header, as if decimal commas separated "
+                f"columns ({shown(','.join(rows[0]))}): save the table with semicolons or tabs"
+            )
+        names = ["", *names]
+        notes.append("the first column has no name")
     strange = next((name for name in names if any(ord(c) < 32 and not c.isspace() for c in name)), None)
     if strange is not None:
         raise SourceError(f"{path} has the column {shown(strange)}, expected printable text: rename it")
-    return tuple(names)
+    return tuple(names), above, notes
+
+
+def _is_header(line: Line, least: int) -> bool:
+    """Return whether a line has names in at least some of its cells, and no number."""
+    filled = [cell for cell in line[2] if cell]
+    return len(filled) >= least and not any(map(NumberStyle().looks_like, filled))
+
+
+def _joined(above: list[str], below: list[str]) -> list[str]:
+    """Return the names that two lines of a header give together: those below, with those above if needed."""
+    width = max(len(above), len(below))
+    above, below = (names + [""] * (width - len(names)) for names in (above, below))
+    carried = ""
+    names = []
+    for over, under in zip(above, below, strict=True):
+        carried = over or carried
+        names.append(f"{carried} {under}".strip() if below.count(under) > 1 or not under else under)
+    return names
+
+
+def _otherwise(name: str, rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the names of a header that was read as one name and has another separator than its rows."""
+    widths = {len(row) for row in rows}
+    parts = next((name.split(mark) for mark in SEPARATORS if mark in name), [name])
+    return [part.strip() for part in parts] if widths == {len(parts)} and len(parts) > 1 else []
 
 
 def _text(path: Path, data: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
@@ -214,7 +221,7 @@ def _text(path: Path, data: bytes, separator: str) -> Iterator[tuple[int, list[s
     above = 0
     while above < len(lines) and (lines[above].startswith(COMMENT) or not lines[above].strip()):
         above += 1
-    mark = separator or _separator(lines[above] if above < len(lines) else "")
+    mark = separator or _separator(lines[above : above + LOOKED_AT])
     if len(mark) != 1 or mark in '"\r\n':
         raise SourceError(f"{separator!r} cannot separate columns: give one character, as in ';'")
     # strict: an unbalanced quote is an error instead of a cell that swallows the rest of the file.
@@ -231,10 +238,17 @@ def _text(path: Path, data: bytes, separator: str) -> Iterator[tuple[int, list[s
         ) from None
 
 
-def _separator(header: str) -> str:
-    """Return the first of tab, comma and semicolon that a header line holds; comma for a single column."""
-    # Only the header decides: cells hold decimal commas, and gene sets with semicolons.
-    return next((mark for mark in "\t,;" if mark in header), ",")
+def _separator(lines: Sequence[str]) -> str:
+    """Return the character that divides most lines into equally many cells; comma for a single column."""
+    # Not the first mark of the header decides: cells hold decimal commas, and gene sets with semicolons.
+    bare = [re.sub(r'"[^"]*"', "", line) for line in lines if line.strip()]
+
+    def even(mark: str) -> int:
+        counts = Counter(count for line in bare if (count := line.count(mark)))
+        return max(counts.values(), default=0)
+
+    best = max(SEPARATORS, key=even)
+    return best if even(best) else ","
 
 
 def _parquet(path: Path) -> Iterator[tuple[int, list[str]]]:

@@ -1,32 +1,49 @@
 """The mutant of a row from its cells: the genes, the kind of perturbation of each, and the doses.
 
-Legend: k perturbed genes of one row.
+Legend: k perturbed genes of one row · c cells that name genes.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 
 from wildtype.datasets.records import PerturbationKind
-from wildtype.errors import AmbiguousGeneError, UnknownGeneError, shown
+from wildtype.errors import shown
 from wildtype.organism import GeneIndex
-from wildtype.sources.user_tables.vocabulary import (
-    MARKS,
-    is_missing,
-    kind_words,
-    members,
-    parse_kind,
-    parse_number,
-)
+from wildtype.sources.user_tables.numbers import NumberStyle, is_missing
+from wildtype.sources.user_tables.spellings import NEUTRAL, Fault, Found, Spellings
+from wildtype.sources.user_tables.vocabulary import KINDS, MARKS, kind_words, members, parse_kind
 
-HINTED = 20
-"""Unknown names for which similar ones are looked up; that takes a while for each."""
+SAME_GENE, NO_GENE, KIND, DOSE = "one gene twice", "no gene", "kind of perturbation", "dose"
+EXAMPLES = 3
+"""Spellings that are shown of each rule by which names were understood."""
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """What is wrong with a cell of a mutant.
+
+    Attributes
+    ----------
+    column : str
+        ``genes``, ``kind`` or ``dose``.
+    message, reason : str
+        In one sentence; and the kind of problem.
+    cell : int
+        Which of the c cells that name genes.
+    """
+
+    column: str
+    message: str
+    reason: str
+    cell: int = 0
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """The perturbed genes of a row.
+    """The perturbed genes of a row; those of the wild type are none.
 
     Attributes
     ----------
@@ -34,16 +51,28 @@ class Mutant:
         Positions in the gene index; foreign genes follow after its last.
     kinds : tuple of k PerturbationKind
         What was done to each.
+    alleles : tuple of k str
+        Their alleles; empty where none is named.
+    named : int
+        How many genes the cells name, known or not.
     renamed : bool
         Whether a gene goes by an older name or alias.
-    problems : tuple of (column, message)
+    neutral : bool
+        Whether it has a gene that screens delete in their controls.
+    nothing : bool
+        Whether a cell names the wild type or a control.
+    problems : tuple of Wrong
         What is wrong.
     """
 
     genes: tuple[int, ...] = ()
     kinds: tuple[PerturbationKind, ...] = ()
+    alleles: tuple[str, ...] = ()
+    named: int = 0
     renamed: bool = False
-    problems: tuple[tuple[str, str], ...] = ()
+    neutral: bool = False
+    nothing: bool = False
+    problems: tuple[Wrong, ...] = ()
 
 
 class MutantReader:
@@ -55,14 +84,26 @@ class MutantReader:
         The organism's genes.
     separator : str
         Between the members of a set; empty to find it out cell by cell.
+    controls : tuple of str
+        Names of what perturbs nothing.
+    numbers : NumberStyle
+        How doses are written.
     """
 
-    def __init__(self, index: GeneIndex, separator: str) -> None:
+    def __init__(
+        self,
+        index: GeneIndex,
+        separator: str = "",
+        controls: tuple[str, ...] = (),
+        numbers: NumberStyle | None = None,
+    ) -> None:
         self.index, self.separator = index, separator
+        self.numbers = numbers or NumberStyle()
+        self.spellings = Spellings(index, controls)
+        self.understood: dict[str, Counter[str]] = {}
+        """Names that are not the organism's, by the rule that they were understood by."""
         self._foreign: dict[str, int] = {}
-        self._found: dict[str, int | str] = {}  # position, or what is wrong with the name
-        self._unknown = 0
-        self._mutants: dict[tuple[str, str], Mutant] = {}
+        self._mutants: dict[tuple[tuple[str, ...], str], Mutant] = {}
         spelled = [
             *index.names,
             *index.standard.values(),
@@ -70,94 +111,139 @@ class MutantReader:
         ]
         # Gene names that hold a separator, as ARG5,6 does, are recognised before a cell is split.
         self._divided = {name.upper() for name in spelled if any(mark in name for mark in (*MARKS, " "))}
-        self._current = {name.upper() for name in (*index.names, *index.standard.values())}
+        self._neutral = {position for name in NEUTRAL for position in index.find_each(name)}
 
     @property
     def genes(self) -> list[str]:
         """Names that positions refer to: those of the index, then foreign genes."""
         return [*self.index.names, *self._foreign]
 
-    def read(self, genes: str, kinds: str) -> Mutant:
-        """Return what the cells ``genes`` and ``kind`` of a row say."""
-        key = (genes, kinds)
+    def names(self, cell: str) -> list[str]:
+        """Return the names in a cell; an empty cell has none."""
+        return members(cell, self.separator, self._is_whole)
+
+    def _is_whole(self, cell: str) -> bool:
+        # Other spellings count only where a cell would be split: wild type, SGS1 (YMR190C), 1 Mar.
+        if cell.upper() in self._divided or self.spellings.is_nothing(cell):
+            return True
+        return " " in cell and cell not in self.index and self.spellings.means(cell)
+
+    def read(self, cells: tuple[str, ...], kinds: str) -> Mutant:
+        """Return what the c cells of genes and the cell ``kind`` of a row say."""
+        key = (cells, kinds)
         if key not in self._mutants:
-            self._mutants[key] = self._read(genes, kinds)
+            self._mutants[key] = self._read(cells, kinds)
         return self._mutants[key]
 
-    def _read(self, genes: str, kinds: str) -> Mutant:
-        names = members(genes, self.separator, lambda cell: cell.upper() in self._divided)
-        done, problems = self._kinds(kinds, len(names))
+    def _read(self, cells: tuple[str, ...], kinds: str) -> Mutant:
+        names = [(at, name) for at, cell in enumerate(cells) for name in self.names(cell)]
+        stated, problems = self._kinds(kinds, [name for _, name in names])
         if not names:
-            problems.insert(0, ("genes", "is empty, expected at least one gene"))
+            problems.insert(
+                0, Wrong("genes", "is empty, expected at least one gene, or wt for the wild type", NO_GENE)
+            )
+        found: dict[int, tuple[PerturbationKind, str]] = {}
         spelled: dict[int, list[str]] = {}
-        for name, kind in zip(names, done, strict=True):
-            position = self._gene(name, kind)
-            if isinstance(position, str):
-                problems.append(("genes", position))
-            else:
-                spelled.setdefault(position, []).append(name)
+        renamed = False
+        for (at, name), kind in zip(names, stated, strict=True):
+            if self.spellings.is_nothing(name):
+                continue
+            gene = self._gene(name, kind)
+            if isinstance(gene, Fault):
+                problems.append(Wrong("genes", gene.message, gene.reason, at))
+                continue
+            if kind is not None and gene.kind is not None and not _agree(kind, gene.kind):
+                message = f"says {KINDS[kind][0]} of {shown(name)}, which is written as {KINDS[gene.kind][0]}"
+                problems.append(Wrong("kind", f"{message}: correct one of them", KIND))
+            kind = gene.kind or PerturbationKind.DELETION if kind is None else kind
+            found[gene.position] = (kind, gene.allele)
+            spelled.setdefault(gene.position, []).append(name)
+            if gene.how:
+                self.understood.setdefault(gene.how, Counter())[name] += 1
+            elif name not in self._foreign:
+                renamed |= not self.spellings.is_current(name)
         for position, same in spelled.items():
             # Two spellings of one gene, such as YAL001C and TFC3, would else count as a double mutant.
             if len(same) > 1:
-                gene, spellings = shown(self.genes[position]), ", ".join(map(shown, same))
-                message = f"names {gene} more than once ({spellings}): a gene counts once in a mutant"
-                problems.append(("genes", message))
-        renamed = any(name.upper() not in self._current and name not in self._foreign for name in names)
-        return Mutant(tuple(spelled), tuple(done), renamed, tuple(problems))
+                gene_name, spellings = shown(self.genes[position]), ", ".join(map(shown, same))
+                message = f"names {gene_name} more than once ({spellings}): a gene counts once in a mutant"
+                problems.append(Wrong("genes", message, SAME_GENE))
+        return Mutant(
+            tuple(found),
+            tuple(kind for kind, _ in found.values()),
+            tuple(allele for _, allele in found.values()),
+            sum(not self.spellings.is_nothing(name) for _, name in names),
+            renamed,
+            bool(self._neutral & found.keys()),
+            any(self.spellings.is_nothing(name) for _, name in names),
+            tuple(problems),
+        )
 
-    def _kinds(self, cell: str, count: int) -> tuple[list[PerturbationKind], list[tuple[str, str]]]:
+    def _kinds(self, cell: str, names: list[str]) -> tuple[list[PerturbationKind | None], list[Wrong]]:
+        """Return the kind that a cell states of each name, None where it says nothing."""
         if not cell:
-            return [PerturbationKind.DELETION] * count, []
+            return [None] * len(names), []
         words = members(cell, self.separator, lambda word: parse_kind(word) is not None)
-        read = {word: parse_kind(word) for word in words}
+        read = {word: parse_kind(word) if word else None for word in words}
         problems = [
-            ("kind", f"{shown(word)} is not a kind of perturbation; known kinds: {kind_words()}")
+            Wrong("kind", f"{shown(word)} is not a kind of perturbation; known kinds: {kind_words()}", KIND)
             for word, kind in read.items()
-            if kind is None
+            if kind is None and word
         ]
-        if len(words) not in (1, count) and count:
-            message = f"names {len(words)} kinds for {_genes(count)}, expected one for all or one each"
-            problems.append(("kind", message))
-        kinds = [read[word] or PerturbationKind.DELETION for word in words]
-        return (kinds * count)[:count], problems
+        kinds = [read[word] for word in words]
+        perturbed = [not self.spellings.is_nothing(name) for name in names]
+        # In a row such as SGS1, wt the kind of the wild type may be left out.
+        if len(words) == sum(perturbed) != len(names):
+            given = iter(kinds)
+            return [next(given) if there else None for there in perturbed], problems
+        if len(words) not in (1, len(names)) and names:
+            message = f"names {len(words)} kinds for {_genes(len(names))}, expected one for all or one each"
+            problems.append(Wrong("kind", message, KIND))
+        return (kinds * len(names))[: len(names)], problems
 
-    def _gene(self, name: str, kind: PerturbationKind) -> int | str:
-        """Return the position of a gene, or what is wrong with its name."""
+    def _gene(self, name: str, kind: PerturbationKind | None) -> Found | Fault:
         if not name:
-            return "has an empty name between separators"
-        if name not in self._found:
-            self._found[name] = self._lookup(name)
-        found = self._found[name]
-        if isinstance(found, str) and kind is PerturbationKind.ADDITION and name not in self.index:
-            return self._foreign.setdefault(name, len(self.index) + len(self._foreign))
+            return Fault("has an empty name between separators", NO_GENE)
+        found = self.spellings.find(name)
+        if isinstance(found, Fault) and kind is PerturbationKind.ADDITION and name not in self.index:
+            return Found(self._foreign.setdefault(name, len(self.index) + len(self._foreign)))
         return found
 
-    def _lookup(self, name: str) -> int | str:
-        if name not in self.index:
-            self._unknown += 1
-            # The first unknown names get suggestions; a column of wrong identifiers must not take minutes.
-            if self._unknown > HINTED:
-                return f"{shown(name)} is not in organism {self.index.organism!r}; check the spelling"
-        try:
-            return self.index.find(name)
-        except (UnknownGeneError, AmbiguousGeneError) as error:
-            return str(error)
-
-    def doses(self, cell: str, count: int) -> tuple[list[float], list[tuple[str, str]]]:
+    def doses(self, cell: str, count: int) -> tuple[list[float], list[Wrong]]:
         """Return the doses [k] of the genes of a row (NaN: not stated), and what is wrong with the cell."""
         if is_missing(cell):
             return [math.nan] * count, []
-        parts = members(cell, self.separator, lambda part: parse_number(part) is not None)
+        parts = members(cell, self.separator, lambda part: self.numbers.parse(part) is not None)
         doses: list[float] = []
         problems = []
         for part in parts:
-            dose = math.nan if is_missing(part) else parse_number(part)
+            dose = math.nan if is_missing(part) else self.numbers.parse(part)
             if dose is None or dose < 0:
-                problems.append(("dose", f"received {shown(part)}, expected a number of at least 0"))
+                message = f"received {shown(part)}, expected a number of at least 0"
+                problems.append(Wrong("dose", message, DOSE))
             doses.append(math.nan if dose is None else dose)
         if len(parts) != count and count:
-            problems.append(("dose", f"gives {len(parts)} doses for {_genes(count)}, expected one each"))
+            message = f"gives {len(parts)} doses for {_genes(count)}, expected one each"
+            problems.append(Wrong("dose", message, DOSE))
         return (doses * count)[:count], problems
+
+    def explanations(self) -> list[str]:
+        """Return one line per rule by which names that are not the organism's were understood."""
+        lines = []
+        for how, names in self.understood.items():
+            examples = ", ".join(f"{name} ({self._meaning(name)})" for name, _ in names.most_common(EXAMPLES))
+            more = f" and {len(names) - EXAMPLES:,} more" if len(names) > EXAMPLES else ""
+            lines.append(f"{how}: {examples}{more}")
+        return lines
+
+    def _meaning(self, name: str) -> str:
+        found = self.spellings.find(name)
+        return self.index.label(found.position) if isinstance(found, Found) else name
+
+
+def _agree(stated: PerturbationKind, spelled: PerturbationKind) -> bool:
+    """Return whether two kinds may be of one perturbation: only a deletion is nothing else."""
+    return (stated is PerturbationKind.DELETION) == (spelled is PerturbationKind.DELETION)
 
 
 def _genes(count: int) -> str:

@@ -10,9 +10,11 @@ import numpy as np
 from wildtype.datasets import Dataset
 from wildtype.datasets.ceilings import noise_ceilings
 from wildtype.datasets.measurements import Measurements
+from wildtype.datasets.profiles import profile_dataset
 from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Study
-from wildtype.datasets.stages.build import build_dataset
+from wildtype.datasets.stages.build import DEFAULT, build_dataset
+from wildtype.datasets.stages.policies import Policies
 from wildtype.datasets.storage import save_dataset
 from wildtype.datasets.store import Store, store_path
 from wildtype.errors import DatasetError, SourceError
@@ -66,6 +68,7 @@ def register(
     *,
     replace: bool = False,
     selection: Selection | None = None,
+    policies: Policies = DEFAULT,
 ) -> Dataset:
     """Ingest a user's measurements into the store, and keep the dataset made from them in the cache.
 
@@ -82,6 +85,8 @@ def register(
         same table that was cut off after its rows were stored and before its dataset was.
     selection : Selection, optional
         By which cut-offs the values of interactions, or of the only phenotype, were listed.
+    policies : Policies
+        How rows of one mutant are merged (`Reading.policies`); those of numbers per gene are always averaged.
 
     Raises
     ------
@@ -96,9 +101,14 @@ def register(
     (study,) = measurements.studies
     check_name(study.name, replace=replace)
     selected = selected_phenotypes(measurements, selection)
-    noise = "; ".join(ceiling.text for ceiling in noise_ceilings(measurements).values())
     notes = (NOTE, *study.notes)
-    dataset = build_dataset(measurements, organism, name=study.name, notes=notes, noise=noise)
+    if all(phenotype.level == "gene" for phenotype in measurements.phenotypes):
+        dataset = dataclasses.replace(profile_dataset(measurements, organism, name=study.name), notes=notes)
+    else:
+        noise = "; ".join(ceiling.text for ceiling in noise_ceilings(measurements).values())
+        dataset = build_dataset(
+            measurements, organism, name=study.name, policies=policies, notes=notes, noise=noise
+        )
     dataset = of_list(dataset, selected, selection)
     path = store_path()
     with Store.open(path) if path.is_file() else Store.create(path) as store:

@@ -19,13 +19,18 @@ from wildtype.organism import Organism
 
 
 def summarise(
-    measurements: Measurements, organism: Organism, reading: ReadReport, selected: Collection[str] = ()
+    measurements: Measurements,
+    organism: Organism,
+    reading: ReadReport,
+    selected: Collection[str] = (),
+    read_as: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return counts of rows, genes, kinds, phenotypes, conditions and replicates, and what to look at twice.
 
     ``mutants`` are different combinations of genes, kinds, doses and alleles; a mutant is ``measured again``
     where a further row gives the same phenotype of it in the same condition. Phenotypes with an empty gap
     around 0 are named in a remark, unless they are among the ``selected``, whose cut-offs were declared.
+    ``read_as`` says what was guessed (`Reading.remarks`).
     """
     m = measurements
     known = len(organism.genes)
@@ -39,6 +44,8 @@ def summarise(
         "organism": organism.name,
         "file": reading.file,
         "rows": len(m),
+        "left_out": dict(reading.dropped),
+        "read_as": list(read_as),
         "mutants": _number(mutant),
         "rows_by_order": {str(order): int(count) for order, count in zip(orders, rows, strict=True)},
         "genes": len(names),

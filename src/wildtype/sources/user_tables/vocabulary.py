@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
+from typing import Literal
 
 from wildtype.datasets.records import PerturbationKind, PhenotypeDefinition
 from wildtype.errors import SourceError, shown
-from wildtype.sources.text import LARGEST
 
 MARKS = (";", "+", "|", ",")
 """Separators of the members of a set: a cell is split at the first of these that it holds, else at blanks."""
-MISSING = ("", "na", "n/a", "nan", "null", "none")
-"""Texts for a missing number, in upper or lower case."""
 MOST_SHOWN = 30
 """Names of columns that a message lists at most."""
 KINDS = {
@@ -47,7 +45,10 @@ _KIND_OF = {word: kind for kind, words in KINDS.items() for word in words}
 
 @dataclass(frozen=True)
 class Columns:
-    """Names of the columns of a table; all but the first two may be missing under these names."""
+    """Names of the columns of a table; ``genes`` and ``value`` may name several, separated by commas.
+
+    Columns that are missing under these names are guessed (`guess.settle`) or stay away.
+    """
 
     genes: str = "genes"
     value: str = "value"
@@ -58,37 +59,21 @@ class Columns:
     sd: str = "sd"
     replicate: str = "replicate"
 
-    def positions(self, header: tuple[str, ...], path: object) -> dict[str, int]:
-        """Return where the columns stand, without those that are missing; case matters only if it must.
 
-        Raises
-        ------
-        SourceError
-            If a column that is needed, or was given a name of its own, is missing or named twice.
-        """
-        found: dict[str, int] = {}
-        for field in fields(self):
-            name = getattr(self, field.name)
-            # Case matters only in a table that has both Value and value.
-            exact = [i for i, known in enumerate(header) if known == name]
-            alike = exact or [i for i, known in enumerate(header) if known.casefold() == name.casefold()]
-            if len(alike) > 1:
-                raise SourceError(f"{path} has several columns {name!r}: rename all but one")
-            if alike:
-                found[field.name] = alike[0]
-            elif field.name in ("genes", "value") or name != field.default:
-                known = ", ".join(shown(column) for column in header[:MOST_SHOWN])
-                known += f" and {len(header) - MOST_SHOWN:,} more" if len(header) > MOST_SHOWN else ""
-                raise SourceError(
-                    f"{path} has no column {name!r} (it has {known}): name the one to use with "
-                    f"--{field.name}-column, or another --separator"
-                )
-        twice = next((i for i in found.values() if list(found.values()).count(i) > 1), None)
-        if twice is not None:
-            raise SourceError(
-                f"{path}: the column {shown(header[twice])} is to be two things at once: name one"
-            )
-        return found
+SYNONYMS = {
+    "kind": ("kind of perturbation", "perturbation", "type of mutation"),
+    "condition": ("medium", "media", "drug", "treatment", "environment"),
+    "sd": ("std", "stdev", "std dev", "s.d.", "standard deviation"),
+    "replicate": ("rep", "biological replicate"),
+}
+"""Names that a column is also known by, in upper or lower case."""
+_UNIT = re.compile(r"(?P<name>.*\S)\s*[(\[](?P<unit>[^()\[\]]+)[)\]]")
+
+
+def divided(name: str) -> tuple[str, str]:
+    """Return the name of a column and its unit, as in ``titre (mg/l)``; the unit is empty without one."""
+    found = _UNIT.fullmatch(name)
+    return (found["name"], found["unit"].strip()) if found else (name, "")
 
 
 def members(cell: str, separator: str, known: Callable[[str], bool]) -> list[str]:
@@ -119,24 +104,8 @@ def kind_words() -> str:
     return ", ".join(words[0] for words in KINDS.values())
 
 
-def parse_number(cell: str) -> float | None:
-    """Return a cell as a number; None if it is none, or absurdly large."""
-    if "_" in cell or not cell.isascii():  # Python reads 1_000 and digits of other scripts
-        return None
-    try:
-        value = float(cell)
-    except ValueError:
-        return None
-    return value if abs(value) < LARGEST else None
-
-
-def is_missing(cell: str) -> bool:
-    """Return whether a cell stands for a missing number."""
-    return cell.lower() in MISSING
-
-
 @cache
-def define(name: str, unit: str = "") -> PhenotypeDefinition:
+def define(name: str, unit: str = "", level: Literal["cell", "gene"] = "cell") -> PhenotypeDefinition:
     """Return what a phenotype of that name means.
 
     Parameters
@@ -145,25 +114,27 @@ def define(name: str, unit: str = "") -> PhenotypeDefinition:
         ``fitness``, ``epsilon``, ``tau`` (in any case), or a name of the user's own.
     unit : str
         Of the user's own phenotypes, ``not stated`` if empty; the unit of the known ones is fixed.
+    level : {"cell", "gene"}
+        Whether it is one number per mutant or one per gene of it, as expression is.
 
     Raises
     ------
     SourceError
         If the name or the unit cannot be one.
     """
-    if name.casefold() in PHENOTYPES:
+    if name.casefold() in PHENOTYPES and level == "cell":
         return PHENOTYPES[name.casefold()]
     if not name or name != name.strip() or re.search(r"[:+,\x00-\x1f]", name):
         raise SourceError(f"{shown(name)} cannot name a phenotype: write it without ':', '+' and ','")
     if unit != unit.strip() or re.search(r"[\x00-\x1f]", unit):
         raise SourceError(f"{shown(unit)} cannot be a unit: write it on one line, without surrounding blanks")
-    return PhenotypeDefinition(name=name, unit=unit or NOT_STATED)
+    return PhenotypeDefinition(name=name, unit=unit or NOT_STATED, level=level)
 
 
 EXPLANATION = f"""\
 One row per measured mutant. Lines that begin with # above the header are comments and may stay.
 genes       one or several genes, by systematic name, standard name or alias; several are separated
-            by a semicolon (or + | , or a blank)
+            by a semicolon (or + | , or a blank); wt where none is perturbed
 value       the measured number
 All other columns may be left out:
 kind        what was done to the genes, one word for all or one each (absent where it says nothing):

@@ -50,7 +50,7 @@ DELETION_MARKS = ("Δ", "∆", "_")
 
 SUPPRESSOR_TYPES = ("S", "A_S")
 _SUPPRESSED = re.compile(r"(?P<first>.*?)-?supp.*", re.IGNORECASE)
-_ORF = re.compile(r"y[a-p][lr]\d{3}[wc](-[a-z])?", re.IGNORECASE)
+ORF = re.compile(r"y[a-p][lr]\d{3}[wc](-[a-z])?", re.IGNORECASE)
 _STRAIN = re.compile(
     r"(?P<first>[^_+]+)(?:\+(?P<second>[^_+]+))?_(?P<type>sn|dma|tsq|tsa|damp|A_S|S|y|tm)\d+"
 )
@@ -132,7 +132,7 @@ def split_allele(name: str, strain_type: str) -> Mutation:
     suppressed = found is not None or strain_type in SUPPRESSOR_TYPES
     if strain_type in SUPPRESSOR_TYPES:
         # ORF names with a hyphen (ygr146c-a) are no alleles.
-        strain_type = "tsq" if "-" in first and not _ORF.fullmatch(first) else "sn"
+        strain_type = "tsq" if "-" in first and not ORF.fullmatch(first) else "sn"
     return *parse_allele(first, strain_type), name if suppressed else ""
 
 

@@ -1,0 +1,147 @@
+"""How a table is laid out: named on the command line, guessed, or kept in a mapping file for next time."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from wildtype.errors import ConfigError, reason_of, shown
+from wildtype.files import write_text
+from wildtype.sources.user_tables.numbers import NumberStyle
+from wildtype.sources.user_tables.vocabulary import Columns
+
+LONG, CROSSES, PROFILES = "long", "crosses", "profiles"
+SHAPES = {
+    LONG: "one mutant per row",
+    CROSSES: "a matrix: every number is of the mutant of the genes of its row and its column",
+    PROFILES: "a matrix: every number is measured for the gene of its column in the mutant of its row",
+}
+"""What a number stands for."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Everything that must be known to read a table.
+
+    Attributes
+    ----------
+    columns : Columns
+        Names of the columns.
+    separator, gene_separator, sheet : str
+        Between columns, between genes of a cell, and of a workbook; found out where empty.
+    decimal, thousands : str
+        See `NumberStyle`.
+    controls : tuple of str
+        Names, or patterns such as ``safe*``, of what perturbs nothing.
+    shape : str
+        A key of `SHAPES`; found out where empty.
+    phenotype, unit : str
+        What is measured, where no column says it.
+    skip_bad : bool
+        Whether rows with a problem are left out and counted, instead of refusing the table.
+
+    Raises
+    ------
+    ConfigError
+        If the shape or a mark in numbers is not known.
+    """
+
+    columns: Columns = field(default_factory=Columns)
+    separator: str = ""
+    gene_separator: str = ""
+    sheet: str = ""
+    decimal: str = "."
+    thousands: str = ""
+    controls: tuple[str, ...] = ()
+    shape: str = ""
+    phenotype: str = ""
+    unit: str = ""
+    skip_bad: bool = False
+
+    def __post_init__(self) -> None:
+        if self.shape and self.shape not in SHAPES:
+            raise ConfigError(f"--shape {self.shape!r} is not known: choose one of {', '.join(SHAPES)}")
+        _ = self.numbers
+
+    @property
+    def numbers(self) -> NumberStyle:
+        """How numbers are written."""
+        return NumberStyle(self.decimal, self.thousands)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return what differs from the default, in plain values; columns are ``genes_column`` and so on."""
+        plain = asdict(self)
+        flat = {f"{name}_column": text for name, text in plain.pop("columns").items()}
+        default = {f"{f.name}_column": f.default for f in fields(Columns)} | asdict(Layout())
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in (flat | plain).items()
+            if value != default[name]
+        }
+
+    @classmethod
+    def from_plain(cls, plain: dict[str, Any], where: str = "a mapping") -> Layout:
+        """Rebuild a layout from plain values.
+
+        Raises
+        ------
+        ConfigError
+            If a name is not known, or a value is of another type.
+        """
+        columns = {f"{f.name}_column": f.name for f in fields(Columns)}
+        kinds = {f.name: type(getattr(cls(), f.name)) for f in fields(cls) if f.name != "columns"}
+        named: dict[str, Any] = {}
+        others: dict[str, Any] = {}
+        for key, value in plain.items():
+            given = tuple(value) if isinstance(value, list) and kinds.get(key) is tuple else value
+            expected = str if key in columns else kinds.get(key)
+            if expected is None:
+                known = ", ".join([*columns, *kinds])
+                raise ConfigError(f"{where} has no setting {shown(str(key))}: known are {known}")
+            if not isinstance(given, expected) or (expected is tuple and not all(map(_is_text, given))):
+                what = {tuple: "a list of names", bool: "true or false"}.get(expected, "a text in quotes")
+                raise ConfigError(f"{where}: {key} is {shown(value)}, expected {what}")
+            (named if key in columns else others)[columns.get(key, key)] = given
+        return cls(Columns(**named), **others)
+
+
+def changed(layout: Layout, by: Layout) -> Layout:
+    """Return a layout in which everything that another one says is as there."""
+    return Layout.from_plain(layout.to_plain() | by.to_plain())
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def read_layout(path: str | Path) -> Layout:
+    """Read a mapping file.
+
+    Raises
+    ------
+    ConfigError
+        If it is missing, no YAML, or names what is not known.
+    """
+    import yaml
+
+    try:
+        plain = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"{str(path)!r} cannot be read as a mapping ({reason_of(error)})") from error
+    if not isinstance(plain, dict):
+        raise ConfigError(f"{str(path)!r} is no mapping of names to values: write it with --save-mapping")
+    return Layout.from_plain(plain, repr(str(path)))
+
+
+def save_layout(path: str | Path, layout: Layout) -> None:
+    """Write a mapping file.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written.
+    """
+    import yaml
+
+    write_text(path, yaml.safe_dump(layout.to_plain(), allow_unicode=True, sort_keys=False))
