@@ -27,10 +27,11 @@ def put(old: bytes, new: bytes) -> Change:
 
 
 FOUND: dict[str, tuple[str, str, Change, str]] = {
-    "a workbook's author would name a column of ten thousand letters": (
-        "own table", "my.csv", put(b"genes,", LONG + b","), "has no column 'genes'"
+    "two columns of numbers with names of ten thousand letters": (
+        "own table", "my.csv", put(b",value,sd", b"," + LONG + b",y" + LONG),
+        "several columns of numbers",
     ),
-    "two such columns": ("own table", "my.csv", put(b"kind,dose", LONG + b"," + LONG), "column 'xxx.* twice"),
+    "two columns of genes": ("own table", "my.csv", put(b"genes,kind", b"genes,genes"), "several columns 'genes'"),
     "pyarrow explains in two lines": (
         "pinned split", "pinned.parquet", lambda content: content[:40] + b"\x0f" * 9 + content[49:],
         "is not a complete pinned split",
