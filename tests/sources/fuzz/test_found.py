@@ -31,7 +31,9 @@ FOUND: dict[str, tuple[str, str, Change, str]] = {
         "own table", "my.csv", put(b",value,sd", b"," + LONG + b",y" + LONG),
         "several columns of numbers",
     ),
-    "two columns of genes": ("own table", "my.csv", put(b"genes,kind", b"genes,genes"), "several columns 'genes'"),
+    "two columns of genes": (
+        "own table", "my.csv", put(b"genes,kind", b"genes,genes"), "several columns 'genes'"
+    ),
     "pyarrow explains in two lines": (
         "pinned split", "pinned.parquet", lambda content: content[:40] + b"\x0f" * 9 + content[49:],
         "is not a complete pinned split",
