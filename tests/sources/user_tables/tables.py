@@ -19,8 +19,9 @@ GENES = {
 MORE = {
     "YDL126C": ("CDC48", ()), "YBL015W": ("ACH1", ()), "YML032C": ("RAD52", ()), "YKL134C": ("OCT1", ()),
     "YGR146C": ("ECL1", ()), "YCR002C": ("CDC10", ("MARCH7",)), "YHR107C": ("CDC12", ("MARC7", "SEP4")),
+    "R0020C": ("REP1", ()), "R0040C": ("REP2", ()),
 }  # fmt: skip
-"""Genes with names that are spelled in several ways, or become dates."""
+"""Genes with names that are spelled in several ways, become dates, or look like those of replicates."""
 
 
 def yeast(more: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType({})) -> Organism:

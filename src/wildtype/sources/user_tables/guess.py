@@ -201,6 +201,9 @@ def _same_genes(grid: Grid, first: int, second: int, reader: MutantReader) -> bo
 def _shape(grid: Grid, columns: Sequence[int], layout: Layout, reader: MutantReader) -> str:
     """Return the shape of a table without a column of values."""
     numeric = [i for i in columns if _is_numeric(grid, i, reader)]
+    # rep1 is a replicate, also where the organism has a gene REP1, as yeast's plasmid does.
+    if all(_stem(grid.header[i]) == "" for i in numeric):
+        return LONG
     named = [i for i in numeric if grid.header[i] and reader.spellings.means(grid.header[i])]
     if len(named) < 2 or 2 * len(named) <= len(numeric):
         return LONG
