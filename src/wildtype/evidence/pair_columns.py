@@ -237,7 +237,8 @@ class PairColumns:
         self._mean = additive.mean
         solution = low_rank(residual, known, RANKS[-1], seed=seed)
         self._low_rank = solution
-        mixed = mixed_neighbours(solution, neighbours.with_strains(matrix.gene)[matrix.gene])
+        kernel = neighbours.with_strains(matrix.gene)
+        mixed = mixed_neighbours(solution, kernel[matrix.gene])
         # Whole blocks of related pairs may be unknown (arrays with one another, a hidden pathway): means over
         # neighbours' visible crosses alone then rest on the least related ones.
         residual = np.where(known, residual, smoothed(residual, known, mixed))
@@ -259,7 +260,7 @@ class PairColumns:
             scale = (1 / np.sqrt(flags.sum(axis=1) + DEGREE_PRIOR)).astype(np.float32)
             self._latent.append((name, spectrum(listed * scale[:, None] * scale, LATENT, seed=seed)))
         self._ridge(residual)
-        self._kernel_ridge(neighbours)
+        self._kernel_ridge(kernel, neighbours.ridge)
         self._filled = residual
         place = np.full(similarity.genes, -1, np.int32)
         # Of a gene with several strains, the first: a deletion where there is one.
@@ -289,7 +290,7 @@ class PairColumns:
             if name != "crosses"
         ]
 
-    def _kernel_ridge(self, neighbours: Neighbours) -> None:
+    def _kernel_ridge(self, kernel: Floats, ridge: float) -> None:
         """Predict by the learned kernel what completion says of each strain, for genes without one, too.
 
         A matrix V diag(w) Vᵀ of strains becomes H diag(w) Vᵀ of genes and strains, and H diag(w) Hᵀ of genes,
@@ -297,10 +298,9 @@ class PairColumns:
         that were measured: few of them are not 0.
         """
         genes = self.matrix.gene
-        kernel = neighbours.with_strains(genes)
         rates = [(name, x - x.mean()) for name, x in self._genes if name != "crosses"]
         parts = [self._completed.vectors, self._low_rank.vectors, *(x[:, None] for _, x in rates)]
-        found = predict_unseen(kernel, genes, neighbours.ridge, np.concatenate(parts, axis=1))
+        found = predict_unseen(kernel, genes, ridge, np.concatenate(parts, axis=1))
         ends = np.cumsum([0, *(part.shape[1] for part in parts)])
         of = [np.ascontiguousarray(found[:, a:b]) for a, b in pairwise(ends.tolist())]
         self._by_kernel = [("completed", self._completed, of[0]), ("rank", self._low_rank, of[1])]

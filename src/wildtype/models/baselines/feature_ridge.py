@@ -5,9 +5,7 @@ Legend: m rows · n genes · c columns · a ridge penalties (alphas).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import reduce
 from typing import ClassVar
 
 import numpy as np
@@ -49,18 +47,10 @@ class Spectrum:
     @classmethod
     def of(cls, x: Floats, rows: Floats | None = None) -> Spectrum:
         """Return the spectrum of a design [m, c], each row counted ``rows`` [m] times; O(m c² + c³)."""
-        mean = (
-            x.mean(0)
-            if rows is None
-            else reduce(np.add, (counted.sum(0) for _, counted in _weighted(x, rows))) / rows.sum()
-        )
+        mean = x.mean(0) if rows is None else rows @ x / rows.sum()
         centred = x - mean
         # XᵀX = V Λ Vᵀ, so w = V (Λ + α)⁻¹ Vᵀ Xᵀ y: one decomposition serves every penalty and every label.
-        gram = (
-            centred.T @ centred
-            if rows is None
-            else reduce(np.add, (part.T @ counted for part, counted in _weighted(centred, rows)))
-        )
+        gram = centred.T @ centred if rows is None else _weighted_gram(centred, rows)
         values, vectors = np.linalg.eigh(gram)
         # A Gram matrix has no negative eigenvalue; those that rounding made would weaken small penalties.
         return cls(centred, mean, np.maximum(values, 0.0), vectors, rows)
@@ -77,11 +67,13 @@ class Spectrum:
         return weights, level - self.mean @ weights
 
 
-def _weighted(x: Floats, rows: Floats) -> Iterator[tuple[Floats, Floats]]:
-    """Yield blocks of rows and the same times their weights: never a weighted copy of all rows."""
+def _weighted_gram(x: Floats, rows: Floats) -> Floats:
+    """Return Xᵀ diag(rows) X [c, c] of a design [m, c], by blocks: never a weighted copy of all rows."""
+    gram = np.zeros((x.shape[1],) * 2)
     for start in range(0, len(x), BLOCK):
         part = x[start : start + BLOCK]
-        yield part, part * rows[start : start + BLOCK, None]
+        gram += part.T @ (part * rows[start : start + BLOCK, None])
+    return gram
 
 
 class FeatureRidge(Baseline):

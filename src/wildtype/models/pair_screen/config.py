@@ -14,7 +14,10 @@ class PairScreenConfig:
 
     name: Literal["pair_screen"] = setting("pair_screen", "The model.")
     folds: int = setting(
-        5, "Folds of crosses: a training pair is described by the crosses of the other folds.", minimum=2
+        5,
+        "Folds of crosses: a training pair is described by the crosses of the other folds.",
+        minimum=2,
+        maximum=100,
     )
     gene_folds: int = setting(
         8, "Folds of genes: pairs of one fold at a time are described as if its genes were unseen.", minimum=2

@@ -146,19 +146,19 @@ class RowReader:
         several = self.shape == LONG and len(self.at["value"]) > 1
         found = []
         for at, value in values:
-            measured, trait = mutant, ""
+            measured, dose, trait = mutant, doses, ""
             if self.shape == CROSSES and not self._row_problems:
                 other = self._of_column[at]
                 if set(other.genes) & set(mutant.genes):
                     self._leave_out(SELF)
                     continue
                 measured = self.mutants.read((*cells, self.grid.header[at]), kinds)
-                doses = [*doses, *[math.nan] * (len(measured.genes) - len(mutant.genes))]
-                doses = doses[: len(measured.genes)]
+                # The name of a column says no dose.
+                dose = [*doses, *[math.nan] * (len(measured.genes) - len(mutant.genes))]
             elif self.shape == PROFILES and self._of_column[at].genes:
                 trait = self.mutants.genes[self._of_column[at].genes[0]]
             label = self.grid.header[at] if several else ""
-            found.append((measured, doses, value, trait, " ".join(filter(None, (replicate, label)))))
+            found.append((measured, dose, value, trait, " ".join(filter(None, (replicate, label)))))
         if phenotype is not None and found:
             self._enough(i, found[0][0], phenotype)
         if self._row_problems or phenotype is None:
