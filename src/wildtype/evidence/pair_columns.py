@@ -33,6 +33,7 @@ from wildtype.evidence.completion import (
 )
 from wildtype.evidence.kernels import COMPILED
 from wildtype.evidence.learned_kernel import LearnedKernel, predict_unseen
+from wildtype.evidence.other_screens import ALIKE, SCREEN, ScreenColumns
 from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.mutants import Kind
@@ -65,10 +66,13 @@ RIDGE = 3.0
 CHUNK = 1 << 15
 COMPLETED = 200
 """Rank of the completed matrix, whose vectors kernel ridge predicts for unseen genes."""
-RISING = ("effect", "rank ", "completed", "kernel ", "one by ", "both by ", "two-step ridge")
-"""Begin the names of columns in units of ε: where they are larger, so is ε, all else equal."""
+RISING = ("effect", "rank ", "completed", "kernel ", "one by ", "both by ", "two-step ridge", SCREEN)
+"""Begin the names of columns in units of ε, or of another screen: where they are larger, so is ε, all else
+equal."""
+NOT_RISING = (" weight", ALIKE)
+"""End the names of columns beside those, which are in other units."""
 CLOSED = ("unseen", "reduced", "effect", "rate", "additive", "rank ", "completed", "kernel ", "profile ",
-          "paths ", "one by profile", "both by profile", "one by mixed", "both by mixed")  # fmt: skip
+          "paths ", "one by profile", "both by profile", "one by mixed", "both by mixed", SCREEN)  # fmt: skip
 """Begin the names of columns that answer by themselves, without neighbours and traits of genes."""
 
 
@@ -218,6 +222,8 @@ class PairColumns:
         Of the n genes.
     neighbours : Neighbours
         Of the same genes; labels do not enter, so that several matrices share it.
+    others : sequence of ScreenColumns
+        What other screens say.
     seed : int
         Of the subspace iterations.
 
@@ -228,9 +234,15 @@ class PairColumns:
     """
 
     def __init__(
-        self, matrix: PairMatrix, similarity: GeneSimilarity, neighbours: Neighbours, *, seed: int = 0
+        self,
+        matrix: PairMatrix,
+        similarity: GeneSimilarity,
+        neighbours: Neighbours,
+        others: Sequence[ScreenColumns] = (),
+        *,
+        seed: int = 0,
     ) -> None:
-        self.matrix, self.similarity = matrix, similarity
+        self.matrix, self.similarity, self._others = matrix, similarity, others
         known, values = matrix.known, matrix.values
         additive = Additive.of(matrix)
         residual = np.where(known, values - additive.matrix(), np.float32(0))
@@ -368,6 +380,8 @@ class PairColumns:
         columns += self._predicted_by_kernel(gene, strain)
         columns += self._replaced(gene, strain)
         columns += self._alike(gene)
+        for other in self._others:
+            columns += other(gene, kind)
         self.names = tuple(name for name, _ in columns)
         return np.stack([np.asarray(value, np.float32) for _, value in columns], axis=1)
 
@@ -450,8 +464,8 @@ class PairColumns:
 
 
 def rising(names: Sequence[str]) -> NDArray[np.bool_]:
-    """Return which columns [f] are in units of ε."""
-    return np.array([name.startswith(RISING) and not name.endswith(" weight") for name in names], bool)
+    """Return which columns [f] are in units of ε, or of another screen."""
+    return np.array([name.startswith(RISING) and not name.endswith(NOT_RISING) for name in names], bool)
 
 
 def closed_forms(names: Sequence[str]) -> NDArray[np.bool_]:

@@ -11,7 +11,7 @@ Legend: n genes · s strains · m pairs · f columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from wildtype.evidence.learned_kernel import LearnedKernel
+from wildtype.evidence.other_screens import OtherScreen, ScreenColumns
 from wildtype.evidence.pair_columns import Neighbours, PairColumns
 from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.evidence.similarity import GeneSimilarity
@@ -64,6 +65,8 @@ class PairIndex:
         Of the visible crosses; a visible pair is answered without one of them.
     learned : LearnedKernel
         Its few weights are those of all visible crosses, whatever fold is left out.
+    screens : sequence of OtherScreen
+        Whatever fold is left out, too: a new pair may have been measured there.
 
     Attributes
     ----------
@@ -72,11 +75,18 @@ class PairIndex:
     """
 
     def __init__(
-        self, matrix: PairMatrix, similarity: GeneSimilarity, folds: int, learned: LearnedKernel
+        self,
+        matrix: PairMatrix,
+        similarity: GeneSimilarity,
+        folds: int,
+        learned: LearnedKernel,
+        screens: Sequence[OtherScreen] = (),
     ) -> None:
         self.matrix, self.similarity, self.folds = matrix, similarity, folds
         self._words = mixed_words(gene_words(similarity.genes))
         self._neighbours = Neighbours.of(similarity, np.unique(matrix.gene), learned)
+        self._learned, self._screens = learned, tuple(screens)
+        self._others = self._columns_of_screens(self._screens)
         self._parts: dict[int, PairColumns] = {}
         self.names: tuple[str, ...] = ()
 
@@ -122,8 +132,12 @@ class PairIndex:
             self._parts[fold] = self._columns_of(self.matrix if fold < 0 else self._without_crosses(fold))
         return self._parts[fold]
 
-    def _columns_of(self, matrix: PairMatrix) -> PairColumns:
-        found = PairColumns(matrix, self.similarity, self._neighbours)
+    def _columns_of_screens(self, screens: Sequence[OtherScreen]) -> tuple[ScreenColumns, ...]:
+        return tuple(ScreenColumns(screen, self.similarity, self._learned) for screen in screens)
+
+    def _columns_of(self, matrix: PairMatrix, others: Sequence[ScreenColumns] | None = None) -> PairColumns:
+        others = self._others if others is None else others
+        found = PairColumns(matrix, self.similarity, self._neighbours, others)
         self.names = found.names
         return found
 
@@ -182,7 +196,8 @@ class PairIndex:
         """Yield rows of pairs, their columns, and the number of their genes that look unseen: 1 or 2.
 
         The genes of one fold at a time are hidden with all their crosses. Pairs with both genes in it are all
-        yielded, and a ``share`` of those with one.
+        yielded, and a ``share`` of those with one. A gene may be new to this screen alone or to all: every
+        second fold hides its genes in the other screens, too.
         """
         rng = generator(seed, "gene folds of pairs")
         measured = np.unique(self.matrix.gene)
@@ -192,4 +207,10 @@ class PairIndex:
             hidden = (fold[pairs.gene] == number).sum(axis=1)
             rows = np.flatnonzero((hidden == 2) | ((hidden == 1) & (rng.random(len(pairs)) < share)))
             part = self.matrix.part(np.flatnonzero(fold[self.matrix.gene] != number))
-            yield rows, self._described(part, pairs.take(rows)), hidden[rows]
+            others = self._others
+            if number % 2 and self._screens:
+                others = self._columns_of_screens(
+                    [screen.without(fold == number) for screen in self._screens]
+                )
+            asked = pairs.take(rows)
+            yield rows, self._columns_of(part, others)(asked.gene, asked.kind), hidden[rows]

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.errors import ConfigError
+from wildtype.evidence.other_screens import OtherScreen
 from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.mutants import Kind, MutantTable
 from wildtype.mutants.grid import CrossSides, ScreenGrid, VisibleCrosses
@@ -68,6 +69,8 @@ class ReferenceMeasurements:
         what a model is calibrated and scored on, and never evidence.
     sampled_part : uint8 [s] or None
         Position in ``PARTS`` of each of them.
+    screens : tuple of OtherScreen
+        What other screens measured of pairs, as far as it may be seen.
     """
 
     phenotypes: tuple[str, ...]
@@ -84,6 +87,7 @@ class ReferenceMeasurements:
     effect: str = ""
     sampled: MutantTable | None = None
     sampled_part: NDArray[np.uint8] | None = None
+    screens: tuple[OtherScreen, ...] = ()
 
     def rows(self, part: str) -> MutantTable:
         """Return the rows of a part; of validation and test with the unlisted crosses that were drawn."""

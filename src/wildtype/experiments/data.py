@@ -17,8 +17,10 @@ from wildtype.datasets.query_pairs import contains_pair
 from wildtype.datasets.scaling import LabelScaler
 from wildtype.datasets.subsets import subset
 from wildtype.errors import ConfigError, SplitError
+from wildtype.evidence.other_screens import OtherScreen
 from wildtype.evidence.reference import PARTS, ReferenceMeasurements
 from wildtype.experiments.crosses import cross_split, split_options, split_seed
+from wildtype.experiments.other_screens import check_screens, visible_screen
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.mutants import MutantTable
 from wildtype.mutants.grid import TRAIN, CrossSides, ScreenGrid, ScreenListing, VisibleCrosses
@@ -52,6 +54,10 @@ class RunData:
         The side of every cross; with a grid.
     external : tuple of Dataset
         Other datasets that are predicted, too, as they were loaded.
+    others : tuple of Dataset
+        Other screens, whose measurements of pairs are evidence, as they were loaded.
+    unseen_in_others : bool
+        Whether they may show genes that the split holds out.
     screen : ScreenListing or None
         The grid and its listed crosses as published, hidden ones included: it groups scored rows of external
         tests, and no model, baseline or prediction may see it. None without a grid or an external test.
@@ -66,6 +72,8 @@ class RunData:
     grid: ScreenGrid | None = None
     sides: CrossSides | None = None
     external: tuple[Dataset, ...] = ()
+    others: tuple[Dataset, ...] = ()
+    unseen_in_others: bool = False
     screen: ScreenListing | None = None
 
     def part(self, name: str) -> MutantTable:
@@ -194,11 +202,11 @@ class RunData:
         n, whole = len(self.whole.organism.genes), self.whole
         sampled, sampled_part = self._sampled()
         unknown = np.full(n, np.nan, np.float32)
-        essential = whole.organism.essential
+        essential, part = whole.organism.essential, self._parts()
         return ReferenceMeasurements(
             phenotypes=tuple(p.name for p in whole.phenotypes),
             table=whole.table,
-            part=self._parts(),
+            part=part,
             single_fitness=unknown if whole.single_fitness is None else whole.single_fitness,
             single_fitness_sd=unknown if whole.single_fitness_sd is None else whole.single_fitness_sd,
             essential=np.zeros(n, bool) if essential is None else essential,
@@ -210,6 +218,12 @@ class RunData:
             sampled=sampled,
             sampled_part=sampled_part,
             dubious=whole.organism.dubious,
+            screens=tuple(self._visible(other, part) for other in self.others),
+        )
+
+    def _visible(self, other: Dataset, part: NDArray[np.uint8]) -> OtherScreen:
+        return visible_screen(
+            other, self.whole, part, self.split, self.sides, self.external, unseen_genes=self.unseen_in_others
         )
 
 
@@ -258,6 +272,8 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
     # A feature computed from the same publication as a label contains the label, also of test rows.
     sources = [source for p in chosen.phenotypes for source in p.sources]
     external = load_external(config, whole)
+    others = _load_others(config, whole, "data.screens", config.data.screens)
+    check_screens(others, whole)
     # So does one computed from the publication of an external label.
     sources += [source for other in external for source in external_phenotype(other)[1].sources]
     for one in (whole, *external):
@@ -279,6 +295,8 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
         grid=whole.grid,
         sides=None if drawn is None else drawn.sides,
         external=external,
+        others=others,
+        unseen_in_others=config.data.unseen_in_screens,
         screen=screen,
     )
 
@@ -296,12 +314,18 @@ def load_for(config: TrainConfig) -> Dataset:
 
 def load_external(config: TrainConfig, dataset: Dataset) -> tuple[Dataset, ...]:
     """Return the datasets of ``data.also_test``; raises ``ConfigError`` if one is of another organism."""
+    return _load_others(config, dataset, "data.also_test", config.data.also_test)
+
+
+def _load_others(
+    config: TrainConfig, dataset: Dataset, setting: str, names: list[str]
+) -> tuple[Dataset, ...]:
     found = []
-    for name in dict.fromkeys(config.data.also_test):
+    for name in dict.fromkeys(names):
         other = load_dataset(name, organism=config.data.organism, progress=config.run.progress)
         if other.organism.name != dataset.organism.name:
             raise ConfigError(
-                f"data.also_test names {name!r}, a dataset of {other.organism.name}, and the run is on "
+                f"{setting} names {name!r}, a dataset of {other.organism.name}, and the run is on "
                 f"{dataset.organism.name}: leave it out"
             )
         found.append(other)

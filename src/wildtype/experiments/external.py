@@ -22,13 +22,12 @@ from wildtype.datasets.provenance import ALARM, agreement, groups_of
 from wildtype.errors import ConfigError
 from wildtype.evaluation.compare import evaluate_predictions
 from wildtype.evaluation.comparison import Comparison
-from wildtype.evidence.reference import PARTS
 from wildtype.experiments.data import RunData, external_phenotype
+from wildtype.experiments.seen_rows import seen_rows
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.files import writing
 from wildtype.mutants import MutantTable
-from wildtype.mutants.grid import SCREENED, TRAIN, VALIDATION
-from wildtype.mutants.ragged import offsets_of, ragged_ranks
+from wildtype.mutants.grid import SCREENED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -135,7 +134,7 @@ def _rows_of(data: RunData, other: Dataset, log: Callable[[str], None]) -> Exter
     table = replace(table, condition=condition[table.condition])
     orders = np.unique(data.part("train").order)
     drop(~np.isin(table.order, orders), "of as many genes as no training row has")
-    common, seen = _common_groups(data.dataset, other, kind), seen_rows(data, table)
+    common, seen = _common_groups(data.dataset, other, kind), _seen(data, table)
     # Of one group they are one measurement in any case: how well their numbers agree is no question.
     alarm = "" if common else _alarm(data, table.take(seen), other.name)
     if alarm:
@@ -161,6 +160,10 @@ def _rows_of(data: RunData, other: Dataset, log: Callable[[str], None]) -> Exter
     return ExternalRows(there, other.sha256, unseen, screen, dropped, _other_quantity(own, kind), alarm)
 
 
+def _seen(data: RunData, table: MutantTable) -> Flags:
+    return seen_rows(data.whole.table, data.known().part, data.grid, data.sides, table)
+
+
 def _common_groups(own: Dataset, other: Dataset, kind: Phenotype) -> list[str]:
     """Return the provenance groups that the run's labels and those of another dataset are both of."""
     groups = {**own.provenance, **other.provenance}
@@ -183,37 +186,6 @@ def _alarm(data: RunData, table: MutantTable, name: str) -> str:
         f"labels of {name} and of {whole.name} correlate by r = {r:.3f} on {shared:,} gene sets: they may be "
         f"one measurement under two names (an alarm only; it changes no row)"
     )
-
-
-def seen_rows(data: RunData, table: MutantTable) -> Flags:
-    """Return which rows [m] a run may see: training or validation crosses, or gene sets of such rows.
-
-    With a grid, a cross is seen whether it is listed or not, and whatever its strains: a strain says much
-    about another strain of the same gene. Validation counts: models are chosen and calibrated by it.
-    """
-    if data.grid is not None and data.sides is not None:
-        side = data.sides.of_table(data.whole.table)
-        rows = data.whole.table.take(np.isin(side, (TRAIN, VALIDATION)))
-        out = _of_sets(table, rows)
-        pairs = np.flatnonzero(table.order == 2)
-        left, right = table.take(pairs).matrix(2).T
-        on_side = np.isin(data.sides.of(left, right), (TRAIN, VALIDATION))
-        out[pairs] |= data.grid.crossed_genes(left, right) & on_side
-        return out
-    whole, part = data.whole.table, data.known().part
-    train, validation, _, unused, *_ = range(len(PARTS))
-    fitted = (part == train) | (part == validation)
-    held = np.unique(whole.set_id[~fitted & (part != unused)])
-    # Evidence may hold another phenotype of any mutant that is not held out.
-    looked_up = (part == unused) & ~np.isin(whole.set_id, held)
-    return _of_sets(table, whole.take(fitted | looked_up))
-
-
-def _of_sets(table: MutantTable, among: MutantTable) -> Flags:
-    """Return which rows [m] have the gene set of another row, whatever kinds and conditions."""
-    gene = np.concatenate([among.gene, table.gene])
-    rank = ragged_ranks([gene], offsets_of(np.concatenate([among.order, table.order])))
-    return np.isin(rank[len(among) :], rank[: len(among)])
 
 
 def _other_quantity(own: Phenotype, other: Phenotype) -> str:

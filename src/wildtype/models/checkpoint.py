@@ -8,6 +8,7 @@
     metrics.json           what the run measured
     known.npz              measured mutants, the part of the split that each was in, and the grid of a screen
     sampled.npz            validation and test rows of a run on a grid, unlisted crosses among them
+    screens.npz            what other screens measured of pairs
     calibration.npz        predictions for the validation rows, from which intervals are made
     format_version         6
     model_card.md          all this for people; nothing reads it
@@ -21,7 +22,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from wildtype.errors import CheckpointError, ConfigError, GeneSetError, reason_of
+from wildtype.evidence.other_screens import OtherScreen
 from wildtype.evidence.reference import ReferenceMeasurements
 from wildtype.files import (
     content_hash,
@@ -42,6 +44,7 @@ from wildtype.files import (
     write_json,
     write_tensors,
     write_text,
+    writing,
     writing_folder,
 )
 from wildtype.models.ensemble import Ensemble, members_of
@@ -65,6 +68,7 @@ BESIDE = ("part", "single_fitness", "single_fitness_sd", "essential")
 PLACES, GRID, SIDES = "coordinates.", "grid.", "sides."
 """Begin the names of further arrays there: places of genes, the grid of a screen, sides of its crosses."""
 SAMPLED = "sampled.npz"
+SCREENS = "screens.npz"
 OWN_HASH = "sha256 of this record"
 """Key in ``config.json`` of the hash of its own content."""
 
@@ -104,6 +108,8 @@ class Checkpoint(TrainedModel):
             save_table(known.table, temporary / "known.npz", beside)
             if known.sampled is not None and known.sampled_part is not None:
                 save_table(known.sampled, temporary / SAMPLED, {"part": known.sampled_part})
+            if known.screens:
+                _save_screens(temporary / SCREENS, known.screens)
             if self.validation is not None:
                 self.validation.save(temporary)
             write_json(temporary / "genes.json", self.genes.to_json())
@@ -126,6 +132,7 @@ class Checkpoint(TrainedModel):
                 "conditions": self.conditions,
                 "relations": self.relations,
                 "known_phenotypes": list(known.phenotypes),
+                "screens": [screen.name for screen in known.screens],
                 "origin": self.origin,
                 "features": None if self.features is None else self.features.to_json(),
                 "sha256": {
@@ -138,6 +145,7 @@ class Checkpoint(TrainedModel):
                         "scaling.json",
                         *([] if self.validation is None else [CALIBRATION]),
                         *([] if known.sampled is None else [SAMPLED]),
+                        *([SCREENS] if known.screens else []),
                     )
                 },
             }
@@ -228,6 +236,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
             sampled=None if sampled is None else sampled[0],
             sampled_part=None if sampled is None else sampled[1]["part"],
             dubious=beside.get("dubious"),
+            screens=_read_screens(folder / SCREENS, record.get("screens", [])),
         )
         organism = from_tensors(load_file(folder / "organism.safetensors"), record["operators"])
         # Shapes of weights follow from settings and organism, so both are read before the weights.
@@ -278,6 +287,22 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         validation=validation,
         features=scaling_of_features,
     )
+
+
+def _save_screens(path: Path, screens: Sequence[OtherScreen]) -> None:
+    arrays = {
+        f"{i}.{key}": value for i, screen in enumerate(screens) for key, value in screen.to_arrays().items()
+    }
+    with writing(path) as temporary, open(temporary, "wb") as handle:
+        np.savez_compressed(handle, **arrays)  # type: ignore[arg-type]
+
+
+def _read_screens(path: Path, names: Sequence[str]) -> tuple[OtherScreen, ...]:
+    if not names:
+        return ()
+    with np.load(path, allow_pickle=False) as stored:
+        arrays = {key: stored[key] for key in stored.files}
+    return tuple(OtherScreen.from_arrays(name, _beginning(arrays, f"{i}.")) for i, name in enumerate(names))
 
 
 def _beginning(arrays: Mapping[str, NDArray[Any]], start: str) -> dict[str, NDArray[Any]]:

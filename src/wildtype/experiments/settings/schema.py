@@ -49,6 +49,16 @@ class DataConfig:
         "Other datasets of the organism, whose rows of the first target phenotype are predicted, too, as the "
         "run's first phenotype; rows that the run may see are left out.",
     )
+    screens: list[str] = setting(
+        [],
+        "Other screens of pairs of the organism, by dataset, in whatever unit: what they measured is evidence"
+        " of model pair_screen, also of a held-out pair, unless it is one measurement with it.",
+    )
+    unseen_in_screens: bool = setting(
+        False,
+        "Whether data.screens may show genes that the split holds out: such a gene is then unseen in this "
+        "screen, and not in all.",
+    )
     embeddings: list[str] = setting(
         [],
         "Files of vectors by gene name (CSV, Parquet, NPZ), such as embeddings of a protein language model; "

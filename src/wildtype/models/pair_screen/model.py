@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from wildtype.errors import ConfigError
 from wildtype.evidence.learned_kernel import LearnedKernel
+from wildtype.evidence.other_screens import OtherScreen
 from wildtype.evidence.pair_columns import closed_forms, rising
 from wildtype.evidence.pair_index import PairIndex, Pairs
 from wildtype.evidence.pair_matrix import PairMatrix
@@ -100,10 +101,12 @@ class PairScreen(Model):
     ) -> PairIndex | None:
         """Return where pairs are described: among the visible crosses of the screen."""
         assert organism.similarity is not None  # `needs` names it
-        return self._index(known.pair_matrix(outputs[0]), organism.similarity)
+        return self._index(known.pair_matrix(outputs[0]), organism.similarity, known.screens)
 
-    def _index(self, matrix: PairMatrix, similarity: GeneSimilarity) -> PairIndex:
-        return PairIndex(matrix, similarity, self.config.folds, self.kernel.learned())
+    def _index(
+        self, matrix: PairMatrix, similarity: GeneSimilarity, screens: Sequence[OtherScreen]
+    ) -> PairIndex:
+        return PairIndex(matrix, similarity, self.config.folds, self.kernel.learned(), screens)
 
     def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
         """Predict the outputs of a batch; NaN for mutants that are no pairs."""
@@ -135,7 +138,7 @@ class PairScreen(Model):
         assert similarity is not None
         matrix = rows.known.pair_matrix(rows.outputs[0])
         self.kernel = KernelWeights(LearnedKernel.of_matrix(similarity, matrix))
-        index = self._index(matrix, similarity)
+        index = self._index(matrix, similarity, rows.known.screens)
         learn = _Learning.of(rows.train)
         counts = []
         for unseen, found in _described(index, learn.pairs, self.config, rows.seed):
@@ -199,7 +202,10 @@ class PairScreen(Model):
     @classmethod
     def evidence_line(cls, config: Any) -> str:
         """Return the model card's line about evidence."""
-        return "every visible cross of the screen, listed or not, but never that of the pair itself."
+        return (
+            "every visible cross of the screen, listed or not, but never that of the pair itself; and what "
+            "other screens (data.screens) measured, that of the pair included."
+        )
 
 
 class KernelWeights(nn.Module):
