@@ -8,6 +8,7 @@ Legend: m rows of one screen, on the run's genes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -93,17 +94,21 @@ def visible_screen(
     table = table.take(~table.holding(mapping[table.gene] < 0))
     table = replace(table, profile=None, profiles=None, weight=None).remap(mapping)
     hidden = np.zeros(len(table), bool)
-    own = groups_of(whole.phenotypes, whole.provenance)
-    groups = groups_of([_phenotype(other)], other.provenance)
-    if groups & own:
+    if _one_measurement(other, whole, whole.phenotypes):
         hidden |= _not_training(table, whole.table, part, sides)
     for test in external:
-        if groups & groups_of(test.phenotypes, test.provenance):
+        if _one_measurement(other, test, test.phenotypes):
             rows = _on_genes(test, whole)
             hidden |= of_sets(table, rows) & ~seen_rows(whole.table, part, whole.grid, sides, table)
     if not unseen_genes:
         hidden |= table.holding(_held_out(whole, split, sides)[table.gene])
     return OtherScreen(other.name, PairMatrix.of(table.take(~hidden)))
+
+
+def _one_measurement(other: Dataset, known: Dataset, phenotypes: Sequence[Phenotype]) -> bool:
+    """Return whether a screen is of one study, or one provenance group, with phenotypes of another dataset."""
+    groups = {**known.provenance, **other.provenance}
+    return bool(groups_of(phenotypes, groups) & groups_of([_phenotype(other)], groups))
 
 
 def _on_genes(test: Dataset, whole: Dataset) -> MutantTable:

@@ -1,0 +1,119 @@
+"""``data.screens``: other laboratories' measurements are evidence, held-out measurements never are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.experiments.test_crosses import settings
+from tests.experiments.test_external import N, outside
+from tests.models.pair_screen.test_model import QUICK
+from tests.screened import screened_dataset, strain_crosses
+from wildtype.datasets import Dataset
+from wildtype.datasets.cross_draws import grid_of
+from wildtype.errors import ConfigError
+from wildtype.evidence.pair_matrix import PairMatrix
+from wildtype.experiments import data as module
+from wildtype.experiments.data import prepare
+from wildtype.experiments.external import external_rows
+from wildtype.experiments.run import train
+from wildtype.experiments.settings.compose import compose
+from wildtype.experiments.settings.schema import TrainConfig
+from wildtype.inference.predictor import load
+from wildtype.mutants.grid import TRAIN
+
+
+def settings_of_pairs(*words: str) -> TrainConfig:
+    return compose([*QUICK, *words])
+
+
+@pytest.fixture
+def scores(monkeypatch: pytest.MonkeyPatch) -> Dataset:
+    found = {"scores": outside("scores", score=True), "listed": screened_dataset(N)}
+    monkeypatch.setattr(module, "load_dataset", lambda name, **options: found[name])
+    return found["scores"]
+
+
+def seen(*words: str, dataset: Dataset | None = None) -> tuple[module.RunData, PairMatrix]:
+    data = prepare(settings("data.screens=[scores]", *words), dataset or screened_dataset(N))
+    (screen,) = data.known().screens
+    return data, screen.matrix
+
+
+def test_all_pairs_of_known_genes_are_seen_by_name(scores: Dataset) -> None:
+    data, matrix = seen()
+    names, there = data.dataset.organism.genes.names, scores.organism.genes
+    value = {
+        frozenset(there.names[g] for g in pair): v
+        for pair, v in zip(scores.table.matrix(2), scores.table.value, strict=True)
+    }
+    assert matrix.known.sum() == N * (N - 1)
+    for i, j in ((0, 1), (5, 30), (20, 7)):
+        a, b = (names[matrix.gene[k]] for k in (i, j))
+        assert matrix.values[i, j] == value[frozenset((a, b))]
+
+
+@pytest.mark.parametrize("split", ["unseen", "any-unseen", "one-unseen"])
+def test_held_out_genes_are_hidden_unless_asked_for(scores: Dataset, split: str) -> None:
+    data, matrix = seen(f"split.name={split}")
+    assert data.sides is not None
+    assert data.sides.held is not None
+    held = np.flatnonzero(data.sides.held)
+    assert held.size
+    assert not np.isin(held, matrix.gene).any()
+    _, shown = seen(f"split.name={split}", "data.unseen_in_screens=true")
+    assert np.isin(held, shown.gene).all()
+
+
+def test_one_measurement_under_two_names_is_no_evidence_of_itself(scores: Dataset) -> None:
+    whole = screened_dataset(N)
+    own = {p.source.partition(":")[0] for p in whole.phenotypes}
+    group = {"laboratory": (*sorted(own), "other")}
+    whole = replace(whole, provenance=group)
+    data, matrix = seen(dataset=whole)
+    assert data.sides is not None
+    i, j = np.nonzero(np.triu(matrix.known))
+    assert i.size
+    assert (data.sides.of(matrix.gene[i], matrix.gene[j]) == TRAIN).all()
+
+
+def test_rows_of_an_external_test_are_no_evidence(scores: Dataset) -> None:
+    data, matrix = seen("data.also_test=[scores]")
+    (tested,) = external_rows(data, lambda text: None)
+    pairs = tested.table.matrix(2)
+    at = matrix.find(pairs, np.zeros(pairs.shape, np.uint8))
+    both = (at >= 0).all(axis=1)
+    assert both.any()
+    assert not matrix.known[at[both, 0], at[both, 1]].any()
+    # What the run may see of them stays evidence.
+    assert matrix.known.any()
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("listed", "the listed crosses of a grid"), ("tiny", "the dataset of the run")]
+)
+def test_wrong_screens_are_refused(monkeypatch: pytest.MonkeyPatch, name: str, why: str) -> None:
+    whole = screened_dataset(N)
+    other = replace(whole, name="listed")
+    found = {"listed": other, "tiny": replace(whole, name=whole.name)}
+    monkeypatch.setattr(module, "load_dataset", lambda name, **options: found[name])
+    with pytest.raises(ConfigError, match=rf"data.screens names .*{why}"):
+        prepare(settings(f"data.screens=[{name}]"), whole)
+
+
+def test_a_run_predicts_with_what_another_screen_measured(scores: Dataset, tmp_path: Path) -> None:
+    words = (f"run.folder={tmp_path / 'run'}", "data.screens=[scores]")
+    done = train(settings_of_pairs(*words), dataset=screened_dataset(N))
+    two = load(done.path).checkpoint
+    (screen,) = two.known.screens
+    assert screen.name == "scores"
+    crosses = strain_crosses(grid_of(screened_dataset(N)))
+    before = two.predict(crosses)
+    np.testing.assert_array_equal(before, done.predictor.checkpoint.predict(crosses))
+    values = screen.matrix.values[::-1, ::-1].copy()
+    other = replace(screen, matrix=replace(screen.matrix, values=values))
+    changed = replace(two, known=replace(two.known, screens=(other,)))
+    assert not np.array_equal(before, changed.predict(crosses))
