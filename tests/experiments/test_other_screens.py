@@ -104,6 +104,15 @@ def test_wrong_screens_are_refused(monkeypatch: pytest.MonkeyPatch, name: str, w
         prepare(settings(f"data.screens=[{name}]"), whole)
 
 
+def test_a_model_that_looks_at_no_other_screen_says_so(scores: Dataset, tmp_path: Path) -> None:
+    words = (f"run.folder={tmp_path / 'run'}", "data.screens=[scores]")
+    with pytest.raises(
+        ConfigError, match=r"data.screens names scores, and model .* looks at no other screen"
+    ):
+        train(settings(*words), dataset=screened_dataset(N))
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_run_predicts_with_what_another_screen_measured(scores: Dataset, tmp_path: Path) -> None:
     words = (f"run.folder={tmp_path / 'run'}", "data.screens=[scores]")
     done = train(settings_of_pairs(*words), dataset=screened_dataset(N))

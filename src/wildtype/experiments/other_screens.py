@@ -106,7 +106,7 @@ def visible_screen(
 
 
 def _one_measurement(other: Dataset, known: Dataset, phenotypes: Sequence[Phenotype]) -> bool:
-    """Return whether a screen is of one study, or one provenance group, with phenotypes of another dataset."""
+    """Return whether a screen is of one study or provenance group with phenotypes of a dataset."""
     groups = {**known.provenance, **other.provenance}
     return bool(groups_of(phenotypes, groups) & groups_of([_phenotype(other)], groups))
 

@@ -31,6 +31,11 @@ def build(
     # Errors in the settings must appear before anything is written.
     kind.check_run(settings, [p.name for p in data.whole.phenotypes], config.training.members)
     _check_orders(config, data)
+    if config.data.screens and not kind.reads_screens(settings):
+        raise ConfigError(
+            f"data.screens names {', '.join(config.data.screens)}, and model {settings.name} looks at no "
+            f"other screen: leave data.screens out, or choose a model that does"
+        )
     needs = kind.needed(settings)
     check_needs(settings.name, needs)
     start = Start(config.training.start, data) if config.training.start else None

@@ -211,6 +211,11 @@ class Model(nn.Module, ABC):
         return cls.needs
 
     @classmethod
+    def reads_screens(cls, config: Any) -> bool:
+        """Return whether a model with these settings looks at other screens (``data.screens``)."""
+        return False
+
+    @classmethod
     def left_out(cls, config: Any) -> list[str]:
         """Return the feature blocks that these settings leave out."""
         return []

@@ -190,6 +190,11 @@ class PairScreen(Model):
         )
 
     @classmethod
+    def reads_screens(cls, config: Any) -> bool:
+        """Always: their values are columns."""
+        return True
+
+    @classmethod
     def left_out(cls, config: PairScreenConfig) -> list[str]:
         """Return the feature blocks that these settings leave out."""
         return config.leave_out
