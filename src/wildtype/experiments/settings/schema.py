@@ -52,7 +52,7 @@ class DataConfig:
     screens: list[str] = setting(
         [],
         "Other screens of pairs of the organism, by dataset, in whatever unit: what they measured is evidence"
-        " of models that describe pairs by a screen, also of a held-out pair unless both are one measurement.",
+        " of models that describe pairs by a screen, also of a held-out pair, unless both are one.",
     )
     unseen_in_screens: bool = setting(
         False,
