@@ -6,7 +6,7 @@ import pytest
 
 from wildtype.errors import ConfigError
 from wildtype.experiments.folder import changed_setting, settings_of
-from wildtype.experiments.settings.compose import FULLER, compose, known
+from wildtype.experiments.settings.compose import FULLER, FURTHER, compose, known
 from wildtype.experiments.settings.stored import RUN
 from wildtype.files import write_json
 from wildtype.models.baselines import BASELINES
@@ -100,6 +100,26 @@ def test_a_run_keeps_its_dataset(full_screen: Path, tmp_path: Path) -> None:
         tmp_path / "run" / RUN, {"plugins": [], "settings": settings_of(compose([*words, f"data={FULL}"]))}
     )
     assert compose(words).data.name == FULL
+
+
+def test_other_screens_that_are_built_are_looked_at(full_screen: Path, tmp_path: Path) -> None:
+    words = ["experiment=yeast-digenic-best", f"run.folder={tmp_path / 'run'}"]
+    collins, schuldiner = FURTHER["yeast-digenic-best"]
+    said: list[str] = []
+    assert compose(words).data.screens == []
+    write_json(tmp_path / "run" / RUN, {"plugins": [], "settings": settings_of(compose(words))})
+    build_full(dataset_folder(collins) / "dataset.json")
+    # A run that goes on keeps what it began with.
+    assert compose(words).data.screens == []
+    assert compose(words[:1], said.append).data.screens == [collins]
+    assert said[-1] == f"other screens: {collins}; name others with data.screens=[…]"
+    build_full(dataset_folder(schuldiner) / "dataset.json")
+    assert compose([*words[:1], f"data={SCREEN}"]).data.screens == [collins, schuldiner]
+    assert compose([*words[:1], f"data={collins}"]).data.screens == [schuldiner]
+    assert compose([*words[:1], "data=ecoli-core-growth"]).data.screens == []
+    for named in ("data.screens=[]", "model=cell_transformer"):
+        assert compose([*words[:1], named]).data.screens == []
+    assert compose(["experiment=yeast-digenic-listed"]).data.screens == []
 
 
 def test_experiments_of_many_phenotypes_split_as_they_say() -> None:

@@ -25,12 +25,14 @@ from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.settings.stored import RUN, model_settings, read_settings
 from wildtype.models.registry import MODELS, config_class
 from wildtype.settings import build, check_settings, declared, schema
-from wildtype.sources.catalogue import is_built
+from wildtype.sources.catalogue import DATASETS, is_built
 
 SETTINGS = Path(__file__).parents[1] / "presets"
 GROUPS = {"data": "dataset", "model": "model", "experiment": "experiment"}
 FULLER = {"yeast-digenic-best": "yeast-digenic-costanzo2016-full"}
 """The dataset that an experiment takes, where it is built, before that of its preset."""
+FURTHER = {"yeast-digenic-best": ("yeast-emap-collins2007", "yeast-emap-schuldiner2005")}
+"""Other screens (``data.screens``) that an experiment looks at, those of them that are built."""
 LONGEST = 500
 """Characters of another library's message about an override."""
 
@@ -39,7 +41,8 @@ def compose(overrides: Sequence[str] = (), log: Callable[[str], None] = lambda t
     """Return the settings of a run: defaults, then the presets of dataset and experiment, then ``overrides``.
 
     An experiment in ``FULLER`` takes the dataset named there where it is built, unless the overrides name
-    one, or ``run.folder`` holds a run that is not to be overwritten: that run keeps its dataset.
+    one, or ``run.folder`` holds a run that is not to be overwritten: that run keeps its dataset. The screens
+    in ``FURTHER`` are taken likewise, unless the overrides name some, or another model.
 
     Parameters
     ----------
@@ -47,7 +50,8 @@ def compose(overrides: Sequence[str] = (), log: Callable[[str], None] = lambda t
         ``data=yeast-digenic-costanzo2010``, ``model=dango``, ``experiment=yeast-trigenic``,
         ``model.layers=0``, ``seed=1``, …
     log : callable
-        Receives a line that says which dataset was taken, and why, where an experiment has two.
+        Receives a line that says which dataset was taken, and why, where an experiment has two, and a line
+        about other screens.
 
     Raises
     ------
@@ -63,13 +67,34 @@ def compose(overrides: Sequence[str] = (), log: Callable[[str], None] = lambda t
         log(f"dataset {name}: {why}; name another with data=…")
         if name != config.data.name:
             config = _composed([*overrides, f"data={name}"])
+    if (further := FURTHER.get(keys.get("experiment", ""))) and keys.keys().isdisjoint(
+        ("data.screens", "model", "model.name")
+    ):
+        config.data.screens = _further(config, further)
+        if config.data.screens:
+            log(f"other screens: {', '.join(config.data.screens)}; name others with data.screens=[…]")
     return config
+
+
+def _run_of(config: TrainConfig) -> Path | None:
+    """Return the settings of the run that a run's folder holds and that is to go on."""
+    mark = Path(config.run.folder) / RUN
+    return mark if config.run.folder and not config.run.overwrite and mark.is_file() else None
+
+
+def _further(config: TrainConfig, names: Sequence[str]) -> list[str]:
+    """Return the other screens of a run: those that are built, of its organism."""
+    if (mark := _run_of(config)) is not None:
+        return read_settings(mark).data.screens
+    organism = DATASETS.get(config.data.name)
+    return [
+        name for name in names if name != config.data.name and DATASETS[name] == organism and is_built(name)
+    ]
 
 
 def _of_two(config: TrainConfig, fuller: str) -> tuple[str, str]:
     """Return the dataset of a run whose experiment has two, and why."""
-    mark = Path(config.run.folder) / RUN
-    if config.run.folder and not config.run.overwrite and mark.is_file():
+    if (mark := _run_of(config)) is not None:
         return read_settings(mark).data.name, f"that of the run in {config.run.folder!r}"
     if is_built(fuller):
         return fuller, f"it is built, and fuller than {config.data.name}"
