@@ -11,9 +11,9 @@ from wildtype.datasets.reading import ReadReport
 from wildtype.errors import ConfigError
 from wildtype.organism import GeneIndex
 from wildtype.organism.metabolism import Metabolism, read_metabolism
+from wildtype.sources.row_filter import RowFilter
 from wildtype.sources.text import AMBIGUOUS, match_genes
 from wildtype.sources.yeast.files import find_copy, publisher
-from wildtype.sources.yeast.rows import RowFilter
 
 METABOLISM = "yeast-GEM_9.0.2.yml.gz"
 YEAST_GEM, BIGG = publisher("yeast-gem"), publisher("bigg-imm904")

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
 from wildtype.sources.columns import Columns, read_columns
+from wildtype.sources.row_filter import Flags, RowFilter
 from wildtype.sources.text import GeneNames
 from wildtype.sources.yeast.files import find_release, publisher
 from wildtype.sources.yeast.graphs.pair_lists import REPORTED, Graph, edges
-from wildtype.sources.yeast.rows import Flags, RowFilter
 
 PHYSICAL, GENETIC = "physical", "genetic"
 LEAKS = (

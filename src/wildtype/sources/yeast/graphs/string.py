@@ -14,10 +14,10 @@ import numpy as np
 from wildtype.errors import ConfigError
 from wildtype.organism import GeneIndex
 from wildtype.sources.columns import TextColumn, read_columns
+from wildtype.sources.row_filter import Floats, RowFilter, repeated, take
 from wildtype.sources.text import GeneNames, match_genes, read_rows, require
 from wildtype.sources.yeast.files import publisher
 from wildtype.sources.yeast.graphs.pair_lists import Graph, edges
-from wildtype.sources.yeast.rows import Floats, RowFilter, repeated, take
 
 CHANNELS = ("neighborhood", "fusion", "cooccurence", "coexpression", "experimental", "database")
 """Channel names as the publisher spells them."""
