@@ -302,7 +302,9 @@ def _with_formats(plain: dict[str, Any]) -> dict[str, Any]:
         if not isinstance(parts, list):
             return parts
         return [
-            {"format": guess_format(key, str(part.get("path", ""))), **part} if isinstance(part, dict) else part
+            {"format": guess_format(key, str(part.get("path", ""))), **part}
+            if isinstance(part, dict)
+            else part
             for part in parts
         ]
 
@@ -319,10 +321,8 @@ def _with_formats(plain: dict[str, Any]) -> dict[str, Any]:
 def _sentence(error: Any) -> str:
     """Return one of pydantic's errors as part of a sentence."""
     place = [str(step + 1) if isinstance(step, int) else step for step in error["loc"]]
-    # The discriminator of a union is no key of the file.
-    place = [
-        step for step in place if step not in _FORMATS and not step.startswith(("literal[", "NamesFrom"))
-    ]
+    # The tag of a union is no key of the file.
+    place = [step for step in place if step not in _TAGS]
     where = ".".join(place) or "the whole"
     if error["type"] == "extra_forbidden":
         near = difflib.get_close_matches(place[-1], sorted(_KEYS), n=1, cutoff=0.6)
