@@ -205,8 +205,13 @@ class FeaturesPart(Part):
     name: str
     path: str
     columns: list[str] = []
-    """Columns to take; empty: all columns of numbers."""
+    """Columns to take; empty: all of them, in .h5ad those of numbers."""
     source: str = ""
+    note: str = ""
+    measured: list[str] = []
+    """Phenotype sources that the values were computed from, as costanzo2016:fitness: no input for these."""
+    comparable: bool = True
+    """Whether a column means the same in every organism; components of a decomposition do not."""
 
 
 class SequencesPart(Part):

@@ -46,7 +46,7 @@ def read_gff(
     by_id: dict[str, str] = {}
     products: dict[str, str] = {}
     others: Counter[str] = Counter()
-    rows = 0
+    empty = True
     keys = [file.columns.name] if file.columns.name else list(NAMES)
     key = ""
     for row, line in enumerate(decoded(Path(file.path), read_bytes(path)).splitlines(), 1):
@@ -54,7 +54,7 @@ def read_gff(
             break  # sequences follow, to the end
         if not line.strip() or line.startswith("#"):
             continue
-        rows += 1
+        empty = False
         cells = line.split("\t")
         if len(cells) != FIELDS:
             problems.add(
@@ -91,7 +91,7 @@ def read_gff(
             continue
         by_id[given.get("ID", name)] = name
         genes[name] = _gene(file, name, given, cells)
-    if not rows:
+    if empty:
         raise SourceError(f"{file.path} has no features: give a GFF3 file")
     for owner, product in products.items():
         name = owner if owner in genes else by_id.get(owner, "")
@@ -99,7 +99,7 @@ def read_gff(
             genes[name] = replace(genes[name], description=unquote(product))
     return (
         list(genes.values()),
-        rows,
+        len(genes) + others.total(),
         dict(others),
         f"genes are named by the attribute {key}" if genes else "",
     )
