@@ -64,7 +64,7 @@ def test_a_frame_with_names_in_its_index(tmp_path: Path) -> None:
         ("gene,a\nG001,inf\n", "holds an infinite number"),
         ("gene\nG001\n", "holds no column of numbers"),
         ("gene,a\nQ1,1\nQ2,2\n", r"names no gene of organism 'tiny' \(its first names: Q1, Q2\)"),
-        ("gene,a\n,1\n", "row 1: the first column has no gene name"),
+        ("gene,a\n,1\n", r"row 1 \(line 2\): the first column has no gene name"),
         ("", "cannot be read"),
     ],
 )

@@ -399,8 +399,8 @@ def to_plain(description: Description) -> dict[str, Any]:
     return plain
 
 
-def write_description(path: str | Path, description: Description) -> None:
-    """Write an ``organism.yaml``; raises ``OutputError``."""
+def as_yaml(description: Description) -> str:
+    """Return the text of an ``organism.yaml``."""
     import yaml
 
-    write_text(path, yaml.safe_dump(to_plain(description), allow_unicode=True, sort_keys=False, width=110))
+    return yaml.safe_dump(to_plain(description), allow_unicode=True, sort_keys=False, width=110)
