@@ -146,6 +146,7 @@ def add_gene(
         essential=essential,
         coordinates=places,
         dubious=dubious,
+        units=None if organism.units is None else organism.units.extended([name]),
         appended=Appended(
             np.append(old.genes, len(before)),
             {

@@ -16,6 +16,7 @@ from wildtype.organism.features import GeneFeatures
 from wildtype.organism.genes import Coordinates, GeneIndex
 from wildtype.organism.metabolism import Metabolism
 from wildtype.organism.relations import Appended, GeneGraphs
+from wildtype.organism.units import Units
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,8 @@ class OrganismRecord:
         Positions of the genes on the chromosomes.
     dubious : bool [n] or None
         Open reading frames that are unlikely to encode a protein, where known.
+    units : Units or None
+        Which genes every token is made of, where tokens are not single genes.
 
     Raises
     ------
@@ -61,6 +64,7 @@ class OrganismRecord:
     appended: Appended = field(default_factory=Appended)
     coordinates: Coordinates | None = None
     dubious: NDArray[np.bool_] | None = None
+    units: Units | None = None
 
     def __post_init__(self) -> None:
         n = len(self.genes)
@@ -75,6 +79,8 @@ class OrganismRecord:
             raise DatasetError(f"essential has shape {self.essential.shape}, expected ({n},)")
         if self.dubious is not None and self.dubious.shape != (n,):
             raise DatasetError(f"dubious has shape {self.dubious.shape}, expected ({n},)")
+        if self.units is not None and len(self.units) != n:
+            raise DatasetError(f"units are {len(self.units)}, {self.name!r} has {n} tokens")
 
     @property
     def metabolic(self) -> NDArray[np.bool_] | None:
@@ -95,4 +101,5 @@ class OrganismRecord:
             appended=self.appended.restrict(positions),
             coordinates=None if self.coordinates is None else self.coordinates.take(positions),
             dubious=None if self.dubious is None else self.dubious[positions],
+            units=None if self.units is None else self.units.restrict(positions),
         )

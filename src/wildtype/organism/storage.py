@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import json
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from wildtype.errors import DatasetError, reason_of
-from wildtype.files import sha256_of_file, write_json, writing, writing_folder
+from wildtype.files import sha256_of_file, write_json, write_text, writing, writing_folder
 from wildtype.organism.features import BASIS, FeatureBlock, GeneFeatures
 from wildtype.organism.genes import Coordinates, GeneIndex
 from wildtype.organism.metabolism import Metabolism
 from wildtype.organism.organism import Organism
 from wildtype.organism.relations import Appended, GeneGraphs, Relation
+from wildtype.organism.units import Units
 
 FORMAT = 2
 
 
-def save_organism(organism: Organism, folder: str | Path) -> None:
-    """Write an organism to ``folder``, completely or not at all; raises ``OutputError``."""
+def save_organism(organism: Organism, folder: str | Path, *, beside: Mapping[str, str] | None = None) -> None:
+    """Write an organism to ``folder``, completely or not at all; raises ``OutputError``.
+
+    ``beside`` holds texts by file name that are written into the folder, too.
+    """
     arrays: dict[str, Any] = {}
     relations, blocks = [], []
     for i, relation in enumerate(organism.graphs.values()):
@@ -45,6 +51,9 @@ def save_organism(organism: Organism, folder: str | Path) -> None:
         arrays["dubious"] = organism.dubious
     if organism.coordinates is not None:
         arrays |= {f"coordinates.{key}": value for key, value in organism.coordinates.to_arrays().items()}
+    if organism.units is not None:
+        table = organism.units.table
+        arrays |= {"units.indptr": table.indptr, "units.indices": table.indices}
     with writing_folder(folder) as temporary:
         with writing(temporary / "arrays.npz") as path, open(path, "wb") as handle:
             np.savez(handle, **arrays)
@@ -56,9 +65,12 @@ def save_organism(organism: Organism, folder: str | Path) -> None:
             "relations": relations,
             "features": blocks,
             "valid": list(appended.valid),
+            "genes_of_units": None if organism.units is None else organism.units.genes.to_json(),
             "arrays_sha256": sha256_of_file(temporary / "arrays.npz"),
         }
         write_json(temporary / "organism.json", record)
+        for name, text in (beside or {}).items():
+            write_text(temporary / name, text)
 
 
 def is_current(folder: str | Path) -> bool:
@@ -126,6 +138,7 @@ def read_organism(folder: str | Path) -> Organism:
             ),
             coordinates=Coordinates.from_arrays(places) if places else None,
             dubious=arrays.get("dubious"),
+            units=_units(record.get("genes_of_units"), arrays),
         )
     except FileNotFoundError as error:
         raise DatasetError(
@@ -135,3 +148,12 @@ def read_organism(folder: str | Path) -> Organism:
         if isinstance(error, DatasetError) and str(folder) in str(error):
             raise
         raise DatasetError(f"the organism at {folder} is damaged ({reason_of(error)}): {remedy}") from error
+
+
+def _units(genes: Mapping[str, Any] | None, arrays: Mapping[str, NDArray[Any]]) -> Units | None:
+    if genes is None:
+        return None
+    index = GeneIndex.from_json(genes)
+    indptr, indices = arrays["units.indptr"], arrays["units.indices"]
+    ones = np.ones(indices.size, np.float32)
+    return Units(index, sparse.csr_array((ones, indices, indptr), shape=(indptr.size - 1, len(index))))

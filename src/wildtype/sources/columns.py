@@ -184,6 +184,19 @@ def read_columns(
     return Columns(path, names, line, table.columns())
 
 
+def text_column(column: Any) -> TextColumn:
+    """Return a dictionary-encoded Arrow column (chunked) with every distinct stripped text once."""
+    # Every block of the file has its own dictionary; only after this do equal codes mean equal texts.
+    column = column.unify_dictionaries()
+    # Stripping can make two texts equal, so codes are numbered again.
+    texts = [name.strip() for name in column.chunk(0).dictionary.to_pylist()] if column.num_chunks else []
+    names = sorted(set(texts))
+    number = {name: i for i, name in enumerate(names)}
+    order = np.fromiter((number[text] for text in texts), np.int32, len(texts))
+    code = [order[chunk.indices.to_numpy()] for chunk in column.chunks]
+    return TextColumn(tuple(names), np.concatenate(code) if code else order)
+
+
 def column_blocks(
     path: str | Path,
     *,
@@ -398,19 +411,12 @@ class _Table:
         return out
 
     def _texts(self, column: Any) -> TextColumn:
-        # Every block of the file has its own dictionary; only after this do equal codes mean equal texts.
-        column = column.unify_dictionaries()
-        # Stripping can make two texts equal, so codes are numbered again.
-        texts = [name.strip() for name in column.chunk(0).dictionary.to_pylist()]
-        names = sorted(set(texts))
-        number = {name: i for i, name in enumerate(names)}
-        order = np.fromiter((number[text] for text in texts), np.int32, len(texts))
-        code = np.concatenate([order[chunk.indices.to_numpy()] for chunk in column.chunks])
-        wrong = np.array([_CONTROL.search(name) is not None for name in names])
+        out = text_column(column)
+        wrong = np.array([_CONTROL.search(name) is not None for name in out.names])
         if wrong.any():
-            row = int(wrong[code].argmax())
-            raise _error(self.path, self.first_line + row, shown(names[code[row]]), "printable text")
-        return TextColumn(tuple(names), code)
+            row = int(wrong[out.code].argmax())
+            raise _error(self.path, self.first_line + row, shown(out[row]), "printable text")
+        return out
 
     def _not_a_number(self, row: int, cell: str, position: int) -> SourceError:
         name = self.header[position] if self.header else f"field {position + 1}"

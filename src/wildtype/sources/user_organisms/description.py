@@ -205,8 +205,13 @@ class FeaturesPart(Part):
     name: str
     path: str
     columns: list[str] = []
-    """Columns to take; empty: all columns of numbers."""
+    """Columns to take; empty: all of them, in .h5ad those of numbers."""
     source: str = ""
+    note: str = ""
+    measured: list[str] = []
+    """Phenotype sources that the values were computed from, as costanzo2016:fitness: no input for these."""
+    comparable: bool = True
+    """Whether a column means the same in every organism; components of a decomposition do not."""
 
 
 class SequencesPart(Part):
@@ -394,8 +399,8 @@ def to_plain(description: Description) -> dict[str, Any]:
     return plain
 
 
-def write_description(path: str | Path, description: Description) -> None:
-    """Write an ``organism.yaml``; raises ``OutputError``."""
+def as_yaml(description: Description) -> str:
+    """Return the text of an ``organism.yaml``."""
     import yaml
 
-    write_text(path, yaml.safe_dump(to_plain(description), allow_unicode=True, sort_keys=False, width=110))
+    return yaml.safe_dump(to_plain(description), allow_unicode=True, sort_keys=False, width=110)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from wildtype.errors import SourceError, WildtypeError
 from wildtype.sources.text import REMEDY
@@ -48,6 +51,13 @@ class Problems:
         found = self._found.setdefault(file, [])
         if len(found) < MOST:
             found.append(Problem(row, 0, column, sentence))
+
+    def add_rows(self, file: str | Path, rows: Sequence[int] | NDArray[np.int64], sentence: str) -> None:
+        """Add one problem for every row."""
+        for row in rows[:MOST]:
+            self.add(file, int(row), sentence)
+        if len(rows) > MOST:
+            self._count[str(file)] += len(rows) - MOST
 
     @contextmanager
     def of(self, file: str | Path) -> Iterator[None]:
