@@ -22,7 +22,8 @@ from wildtype.sources.text import GeneNames, match_genes
 ENDS = ("protein1", "protein2")
 COMBINED = "combined_score"
 LARGEST_SCORE = 1000
-LEAKING = ("experimental", "experiments", "database", "textmining")
+TEXTMINING = "textmining"
+LEAKING = ("experimental", "experiments", "database", TEXTMINING)
 """Channels of curated and text-mined evidence, which can restate genetic interactions."""
 LEAK = "may contain knowledge of genetic interactions: report results with and without it"
 OTHER, NO_NAME = "protein that is in no link, or known", "name of no gene"
@@ -195,6 +196,24 @@ def read_aliases(path: str | Path, proteins: Iterable[str], genes: GeneIndex) ->
             mine[key] = mine.get(key, 0) + count * weight
     dropped = {OTHER: other, NO_NAME: rows - used - other}
     return Aliases(rows, used, {reason: count for reason, count in dropped.items() if count}, votes)
+
+
+def preferred_names(path: str | Path) -> dict[str, str]:
+    """Return the preferred name of every protein in ``protein.info``; none if the file is another one.
+
+    Raises
+    ------
+    SourceError
+        If the file is missing or damaged.
+    """
+    head = next(iter(first_lines(path, 1)), "")
+    if PREFERRED not in head:
+        return {}
+    names: dict[str, str] = {}
+    for block in column_blocks(path, types=lambda first: [str, str], skip_lines=1):
+        protein, name = block.text(0), block.text(1)
+        names |= {protein[row]: name[row] for row in range(len(block))}
+    return names
 
 
 def _is_header(line: str) -> bool:

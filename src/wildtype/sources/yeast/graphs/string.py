@@ -14,15 +14,13 @@ import numpy as np
 from wildtype.errors import ConfigError
 from wildtype.organism import GeneIndex
 from wildtype.sources.row_filter import Floats, RowFilter, repeated, take
-from wildtype.sources.string_links import COMBINED, ENDS, LEAK, LEAKING, read_links, resolve
+from wildtype.sources.string_links import COMBINED, ENDS, LEAK, LEAKING, TEXTMINING, read_links, resolve
 from wildtype.sources.text import GeneNames, match_genes, read_rows, require
 from wildtype.sources.yeast.files import publisher
 from wildtype.sources.yeast.graphs.pair_lists import Graph, edges
 
 CHANNELS = ("neighborhood", "fusion", "cooccurence", "coexpression", "experimental", "database")
 """Channel names as the publisher spells them."""
-TEXTMINING = "textmining"
-"""The seventh channel of the publisher's file: read on request only."""
 PAIRS = "string_v11.5_combined900_six_channels.tsv.gz"
 NODES_91 = "string_v9.1_yeast_genes.txt.gz"
 CHANNELS_91 = ("neighborhood", "fusion", "cooccurence", "database")
