@@ -5,7 +5,7 @@ Legend: n genes · m annotated genes · t terms.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +23,7 @@ WITHOUT = (GENETIC_INTERACTION, NO_DATA)
 """Evidence codes that are left out unless the caller names others."""
 PROCESS = "biological_process"
 NAMESPACES = (PROCESS, "molecular_function", "cellular_component")
-OBJECT, SYMBOL, QUALIFIER, TERM_ID, EVIDENCE, SYNONYMS = 1, 2, 3, 4, 6, 10
+OBJECT, SYMBOL, QUALIFIER, TERM_ID, EVIDENCE, SYNONYMS, TAXON = 1, 2, 3, 4, 6, 10, 12
 FIELDS = (15, 17)
 """Number of columns in GAF 1.0 and 2.x."""
 
@@ -85,8 +85,9 @@ def annotate(
     matched: GeneNames,
     ontology: Ontology,
     *,
-    namespace: str = PROCESS,
+    namespace: str | None = PROCESS,
     without: Collection[str] = WITHOUT,
+    unused: Mapping[str, Flags] | None = None,
 ) -> tuple[Annotations, RowFilter, Flags]:
     """Return the propagated annotations, which rows they come from, and which of these were renamed.
 
@@ -101,10 +102,12 @@ def annotate(
         The gene of every row.
     ontology : Ontology
         The terms.
-    namespace : str
-        One of ``NAMESPACES``.
+    namespace : str or None
+        One of ``NAMESPACES``; None: all of them.
     without : collection of str
         Evidence codes to leave out.
+    unused : dict of str to bool [m], optional
+        Further rows to leave out, by reason.
 
     Raises
     ------
@@ -113,9 +116,9 @@ def annotate(
     SourceError
         If the ontology has no term of the namespace, or no annotation is left.
     """
-    if namespace not in NAMESPACES:
+    if namespace is not None and namespace not in NAMESPACES:
         raise ConfigError(f"there is no namespace {namespace!r}: choose one of {', '.join(NAMESPACES)}")
-    inside: NDArray[np.bool_] = np.array([name == namespace for name in ontology.namespaces])
+    inside: NDArray[np.bool_] = np.array([namespace in (None, name) for name in ontology.namespaces])
     if not inside.any():
         raise SourceError(f"{ontology.path} has no term in {namespace}, expected thousands: {REMEDY}")
     resolved = {term: ontology.resolve(term) for term in set(rows.text(TERM_ID))}
@@ -125,6 +128,7 @@ def annotate(
     # NOT annotations say that a gene was shown to lack the function.
     negated = np.array(["NOT" in text.upper().split("|") for text in rows.text(QUALIFIER)])
     used = RowFilter(len(rows))
+    used.drop_all(unused or {})
     used.drop("negated (NOT)", negated)
     for code in sorted(without):
         used.drop(f"evidence {code} left out", evidence == code)
@@ -135,7 +139,8 @@ def annotate(
     kept = used.left
     if not kept.any():
         raise SourceError(
-            f"{rows.path} has no usable annotation in {namespace}, expected thousands: {REMEDY}"
+            f"{rows.path} has no usable annotation in {namespace or 'any namespace'}, expected thousands: "
+            f"{REMEDY}"
         )
     annotations = _propagated(rows.path, ontology, matched.position[kept], term[kept], tuple(sorted(without)))
     return annotations, used, (how != "") | matched.renamed
