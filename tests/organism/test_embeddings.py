@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +22,8 @@ def write(folder: Path, suffix: str) -> Path:
     path = folder / f"vectors{suffix}"
     frame = pd.DataFrame(NUMBERS, columns=["e0", "e1"])
     frame.insert(0, "gene", NAMES)
-    if suffix == ".csv":
-        frame.to_csv(path, index=False)
+    if suffix in (".csv", ".tsv", ".csv.gz"):
+        frame.to_csv(path, index=False, sep="\t" if suffix == ".tsv" else ",")
     elif suffix == ".parquet":
         frame.to_parquet(path)
     else:
@@ -30,7 +31,7 @@ def write(folder: Path, suffix: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npz"])
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".csv.gz", ".parquet", ".npz"])
 def test_names_are_matched_and_what_does_not_fit_is_counted(tmp_path: Path, suffix: str) -> None:
     found = read_embeddings(write(tmp_path, suffix), GENES)
     assert found.unknown == ("G999",)
@@ -59,11 +60,11 @@ def test_a_frame_with_names_in_its_index(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("gene,a\nG001,x\n", "cannot be read as vectors"),
+        ("gene,a\nG001,x\n", r"row 1 \(line 2\), column 'a': received 'x', expected a number"),
         ("gene,a\nG001,inf\n", "holds an infinite number"),
         ("gene\nG001\n", "holds no column of numbers"),
         ("gene,a\nQ1,1\nQ2,2\n", r"names no gene of organism 'tiny' \(its first names: Q1, Q2\)"),
-        ("gene,a\n,1\n", "row 1: the first column has no gene name"),
+        ("gene,a\n,1\n", r"row 1 \(line 2\): the first column has no gene name"),
         ("", "cannot be read"),
     ],
 )
@@ -86,3 +87,30 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     for name, message in (("objects", "cannot be read"), ("short", "expected one array of names")):
         with pytest.raises(SourceError, match=message):
             read_embeddings(tmp_path / f"{name}.npz", GENES)
+
+
+def test_a_frame_in_memory_and_some_columns_of_a_file(tmp_path: Path) -> None:
+    frame = pd.DataFrame(NUMBERS, index=NAMES, columns=["e0", "e1"])
+    block = tiny_organism().with_features(frame, name="mine").features["mine"]
+    np.testing.assert_array_equal(block.values[5], [3, 4])
+    assert frame.columns.tolist() == ["e0", "e1"]
+    path = write(tmp_path, ".csv")
+    assert read_embeddings(path, GENES, columns=["e1"]).block.columns == ("e1",)
+    with pytest.raises(SourceError, match=r"has no column 'e2' \(it has 'e0', 'e1'\)"):
+        read_embeddings(path, GENES, columns=["e2"])
+
+
+def test_an_anndata_file_without_anndata(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "anndata", None)
+    (tmp_path / "x.h5ad").write_bytes(b"x")
+    with pytest.raises(SourceError, match=r"anndata is not installed: pip install 'wildtype\[anndata\]'"):
+        read_embeddings(tmp_path / "x.h5ad", GENES)
+
+
+def test_the_numbers_of_var_of_an_anndata_file(tmp_path: Path) -> None:
+    anndata = pytest.importorskip("anndata")
+    var = pd.DataFrame({"mean": [1.0, 2.0], "kind": ["a", "b"]}, index=["G001", "G999"])
+    anndata.AnnData(np.zeros((3, 2), np.float32), var=var).write_h5ad(tmp_path / "x.h5ad")
+    found = read_embeddings(tmp_path / "x.h5ad", GENES)
+    assert (found.block.columns, found.unknown) == (("mean",), ("G999",))
+    assert found.block.values[1] == 1

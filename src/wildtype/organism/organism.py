@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wildtype.organism.added_genes import Edges, add_gene
 from wildtype.organism.embeddings import read_embeddings
@@ -14,20 +14,28 @@ from wildtype.organism.pyg import from_pyg, to_pyg
 from wildtype.organism.record import OrganismRecord
 from wildtype.organism.sequence_features import blocks_of_sequences
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 @dataclass(frozen=True, eq=False)
 class Organism(OrganismRecord):
     """The wild type of one organism; its attributes are those of ``OrganismRecord``."""
 
-    def with_features(self, features: FeatureBlock | str | Path) -> Organism:
+    def with_features(
+        self, features: FeatureBlock | pd.DataFrame | str | Path, *, name: str = ""
+    ) -> Organism:
         """Return the organism with one more feature block.
 
         Parameters
         ----------
-        features : FeatureBlock or path
-            A block of the n genes, or a file of vectors by gene name (CSV, Parquet or NPZ), such as the
-            embeddings of a protein language model; see ``wildtype.organism.embeddings``. The block's note
-            counts the names that were used and those that were not.
+        features : FeatureBlock, DataFrame or path
+            A block of the n genes, a table of numbers whose index holds names of genes, or a file of vectors
+            by gene name (CSV, TSV, Parquet, NPZ, .h5ad), such as the embeddings of a protein language model;
+            see ``wildtype.organism.embeddings``. The block's note counts the names that were used and those
+            that were not.
+        name : str
+            Of the block; that of the file, or ``table``, if not given.
 
         Raises
         ------
@@ -38,7 +46,7 @@ class Organism(OrganismRecord):
         """
         block = features
         if not isinstance(block, FeatureBlock):
-            block = read_embeddings(block, self.genes).block
+            block = read_embeddings(block, self.genes, name=name).block
         return replace(self, features=GeneFeatures([*self.features.values(), block]))
 
     def with_sequences(self, sequences: Mapping[str, str], *, source: str = "") -> Organism:

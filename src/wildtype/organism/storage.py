@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from wildtype.errors import DatasetError, reason_of
-from wildtype.files import sha256_of_file, write_json, writing, writing_folder
+from wildtype.files import sha256_of_file, write_json, write_text, writing, writing_folder
 from wildtype.organism.features import BASIS, FeatureBlock, GeneFeatures
 from wildtype.organism.genes import Coordinates, GeneIndex
 from wildtype.organism.metabolism import Metabolism
@@ -24,8 +24,11 @@ from wildtype.organism.units import Units
 FORMAT = 2
 
 
-def save_organism(organism: Organism, folder: str | Path) -> None:
-    """Write an organism to ``folder``, completely or not at all; raises ``OutputError``."""
+def save_organism(organism: Organism, folder: str | Path, *, beside: Mapping[str, str] | None = None) -> None:
+    """Write an organism to ``folder``, completely or not at all; raises ``OutputError``.
+
+    ``beside`` holds texts by file name that are written into the folder, too.
+    """
     arrays: dict[str, Any] = {}
     relations, blocks = [], []
     for i, relation in enumerate(organism.graphs.values()):
@@ -66,6 +69,8 @@ def save_organism(organism: Organism, folder: str | Path) -> None:
             "arrays_sha256": sha256_of_file(temporary / "arrays.npz"),
         }
         write_json(temporary / "organism.json", record)
+        for name, text in (beside or {}).items():
+            write_text(temporary / name, text)
 
 
 def is_current(folder: str | Path) -> bool:

@@ -54,6 +54,8 @@ PROVENANCE = {
     "kuzmin2020": ("kuzmin2020", "tau-sga"),
 }
 ORGANISMS = tuple(dict.fromkeys(DATASETS.values()))
+DESCRIPTION = "description.yaml"
+"""File that the folder of an imported organism has, and no other: what it was made from."""
 IN_SILICO = ("ecoli-core", "ecoli-core-foreign", "ecoli-ijo1366")
 
 
@@ -83,6 +85,22 @@ def further_datasets() -> dict[str, dict[str, Any]]:
     return found
 
 
+def imported_organisms() -> list[str]:
+    """Return the names of organisms in the cache that were imported from files of the user."""
+    found = (cache_dir() / "organisms").glob(f"[!.]*/{DESCRIPTION}")
+    return sorted(path.parent.name for path in found if path.parent.name not in ORGANISMS)
+
+
+def known_organisms() -> list[str]:
+    """Return every organism that can be loaded or built, by name."""
+    return [*ORGANISMS, *imported_organisms()]
+
+
+def datasets_on(organism: str) -> list[str]:
+    """Return the datasets in the cache that are of an organism."""
+    return [name for name, record in further_datasets().items() if record["organism"] == organism]
+
+
 def known_datasets() -> dict[str, str]:
     """Return every dataset that can be loaded or built, by name, and its organism."""
     return DATASETS | {name: record["organism"] for name, record in further_datasets().items()}
@@ -94,8 +112,11 @@ def is_built(name: str) -> bool:
 
 
 def _known_organism(name: str) -> None:
-    if name not in ORGANISMS:
-        raise DatasetError(f"there is no organism {name!r}; known organisms: {', '.join(ORGANISMS)}")
+    if name not in (known := known_organisms()):
+        raise DatasetError(
+            f"there is no organism {name!r}; known organisms: {', '.join(known)}; another one comes in with "
+            f"`wildtype organism import`"
+        )
 
 
 def load_organism(name: str) -> Organism:
@@ -110,6 +131,11 @@ def load_organism(name: str) -> Organism:
     folder = organism_folder(name)
     # An organism of an older format is built again where that needs no files, else refused.
     if not is_current(folder):
+        if name in imported_organisms():
+            raise DatasetError(
+                f"organism {name!r} was imported by an earlier version: run `wildtype organism import` of its "
+                f"organism.yaml again, with --replace"
+            )
         if name not in IN_SILICO:
             built = "was built by an earlier version" if folder.is_dir() else "is not built yet"
             raise DatasetError(
@@ -171,7 +197,8 @@ def with_provenance(dataset: Dataset) -> Dataset:
 def variants(name: str) -> list[str]:
     """Return the names of an organism's variants that are built."""
     found = (cache_dir() / "organisms").glob(f"{name}-*/organism.json")
-    return sorted(path.parent.name for path in found if path.parent.name not in ORGANISMS)
+    others = {*ORGANISMS, *imported_organisms()}
+    return sorted(path.parent.name for path in found if path.parent.name not in others)
 
 
 def load_variant(name: str, variant: str) -> Organism:
@@ -241,6 +268,11 @@ def build(
         published layout.
     """
     _known_organism(name)
+    if name not in ORGANISMS:
+        raise DatasetError(
+            f"organism {name!r} was imported and is there: add datasets with `wildtype data import TABLE "
+            f"--organism {name}`"
+        )
     datasets = [dataset for dataset, organism in DATASETS.items() if organism == name]
     if name in IN_SILICO:
         from wildtype.sources import insilico

@@ -25,7 +25,8 @@ SEPARATORS = "\t,;|"
 LOOKED_AT = 50
 """Lines by which the separator of a text file is found."""
 REPEATED, CELLS = "repeated header", "number of cells"
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+UTF16 = (b"\xff\xfe", b"\xfe\xff")
+"""How texts of that encoding begin."""
 _WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 _REMEDY = "export the table again"
 
@@ -208,20 +209,31 @@ def _otherwise(name: str, rows: Sequence[Sequence[str]]) -> list[str]:
     return [part.strip() for part in parts] if widths == {len(parts)} and len(parts) > 1 else []
 
 
-def _text(path: Path, data: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
+def decoded(path: Path, data: bytes) -> str:
+    """Return the text of a user's file; raises ``SourceError`` where it is none."""
     try:
         # Excel saves "Unicode text" as UTF-16 and UTF-8 with a byte order mark.
-        content = data.decode("utf-16" if data.startswith(_UTF16) else "utf-8-sig")
+        content = data.decode("utf-16" if data.startswith(UTF16) else "utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise SourceError(f"{path}, line {line} is not UTF-8 text: save the table as UTF-8") from None
     if "\0" in content:
         raise SourceError(f"{path} holds NUL characters, so that it is no text: {_REMEDY}")
+    return content
+
+
+def is_text(data: bytes) -> bool:
+    """Return whether a file is no Parquet file and no workbook, by how it begins."""
+    return not data.startswith((b"PAR1", *_WORKBOOKS))
+
+
+def _text(path: Path, data: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
+    content = decoded(path, data)
     lines = io.StringIO(content, newline="").readlines()
     above = 0
     while above < len(lines) and (lines[above].startswith(COMMENT) or not lines[above].strip()):
         above += 1
-    mark = separator or _separator(lines[above : above + LOOKED_AT])
+    mark = separator or separator_of(lines[above : above + LOOKED_AT])
     if len(mark) != 1 or mark in '"\r\n':
         raise SourceError(f"{separator!r} cannot separate columns: give one character, as in ';'")
     # strict: an unbalanced quote is an error instead of a cell that swallows the rest of the file.
@@ -238,7 +250,7 @@ def _text(path: Path, data: bytes, separator: str) -> Iterator[tuple[int, list[s
         ) from None
 
 
-def _separator(lines: Sequence[str]) -> str:
+def separator_of(lines: Sequence[str]) -> str:
     """Return the character that divides most lines into equally many cells; comma for a single column."""
     # Not the first mark of the header decides: cells hold decimal commas, and gene sets with semicolons.
     bare = [re.sub(r'"[^"]*"', "", line) for line in lines if line.strip()]

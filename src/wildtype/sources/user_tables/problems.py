@@ -82,10 +82,10 @@ class TableProblems(SourceError):
         kinds: dict[str, list[Problem]] = {}
         for problem in self.problems:
             kinds.setdefault(problem.reason, []).append(problem)
-        return [line for kind in sorted(kinds.values(), key=len) for line in _lines(kind)]
+        return [line for kind in sorted(kinds.values(), key=len) for line in lines_of(kind)]
 
 
-def _lines(problems: Sequence[Problem]) -> list[str]:
+def lines_of(problems: Sequence[Problem]) -> list[str]:
     """Return the lines on the problems of one kind."""
     alike: dict[tuple[str, str], list[Problem]] = {}
     for problem in problems:

@@ -1,0 +1,173 @@
+"""From a description and its folder to an organism and its card: each part by the reader of its format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from wildtype.files import sha256_of_file
+from wildtype.organism import FeatureBlock, GeneFeatures, GeneGraphs, GeneIndex, Organism
+from wildtype.organism.graph_features import graph_features
+from wildtype.organism.in_units import in_units
+from wildtype.sources.user_organisms.card import card_of
+from wildtype.sources.user_organisms.description import AnyPart, Description, NamesFrom
+from wildtype.sources.user_organisms.genes import GenesRead, names_of_table, read_files, with_names
+from wildtype.sources.user_organisms.problems import Problems
+from wildtype.sources.user_organisms.reading import FileCard, Read
+from wildtype.sources.user_organisms.units import read_units
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ESSENTIAL = "essential"
+"""Feature block of essential genes."""
+READERS = {
+    "edges": "edges",
+    "string": "string",
+    "biogrid": "biogrid",
+    "gmt": "gene_sets",
+    "complexes": "gene_sets",
+    "table": "gene_sets",
+    "gaf": "annotations",
+    "features": "features",
+    "sequences": "sequences",
+    "metabolism": "metabolism",
+}
+"""The module of the reader of every format, and of every key whose files have one format."""
+
+
+class Reader(Protocol):
+    """A module that reads the parts of one format."""
+
+    def read(self, part: AnyPart, folder: Path, names: GeneIndex, problems: Problems) -> Read:
+        """Return what a part gives the organism of the genes ``names``."""
+        ...
+
+    def names_in(self, part: AnyPart, folder: Path, problems: Problems) -> list[str]:
+        """Return the names of genes in the file of a part, each once."""
+        ...
+
+
+def reader_of(key: str, part: AnyPart) -> Reader:
+    """Return the reader of a part that stands under ``key``."""
+    # A format is a name of the description; importing all readers would load cobra for an edge list.
+    name = READERS[getattr(part, "format", key)]
+    reader: Reader = import_module(f"wildtype.sources.user_organisms.{name}")
+    return reader
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """What a description made.
+
+    Attributes
+    ----------
+    organism : Organism
+        The organism.
+    card : dict
+        What it holds, and what became of every row of every file.
+    measurements : dict of str to DataFrame
+        Rows of its files that are measurements, by the name of a table for ``wildtype data import``.
+    """
+
+    organism: Organism
+    card: dict[str, Any]
+    measurements: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+
+
+def build_organism(description: Description, folder: Path) -> Built:
+    """Build the organism of a description whose paths are relative to ``folder``.
+
+    Raises
+    ------
+    OrganismProblems
+        With the problems of all files.
+    """
+    problems = Problems()
+    genes, remarks = _genes(description, folder, problems)
+    if not genes.genes:
+        if not problems:
+            problems.add("genes", 0, "no file names a gene: say where genes are named")
+        problems.raise_any()
+    index = genes.index(description.name)
+    cards, parts = list(genes.cards), []
+    for key, part in description.parts():
+        found = reader_of(key, part).read(part, folder, index, problems)
+        parts.append(found)
+        cards += found.cards
+    units: dict[str, list[str]] = {}
+    if description.units is not None:
+        units, card = read_units(description.units, folder, problems, index)
+        cards += [] if card is None else [card]
+    problems.raise_any()
+    sources = ", ".join(file.source or Path(file.path).name for file in description.genes.files)
+    organism = None
+    # Two channels of STRING, or a set and a table, may be given one name.
+    with problems.of("the description"):
+        organism = Organism(
+            description.name,
+            index,
+            GeneGraphs(relation for found in parts for relation in found.relations),
+            GeneFeatures(block for found in parts for block in found.features),
+            next((found.metabolism for found in parts if found.metabolism is not None), None),
+            genes.essential(),
+            description.description,
+            coordinates=genes.coordinates(sources),
+        )
+        if description.units is not None:
+            with problems.of(description.units.path):
+                organism = in_units(organism, units)
+        # Last, since degrees of units are those of the relations of units.
+        blocks = [*organism.features.values(), *_read_off(organism)]
+        organism = replace(organism, features=GeneFeatures(blocks))
+    problems.raise_any()
+    assert organism is not None
+    hashes: dict[str, str] = {}
+    for path in {card.file for card in cards}:
+        hashes[path] = sha256_of_file(folder / path)
+    cards = [replace(card, sha256=hashes[card.file]) for card in cards]
+    measurements = {name: frame for found in parts for name, frame in found.measurements.items()}
+    return Built(organism, card_of(organism, cards, remarks), measurements)
+
+
+def _read_off(organism: Organism) -> list[FeatureBlock]:
+    """Return the blocks that follow from other parts: essential genes, degrees and places in gene graphs."""
+    blocks = graph_features(organism.graphs)
+    if organism.essential is not None:
+        values = organism.essential[:, None].astype(np.float32)
+        note = "1 where a gene is essential by the table of genes: the extreme of a deletion's growth"
+        blocks.insert(0, FeatureBlock(ESSENTIAL, values, (ESSENTIAL,), source="table of genes", note=note))
+    return blocks
+
+
+def _genes(description: Description, folder: Path, problems: Problems) -> tuple[GenesRead, list[str]]:
+    """Return the genes of files, and those of ``names_from`` at their end."""
+    genes = read_files(description.genes.files, folder, problems)
+    if not description.genes.names_from:
+        return genes, []
+    cards: list[FileCard] = []
+    names: set[str] = set()
+    for given in description.genes.names_from:
+        if isinstance(given, NamesFrom):
+            found, card = names_of_table(given, folder, problems)
+            cards += [] if card is None else [card]
+            names.update(found)
+        else:
+            names.update(_names_of_key(given, description, folder, problems))
+    genes, remark = with_names(genes, names, description.name)
+    return GenesRead(genes.genes, (*genes.cards, *cards)), [remark] if remark else []
+
+
+def _names_of_key(key: str, description: Description, folder: Path, problems: Problems) -> Iterator[str]:
+    if key == "units" and description.units is not None:
+        for members in read_units(description.units, folder, Problems())[0].values():
+            yield from members
+    for of, part in description.parts():
+        if of == key:
+            # The reader reads the file again for its part, and finds the same problems.
+            yield from reader_of(key, part).names_in(part, folder, Problems())
