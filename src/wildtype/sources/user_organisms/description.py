@@ -23,10 +23,11 @@ from pydantic import (
 )
 
 from wildtype.errors import ConfigError, reason_of, shown
-from wildtype.files import write_text
 
 Column = str | int
 """A column by its name, or by its position from 1 where the file has no header."""
+Of = Literal["genes", "units"]
+"""What a file names, where the organism has units."""
 
 
 class Part(BaseModel):
@@ -47,6 +48,7 @@ class GeneColumns(Part):
     start: Column = ""
     end: Column = ""
     strand: Column = ""
+    dubious: Column = ""
 
 
 class GeneFile(Part):
@@ -60,6 +62,7 @@ class GeneFile(Part):
     alias_separator: str = ""
     type: str = "gene"
     """Feature type of a GFF3 file."""
+    of: Of = "genes"
     source: str = ""
 
 
@@ -111,6 +114,7 @@ class Relation_(Part):
 
     name: str
     path: str
+    of: Of = "genes"
     source: str = ""
     version: str = ""
     note: str = ""
@@ -206,6 +210,7 @@ class FeaturesPart(Part):
     path: str
     columns: list[str] = []
     """Columns to take; empty: all of them, in .h5ad those of numbers."""
+    of: Of = "genes"
     source: str = ""
     note: str = ""
     measured: list[str] = []
@@ -247,6 +252,8 @@ class Description(Part):
     features: list[FeaturesPart] = []
     sequences: list[SequencesPart] = []
     metabolism: MetabolismPart | None = None
+    derive_features: bool = True
+    """Whether degrees and places in gene graphs, essential genes, and the metabolism become features, too."""
 
     @field_validator("relations", "gene_sets", "features")
     @classmethod
@@ -256,6 +263,16 @@ class Description(Part):
         if twice is not None:
             raise ValueError(f"the name {twice!r} is given twice: rename one")
         return parts
+
+    @model_validator(mode="after")
+    def _of_units(self) -> Description:
+        if self.units is None and any(getattr(part, "of", "") == "units" for part in self._all()):
+            raise ValueError("a part is of units, and there are none: give units a table, or remove it")
+        return self
+
+    def _all(self) -> Iterator[Part]:
+        yield from self.genes.files
+        yield from (part for _, part in self.parts())
 
     def parts(self) -> Iterator[tuple[str, AnyPart]]:
         """Yield every part that a reader of its format reads, with the key that it stands under."""

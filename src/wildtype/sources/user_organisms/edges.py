@@ -102,8 +102,7 @@ def names_in(part: Edges, folder: Path, problems: Problems) -> list[str]:
         if path is not None:
             table = open_table(path, part.path, part.separator)
             header, ends = _layout(part, table)
-            # Rows that cannot be read are problems of `read`, which reads the file again.
-            return distinct(table.columns(ends, header, Problems())[0])
+            return distinct(table.columns(ends, header, problems)[0])
     return []
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wildtype.errors import SourceError, shown
 from wildtype.organism import Coordinates, GeneIndex
@@ -38,6 +39,7 @@ USUAL: dict[str, tuple[str, ...]] = {
     "start": ("start", "begin", "startposition", "startcoordinate", "genestart"),
     "end": ("end", "stop", "endposition", "stopcoordinate", "geneend"),
     "strand": ("strand", "orientation"),
+    "dubious": ("dubious",),
 }  # fmt: skip
 """Usual names of columns, without blanks and marks and in lower case, the likeliest first."""
 HEADINGS = {
@@ -88,6 +90,7 @@ class Gene:
     start: float | None = None
     end: float | None = None
     strand: int = 0
+    dubious: bool | None = None
 
     def complete(self, other: Gene) -> None:
         """Take over what another record of the gene says and this one does not."""
@@ -123,9 +126,9 @@ class GenesRead:
             {gene.name: gene.description for gene in genes},
         )
 
-    def essential(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]] | None:
-        """Return which genes are essential [n]; None if no file says it of any."""
-        known = [gene.essential for gene in self.genes.values()]
+    def marked(self, key: str) -> NDArray[np.bool_] | None:
+        """Return which genes [n] are ``essential`` or ``dubious``; None if no file says it of any."""
+        known = [getattr(gene, key) for gene in self.genes.values()]
         if all(one is None for one in known):
             return None
         return np.array([bool(one) for one in known])
@@ -140,6 +143,8 @@ class GenesRead:
             return None
         order = sorted({gene.chromosome for gene in placed}, key=_chromosome_order)
         number = {name: i for i, name in enumerate(order, 1)}
+        if all(re.fullmatch(r"[1-9]\d{0,5}", name) for name in order):
+            number = {name: int(name) for name in order}
         whole = {gene.name for gene in placed}
         return Coordinates(
             np.array(
@@ -152,7 +157,7 @@ class GenesRead:
         )
 
 
-def _kilobases(bases: Iterable[float | None]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _kilobases(bases: Iterable[float | None]) -> NDArray[np.float64]:
     return np.array([np.nan if base is None else base / 1000 for base in bases], dtype=np.float64)
 
 
@@ -297,11 +302,13 @@ def _gene(cell: Mapping[str, str], split: str, path: str, row: int, problems: Pr
     gene.aliases = tuple(
         dict.fromkeys(one for part in parts if not is_missing(one := part.strip()) and one != name)
     )
-    low = cell.get("essential", "").casefold()
-    if not is_missing(low):
+    for key in ("essential", "dubious"):
+        low = cell.get(key, "").casefold()
+        if is_missing(low):
+            continue
         if low not in _YES | _NO:
-            problems.add(path, row, f"received {shown(low)}, expected yes or no", column="essential")
-        gene.essential = low in _YES
+            problems.add(path, row, f"received {shown(low)}, expected yes or no", column=key)
+        setattr(gene, key, low in _YES)
     gene.chromosome = "" if is_missing(cell.get("chromosome", "")) else cell["chromosome"]
     for key in ("start", "end"):
         base = cell.get(key, "").replace(",", "")
@@ -428,5 +435,5 @@ def with_names(read: GenesRead, names: Iterable[str], organism: str) -> tuple[Ge
     remark = ""
     if alike:
         first = ", ".join(alike[:SHOWN])
-        remark = f"{len(alike):,} names differ from another in case alone and are genes of their own: {first}"
+        remark = f"names that differ in case alone are genes of their own ({len(alike):,}): {first}"
     return GenesRead(read.genes | {name: Gene(name) for name in further}, read.cards), remark
