@@ -399,9 +399,9 @@ def _refuse_twice(node: Any, path: str) -> None:
     import yaml
 
     if isinstance(node, yaml.MappingNode):
-        keys = [key.value for key, _ in node.value]
+        keys: set[str] = set()
         for key, value in node.value:
-            if isinstance(key.value, str) and keys.count(key.value) > 1:
+            if isinstance(key.value, str) and (key.value in keys or keys.add(key.value)):  # type: ignore[func-returns-value]
                 line = key.start_mark.line + 1
                 raise ConfigError(f"{path}, line {line}: the key {key.value!r} is given twice; keep one")
             _refuse_twice(value, path)

@@ -241,8 +241,7 @@ def _weights(
     """Return weights [m], NaN where there is none; a text that is no number is a problem."""
     style = NumberStyle()
     parsed = {name: np.nan if is_missing(name) else style.parse(name) for name in column.names}
-    wrong = np.flatnonzero(column.map(lambda name: parsed[name] is None, bool))
-    rows = np.flatnonzero(np.isin(column.code, wrong))
+    rows = np.flatnonzero(column.map(lambda name: parsed[name] is None, bool))
     for row in rows[:MOST]:
         problems.add(part.path, int(line[row]), style.fault(column[row])[0], column=str(part.weight))
     problems.add_rows(part.path, line[rows[MOST:]], "expected a number")

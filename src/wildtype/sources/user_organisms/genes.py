@@ -194,8 +194,9 @@ def read_files(files: Sequence[GeneFile], folder: Path, problems: Problems) -> G
 
 
 def _read_gff3(file: GeneFile, path: Path, problems: Problems) -> tuple[list[Gene], FileCard]:
+    before = len(problems)
     found, rows, dropped, note = read_gff(file, path, problems)
-    if not found:
+    if not found and len(problems) == before:
         kinds = ", ".join(reason for reason in dropped) or "no feature"
         raise SourceError(
             f"{file.path} has no feature of type {file.type!r} ({kinds}): name another with type"
@@ -219,7 +220,7 @@ def _read_gff3(file: GeneFile, path: Path, problems: Problems) -> tuple[list[Gen
 
 def _read_list(file: GeneFile, path: Path, problems: Problems) -> tuple[list[Gene], FileCard]:
     names: dict[str, Gene] = {}
-    note, rows, repeated = "", 0, 0
+    note, rows, repeated, before = "", 0, 0, len(problems)
     for row, line in enumerate(decoded(Path(file.path), read_bytes(path)).splitlines(), 1):
         name = line.strip()
         if not name or name.startswith("#"):
@@ -235,7 +236,7 @@ def _read_list(file: GeneFile, path: Path, problems: Problems) -> tuple[list[Gen
             repeated += 1
         else:
             names[name] = Gene(name)
-    if not rows:
+    if not rows and len(problems) == before:
         raise SourceError(f"{file.path} names no gene: give one name per line")
     dropped = {REPEATED: repeated} if repeated else {}
     return list(names.values()), FileCard(file.path, "genes", rows, rows - repeated, dropped, note)
