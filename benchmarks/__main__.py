@@ -32,6 +32,7 @@ NAMES = (
     "screen-build",
     "phenotypes",
     "masked-gin",
+    "organism-import",
     "planted",
 )
 Bench = Callable[..., dict[str, Any]]

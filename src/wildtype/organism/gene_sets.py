@@ -13,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from wildtype.errors import AmbiguousGeneError, SourceError, UnknownGeneError
+from wildtype.errors import AmbiguousGeneError, DatasetError, SourceError, UnknownGeneError
 from wildtype.organism.genes import GeneIndex
 from wildtype.organism.metabolism import Metabolism
 from wildtype.organism.relations import Relation
 from wildtype.tables import read_frame
 
+MOST_PAIRS = 50_000_000
+"""Pairs of genes in all sets together that a relation is made of."""
 GENE, TERM = "gene", "term"
 """Columns of a table of annotations."""
 
@@ -73,11 +75,65 @@ class GeneSets:
         ]
         return replace(self, names=tuple(names), table=sparse.csr_array(self.table[:, kept]))
 
-    def shared(self) -> Relation:
-        """Return the relation of genes that have a set in common; O(Σ size²) edges."""
+    def shared(
+        self, name: str = "", *, weighted: bool = False, source: str = "", version: str = "", note: str = ""
+    ) -> Relation:
+        """Return the relation of genes that have a set in common; O(Σ k²) edges for sets of k genes.
+
+        Parameters
+        ----------
+        name : str
+            Of the relation; ``shared <kind>`` if not given.
+        weighted : bool
+            Whether a pair weighs 1 / (k - 1), k the size of the smallest set that it shares: every gene
+            spreads a weight of 1 over the other members, so that a large set is weak evidence for a pair.
+        source, version, note : str
+            Of the relation.
+
+        Raises
+        ------
+        DatasetError
+            If sets have more than `MOST_PAIRS` pairs.
+        """
+        rows, cols, weights = self._weighted_pairs(name) if weighted else (*self._pairs(), None)
+        relation = Relation.from_edges(
+            name or f"shared {self.kind}",
+            rows,
+            cols,
+            self.table.shape[0],
+            weights,
+            directed=False,
+            source=source,
+            version=version,
+            note=note,
+        )
+        # Pairs that share several sets are no rows of a file.
+        return replace(relation, dropped={})
+
+    def _pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         rows, columns = sparse.coo_array(self.table @ self.table.T).coords
-        name = f"shared {self.kind}"
-        return Relation.from_edges(name, rows, columns, self.table.shape[0], directed=False)
+        return rows, columns
+
+    def _weighted_pairs(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+        """Return the pairs of every set, with its weight; a pair of several sets stands several times."""
+        size = self.sizes
+        pairs = int((size * (size - 1) // 2).sum())
+        if pairs > MOST_PAIRS:
+            raise DatasetError(
+                f"the sets of {name or self.kind!r} have {pairs:,} pairs of genes, more than {MOST_PAIRS:,}: "
+                f"leave out the largest sets (one has {int(size.max()):,} genes)"
+            )
+        columns = sparse.csc_array(self.table)
+        rows, cols, weights = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.float32)]
+        # All sets of one size at once: their members are a matrix.
+        for k in np.unique(size[size > 1]).tolist():
+            start = columns.indptr[:-1][size == k]
+            members = columns.indices[start[:, None] + np.arange(k)].astype(np.int64)
+            one, other = np.triu_indices(k, 1)
+            rows.append(members[:, one].ravel())
+            cols.append(members[:, other].ravel())
+            weights.append(np.full(rows[-1].size, 1 / (k - 1), np.float32))
+        return np.concatenate(rows), np.concatenate(cols), np.concatenate(weights)
 
 
 def sets_of_metabolism(metabolism: Metabolism, genes: GeneIndex) -> list[GeneSets]:

@@ -113,12 +113,24 @@ class GeneIndex:
 
     def find_each(self, name: str) -> list[int]:
         """Return the positions of all genes that a name may mean, in order; none if it is not known."""
+        return self.find_level(name)[1]
+
+    def find_level(self, name: str) -> tuple[int, list[int]]:
+        """Return the level at which a name is found, and what ``find_each`` does.
+
+        0 systematic name, 1 standard name, 2 alias; 3 to 5 the same without regard to case; 6 not known.
+        """
         name = name.strip()
         for depth, level in enumerate(self._levels):
             found = level.get(name if depth < 3 else name.upper())
             if found:
-                return sorted(set(found))
-        return []
+                return depth, sorted(set(found))
+        return len(self._levels), []
+
+    def may_have(self, names: Iterable[str]) -> list[bool]:
+        """Return for each of many names whether any gene may have it: fast, for lists of millions."""
+        known = set().union(*self._levels[3:])
+        return [name.strip().upper() in known for name in names]
 
     def find(self, name: str) -> int:
         """Return the position of a gene given any of its names.

@@ -22,11 +22,14 @@ from numpy.typing import NDArray
 
 from wildtype.errors import SourceError, shown
 from wildtype.organism import GeneIndex
-from wildtype.sources.text import LARGEST, MAX_BYTES, REMEDY, GeneNames, match_genes, read_bytes
+from wildtype.sources.text import LARGEST, MAX_BYTES, REMEDY, GeneNames, match_genes, read_bytes, read_pieces
 
 MISSING = ("", "NaN", "NA")
 """Texts for a missing number, unless the caller gives others."""
 _BLOCK = 16 << 20
+_HEAD = 1 << 16
+UNPACKED = 64 << 20
+"""Bytes of text that `column_blocks` holds at a time."""
 _NUMBER = re.compile(r"[ \t]*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?[ \t]*", re.ASCII)
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f]")
@@ -194,6 +197,85 @@ def text_column(column: Any) -> TextColumn:
     return TextColumn(tuple(names), np.concatenate(code) if code else order)
 
 
+def column_blocks(
+    path: str | Path,
+    *,
+    types: Callable[[tuple[str, ...]], Sequence[ColumnType]],
+    separator: str = "\t",
+    header: Header | None = None,
+    missing: Collection[str] = MISSING,
+    skip_lines: int = 0,
+    limit: int = MAX_BYTES,
+    size: int = UNPACKED,
+) -> Iterator[Columns]:
+    """Yield the rows of a file in order, some at a time: as `read_columns`, in bounded memory.
+
+    Parameters
+    ----------
+    types : callable
+        What every column is read as, given the cells of the header, or of the first row where there is none.
+    header, skip_lines
+        As for `read_columns`.
+    size : int
+        Uncompressed bytes of the rows that are read at a time.
+
+    Raises
+    ------
+    SourceError
+        As `read_columns` does, when the damaged part is reached.
+    """
+    path = Path(path)
+    names: tuple[str, ...] = ()
+    kinds: tuple[ColumnType, ...] = ()
+    line, rows = 1, 0
+    for data in _whole_lines(path, limit, size):
+        # Line ends at the end of a file are no rows; within it they are blank lines, which are refused.
+        _refuse_marks(path, data, line)
+        start = 0
+        if not kinds:
+            for _ in range(skip_lines):
+                start, line = data.find(b"\n", start) + 1 or len(data), line + 1
+            end = data.find(b"\n", start)
+            end = len(data) if end < 0 else end
+            first = tuple(data[start:end].decode("utf-8", errors="replace").strip("\r").split(separator))
+            if header is not None:
+                first = names = _header(path, line, data[start:end], separator, header)
+                start, line = end + 1, line + 1
+            kinds = tuple(types(first))
+            kinds = (*kinds, *[None] * (len(first) - len(kinds)))
+        if start < len(data):
+            table = _Table(path, data, start, line, names, kinds, separator, tuple(missing))
+            block = Columns(path, names, line, table.columns())
+            line, rows = line + len(block), rows + len(block)
+            yield block
+    if not rows:
+        raise SourceError(f"{path} holds no rows, expected at least one: {REMEDY}")
+
+
+def first_lines(path: str | Path, count: int) -> list[str]:
+    """Return the first lines of a file, fewer where it has fewer; raises ``SourceError``."""
+    head = next(read_pieces(path, size=_HEAD), b"").removeprefix(b"\xef\xbb\xbf")
+    return head.decode("utf-8", errors="replace").splitlines()[:count]
+
+
+def _whole_lines(path: Path, limit: int, size: int) -> Iterator[bytes]:
+    """Yield a file as UTF-8 bytes that end where a line does, without the last line end."""
+    rest = b""
+    for number, piece in enumerate(read_pieces(path, limit=limit, size=size)):
+        data = rest + (piece.removeprefix(b"\xef\xbb\xbf") if number == 0 else piece)
+        cut = data.rfind(b"\n") + 1
+        body = data[:cut].rstrip(b"\r\n")
+        # What follows the end of the last line is kept: blank lines between rows must not be lost.
+        after = len(body) + (2 if data.startswith(b"\r\n", len(body)) else 1)
+        if body:
+            yield body
+            rest = data[after:]
+        else:
+            rest = data
+    if rest := rest.rstrip(b"\r\n"):
+        yield rest
+
+
 def _error(path: Path, line: int, received: str, expected: str) -> SourceError:
     return SourceError(f"{path}, line {line}: received {received}, expected {expected}; {REMEDY}")
 
@@ -211,11 +293,11 @@ def _decoded(path: Path, encoding: str, limit: int) -> bytes:
     return data.rstrip(b"\r\n") if data.endswith((b"\n", b"\r")) else data
 
 
-def _refuse_marks(path: Path, data: bytes) -> None:
+def _refuse_marks(path: Path, data: bytes, first_line: int = 1) -> None:
     """Refuse what would change the number of rows silently: blank lines and stray control characters."""
 
     def refuse(at: int, received: str, expected: str) -> None:
-        raise _error(path, data.count(b"\n", 0, at) + 1, received, expected)
+        raise _error(path, data.count(b"\n", 0, at) + first_line, received, expected)
 
     # pyarrow takes a lone carriage return for a line end, which would split one row into two.
     if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):

@@ -10,7 +10,8 @@ from __future__ import annotations
 import csv
 import io
 import zlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import EllipsisType
@@ -53,38 +54,71 @@ def read_bytes(path: str | Path, *, limit: int = MAX_BYTES) -> bytes:
     SourceError
         If the file is missing, unreadable, cut short, damaged or larger than ``limit``.
     """
+    # One piece is not copied: large files are held once.
+    return b"".join(read_pieces(path, limit=limit))
+
+
+def read_pieces(path: str | Path, *, limit: int = MAX_BYTES, size: int | None = None) -> Iterator[bytes]:
+    """Yield the content of a plain or gzip-compressed file, at most ``size`` bytes at a time.
+
+    Without ``size`` every member of a gzip file, or a plain file, is one piece.
+
+    Raises
+    ------
+    SourceError
+        As `read_bytes` does, when the damaged part is reached.
+    """
     path = Path(path)
+    too_large = f"{path} holds more than {limit / 2**20:,.0f} MiB of text, expected far less: {REMEDY}"
+    chunk, largest, left = size or -1, size or limit + 1, limit
+    with _opened(path) as read:
+        raw = read(chunk)
+        if not raw.startswith(GZIP_MAGIC):
+            while raw:
+                left -= len(raw)
+                if left < 0:
+                    raise SourceError(too_large)
+                yield raw
+                raw = read(chunk)
+            return
+        while raw.startswith(GZIP_MAGIC):  # a gzip file is one or more members
+            member = zlib.decompressobj(wbits=31)
+            while not member.eof:
+                raw = raw or read(chunk)
+                try:
+                    # One byte more than allowed is enough to notice excess, and bounds the memory of a bomb.
+                    part = member.decompress(raw, min(largest, left + 1))
+                except zlib.error as error:
+                    raise SourceError(f"{path} is not a whole gzip file ({error}): {REMEDY}") from None
+                if len(part) > left:
+                    raise SourceError(too_large)
+                if not (raw or part or member.eof):
+                    raise SourceError(
+                        f"{path} is cut short: the gzip stream ends before its end mark; {REMEDY}"
+                    )
+                left -= len(part)
+                raw = member.unconsumed_tail
+                if part:
+                    yield part
+            raw = member.unused_data
+            if len(raw) < len(GZIP_MAGIC):
+                raw += read(chunk)
+        # Tapes and some tools pad with zeros; anything else is a second file or damage.
+        raw += read(-1)
+        if raw.strip(b"\0"):
+            raise SourceError(f"{path} has {len(raw):,} bytes after its gzip stream, expected none: {REMEDY}")
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Callable[[int], bytes]]:
+    """Yield how to read a file, with the system's errors as sentences."""
     try:
-        raw = path.read_bytes()
+        with open(path, "rb") as handle:
+            yield handle.read
     except FileNotFoundError:
         raise SourceError(f"{path} does not exist: {REMEDY}") from None
     except OSError as error:
         raise SourceError(f"{path} cannot be read ({error.strerror or error}): make it readable") from error
-    too_large = f"{path} holds more than {limit / 2**20:,.0f} MiB of text, expected far less: {REMEDY}"
-    if not raw.startswith(GZIP_MAGIC):
-        if len(raw) > limit:
-            raise SourceError(too_large)
-        return raw
-    parts: list[bytes] = []
-    left, rest = limit, raw
-    while rest.startswith(GZIP_MAGIC):  # a gzip file is one or more members
-        member = zlib.decompressobj(wbits=31)
-        try:
-            # One byte more than allowed is enough to notice excess, and bounds the memory of a bomb.
-            part = member.decompress(rest, left + 1)
-        except zlib.error as error:
-            raise SourceError(f"{path} is not a whole gzip file ({error}): {REMEDY}") from None
-        if len(part) > left:
-            raise SourceError(too_large)
-        if not member.eof:
-            raise SourceError(f"{path} is cut short: the gzip stream ends before its end mark; {REMEDY}")
-        parts.append(part)
-        left -= len(part)
-        rest = member.unused_data
-    # Tapes and some tools pad with zeros; anything else is a second file or damage.
-    if rest.strip(b"\0"):
-        raise SourceError(f"{path} has {len(rest):,} bytes after its gzip stream, expected none: {REMEDY}")
-    return b"".join(parts)
 
 
 def read_text(path: str | Path, *, limit: int = MAX_BYTES) -> str:

@@ -1,64 +1,60 @@
-"""A small organism as files: what a laboratory would have in one folder."""
+"""Files of organisms, written by hand, and what all readers promise."""
 
 from __future__ import annotations
 
 import gzip
+import os
 from pathlib import Path
-from typing import Any
 
-from wildtype.sources.user_organisms.build import Built, build_organism
-from wildtype.sources.user_organisms.description import from_plain
-from wildtype.sources.user_organisms.problems import OrganismProblems
+import pytest
 
-GENES = """\
-locus_tag\tsymbol\tsynonyms\tproduct\tessential\tchr\tstart\tend\tstrand
-M0001\tdnaA\told1|old2\tinitiator of replication\tyes\tchr2\t100\t1450\t+
-M0002\tdnaN\t\tclamp\tyes\tchr2\t2500\t1500\t-
-M0003\t\t\t\tno\tchr10\t10\t400\t+
-M0004\tgyrB\tnov\tgyrase\tyes\t\t\t\t
-"""
-EDGES = "gene_a,gene_b,score\ndnaA,dnaN,0.5\ndnaN,M0001,0.25\nM0003,M0003,1\nold2,gyrB,0.75\nM0001,M9999,1\n"
-NUMBERS = "gene,a,b\nM0001,1,2\nnov,3,\nM7777,5,6\n"
+from wildtype.organism import GeneIndex
+from wildtype.sources.user_organisms.build import reader_of
+from wildtype.sources.user_organisms.description import AnyPart
+from wildtype.sources.user_organisms.problems import Problems
+from wildtype.sources.user_organisms.reading import Read
 
 
-def folder_of(path: Path, **files: str) -> Path:
-    """Write files into a folder; a name such as ``ppi_csv_gz`` becomes ``ppi.csv.gz``."""
-    path.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
-        file = path / name.replace("_", ".")
-        data = text.encode("utf-8")
-        file.write_bytes(gzip.compress(data) if file.suffix == ".gz" else data)
-    return path
+def write(folder: Path, name: str, text: str) -> str:
+    """Write a file, packed if its name ends so; return its name."""
+    data = text.encode()
+    (folder / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    return name
 
 
-def small(path: Path) -> dict[str, Any]:
-    """Write the organism into a folder, and return its description in plain values."""
-    folder_of(path, genes_tsv=GENES, ppi_csv=EDGES, esm_csv=NUMBERS)
-    return {
-        "name": "mini",
-        "description": "four genes",
-        "genes": {"files": [{"path": "genes.tsv"}]},
-        "relations": [{"name": "physical", "path": "ppi.csv", "weight": "score"}],
-        "features": [{"name": "esm", "path": "esm.csv"}],
-    }
+def read(key: str, part: AnyPart, folder: Path, genes: GeneIndex) -> Read:
+    """Read a part that has no problem; rows add up, and names that are found are names of the part."""
+    problems = Problems()
+    found = reader_of(key, part).read(part, folder, genes, problems)
+    assert problems.lines() == []
+    for card in found.cards:
+        assert card.rows == card.used + sum(card.dropped.values())
+        assert all(count > 0 for count in card.dropped.values())
+    assert all(relation.n == len(genes) for relation in found.relations)
+    assert all(len(block.values) == len(genes) for block in found.features)
+    return found
 
 
-def build(plain: dict[str, Any], folder: Path) -> Built:
-    """Build the organism of plain values."""
-    return build_organism(from_plain(plain, "organism.yaml"), folder)
+def names_of(key: str, part: AnyPart, folder: Path) -> list[str]:
+    problems = Problems()
+    names = list(reader_of(key, part).names_in(part, folder, problems))
+    assert problems.lines() == []
+    assert names == sorted(set(names))
+    return names
 
 
-def problems_of(plain: dict[str, Any], folder: Path) -> list[str]:
-    """Return the problems of a description that is refused, one line each."""
-    try:
-        build(plain, folder)
-    except OrganismProblems as error:
-        return error.problems.lines()
-    raise AssertionError("nothing was refused")
+def refused(key: str, part: AnyPart, folder: Path, genes: GeneIndex) -> str:
+    """Return the one sentence with which a part is refused."""
+    problems = Problems()
+    reader_of(key, part).read(part, folder, genes, problems)
+    (line,) = problems.lines()
+    return line
 
 
-def files_of(built: Built) -> dict[str, dict[str, Any]]:
-    """Return the cards of files by what the files are for, and check that they add up."""
-    for card in built.card["files"]:
-        assert card["rows"] == card["used"] + sum(card["dropped"].values())
-    return {card["use"]: card for card in built.card["files"]}
+def data_folder(of: str) -> Path:
+    """Return the folder of real files of an organism."""
+    above = os.environ.get("WILDTYPE_DATA") or Path(__file__).parents[4] / "shared/data"
+    folder = Path(above) / of
+    if not folder.is_dir():
+        pytest.skip(f"no files at {folder}: set WILDTYPE_DATA to the folder that holds {of}")
+    return folder

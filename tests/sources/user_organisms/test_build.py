@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.sources.user_organisms.files import EDGES, GENES, build, files_of, folder_of, problems_of, small
+from tests.sources.user_organisms.small import EDGES, GENES, build, files_of, folder_of, problems_of, small
 from wildtype.organism import Organism
 from wildtype.sources.user_organisms.build import build_organism
 from wildtype.sources.user_organisms.description import from_plain

@@ -132,12 +132,14 @@ class Edges(Relation_):
 
 
 class String(Relation_):
-    """Links of STRING, of any taxon: one relation ``<name>_<channel>`` for every channel."""
+    """Links of STRING, of any taxon: a relation ``<name>_<channel>`` for every channel."""
 
     format: Literal["string"]
-    aliases: str = ""
+    aliases: str | list[str] = ""
+    """Files of names: STRING's protein.aliases, protein.info, or both."""
     channels: list[str] = []
-    """Columns of the file; empty: all of them (``combined_score`` where there is no other)."""
+    """Columns of the file; empty: all but text mining and the combined score, which is the relation
+    ``<name>`` and is read by default where there is no other."""
     cutoff: Annotated[int, Field(ge=0, le=1000)] = 0
 
 

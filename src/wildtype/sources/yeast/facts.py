@@ -17,7 +17,7 @@ from wildtype.datasets import Dataset
 from wildtype.datasets.provenance import agreement, correlation
 from wildtype.mutants import Kind
 from wildtype.mutants.ragged import joint, ragged_ranks
-from wildtype.sources.yeast.rows import Ints
+from wildtype.sources.row_filter import Ints
 from wildtype.sources.yeast.screens.screen_grid import LINKED_KB
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from wildtype.sources.biogrid import HEADER as BIOGRID_HEADER
 from wildtype.sources.yeast.graphs.complexes import HEADER as COMPLEX_HEADER
-from wildtype.sources.yeast.graphs.interactions import HEADER as BIOGRID_HEADER
 from wildtype.sources.yeast.graphs.regulation import TFLINK_HEADER
 
 DETAILED = (

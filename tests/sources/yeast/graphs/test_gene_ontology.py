@@ -9,10 +9,11 @@ import pytest
 
 from wildtype.errors import ConfigError, MissingFileError, SourceError
 from wildtype.organism import GeneIndex
+from wildtype.sources.gaf import Annotations
 from wildtype.sources.yeast.graphs.gene_ontology import (
     FILE,
     GO,
-    Annotations,
+    ONTOLOGY,
     annotation_block,
     present,
     read_annotations,
@@ -20,7 +21,6 @@ from wildtype.sources.yeast.graphs.gene_ontology import (
     read_go_table,
     read_go_terms,
 )
-from wildtype.sources.yeast.graphs.obo import FILE as ONTOLOGY
 
 
 def carried(annotations: Annotations, genes: GeneIndex, name: str) -> set[str]:

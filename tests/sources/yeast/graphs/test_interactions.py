@@ -8,9 +8,9 @@ import pytest
 
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
+from wildtype.sources.biogrid import HEADER
 from wildtype.sources.yeast.graphs.interactions import (
     BIOGRID_FILE,
-    HEADER,
     SGD_FILE,
     find_biogrid,
     read_biogrid,

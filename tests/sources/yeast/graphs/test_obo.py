@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from wildtype.errors import SourceError
-from wildtype.sources.yeast.graphs.obo import FILE, Ontology, read_obo
+from wildtype.sources.obo import Ontology, read_obo
+from wildtype.sources.yeast.graphs.gene_ontology import ONTOLOGY as FILE
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import PerturbationKind, Publication, Study
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.sources.yeast.rows import RowFilter
+from wildtype.sources.row_filter import RowFilter
 from wildtype.sources.yeast.screens.parts import Screen, Seen, drop_genes, together
 from wildtype.sources.yeast.screens.sga_strains import Side, Strains, parse_strain
 

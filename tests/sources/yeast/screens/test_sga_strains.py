@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from wildtype.datasets.records import PerturbationKind, Publication, Study
 from wildtype.organism import GeneIndex
+from wildtype.sources.row_filter import RowFilter
 from wildtype.sources.text import ignore
-from wildtype.sources.yeast.rows import RowFilter
 from wildtype.sources.yeast.screens.parts import FITNESS, Screen, drop_genes
 from wildtype.sources.yeast.screens.sga_strains import Side, Strains, parse_allele, parse_strain, split_allele
 from wildtype.sources.yeast.screens.single_fitness import sga_environment

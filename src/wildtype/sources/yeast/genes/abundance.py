@@ -10,9 +10,9 @@ from wildtype.datasets.reading import ReadReport
 from wildtype.errors import SourceError
 from wildtype.organism import FeatureBlock, GeneIndex
 from wildtype.organism.components import spread
+from wildtype.sources.row_filter import RowFilter
 from wildtype.sources.text import REMEDY, Rows, match_genes, read_rows
 from wildtype.sources.yeast.files import publisher
-from wildtype.sources.yeast.rows import RowFilter
 
 PAXDB = "protein_abundance_paxdb_gpm2012.txt.gz"
 TAXON = "4932."

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from wildtype.datasets.reading import ReadReport
 from wildtype.errors import SourceError, shown
 from wildtype.organism import Coordinates, GeneIndex
+from wildtype.sources.row_filter import Floats, Ints, RowFilter
 from wildtype.sources.text import REMEDY, match_genes, read_rows, read_text
 from wildtype.sources.yeast.files import publisher
 from wildtype.sources.yeast.genes.sgd import ANNOTATED_GENOME, FEATURE_TABLE, NO_ORF, SYSTEMATIC, TYPE
-from wildtype.sources.yeast.rows import Floats, Ints, RowFilter
 
 PUBLISHER = publisher("sga-coordinates")
 (TABLE,) = PUBLISHER.files

@@ -25,11 +25,11 @@ from wildtype.organism.sequence_features import (
     count_codons,
     protein_blocks,
 )
+from wildtype.sources.fasta import FastaRecord, read_fasta
+from wildtype.sources.row_filter import LISTED_TWICE, RowFilter
 from wildtype.sources.text import REMEDY, UNKNOWN, match_genes
-from wildtype.sources.yeast.genes.fasta import FastaRecord, read_fasta
 from wildtype.sources.yeast.genes.sgd import CODING_SEQUENCES, PROTEIN_SEQUENCES
 from wildtype.sources.yeast.genes.uniprot import PROTEOME, base_accession, parse_header, read_accessions
-from wildtype.sources.yeast.rows import LISTED_TWICE, RowFilter
 
 CODING = "orf_coding_all_R64-2-1.fasta.gz"
 SHORT = "shorter than one codon"

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from wildtype.datasets.reading import ReadReport
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
+from wildtype.sources.row_filter import LISTED_TWICE, RowFilter, repeated
 from wildtype.sources.text import REMEDY, match_genes, read_rows, read_text
 from wildtype.sources.yeast.files import publisher
-from wildtype.sources.yeast.rows import LISTED_TWICE, RowFilter, repeated
 
 FEATURES = "SGD_features_2020.tab.gz"
 ESSENTIAL = "essential_orfs_sgdp_041902.txt.gz"

@@ -11,12 +11,12 @@ import numpy as np
 from wildtype.datasets.reading import ReadReport
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
+from wildtype.sources.fasta import FastaRecord, read_fasta
+from wildtype.sources.row_filter import LISTED_TWICE, RowFilter
 from wildtype.sources.text import REMEDY, match_genes, read_rows
 from wildtype.sources.yeast.files import publisher
 from wildtype.sources.yeast.genes.coordinates import coding_spans
-from wildtype.sources.yeast.genes.fasta import FastaRecord, read_fasta
 from wildtype.sources.yeast.genes.sgd import ANNOTATED_GENOME
-from wildtype.sources.yeast.rows import LISTED_TWICE, RowFilter
 
 TAXON = "559292"
 FOREIGN = "another organism"

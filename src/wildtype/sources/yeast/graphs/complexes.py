@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 
 from wildtype.organism import GeneIndex, Relation
+from wildtype.sources.row_filter import RowFilter
 from wildtype.sources.text import Rows, read_rows, read_text
 from wildtype.sources.yeast.files import publisher
 from wildtype.sources.yeast.genes.uniprot import Accessions, base_accession
 from wildtype.sources.yeast.graphs.pair_lists import Graph
-from wildtype.sources.yeast.rows import RowFilter
 
 TAXON = "559292"
 MISSING = "-"

@@ -16,55 +16,20 @@ import numpy as np
 from scipy import sparse
 
 from wildtype.datasets.reading import ReadReport
-from wildtype.errors import ConfigError, SourceError
+from wildtype.errors import SourceError
 from wildtype.organism import FeatureBlock, GeneIndex, components
 from wildtype.organism.gene_sets import TERM, GeneSets
-from wildtype.sources.text import REMEDY, GeneNames, match_genes, read_rows, read_text
+from wildtype.sources.gaf import PROCESS, SYMBOL, SYNONYMS, WITHOUT, Annotations, annotate, read_gaf
+from wildtype.sources.obo import read_obo
+from wildtype.sources.row_filter import Ints, RowFilter
+from wildtype.sources.text import REMEDY, GeneNames, match_genes, read_text
 from wildtype.sources.yeast.files import publisher
-from wildtype.sources.yeast.graphs.obo import FILE as ONTOLOGY
-from wildtype.sources.yeast.graphs.obo import Ontology, read_obo
-from wildtype.sources.yeast.rows import Ints, RowFilter
 
 GO = "go_bp_140819_gene_by_term.txt.gz"
 TABLE_PUBLISHER, ANNOTATION_PUBLISHER = publisher("go-process-2014"), publisher("sgd-annotations")
+ONTOLOGY_PUBLISHER = publisher("gene-ontology")
 (TABLE,), (FILE,) = TABLE_PUBLISHER.files, ANNOTATION_PUBLISHER.files
-GENETIC_INTERACTION, NO_DATA = "IGI", "ND"
-WITHOUT = (GENETIC_INTERACTION, NO_DATA)
-"""Evidence codes that are left out unless the caller names others."""
-PROCESS = "biological_process"
-NAMESPACES = (PROCESS, "molecular_function", "cellular_component")
-SYMBOL, QUALIFIER, TERM_ID, EVIDENCE, SYNONYMS = 2, 3, 4, 6, 10
-FIELDS = (15, 17)
-"""Number of columns in GAF 1.0 and 2.x."""
-
-
-@dataclass(frozen=True, eq=False)
-class Annotations:
-    """Which genes carry which terms.
-
-    Attributes
-    ----------
-    path : Path
-        The file of annotations, for messages.
-    gene : int64 [m]
-        Positions of the annotated genes, ascending.
-    terms, names : tuple of t str
-        Ids and names of all terms that any of them carries, in the order of the ontology.
-    table : csr [m, t] of float64
-        1 where a gene is annotated with the term or with one below it.
-    version : str
-        Release of the ontology.
-    without : tuple of str
-        Evidence codes left out.
-    """
-
-    path: Path
-    gene: Ints
-    terms: tuple[str, ...]
-    names: tuple[str, ...]
-    table: sparse.csr_array
-    version: str
-    without: tuple[str, ...]
+(ONTOLOGY,) = ONTOLOGY_PUBLISHER.files
 
 
 def present(folder: str | Path) -> bool:
@@ -98,38 +63,11 @@ def read_annotations(
     SourceError
         If a file is missing, damaged or not in the published layout, or no annotation is left.
     """
-    if namespace not in NAMESPACES:
-        raise ConfigError(f"there is no namespace {namespace!r}: choose one of {', '.join(NAMESPACES)}")
-    ontology_path = ONTOLOGY.require(folder)
-    ontology = read_obo(ontology_path)
-    inside = np.array([name == namespace for name in ontology.namespaces])
-    if not inside.any():
-        raise SourceError(f"{ontology_path} has no term in {namespace}, expected thousands: {REMEDY}")
-    path = FILE.require(folder)
-    rows = read_rows(path, comment="!", least=FIELDS[0])
-    for row, cells in enumerate(rows.cells):
-        if len(cells) not in FIELDS:
-            raise rows.error(row, len(cells), f"{FIELDS[0]} or {FIELDS[1]} fields")
+    ontology = read_obo(ONTOLOGY.require(folder))
+    rows = read_gaf(FILE.require(folder))
     matched = _genes(rows.text(SYMBOL), rows.text(SYNONYMS), genes)
-    resolved = {term: ontology.resolve(term) for term in set(rows.text(TERM_ID))}
-    term = np.array([resolved[text][0] for text in rows.text(TERM_ID)])
-    how = np.array([resolved[text][1] for text in rows.text(TERM_ID)])
-    evidence = np.array(rows.text(EVIDENCE))
-    # NOT annotations say that a gene was shown to lack the function.
-    negated = np.array(["NOT" in text.split("|") for text in rows.text(QUALIFIER)])
-    used = RowFilter(len(rows))
-    used.drop("negated (NOT)", negated)
-    for code in sorted(without):
-        used.drop(f"evidence {code} left out", evidence == code)
-    for text in sorted(set(how[term < 0].tolist())):
-        used.drop(text, (term < 0) & (how == text))
-    used.drop("term of another namespace", (term >= 0) & ~inside[term])
-    used.drop_names(matched)
-    kept = used.left
-    if not kept.any():
-        raise SourceError(f"{path} has no usable annotation in {namespace}, expected thousands: {REMEDY}")
-    annotations = _propagated(path, ontology, matched.position[kept], term[kept], tuple(sorted(without)))
-    return annotations, used.report(path.name, namespace, (how != "") | matched.renamed)
+    annotations, used, renamed = annotate(rows, matched, ontology, namespace=namespace, without=without)
+    return annotations, used.report(rows.path.name, namespace, renamed)
 
 
 def _genes(symbols: list[str], synonyms: list[str], genes: GeneIndex) -> GeneNames:
@@ -142,32 +80,6 @@ def _genes(symbols: list[str], synonyms: list[str], genes: GeneIndex) -> GeneNam
     )
 
 
-def _propagated(
-    path: Path, ontology: Ontology, gene: Ints, term: Ints, without: tuple[str, ...]
-) -> Annotations:
-    found, row = np.unique(gene, return_inverse=True)
-    # A gene carries every ancestor of its terms (the true-path rule of the ontology): one sparse product.
-    direct = sparse.csr_array(
-        (np.ones(len(term)), (row.reshape(-1), term)), shape=(len(found), len(ontology.ids))
-    )
-    table = sparse.csr_array(direct @ ontology.ancestors)
-    # Terms that no gene carries would be empty columns.
-    carried = np.unique(table.indices)
-    table = sparse.csr_array(table[:, carried])
-    table.sort_indices()
-    # A product counts the paths between two terms; an annotation holds or does not.
-    table.data[:] = 1.0
-    return Annotations(
-        path,
-        found,
-        tuple(ontology.ids[i] for i in carried),
-        tuple(ontology.names[i] for i in carried),
-        table,
-        ontology.version,
-        without,
-    )
-
-
 def annotation_block(annotations: Annotations, n: int, name: str, count: int = 64) -> FeatureBlock:
     """Return the components of annotations as a block [n, 64]; see ``wildtype.organism`` for how.
 
@@ -176,16 +88,13 @@ def annotation_block(annotations: Annotations, n: int, name: str, count: int = 6
     SourceError
         If no term distinguishes genes.
     """
-    note = f"evidence codes left out: {', '.join(annotations.without) or 'none'}"
-    if GENETIC_INTERACTION not in annotations.without:
-        note += "; annotations inferred from genetic interactions may leak"
     return components.annotation_block(
         annotations.table,
         annotations.gene,
         n,
         name,
         source=f"Gene Ontology {annotations.version}, annotations of SGD",
-        note=note,
+        note=annotations.note,
         count=count,
         what=str(annotations.path),
     )

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.sources.columns import Columns, read_columns
+from wildtype.sources.biogrid import FOREIGN, GENETIC, PHYSICAL, read_interactions
+from wildtype.sources.columns import TextColumn, read_columns
+from wildtype.sources.row_filter import Flags, RowFilter
 from wildtype.sources.text import GeneNames
 from wildtype.sources.yeast.files import find_release, publisher
 from wildtype.sources.yeast.graphs.pair_lists import REPORTED, Graph, edges
-from wildtype.sources.yeast.rows import Flags, RowFilter
 
-PHYSICAL, GENETIC = "physical", "genetic"
 LEAKS = (
     "genetic interactions are what the interaction datasets measure: as an input graph this relation leaks "
     "their labels, so it is never one by default"
@@ -30,32 +30,8 @@ BIOGRID, SGD = publisher("biogrid"), publisher("sgd-interactions")
 (BIOGRID_FILE,), (SGD_FILE,) = BIOGRID.files, SGD.files
 
 TAXON = "559292"
-FOREIGN = "partner of another organism"
 STEM, STEM_ALL = "BIOGRID-ORGANISM-Saccharomyces_cerevisiae_S288c-", "BIOGRID-ALL-"
 SUFFIX, RELEASE = ".tab3.txt", "5.0.261"
-
-
-def _both(*names: str) -> list[str]:
-    return [f"{name} Interactor {side}" for name in names for side in "AB"]
-
-
-HEADER = (
-    "#BioGRID Interaction ID",
-    *_both("Entrez Gene", "BioGRID ID", "Systematic Name", "Official Symbol", "Synonyms"),
-    "Experimental System", "Experimental System Type", "Author", "Publication Source",
-    *_both("Organism ID"),
-    "Throughput", "Score", "Modification", "Qualifications", "Tags", "Source Database",
-    *(f"{bank} Accessions Interactor {side}" for side in "AB" for bank in ("SWISS-PROT", "TREMBL", "REFSEQ")),
-    "Ontology Term IDs", "Ontology Term Names", "Ontology Term Categories", "Ontology Term Qualifier IDs",
-    "Ontology Term Qualifier Names", "Ontology Term Types",
-    *_both("Organism Name"),
-)  # fmt: skip
-"""The 37 columns of BioGRID."""
-SYSTEMATIC, SYMBOL, ORGANISM = (
-    [HEADER.index(name) for name in _both(what)]
-    for what in ("Systematic Name", "Official Symbol", "Organism ID")
-)
-TYPE = HEADER.index("Experimental System Type")
 SGD_BAIT, SGD_HIT, SGD_TYPE, SGD_FIELDS = 0, 2, 5, 12
 
 
@@ -77,22 +53,18 @@ def read_biogrid(folder: str | Path, genes: GeneIndex) -> list[Graph]:
         If the file is missing, damaged, not in the published layout, or without any row of yeast.
     """
     path, release = find_biogrid(folder) or (BIOGRID_FILE.require(folder), RELEASE)
-    needed = {*SYSTEMATIC, *SYMBOL, *ORGANISM, TYPE}
-    types = [str if i in needed else None for i in range(len(HEADER))]
-    table = read_columns(path, types=types, header=HEADER)
-    kind = table.text(TYPE).map(lambda text: text if text in (PHYSICAL, GENETIC) else "", "U8")
-    table.refuse(TYPE, kind == "", f"{PHYSICAL} or {GENETIC}")
-    foreign = np.logical_or.reduce([table.text(i).map(lambda taxon: taxon != TAXON, bool) for i in ORGANISM])
+    found = read_interactions(path)
+    foreign = found.foreign(TAXON)
     if foreign.all():
         raise SourceError(
             f"{path} holds no interaction within taxon {TAXON}: fetch the file of S. cerevisiae S288C"
         )
-    ends = [_names(table, side, genes) for side in (0, 1)]
-    return _by_kind("biogrid", ends, kind, genes, path, "BioGRID", release, {FOREIGN: foreign})
+    (one, other), symbols = found.ends("systematic"), found.ends("symbol")
+    ends = [_names(one, symbols[0], genes), _names(other, symbols[1], genes)]
+    return _by_kind("biogrid", ends, found.kind, genes, path, "BioGRID", release, {FOREIGN: foreign})
 
 
-def _names(table: Columns, side: int, genes: GeneIndex) -> GeneNames:
-    systematic, symbol = table.text(SYSTEMATIC[side]), table.text(SYMBOL[side])
+def _names(systematic: TextColumn, symbol: TextColumn, genes: GeneIndex) -> GeneNames:
     # "-" marks a missing systematic name.
     nameless = systematic.map(lambda name: name == "-", bool)
     by_name, by_symbol = systematic.match(genes), symbol.match(genes)

@@ -15,9 +15,9 @@ from wildtype.datasets.reading import ReadReport
 from wildtype.errors import DatasetError
 from wildtype.organism import GeneIndex, Relation
 from wildtype.sources.publisher import Publisher
+from wildtype.sources.row_filter import RowFilter
 from wildtype.sources.text import GeneNames, match_genes, read_rows
 from wildtype.sources.yeast.files import publisher
-from wildtype.sources.yeast.rows import RowFilter
 
 Graph = tuple[Relation, ReadReport]
 """A relation, and the counts of the rows that it was read from."""

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
 from wildtype.sources.columns import TextColumn, read_columns
+from wildtype.sources.row_filter import Ints, RowFilter, take
 from wildtype.sources.text import REMEDY, GeneNames, Rows, match_genes, read_rows, read_text
 from wildtype.sources.yeast.files import find_release, publisher
 from wildtype.sources.yeast.genes.uniprot import Accessions, base_accession
 from wildtype.sources.yeast.graphs.pair_lists import Graph, edges
-from wildtype.sources.yeast.rows import Ints, RowFilter, take
 
 YEASTRACT = publisher("yeastract")
 BOTH = "regulatory_yeastract_20190713_both.tsv.gz"

@@ -13,26 +13,22 @@ import numpy as np
 
 from wildtype.errors import ConfigError
 from wildtype.organism import GeneIndex
-from wildtype.sources.columns import TextColumn, read_columns
+from wildtype.sources.row_filter import Floats, RowFilter, repeated, take
+from wildtype.sources.string_links import COMBINED, ENDS, LEAK, LEAKING, TEXTMINING, read_links, resolve
 from wildtype.sources.text import GeneNames, match_genes, read_rows, require
 from wildtype.sources.yeast.files import publisher
 from wildtype.sources.yeast.graphs.pair_lists import Graph, edges
-from wildtype.sources.yeast.rows import Floats, RowFilter, repeated, take
 
 CHANNELS = ("neighborhood", "fusion", "cooccurence", "coexpression", "experimental", "database")
 """Channel names as the publisher spells them."""
-TEXTMINING = "textmining"
-"""The seventh channel of the publisher's file: read on request only."""
 PAIRS = "string_v11.5_combined900_six_channels.tsv.gz"
 NODES_91 = "string_v9.1_yeast_genes.txt.gz"
 CHANNELS_91 = ("neighborhood", "fusion", "cooccurence", "database")
 VERSIONS = ("11.5", "12.0", "11.0", "9.1")
 """In the order in which a version is chosen where none is named."""
 TAXON = "4932."
-DETAILED_HEADER = ("protein1", "protein2", *CHANNELS, TEXTMINING, "combined_score")
-ALIAS_HEADER = ("#string_protein_id", "alias", "source")
+DETAILED_HEADER = (*ENDS, *CHANNELS, TEXTMINING, COMBINED)
 NO_EVIDENCE = "score 0 in this channel"
-LEAK = "may contain knowledge of genetic interactions: report results with and without it"
 
 
 PUBLISHER, DERIVED = publisher("string"), publisher("string-derived")
@@ -114,7 +110,7 @@ def _channel(
     used = RowFilter(len(weights))
     used.drop(NO_EVIDENCE, weights <= 0)
     # Curated and text-mined evidence can restate the genetic interactions that a model is to predict.
-    leaky = channel in ("experimental", "database", TEXTMINING)
+    leaky = channel in LEAKING
     return edges(
         f"string_{channel}",
         first,
@@ -133,40 +129,15 @@ def _read_detailed(
     path: Path, folder: str | Path, genes: GeneIndex, version: str, textmining: bool
 ) -> list[Graph]:
     channels = (*CHANNELS, TEXTMINING) if textmining else CHANNELS
-    kinds = [float if name in channels else None for name in DETAILED_HEADER[2:]]
-    table = read_columns(path, types=(str, str, *kinds), separator=" ", header=DETAILED_HEADER)
-    for position in (0, 1):
-        # A file of another species has the same layout, and its names would merely be unknown.
-        foreign = table.text(position).map(lambda name: not name.startswith(TAXON), bool)
-        table.refuse(position, foreign, f"a protein of taxon 4932 ({TAXON}YAL001C)")
+    links = read_links(path, DETAILED_HEADER, channels, taxon=TAXON)
     aliases = ALIASES[version].find(folder) if version in ALIASES else None
     cut = "no cut-off" if aliases is None else f"no cut-off; unknown names looked up in {aliases.name}"
-    first, second = (_proteins(table.text(position), genes, aliases) for position in (0, 1))
-    out = []
-    for channel in channels:
-        position = DETAILED_HEADER.index(channel)
-        scores = table.numbers(position)
-        table.refuse(position, ~((scores >= 0) & (scores <= 1000)), f"a {channel} score of 0 to 1000")
-        out.append(_channel(channel, first, second, scores / 1000, genes, version, cut, path.name))
-    return out
-
-
-def _proteins(column: TextColumn, genes: GeneIndex, aliases: Path | None) -> GeneNames:
-    """Match ``4932.YAL001C`` by the name after the taxon, and what is left by its aliases."""
-    matched = match_genes([name.removeprefix(TAXON) for name in column.names], genes)
-    unknown = {column.names[i]: int(i) for i in np.flatnonzero(matched.position == -1)}
-    if aliases is not None and unknown:
-        table = read_columns(aliases, types=(str, str, None), header=ALIAS_HEADER)
-        protein = table.text(0)
-        at = protein.map(lambda name: unknown.get(name, -1), np.int64)
-        meant = table.text(1).match(genes).position
-        listed = (at >= 0) & (meant != -1)
-        for i in np.unique(at[listed]):
-            # Several sources list one alias; a protein whose aliases name different genes stays ambiguous.
-            candidates = np.unique(meant[listed & (at == i)])
-            matched.position[i] = candidates[0] if candidates.size == 1 else -2
-            matched.renamed[i] = matched.position[i] >= 0
-    return GeneNames(matched.position[column.code], matched.renamed[column.code])
+    proteins, _ = resolve(links.proteins, genes, [] if aliases is None else [aliases])
+    first, second = take(proteins, links.first), take(proteins, links.second)
+    return [
+        _channel(channel, first, second, links.scores[channel] / 1000, genes, version, cut, path.name)
+        for channel in channels
+    ]
 
 
 def _read_115(folder: str | Path, genes: GeneIndex) -> list[Graph]:

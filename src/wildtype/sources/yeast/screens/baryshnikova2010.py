@@ -13,10 +13,10 @@ import numpy as np
 from wildtype.datasets.measurements import Measurements
 from wildtype.datasets.records import PerturbationKind
 from wildtype.organism import GeneIndex
+from wildtype.sources.row_filter import RowFilter
 from wildtype.sources.sheets import read_sheet
 from wildtype.sources.text import Collector, Rows, ignore, read_rows
 from wildtype.sources.yeast.files import publisher, study_of
-from wildtype.sources.yeast.rows import RowFilter
 from wildtype.sources.yeast.screens.costanzo2010 import EXPECTED, parse_strain
 from wildtype.sources.yeast.screens.parts import FITNESS, NO_FITNESS, Screen, drop_genes, together
 from wildtype.sources.yeast.screens.sga_strains import Side, Strains

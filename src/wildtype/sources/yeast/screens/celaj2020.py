@@ -16,9 +16,9 @@ from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Compound, Environment, PhenotypeDefinition
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
+from wildtype.sources.row_filter import Flags, Floats, RowFilter, repeated
 from wildtype.sources.text import REMEDY, Collector, GeneNames, ignore, match_genes, read_rows
 from wildtype.sources.yeast.files import publisher, study_of
-from wildtype.sources.yeast.rows import Flags, Floats, RowFilter, repeated
 from wildtype.sources.yeast.traits.headings import Strain
 from wildtype.sources.yeast.traits.matrix import Column, Mutants, measure, readable, sift
 

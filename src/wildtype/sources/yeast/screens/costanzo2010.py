@@ -21,9 +21,9 @@ from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import PerturbationKind, PhenotypeDefinition, Study
 from wildtype.organism import GeneIndex
 from wildtype.sources.columns import Columns, read_columns
+from wildtype.sources.row_filter import LISTED_TWICE, SAME_GENE, Flags, Floats, Ints, RowFilter, repeated
 from wildtype.sources.text import Collector, ignore, match_genes, read_rows
 from wildtype.sources.yeast.files import find_copy, publisher, study_of
-from wildtype.sources.yeast.rows import LISTED_TWICE, SAME_GENE, Flags, Floats, Ints, RowFilter, repeated
 from wildtype.sources.yeast.screens.parts import (
     EPSILON,
     FITNESS,

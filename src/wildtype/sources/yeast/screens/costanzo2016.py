@@ -23,10 +23,10 @@ from wildtype.errors import SourceError
 from wildtype.memory import release_memory
 from wildtype.organism import GeneIndex
 from wildtype.sources.columns import Columns, read_columns
+from wildtype.sources.row_filter import SAME_GENE, Floats, Ints, RowFilter
 from wildtype.sources.text import REMEDY, Collector, ignore, match_genes, read_rows
 from wildtype.sources.yeast.files import publisher, study_of
 from wildtype.sources.yeast.genes.sgd import read_essential
-from wildtype.sources.yeast.rows import SAME_GENE, Floats, Ints, RowFilter
 from wildtype.sources.yeast.screens.parts import (
     EPSILON,
     FITNESS,

@@ -12,9 +12,9 @@ import numpy as np
 from wildtype.datasets.measurements import Measurements
 from wildtype.datasets.records import Compound, Environment, PhenotypeDefinition
 from wildtype.organism import GeneIndex
+from wildtype.sources.row_filter import SAME_GENE, Flags, Floats
 from wildtype.sources.text import Collector, Rows, ignore, match_genes, read_rows
 from wildtype.sources.yeast.files import publisher, study_of
-from wildtype.sources.yeast.rows import SAME_GENE, Flags, Floats
 from wildtype.sources.yeast.traits.headings import Strain
 from wildtype.sources.yeast.traits.matrix import Column, Mutants, column_of, measure, sift, without_gene
 

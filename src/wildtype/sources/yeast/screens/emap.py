@@ -22,10 +22,10 @@ from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
 from wildtype.sources.columns import Columns, read_columns
 from wildtype.sources.publisher import Publisher
+from wildtype.sources.row_filter import SAME_GENE, Flags, Ints, RowFilter
 from wildtype.sources.text import REMEDY, Collector, ignore, match_genes, read_rows
 from wildtype.sources.yeast.files import publisher, study_of
 from wildtype.sources.yeast.genes.sgd import read_essential
-from wildtype.sources.yeast.rows import SAME_GENE, Flags, Ints, RowFilter
 from wildtype.sources.yeast.screens.parts import NO_SCORE
 from wildtype.sources.yeast.traits.matrix import without_gene
 

@@ -15,10 +15,10 @@ from wildtype.datasets.measurements import Measurements
 from wildtype.datasets.records import PerturbationKind, PhenotypeDefinition
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
+from wildtype.sources.row_filter import SAME_GENE, Flags, Floats, Ints, RowFilter
 from wildtype.sources.text import LARGEST, REMEDY, Collector, GeneNames, ignore, match_genes
 from wildtype.sources.yeast.files import publisher, study_of
 from wildtype.sources.yeast.genes.sgd import read_essential
-from wildtype.sources.yeast.rows import SAME_GENE, Flags, Floats, Ints, RowFilter
 from wildtype.sources.yeast.screens.mat5 import Variable, read_mat5
 from wildtype.sources.yeast.traits.matrix import NO_VALUE, without_gene
 

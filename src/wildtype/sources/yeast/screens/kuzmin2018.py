@@ -14,9 +14,9 @@ from wildtype.datasets.measurements import Measurements
 from wildtype.datasets.records import PhenotypeDefinition, Study
 from wildtype.organism import GeneIndex
 from wildtype.sources.columns import read_columns
+from wildtype.sources.row_filter import Ints, RowFilter, repeated
 from wildtype.sources.text import Collector, ignore, match_genes, read_bytes, read_rows
 from wildtype.sources.yeast.files import find_copy, publisher, require_copy, study_of
-from wildtype.sources.yeast.rows import Ints, RowFilter, repeated
 from wildtype.sources.yeast.screens.parts import NO_SCORE, Screen, drop_genes, read_p_values, together
 from wildtype.sources.yeast.screens.sga_strains import Side, StrainId, Strains, split_allele
 from wildtype.sources.yeast.screens.trigenic_table import (

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from wildtype.datasets.measurements import Measurements, coded
 from wildtype.organism import GeneIndex
 from wildtype.sources.columns import MISSING, Columns, TextColumn, read_columns
+from wildtype.sources.row_filter import RowFilter
 from wildtype.sources.sheets import read_sheet
 from wildtype.sources.text import Collector, ignore
 from wildtype.sources.yeast.files import find_copy, publisher, require_copy, study_of
-from wildtype.sources.yeast.rows import RowFilter
 from wildtype.sources.yeast.screens.parts import FITNESS, NO_FITNESS, Screen, Seen, drop_genes, together
 from wildtype.sources.yeast.screens.sga_strains import HO, Side, StrainId, Strains, split_allele
 from wildtype.sources.yeast.screens.trigenic_table import (

@@ -18,8 +18,8 @@ from wildtype.errors import SourceError
 from wildtype.mutants.ragged import BLOCK
 from wildtype.organism import GeneIndex
 from wildtype.sources.columns import Columns
+from wildtype.sources.row_filter import Flags, Floats, Ints, RowFilter
 from wildtype.sources.text import AMBIGUOUS, REMEDY, UNKNOWN, Collector
-from wildtype.sources.yeast.rows import Flags, Floats, Ints, RowFilter
 from wildtype.sources.yeast.screens.sga_strains import Side, Strains
 
 ONE_GENE_TWICE = "query and array of one gene"

@@ -25,8 +25,8 @@ from wildtype.mutants.grid import ScreenGrid, contains, pair_codes
 from wildtype.mutants.selection import Selection
 from wildtype.organism import GeneIndex, Organism
 from wildtype.sources.publishers import owners
+from wildtype.sources.row_filter import Flags, Ints, RowFilter
 from wildtype.sources.text import match_genes
-from wildtype.sources.yeast.rows import Flags, Ints, RowFilter
 from wildtype.sources.yeast.screens.costanzo2010 import (
     INTERMEDIATE_CUT,
     STRINGENT_CUT,

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from wildtype.datasets.records import PerturbationKind
 from wildtype.organism import GeneIndex
 from wildtype.sources.columns import Columns, TextColumn
+from wildtype.sources.row_filter import Flags, Ints
 from wildtype.sources.text import match_genes
-from wildtype.sources.yeast.rows import Flags, Ints
 
 HO = "YDL227C"
 """The neutral locus that control queries delete so that they carry as many markers as double mutants."""

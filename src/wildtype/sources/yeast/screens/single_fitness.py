@@ -18,10 +18,10 @@ from wildtype.datasets.stages.aggregate import average
 from wildtype.errors import SourceError, shown
 from wildtype.mutants import Kind
 from wildtype.organism import FeatureBlock, GeneIndex
+from wildtype.sources.row_filter import Flags, Floats, Ints, RowFilter
 from wildtype.sources.sheets import read_sheet
 from wildtype.sources.text import REMEDY, GeneNames, read_rows
 from wildtype.sources.yeast.files import publisher
-from wildtype.sources.yeast.rows import Flags, Floats, Ints, RowFilter
 from wildtype.sources.yeast.screens.parts import FITNESS as FITNESS_PHENOTYPE
 from wildtype.sources.yeast.screens.parts import NO_FITNESS, Screen, drop_genes
 from wildtype.sources.yeast.screens.sga_strains import Side, StrainId, Strains, parse_strain, split_allele

@@ -20,9 +20,9 @@ from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Environment, PerturbationKind
 from wildtype.organism import GeneIndex
 from wildtype.sources.columns import Columns, read_columns
+from wildtype.sources.row_filter import Flags, Floats, RowFilter
 from wildtype.sources.text import Collector, ignore, read_rows
 from wildtype.sources.yeast.files import publisher, study_of
-from wildtype.sources.yeast.rows import Flags, Floats, RowFilter
 from wildtype.sources.yeast.screens import kuzmin2018
 from wildtype.sources.yeast.screens.parts import (
     EPSILON,

@@ -19,7 +19,7 @@ import numpy as np
 from wildtype.datasets.records import Environment, PhenotypeDefinition
 from wildtype.organism import GeneIndex
 from wildtype.sources.columns import Columns
-from wildtype.sources.yeast.rows import Flags, Floats, RowFilter
+from wildtype.sources.row_filter import Flags, Floats, RowFilter
 from wildtype.sources.yeast.screens.parts import (
     EPSILON,
     FITNESS,

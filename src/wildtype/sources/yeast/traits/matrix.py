@@ -20,6 +20,7 @@ from wildtype.datasets.records import Environment, PhenotypeDefinition, Record, 
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
 from wildtype.sources.columns import Columns, read_columns
+from wildtype.sources.row_filter import Flags, Floats, Ints, RowFilter
 from wildtype.sources.text import (
     AMBIGUOUS,
     REMEDY,
@@ -30,7 +31,6 @@ from wildtype.sources.text import (
     match_genes,
     read_bytes,
 )
-from wildtype.sources.yeast.rows import Flags, Floats, Ints, RowFilter
 from wildtype.sources.yeast.traits.headings import Strain
 
 R = TypeVar("R", bound=Record)

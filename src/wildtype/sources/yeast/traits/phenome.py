@@ -20,9 +20,9 @@ from wildtype.datasets.records import PhenotypeDefinition
 from wildtype.errors import SourceError, shown
 from wildtype.organism import GeneIndex
 from wildtype.sources.publisher import Publisher, RemoteFile
+from wildtype.sources.row_filter import Floats
 from wildtype.sources.text import REMEDY, Collector, Header, Rows, ignore, read_rows
 from wildtype.sources.yeast.files import publisher, study_of
-from wildtype.sources.yeast.rows import Floats
 from wildtype.sources.yeast.traits.headings import parse_heading
 from wildtype.sources.yeast.traits.matrix import Column, measure_singles, readable
 

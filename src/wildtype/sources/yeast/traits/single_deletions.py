@@ -13,8 +13,8 @@ import numpy as np
 from wildtype.datasets.reading import ReadReport
 from wildtype.organism import FeatureBlock, GeneIndex
 from wildtype.organism.components import components, spread
+from wildtype.sources.row_filter import Floats, RowFilter
 from wildtype.sources.text import match_genes
-from wildtype.sources.yeast.rows import Floats, RowFilter
 from wildtype.sources.yeast.traits import phenome
 from wildtype.sources.yeast.traits.phenome import SHAPE, Study, read_table
 

@@ -89,7 +89,7 @@ class RowFilter:
         return ReadReport(file, use, self.rows, int(self.left.sum()), dict(self.dropped), older)
 
 
-def take(names: GeneNames, at: Ints | Flags) -> GeneNames:
+def take(names: GeneNames, at: NDArray[np.integer] | Flags) -> GeneNames:
     """Return the names at some positions, or where a mask holds."""
     return GeneNames(names.position[at], names.renamed[at])
 

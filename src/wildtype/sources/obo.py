@@ -19,10 +19,7 @@ from scipy import sparse
 
 from wildtype.errors import SourceError
 from wildtype.sources.text import REMEDY, read_text
-from wildtype.sources.yeast.files import publisher
 
-PUBLISHER = publisher("gene-ontology")
-(FILE,) = PUBLISHER.files
 KINDS = ("is_a", "part_of")
 """Relations along which an annotation is true of the parent too."""
 MAX_STEPS = 10
@@ -59,6 +56,8 @@ class Ontology:
         Obsolete id to the id that replaces it; empty where none does.
     version : str
         Release of the ontology.
+    path : Path
+        The file, for messages.
     """
 
     ids: tuple[str, ...]
@@ -68,6 +67,7 @@ class Ontology:
     alternatives: Mapping[str, str]
     obsolete: Mapping[str, str]
     version: str
+    path: Path = Path()
 
     @cached_property
     def position(self) -> dict[str, int]:
@@ -169,6 +169,7 @@ def read_obo(path: str | Path) -> Ontology:
         {other: s.id for s in stanzas for other in s.alternatives if other not in position},
         obsolete,
         version,
+        path,
     )
 
 

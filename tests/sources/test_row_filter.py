@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
+from wildtype.sources.row_filter import RowFilter, repeated, take
 from wildtype.sources.text import match_genes
-from wildtype.sources.yeast.rows import RowFilter, repeated, take
 
 GENES = GeneIndex(["A", "B", "C"], aliases={"A": ["old", "two"], "B": ["two"]})
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wildtype.errors import SourceError
-from wildtype.sources.yeast.genes.fasta import read_fasta
+from wildtype.sources.fasta import read_fasta
 
 
 def test_records_keep_their_line_and_lose_line_ends(tmp_path: Path) -> None:

@@ -1,0 +1,134 @@
+"""What an organism of files costs: links of STRING with their aliases, read in a process of its own."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.measuring import chosen
+from wildtype.profiling.machine import MIB, machine
+from wildtype.seeds import generator
+
+CHANNELS = ("neighborhood", "fusion", "cooccurence", "coexpression", "experimental", "database", "textmining")
+PRESENT = (0.05, 0.005, 0.02, 0.6, 0.35, 0.05, 0.9)
+"""Share of rows with a score above 0, about as in the file of human."""
+TAXON = "9606"
+
+_CHILD = """
+import json, resource, sys, time
+from pathlib import Path
+start = time.perf_counter()
+from wildtype.sources.user_organisms.build import build_organism
+from wildtype.sources.user_organisms.description import read_description
+folder = Path(sys.argv[1])
+loaded = time.perf_counter()
+built = build_organism(read_description(folder / "organism.yaml"), folder)
+done = time.perf_counter()
+print(json.dumps({
+    "seconds": {"imports": loaded - start, "build": done - loaded},
+    "peak_kib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+    "genes": len(built.organism.genes),
+    "edges": {name: relation.edges for name, relation in built.organism.graphs.items()},
+    "rows": {card["file"]: card["rows"] for card in built.card["files"]},
+}))
+"""
+
+
+def bench_organism_import(
+    *,
+    genes: int = 20_000,
+    lines: int = 12_000_000,
+    aliases: int = 3_000_000,
+    cutoff: int = 0,
+    seed: int = 0,
+    folder: Path | None = None,
+) -> dict[str, Any]:
+    """An organism from a table of genes and STRING's links of them, as `organism import` builds it.
+
+    Parameters
+    ----------
+    genes, lines, aliases : int
+        Genes, rows of ``protein.links.detailed`` (every pair in both orders) and rows of ``protein.aliases``.
+    cutoff : int
+        Smallest score that is read, of 1000; 0 reads every edge.
+    seed : int
+        Of the links.
+    folder : Path, optional
+        Parent of the temporary folder of the files.
+    """
+    problem = chosen(locals(), "folder")
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        root = Path(place)
+        start = time.perf_counter()
+        sizes = write_files(root, genes, lines, aliases, cutoff, seed)
+        written = time.perf_counter() - start
+        # A process of its own: this one has held the lines that it wrote, and torch.
+        start = time.perf_counter()
+        child = subprocess.run(
+            [sys.executable, "-c", _CHILD, str(root)], capture_output=True, text=True, check=True
+        )
+        seconds = time.perf_counter() - start
+    found = json.loads(child.stdout.splitlines()[-1])
+    return {
+        "machine": machine(),
+        "problem": problem,
+        "mib_of_files": sizes,
+        "seconds": {"whole process": seconds, **found["seconds"], "writing the files": written},
+        "peak_mib": found["peak_kib"] * 1024 / MIB,
+        "genes": found["genes"],
+        "edges": found["edges"],
+        "rows": found["rows"],
+    }
+
+
+def write_files(
+    root: Path, genes: int, lines: int, aliases: int, cutoff: int, seed: int = 0
+) -> dict[str, float]:
+    """Write a folder with ``organism.yaml`` and its files; return their sizes in MiB as they are stored."""
+    draw = generator(seed, "bench organism import")
+    (root / "genes.tsv").write_text(
+        "name\taliases\n" + "".join(f"GENE{i}\tsynonym{i}|old{i}\n" for i in range(genes))
+    )
+    links, names = f"{TAXON}.protein.links.detailed.v12.0.txt.gz", f"{TAXON}.protein.aliases.v12.0.txt.gz"
+    proteins = np.array([f"{TAXON}.ENSP{i:011d}" for i in range(genes)])
+    # One pair per drawn number, so that no pair is drawn twice; then its mirror image.
+    pairs = np.unique(draw.integers(0, genes * (genes - 1) // 2, int(lines * 0.52)))
+    pairs = draw.permutation(pairs)[: lines // 2]
+    upper = ((1 + np.sqrt(1 + 8 * pairs.astype(np.float64))) / 2).astype(np.int64)
+    lower = np.minimum(pairs - upper * (upper - 1) // 2, upper - 1)
+    with gzip.open(root / links, "wt", compresslevel=1) as out:
+        out.write(f"protein1 protein2 {' '.join(CHANNELS)} combined_score\n")
+        for one, other, stream in ((lower, upper, 0), (upper, lower, 0)):
+            scores = generator(seed, "bench organism import, scores")
+            for at in range(0, len(pairs), 500_000):
+                part = slice(at, at + 500_000)
+                size = len(pairs[part])
+                table = [
+                    np.where(scores.random(size) < share, scores.integers(40, 1000, size), stream)
+                    for share in PRESENT
+                ]
+                # A link stands in the file because some channel has it.
+                table[-1] = np.where(np.max(table, axis=0) == 0, 150, table[-1])
+                columns = [proteins[one[part]], proteins[other[part]], *table, np.max(table, axis=0)]
+                out.write("\n".join(map(" ".join, zip(*(c.astype(str) for c in columns), strict=True))))
+                out.write("\n")
+    with gzip.open(root / names, "wt", compresslevel=1) as out:
+        out.write("#string_protein_id\talias\tsource\n")
+        each = max(1, aliases // genes)
+        for i, protein in enumerate(proteins):
+            rows = [f"{protein}\tGENE{i}\tEnsembl_HGNC_symbol"]
+            rows += [f"{protein}\tXP_{i * each + k:09d}.{k % 3}\tEnsembl_RefSeq" for k in range(each - 1)]
+            out.write("\n".join(rows) + "\n")
+    (root / "organism.yaml").write_text(
+        "name: benchmark\ngenes:\n  files: [{path: genes.tsv, format: table, alias_separator: '|'}]\n"
+        f"relations:\n  - {{name: string, path: {links}, aliases: {names}, cutoff: {cutoff}}}\n"
+    )
+    return {path.name: path.stat().st_size / MIB for path in (root / links, root / names)}
