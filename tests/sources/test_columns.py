@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.sources.columns import Columns, read_columns
-from wildtype.sources.text import read_rows
+from wildtype.sources.columns import Columns, column_blocks, read_columns
+from wildtype.sources.text import read_pieces, read_rows
 
 GENES = GeneIndex(["YAL001C", "YAL043C-A", "Q0045"], {"YAL001C": "TFC3"}, {"Q0045": ["OXI3"]})
 TYPES = (str, float)
@@ -211,3 +211,60 @@ def test_any_bytes_are_read_or_refused_by_name(tmp_path_factory: pytest.TempPath
     path = write(tmp_path_factory.getbasetemp(), data, "fuzz.tsv")
     for encoding in ("utf-8", "utf-16"):
         assert "fuzz.tsv" in reads(path, encoding)
+
+
+def blocks(path: Path, size: int, **options: object) -> list[Columns]:
+    return list(column_blocks(path, types=lambda first: [str, float], size=size, **options))
+
+
+@pytest.mark.parametrize("name", ["a.tsv", "a.tsv.gz"])
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+@pytest.mark.parametrize("size", [1, 2, 7, 16, 1000])
+def test_blocks_are_the_rows_of_the_whole_file(tmp_path: Path, name: str, ends: str, size: int) -> None:
+    rows = [(f"g{i % 5}", float(i)) for i in range(40)]
+    path = write(tmp_path, ends.join(["gene\tvalue", *(f"{g}\t{v:g}" for g, v in rows), "", ""]), name)
+    found = blocks(path, size, header=("gene", "value"))
+    assert [row for block in found for row in shown(block)] == rows
+    assert found[0].first_line == 2
+    assert found[-1].first_line + len(found[-1]) == 42
+    skipped = blocks(path, size, skip_lines=1)
+    assert [row for block in skipped for row in shown(block)] == rows
+
+
+@pytest.mark.parametrize("size", [1, 5, 8, 1000])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("g\tv\na\t1\nb\t2\n\nc\t3\n", "line 4: received a blank line"),
+        ("g\tv\na\t1\nb\t2\nc\tx\n", "line 4: received 'x', expected a number in 'v'"),
+        ("g\tv\na\t1\nb\t2\nc\n", "line 4: received 1 fields, expected 2"),
+        ("g\tw\na\t1\n", "line 1: received the header 'g, w', expected g, v"),
+        ("g\tv\n", "holds no rows"),
+        ("", "holds no rows"),
+    ],
+)
+def test_damage_of_blocks_names_the_line_of_the_file(
+    tmp_path: Path, size: int, text: str, message: str
+) -> None:
+    with pytest.raises(SourceError, match=message):
+        blocks(write(tmp_path, text), size, header=("g", "v"))
+
+
+@pytest.mark.parametrize("size", [1, 100, None])
+def test_pieces_are_the_file_also_of_several_members(tmp_path: Path, size: int | None) -> None:
+    members = [bytes(range(256)) * 3, b"", b"x" * 999]
+    path = tmp_path / "a.gz"
+    path.write_bytes(b"".join(map(gzip.compress, members)) + b"\0\0")
+    whole = b"".join(members)
+    pieces = list(read_pieces(path, size=size))
+    assert b"".join(pieces) == whole
+    assert size is None or max(map(len, pieces)) <= size
+    with pytest.raises(SourceError, match="holds more than"):
+        list(read_pieces(path, size=size, limit=len(whole) - 1))
+    assert b"".join(read_pieces(path, size=size, limit=len(whole))) == whole
+    path.write_bytes(path.read_bytes()[:-12])
+    with pytest.raises(SourceError, match="cut short"):
+        list(read_pieces(path, size=size))
+    plain = tmp_path / "plain"
+    plain.write_bytes(whole)
+    assert b"".join(read_pieces(plain, size=size)) == whole

@@ -112,7 +112,7 @@ class GeneSets:
 
     def _pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         rows, columns = sparse.coo_array(self.table @ self.table.T).coords
-        return rows, columns
+        return rows.astype(np.int64), columns.astype(np.int64)
 
     def _weighted_pairs(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
         """Return the pairs of every set, with its weight; a pair of several sets stands several times."""

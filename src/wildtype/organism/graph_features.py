@@ -22,6 +22,9 @@ SPECTRAL = "spectral."
 DENSE = 256
 """Below this many nodes all eigenvectors are computed at once: faster, and it cannot fail to converge."""
 
+LARGE, LARGE_BASIS = 10_000, 64
+"""Above so many nodes the iteration keeps so many vectors."""
+
 
 def graph_features(
     graphs: GeneGraphs, *, components: int = 16, minimum_edges: int = 500
@@ -103,7 +106,12 @@ def spectral_components(relation: Relation, components: int) -> NDArray[np.float
         values, vectors = np.linalg.eigh(normal.toarray())
     else:
         start = 1.0 + np.arange(k) / k  # not orthogonal to anything by symmetry
-        values, vectors = eigsh(normal, k=count + 1, which="LA", v0=start, tol=1e-10, maxiter=100 * k)
+        # The eigenvalues of large graphs lie close together: with few Lanczos vectors every restart forgets
+        # what it was about to find, and takes thousands of products instead of hundreds.
+        basis = LARGE_BASIS if k > LARGE else None
+        values, vectors = eigsh(
+            normal, k=count + 1, which="LA", v0=start, ncv=basis, tol=1e-10, maxiter=100 * k
+        )
     vectors = vectors[:, np.argsort(-values, kind="stable")][:, 1 : count + 1]
     size = np.abs(vectors)
     # the first entry within rounding of the largest, so that mirrored entries cannot flip the sign

@@ -70,7 +70,9 @@ def read_pieces(path: str | Path, *, limit: int = MAX_BYTES, size: int | None = 
     """
     path = Path(path)
     too_large = f"{path} holds more than {limit / 2**20:,.0f} MiB of text, expected far less: {REMEDY}"
-    chunk, largest, left = size or -1, size or limit + 1, limit
+    # At least as many bytes as tell a gzip file from others.
+    chunk = -1 if size is None else max(size, len(GZIP_MAGIC))
+    largest, left = size or limit + 1, limit
     with _opened(path) as read:
         raw = read(chunk)
         if not raw.startswith(GZIP_MAGIC):

@@ -33,7 +33,8 @@ def test_sets_are_features_and_a_relation(tmp_path: Path) -> None:
     assert dense[0, 1] == dense[1, 0] == dense[1, 2] == 0.5
     assert dense[3, 4] == dense[1, 3] == np.float32(1 / 3)
     assert relation.edges == 3 + 6 - 1
-    assert relation.weighted and not relation.directed
+    assert relation.weighted
+    assert not relation.directed
     assert np.isfinite(block.values).all(1).nonzero()[0].tolist() == [0, 1, 2, 3, 4, 5]
     np.testing.assert_allclose(block.values[1], block.values[2], rtol=1e-5)
     assert (card.rows, card.used, card.dropped) == (

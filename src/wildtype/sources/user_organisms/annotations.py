@@ -27,13 +27,13 @@ FOREIGN = "another taxon"
 
 def read(part: Gaf, folder: Path, names: GeneIndex, problems: Problems) -> Read:
     """Return terms as features and relation; a gene carries every term above those of its annotations."""
-    path = ontology_path = None
+    path = ontology = None
     with problems.of(part.path):
         path = locate(part.path, folder, problems)
     with problems.of(part.ontology):
         ontology_path = locate(part.ontology, folder, problems)
         ontology = None if ontology_path is None else read_obo(ontology_path)
-    if path is None or ontology_path is None or ontology is None:
+    if path is None or ontology is None:
         return Read()
     with problems.of(part.path):
         rows = read_gaf(path)
@@ -68,13 +68,13 @@ def read(part: Gaf, folder: Path, names: GeneIndex, problems: Problems) -> Read:
             note,
             lost_names(rows.text(SYMBOL), matched),
         )
-        terms = len(ontology.ids) + len(ontology.obsolete)
+        terms, carried = len(ontology.ids) + len(ontology.obsolete), len(annotations.terms)
         ontology_card = FileCard(
             part.ontology,
             f"terms of {part.name}",
             terms,
-            len(annotations.terms),
-            {"term that no gene carries": terms - len(annotations.terms)},
+            carried,
+            {"term that no gene carries": terms - carried} if terms > carried else {},
         )
         return Read((card, ontology_card), relations, features)
     return Read()

@@ -170,13 +170,14 @@ def _measurements(
     out = {}
     for what, mask in (("scores", np.isfinite(score)), ("calls", ~np.isfinite(score))):
         at = np.flatnonzero(usable & mask)
-        if at.size:
+        rows_at = at.tolist()
+        if rows_at:
             out[f"{name}_genetic_{what}.csv"] = pd.DataFrame(
                 {
-                    "genes": [f"{genes.names[one[i]]};{genes.names[other[i]]}" for i in at],
-                    "phenotype": [system[i] + ("" if what == "scores" else " reported") for i in at],
+                    "genes": [f"{genes.names[one[i]]};{genes.names[other[i]]}" for i in rows_at],
+                    "phenotype": [system[i] + ("" if what == "scores" else " reported") for i in rows_at],
                     "value": score[at] if what == "scores" else np.ones(at.size),
-                    "study": [f"{author[i]}, {source[i]}" for i in at],
+                    "study": [f"{author[i]}, {source[i]}" for i in rows_at],
                 }
             )
     left = int((wanted & ~usable).sum())

@@ -156,7 +156,9 @@ def lost_names(names: Sequence[str], matched: GeneNames) -> dict[str, tuple[str,
     """Return the first names without a gene by reason, with their number."""
     out = {}
     for reason, code in ((UNKNOWN, -1), (AMBIGUOUS, -2)):
-        lost = list(dict.fromkeys(names[i] for i in np.flatnonzero(matched.position == code) if names[i]))
+        lost = list(
+            dict.fromkeys(names[i] for i in np.flatnonzero(matched.position == code).tolist() if names[i])
+        )
         if lost:
             out[f"{reason} ({len(lost):,} names)"] = tuple(lost[:SHOWN])
     return out
