@@ -56,6 +56,8 @@ HEADINGS = {
     "systematicname",
 }
 ALIAS_SEPARATORS = "|;,"
+NO_NAME = {"", "-", "–", "—", ".", "NA", "N/A", "#N/A"}
+"""Cells without a name; nan is a gene of the fly."""
 REPEATED = "repeated row"
 _YES = {"1", "yes", "y", "true", "t", "essential", "e", "lethal"}
 _NO = {
@@ -152,7 +154,7 @@ class GenesRead:
             ),
             _kilobases(gene.start if gene.name in whole else None for gene in genes),
             _kilobases(gene.end if gene.name in whole else None for gene in genes),
-            np.array([gene.strand if gene.name in whole else 0 for gene in genes], dtype=np.int8),
+            np.array([gene.strand for gene in genes], dtype=np.int8),
             source,
         )
 
@@ -296,12 +298,12 @@ def _gene(cell: Mapping[str, str], split: str, path: str, row: int, problems: Pr
         )
         return None
     gene = Gene(name, cell.get("standard", ""), description=cell.get("description", ""))
-    if is_missing(gene.standard):
+    if gene.standard in NO_NAME:
         gene.standard = ""
     others = cell.get("aliases", "")
     parts = others.split(split) if split else [others]
     gene.aliases = tuple(
-        dict.fromkeys(one for part in parts if not is_missing(one := part.strip()) and one != name)
+        dict.fromkeys(one for part in parts if (one := part.strip()) not in {*NO_NAME, name})
     )
     for key in ("essential", "dubious"):
         low = cell.get(key, "").casefold()
