@@ -33,12 +33,28 @@ def _own_plugins() -> Iterator[None]:
         plugins._forget(module)
 
 
+def _real_data() -> Path:
+    return Path(os.environ.get("WILDTYPE_DATA") or Path(__file__).parents[2] / "shared/data")
+
+
 @pytest.fixture(scope="session")
 def mirror() -> Path:
     """Folder of publishers' files for yeast."""
-    folder = Path(os.environ.get("WILDTYPE_MIRROR") or Path(__file__).parents[2] / "shared/data/yeast")
+    folder = Path(os.environ.get("WILDTYPE_MIRROR") or _real_data() / "yeast")
     if not folder.is_dir():
-        pytest.skip(f"no publishers' files at {folder}: set WILDTYPE_MIRROR to a folder that holds them")
+        pytest.skip(
+            f"no publishers' files at {folder}: set WILDTYPE_MIRROR to a folder that holds them, or "
+            "WILDTYPE_DATA to one that holds the folder yeast"
+        )
+    return folder
+
+
+@pytest.fixture(scope="session")
+def laboratories() -> Path:
+    """Folder of the folders human, fly and pneumococcus, with tables as laboratories have them."""
+    folder = _real_data()
+    if not (folder / "human").is_dir():
+        pytest.skip(f"no tables of other organisms at {folder}: set WILDTYPE_DATA to a folder of folders")
     return folder
 
 

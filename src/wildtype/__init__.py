@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from wildtype.datasets import Dataset
     from wildtype.experiments.stored import Run
     from wildtype.inference.predictor import Predictor
-    from wildtype.organism import Organism
+    from wildtype.organism import Organism, Relation
 
-__all__ = ["fit", "load", "load_dataset", "load_organism"]
+__all__ = ["fit", "load", "load_dataset", "load_organism", "read_relation"]
 __version__ = metadata.version("wildtype")
 
 
@@ -49,6 +49,29 @@ def load_dataset(name: str) -> Dataset:
     from wildtype.sources.catalogue import load_dataset
 
     return load_dataset(name)
+
+
+def read_relation(path: str | Path, organism: Organism, **options: Any) -> Relation:
+    """Return a gene graph of an organism, read from an edge list, for ``organism.with_relation``.
+
+    Parameters
+    ----------
+    path : path
+        CSV, TSV, Parquet or a workbook, with or without a header.
+    organism : Organism
+        Whose genes it names.
+    **options
+        ``name``, ``columns``, ``weight``, ``directed``, ``header``, ``separator``, ``source``: what is not
+        given is found in the file (``wildtype.sources.user_organisms.edges.read_relation``).
+
+    Raises
+    ------
+    SourceError
+        With every row that cannot be read.
+    """
+    from wildtype.sources.user_organisms.edges import read_relation
+
+    return read_relation(path, organism, **options)
 
 
 def fit(

@@ -23,7 +23,7 @@ from wildtype.experiments.settings.compose import GROUPS, SETTINGS, compose, kno
 from wildtype.experiments.slurm_presets import read_preset, split_prefix
 from wildtype.settings import as_schema
 
-OWN_DATA = {"my", "traits", "xga", "plates", "plates-2"}
+OWN_DATA = {"mini-pairs", "my", "traits", "xga", "plates", "plates-2"}
 """Names that the documents use for data of the reader's own."""
 RECORDED = ("wildtype", "python", "make", "pip", "pytest", "torchrun", "srun")
 SHELL = f"""set -eu

@@ -100,7 +100,7 @@ def test_commands_within_lines_exist() -> None:
     assert len(found) > 20
     for page, text in found:
         words = text.removeprefix("wildtype ").removesuffix(" …").split()
-        command = words[:2] if words[0] in ("data", "profile") else words[:1]
+        command = words[:2] if words[0] in ("data", "organism", "profile") else words[:1]
         options = {word.partition("=")[0] for word in words if re.match(r"-[-a-z]", word)}
         assert options <= options_of(command), f"{page}: {text}"
 

@@ -33,6 +33,7 @@ from wildtype.organism import GeneIndex, Organism
 from wildtype.organism.storage import save_organism
 from wildtype.plugins import load_plugins
 from wildtype.sources.catalogue import organism_folder
+from wildtype.sources.user_organisms.description import read_description
 
 pytestmark = pytest.mark.slow
 
@@ -54,6 +55,11 @@ READERS_FILES = {
     "traits.csv": "genes,value\nSGS1,2.1\nSRS2,1.9\nSGS1;SRS2,0.4\nCDC28,1.1\n",
     "candidates.txt": "SGS1\nSRS2\nCDC28\nCLN2\nPDR5\n",
     "library.csv": "genes\nCDC28\nCLN2\nPDR5\n",
+    "genes.tsv": "gene_id\tsymbol\tessential\n" + "".join(f"M{i}\tgen{i}\t{i % 2}\n" for i in range(9)),
+    "ppi.csv": "gene_a,gene_b,score\nM1,gen2,0.5\nM3,M4,0.9\nM4,M8,0.2\n",
+    "processes.gmt": "growth\t-\tM1\tM2\tM3\nrepair\t-\tM4\tM5\n",
+    "localisation.csv": "gene,nucleus,membrane\nM1,1,0\nM2,0,1\n",
+    "pairs.csv": "geneA,geneB,epsilon\nM1,M2,0.1\nM3,M9,-0.2\nM4,negative,0.0\nM1,M3,0.2\n",
 }
 
 
@@ -180,6 +186,9 @@ def test_files_are_read(place: Path) -> None:
         if block.mark is not None and block.mark.file:
             if block.language == "python":
                 load_plugins(place / block.mark.file)
+                continue
+            if "\ngenes:\n" in block.text:
+                read_description(place / block.mark.file)
                 continue
             part = next((name for name in plans if f"\n{name}:" in block.text), "")
             plans.get(part, read_preset)(str(place / block.mark.file))

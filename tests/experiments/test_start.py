@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import torch
 
+import wildtype
 from tests.tiny import tiny_dataset
 from wildtype.datasets import Dataset
 from wildtype.errors import CheckpointError, ConfigError, SplitError
@@ -144,3 +145,22 @@ def test_embeddings_become_a_block_of_the_run(tmp_path: Path) -> None:
     data = prepare(compose([*QUICK, f"data.embeddings=[{path}]"]), dataset)
     assert data.features([])["esm"].values.shape == (24, 4)
     assert "esm" not in data.features(["esm"])
+
+
+def test_own_gene_graphs_become_relations_of_the_run_and_of_its_checkpoint(tmp_path: Path) -> None:
+    path = tmp_path / "my_ppi.csv"
+    path.write_text("a,b,note\nG001,abc5,x\nG002,G003,y\nG002,G999,z\n")
+    folder = tmp_path / "run"
+    words = [
+        *QUICK,
+        f"data.relations=['mine={path}']",
+        "model.prior.relations=[mine]",
+        f"run.folder={folder}",
+    ]
+    assert prepare(compose(words), tiny_dataset()).whole.organism.graphs["mine"].edges == 2
+    run = train(compose(words), dataset=tiny_dataset())
+    before = run.predictor.predict([["G001", "G002"]])
+    path.unlink()
+    after = wildtype.load(folder).predict([["G001", "G002"]])
+    pd.testing.assert_frame_equal(before, after)
+    assert "mine" in load_checkpoint(folder / "checkpoint").relations

@@ -16,6 +16,7 @@ from wildtype.cli import (
     doctor,
     evaluate,
     explain,
+    organism,
     plot,
     predict,
     profile,
@@ -38,6 +39,9 @@ app = typer.Typer(
 )
 app.add_typer(
     data.app, name="data", help="Organisms and datasets: list, fetch, build, ingest, query, import, verify."
+)
+app.add_typer(
+    organism.app, name="organism", help="Organisms: list, import from your files, show, export, template."
 )
 app.command("train")(train.command)
 app.command("ablate")(ablate.command)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,7 @@ from wildtype.mutants.identity import grouping
 from wildtype.organism import FeatureBlock, GeneFeatures, Organism
 from wildtype.organism.controls import choose_relations, rewire_relations
 from wildtype.sources.catalogue import IN_SILICO, load_dataset
+from wildtype.sources.user_organisms.edges import read_relation
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,8 +238,7 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
         Where names do not exist or a part stays empty.
     """
     whole = load_for(config) if dataset is None else dataset
-    for path in config.data.embeddings:
-        whole = replace(whole, organism=whole.organism.with_features(path))
+    whole = replace(whole, organism=with_own(config, whole.organism))
     # Before the split: the split is of the rows that are left, and fewer rows are drawn from the targets
     # only.
     targets = config.data.phenotypes or list(whole.targets)
@@ -310,6 +311,25 @@ def _published_screen(whole: Dataset) -> ScreenListing | None:
 def load_for(config: TrainConfig) -> Dataset:
     """Return the dataset that the settings name, on the variant of the organism that they name."""
     return load_dataset(config.data.name, organism=config.data.organism, progress=config.run.progress)
+
+
+def with_own(config: TrainConfig, organism: Organism) -> Organism:
+    """Return the organism with the features and gene graphs of the user's files."""
+    for text in config.data.embeddings:
+        name, path = named_file(text)
+        organism = organism.with_features(path, name=name)
+    for text in config.data.relations:
+        name, path = named_file(text)
+        organism = organism.with_relation(read_relation(path, organism, name=name))
+    return organism
+
+
+def named_file(text: str) -> tuple[str, Path]:
+    """Return name and path of NAME=FILE, or of a file, which then gives the name."""
+    name, mark, path = text.partition("=")
+    if mark and not Path(text).exists():
+        return name, Path(path)
+    return Path(Path(text).name.removesuffix(".gz")).stem, Path(text)
 
 
 def load_external(config: TrainConfig, dataset: Dataset) -> tuple[Dataset, ...]:

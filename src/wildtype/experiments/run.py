@@ -38,7 +38,7 @@ from wildtype.experiments.baselines import baselines_of_run, predict_baseline, p
 from wildtype.experiments.campaigns import replay_campaigns
 from wildtype.experiments.closure import FITNESS, implied_tau
 from wildtype.experiments.comparing import compare_across, compare_phenotypes, compare_profile_phenotypes
-from wildtype.experiments.data import RunData, prepare
+from wildtype.experiments.data import RunData, named_file, prepare
 from wildtype.experiments.estimate import estimate_run, refuse, write_outcome
 from wildtype.experiments.external import compare_external, external_rows, with_zero, write_external
 from wildtype.experiments.fitting import fit_members, make_checkpoint, post_fit
@@ -143,8 +143,14 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
     log(_split_line(data))
     for remark in data.dataset.selection_remarks():
         log(remark)
-    for path in config.data.embeddings:
-        log(f"embeddings {path}: {data.whole.organism.features[Path(path).stem].note}")
+    for text in config.data.embeddings:
+        log(f"embeddings {text}: {data.whole.organism.features[named_file(text)[0]].note}")
+    for text in config.data.relations:
+        name, _ = named_file(text)
+        if name in data.whole.organism.graphs:  # data.graphs and data.without choose from these, too
+            relation = data.whole.organism.graphs[name]
+            left = ", ".join(f"{count:,} {reason}" for reason, count in relation.dropped.items()) or "none"
+            log(f"relation {text}: {relation.edges:,} edges of genes of the run; rows not used: {left}")
 
     with PeakMemory() as memory:
         members, reports = fit_members(config, data, model, tensors, folder, fingerprint)

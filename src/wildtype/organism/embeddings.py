@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.errors import AmbiguousGeneError, SourceError, UnknownGeneError, reason_of, shown
+from wildtype.errors import SourceError, reason_of, shown
 from wildtype.files import sha256_of_file
 from wildtype.organism.components import spread
 from wildtype.organism.features import FeatureBlock
@@ -90,17 +90,14 @@ def read_embeddings(
     place: dict[int, int] = {}
     lost: dict[str, list[str]] = {"unknown": [], "ambiguous": [], "repeated": []}
     for row, called in enumerate(names):
-        try:
-            position = genes.find(called)
-        except AmbiguousGeneError:
-            lost["ambiguous"].append(called)
-        except UnknownGeneError:
-            lost["unknown"].append(called)
+        # Not `find`: it looks through all names for suggestions, for each of thousands of unknown ones.
+        found = genes.find_each(called)
+        if len(found) != 1:
+            lost["ambiguous" if found else "unknown"].append(called)
+        elif found[0] in place:
+            lost["repeated"].append(called)
         else:
-            if position in place:
-                lost["repeated"].append(called)
-            else:
-                place[position] = row
+            place[found[0]] = row
     if not place:
         raise SourceError(
             f"{what} names no gene of organism {genes.organism!r} (its first names: "

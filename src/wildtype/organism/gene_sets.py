@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from wildtype.errors import AmbiguousGeneError, DatasetError, SourceError, UnknownGeneError
+from wildtype.errors import DatasetError, SourceError
 from wildtype.organism.genes import GeneIndex
 from wildtype.organism.metabolism import Metabolism
 from wildtype.organism.relations import Relation
@@ -176,10 +176,9 @@ def sets_of_pairs(
     found: dict[str, int] = {}
     for name, term in zip(of, terms, strict=True):
         if name not in found:
-            try:
-                found[name] = genes.find(name)
-            except (UnknownGeneError, AmbiguousGeneError):
-                found[name] = -1
+            # Not `find`: it looks through all names for suggestions, for each of thousands of unknown ones.
+            positions = genes.find_each(name)
+            found[name] = positions[0] if len(positions) == 1 else -1
         if found[name] < 0:
             lost += 1
             continue

@@ -63,7 +63,7 @@ def in_units(organism: Record, units: Mapping[str, Sequence[str]]) -> Record:
     return replace(
         organism,
         genes=_index(made, names, same),
-        graphs=GeneGraphs(_lifted(relation, made) for relation in organism.graphs.values()),
+        graphs=GeneGraphs(lifted(relation, made) for relation in organism.graphs.values()),
         features=GeneFeatures(_mean(block, made) for block in organism.features.values()),
         metabolism=None,
         essential=None if essential is None else made.table @ essential.astype(np.float32) > 0,
@@ -117,8 +117,8 @@ def _index(units: Units, names: Sequence[str], same: Mapping[str, Sequence[str]]
     return GeneIndex(names, standard, aliases, genes.organism, descriptions)
 
 
-def _lifted(relation: Relation, units: Units) -> Relation:
-    """Return the relation of tokens whose genes are related."""
+def lifted(relation: Relation, units: Units) -> Relation:
+    """Return a relation of genes as the relation of the tokens whose genes are related."""
     sources, targets, weights = relation.endpoints()
     holders = sparse.csc_array(units.table)
     # Every edge of genes becomes one edge per pair of tokens that hold its ends.

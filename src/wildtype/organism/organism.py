@@ -7,11 +7,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from wildtype.errors import DatasetError, shown
 from wildtype.organism.added_genes import Edges, add_gene
 from wildtype.organism.embeddings import read_embeddings
 from wildtype.organism.features import FeatureBlock, GeneFeatures
+from wildtype.organism.graph_features import DEGREES, graph_features
 from wildtype.organism.pyg import from_pyg, to_pyg
 from wildtype.organism.record import OrganismRecord
+from wildtype.organism.relations import GeneGraphs, Relation
 from wildtype.organism.sequence_features import blocks_of_sequences
 
 if TYPE_CHECKING:
@@ -48,6 +53,29 @@ class Organism(OrganismRecord):
         if not isinstance(block, FeatureBlock):
             block = read_embeddings(block, self.genes, name=name).block
         return replace(self, features=GeneFeatures([*self.features.values(), block]))
+
+    def with_relation(self, relation: Relation) -> Organism:
+        """Return the organism with one more gene graph; ``wildtype.read_relation`` reads one from a file.
+
+        Degrees in it join the features, and places in it if it is large, where the organism has such features
+        of its other graphs.
+
+        Raises
+        ------
+        DatasetError
+            If it is no relation, is over another number of genes, or there is one of its name.
+        """
+        if not isinstance(relation, Relation):
+            raise DatasetError(
+                f"{shown(relation)} is no Relation: read an edge list with "
+                f"wildtype.read_relation(path, organism)"
+            )
+        graphs = GeneGraphs([*self.graphs.values(), relation])
+        blocks = dict(self.features)
+        if DEGREES in blocks or not self.graphs:
+            for block in graph_features(GeneGraphs([relation])):
+                blocks[block.name] = _joined(blocks[DEGREES], block) if block.name in blocks else block
+        return replace(self, graphs=graphs, features=GeneFeatures(blocks.values()))
 
     def with_sequences(self, sequences: Mapping[str, str], *, source: str = "") -> Organism:
         """Return the organism with the feature blocks that follow from its genes' sequences.
@@ -91,3 +119,8 @@ class Organism(OrganismRecord):
     def from_pyg(cls, data: Any) -> Organism:
         """Return the organism that ``to_pyg`` exported; raises ``DatasetError`` for any other data."""
         return from_pyg(data, cls)
+
+
+def _joined(block: FeatureBlock, other: FeatureBlock) -> FeatureBlock:
+    values = np.concatenate([block.values, other.values], axis=1)
+    return replace(block, values=values, columns=(*block.columns, *other.columns))

@@ -101,6 +101,22 @@ def datasets_on(organism: str) -> list[str]:
     return [name for name, record in further_datasets().items() if record["organism"] == organism]
 
 
+def organism_facts() -> list[dict[str, Any]]:
+    """Return for every known organism its name, what it is made from, its genes, and its datasets there."""
+    rows = []
+    for name in known_organisms():
+        made = (
+            "simulation" if name in IN_SILICO else "publishers' files" if name in ORGANISMS else "own files"
+        )
+        genes = None
+        if is_current(organism_folder(name)):
+            record = json.loads((organism_folder(name) / "organism.json").read_text(encoding="utf-8"))
+            genes = len(record["genes"]["names"])
+        built = sum(organism == name and is_built(of) for of, organism in known_datasets().items())
+        rows.append({"organism": name, "made from": made, "genes": genes, "datasets": built})
+    return rows
+
+
 def known_datasets() -> dict[str, str]:
     """Return every dataset that can be loaded or built, by name, and its organism."""
     return DATASETS | {name: record["organism"] for name, record in further_datasets().items()}
@@ -133,8 +149,8 @@ def load_organism(name: str) -> Organism:
     if not is_current(folder):
         if name in imported_organisms():
             raise DatasetError(
-                f"organism {name!r} was imported by an earlier version: run `wildtype organism import` of its "
-                f"organism.yaml again, with --replace"
+                f"organism {name!r} was imported by an earlier version: import its organism.yaml again, "
+                f"with `wildtype organism import --replace`"
             )
         if name not in IN_SILICO:
             built = "was built by an earlier version" if folder.is_dir() else "is not built yet"

@@ -61,8 +61,13 @@ class DataConfig:
     )
     embeddings: list[str] = setting(
         [],
-        "Files of vectors by gene name (CSV, Parquet, NPZ), such as embeddings of a protein language model; "
-        "each becomes a feature block named after its file.",
+        "Files of vectors by gene name (CSV, TSV, Parquet, NPZ, .h5ad), such as embeddings of a protein "
+        "language model; each becomes a feature block named after its file, or as NAME=FILE says.",
+    )
+    relations: list[str] = setting(
+        [],
+        "Edge lists (CSV, TSV, Parquet, .xlsx) of the organism's genes; each becomes an undirected, "
+        "unweighted gene graph named after its file, or as NAME=FILE says.",
     )
     flip: bool = setting(
         False,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -15,7 +15,7 @@ from wildtype.organism import FeatureBlock, GeneFeatures, GeneGraphs, GeneIndex,
 from wildtype.organism.graph_features import graph_features
 from wildtype.organism.in_units import in_units
 from wildtype.sources.user_organisms.card import card_of
-from wildtype.sources.user_organisms.description import AnyPart, Description, NamesFrom
+from wildtype.sources.user_organisms.description import AnyPart, Description, GeneFile, NamesFrom
 from wildtype.sources.user_organisms.genes import GenesRead, names_of_table, read_files, with_names
 from wildtype.sources.user_organisms.problems import Problems
 from wildtype.sources.user_organisms.reading import FileCard, Read
@@ -93,49 +93,99 @@ def build_organism(description: Description, folder: Path) -> Built:
     if not genes.genes:
         if not problems:
             problems.add("genes", 0, "no file names a gene: say where genes are named")
+        # Without genes no part can be read, but what is wrong with its file can be said.
+        for key, part in description.parts():
+            if key != "metabolism":
+                reader_of(key, part).names_in(part, folder, problems)
         problems.raise_any()
     index = genes.index(description.name)
-    cards, parts = list(genes.cards), []
-    for key, part in description.parts():
-        found = reader_of(key, part).read(part, folder, index, problems)
-        parts.append(found)
-        cards += found.cards
+    cards, found = list(genes.cards), list(_read(description, "genes", index, folder, problems))
     units: dict[str, list[str]] = {}
     if description.units is not None:
         units, card = read_units(description.units, folder, problems, index)
         cards += [] if card is None else [card]
-    problems.raise_any()
-    sources = ", ".join(file.source or Path(file.path).name for file in description.genes.files)
-    organism = None
-    # Two channels of STRING, or a set and a table, may be given one name.
+    organism = Organism(
+        description.name,
+        index,
+        essential=genes.marked("essential"),
+        dubious=genes.marked("dubious"),
+        description=description.description,
+        coordinates=genes.coordinates(_sources([f for f in description.genes.files if f.of == "genes"])),
+    )
+    # Two parts may give one name to what they make, as two channels of STRING and an edge list.
     with problems.of("the description"):
-        organism = Organism(
-            description.name,
-            index,
-            GeneGraphs(relation for found in parts for relation in found.relations),
-            GeneFeatures(block for found in parts for block in found.features),
-            next((found.metabolism for found in parts if found.metabolism is not None), None),
-            genes.essential(),
-            description.description,
-            coordinates=genes.coordinates(sources),
-        )
-        if description.units is not None:
-            with problems.of(description.units.path):
-                organism = in_units(organism, units)
-        # Last, since degrees of units are those of the relations of units.
-        blocks = [*organism.features.values(), *_read_off(organism)]
-        organism = replace(organism, features=GeneFeatures(blocks))
+        organism = _with(organism, found)
+    if description.units is not None and not problems:
+        with problems.of(description.units.path):
+            organism = in_units(organism, units)
+        organism, more = _of_units(organism, description, folder, problems)
+        found += more
     problems.raise_any()
-    assert organism is not None
+    if description.derive_features:
+        # Last, since degrees of units are those of the relations of units.
+        blocks = [*organism.features.values(), *_derived(organism)]
+        organism = replace(organism, features=GeneFeatures(blocks))
+    cards += [card for one in found for card in one.cards]
     hashes: dict[str, str] = {}
     for path in {card.file for card in cards}:
         hashes[path] = sha256_of_file(folder / path)
     cards = [replace(card, sha256=hashes[card.file]) for card in cards]
-    measurements = {name: frame for found in parts for name, frame in found.measurements.items()}
+    measurements = {name: frame for one in found for name, frame in one.measurements.items()}
     return Built(organism, card_of(organism, cards, remarks), measurements)
 
 
-def _read_off(organism: Organism) -> list[FeatureBlock]:
+def _read(
+    description: Description, of: str, index: GeneIndex, folder: Path, problems: Problems
+) -> Iterator[Read]:
+    """Yield what the parts of genes, or of units, give."""
+    for key, part in description.parts():
+        if getattr(part, "of", "genes") == of:
+            found = reader_of(key, part).read(part, folder, index, problems)
+            derived = key == "metabolism" and not description.derive_features
+            yield replace(found, features=()) if derived else found
+
+
+def _with(organism: Organism, found: Sequence[Read]) -> Organism:
+    relations = [relation for one in found for relation in one.relations]
+    blocks = [block for one in found for block in one.features]
+    metabolism = next((one.metabolism for one in found if one.metabolism is not None), organism.metabolism)
+    return replace(
+        organism,
+        graphs=GeneGraphs([*organism.graphs.values(), *relations]),
+        features=GeneFeatures([*organism.features.values(), *blocks]),
+        metabolism=metabolism,
+    )
+
+
+def _of_units(
+    organism: Organism, description: Description, folder: Path, problems: Problems
+) -> tuple[Organism, list[Read]]:
+    """Return an organism of units with what files say of its units themselves."""
+    files = [file for file in description.genes.files if file.of == "units"]
+    facts = read_files(files, folder, problems)
+    found = [Read(facts.cards)]
+    if facts.genes:
+        if tuple(facts.genes) != organism.genes.names:
+            problems.add(files[0].path, 0, "names other units, or another order, than the table of units")
+            return organism, found
+        organism = replace(
+            organism,
+            genes=facts.index(organism.name),
+            essential=facts.marked("essential"),
+            dubious=facts.marked("dubious"),
+            coordinates=facts.coordinates(_sources(files)),
+        )
+    found += _read(description, "units", organism.genes, folder, problems)
+    with problems.of("the description"):
+        organism = _with(organism, found)
+    return organism, found
+
+
+def _sources(files: Sequence[GeneFile]) -> str:
+    return ", ".join(dict.fromkeys(file.source or Path(file.path).name for file in files))
+
+
+def _derived(organism: Organism) -> list[FeatureBlock]:
     """Return the blocks that follow from other parts: essential genes, degrees and places in gene graphs."""
     blocks = graph_features(organism.graphs)
     if organism.essential is not None:
@@ -147,7 +197,8 @@ def _read_off(organism: Organism) -> list[FeatureBlock]:
 
 def _genes(description: Description, folder: Path, problems: Problems) -> tuple[GenesRead, list[str]]:
     """Return the genes of files, and those of ``names_from`` at their end."""
-    genes = read_files(description.genes.files, folder, problems)
+    files = [file for file in description.genes.files if file.of == "genes"]
+    genes = read_files(files, folder, problems)
     if not description.genes.names_from:
         return genes, []
     cards: list[FileCard] = []

@@ -26,6 +26,8 @@ from wildtype.errors import ConfigError, reason_of, shown
 
 Column = str | int
 """A column by its name, or by its position from 1 where the file has no header."""
+Of = Literal["genes", "units"]
+"""What a file names, where the organism has units."""
 
 
 class Part(BaseModel):
@@ -46,6 +48,7 @@ class GeneColumns(Part):
     start: Column = ""
     end: Column = ""
     strand: Column = ""
+    dubious: Column = ""
 
 
 class GeneFile(Part):
@@ -59,6 +62,7 @@ class GeneFile(Part):
     alias_separator: str = ""
     type: str = "gene"
     """Feature type of a GFF3 file."""
+    of: Of = "genes"
     source: str = ""
 
 
@@ -110,6 +114,7 @@ class Relation_(Part):
 
     name: str
     path: str
+    of: Of = "genes"
     source: str = ""
     version: str = ""
     note: str = ""
@@ -207,6 +212,7 @@ class FeaturesPart(Part):
     path: str
     columns: list[str] = []
     """Columns to take; empty: all of them, in .h5ad those of numbers."""
+    of: Of = "genes"
     source: str = ""
     note: str = ""
     measured: list[str] = []
@@ -248,6 +254,8 @@ class Description(Part):
     features: list[FeaturesPart] = []
     sequences: list[SequencesPart] = []
     metabolism: MetabolismPart | None = None
+    derive_features: bool = True
+    """Whether degrees and places in gene graphs, essential genes, and the metabolism become features, too."""
 
     @field_validator("relations", "gene_sets", "features")
     @classmethod
@@ -257,6 +265,16 @@ class Description(Part):
         if twice is not None:
             raise ValueError(f"the name {twice!r} is given twice: rename one")
         return parts
+
+    @model_validator(mode="after")
+    def _of_units(self) -> Description:
+        if self.units is None and any(getattr(part, "of", "") == "units" for part in self._all()):
+            raise ValueError("a part is of units, and there are none: give units a table, or remove it")
+        return self
+
+    def _all(self) -> Iterator[Part]:
+        yield from self.genes.files
+        yield from (part for _, part in self.parts())
 
     def parts(self) -> Iterator[tuple[str, AnyPart]]:
         """Yield every part that a reader of its format reads, with the key that it stands under."""
@@ -383,9 +401,9 @@ def _refuse_twice(node: Any, path: str) -> None:
     import yaml
 
     if isinstance(node, yaml.MappingNode):
-        keys = [key.value for key, _ in node.value]
+        keys: set[str] = set()
         for key, value in node.value:
-            if isinstance(key.value, str) and keys.count(key.value) > 1:
+            if isinstance(key.value, str) and (key.value in keys or keys.add(key.value)):  # type: ignore[func-returns-value]
                 line = key.start_mark.line + 1
                 raise ConfigError(f"{path}, line {line}: the key {key.value!r} is given twice; keep one")
             _refuse_twice(value, path)

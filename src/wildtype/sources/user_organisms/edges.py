@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.errors import SourceError, shown
-from wildtype.organism import GeneIndex, Relation
+from wildtype.organism import GeneIndex, Organism, Relation
+from wildtype.organism.in_units import lifted
 from wildtype.sources.columns import TextColumn
 from wildtype.sources.text import AMBIGUOUS, UNKNOWN, match_genes
-from wildtype.sources.user_organisms.description import Edges
+from wildtype.sources.user_organisms.description import Column, Edges
 from wildtype.sources.user_organisms.problems import MOST, Problems
 from wildtype.sources.user_organisms.reading import SHOWN, FileCard, Read, locate, no_gene_known
 from wildtype.sources.user_organisms.tables import Table, distinct, open_table
@@ -41,6 +42,61 @@ def read(part: Edges, folder: Path, names: GeneIndex, problems: Problems) -> Rea
     with problems.of(part.path):
         return _read(part, folder, names, problems)
     return Read()
+
+
+def read_relation(
+    path: str | Path,
+    organism: Organism,
+    *,
+    name: str = "",
+    columns: Sequence[Column] | None = None,
+    weight: Column = "",
+    directed: bool = False,
+    header: bool | None = None,
+    separator: str = "",
+    source: str = "",
+) -> Relation:
+    """Read a gene graph of an organism from an edge list (CSV, TSV, Parquet or a workbook).
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    organism : Organism
+        Whose genes the columns name, by any of their names; edges of genes that it lacks are counted in
+        ``dropped``. Of an organism of units, the genes of the units are meant.
+    name : str
+        Of the relation; that of the file if not given.
+    columns : sequence of two
+        Names of the columns of genes, or their positions from 1; found if not given.
+    weight : str or int
+        The column of weights; without it all edges count alike.
+    directed, header, separator, source
+        As in ``organism.yaml``; header and separator are found if not given.
+
+    Raises
+    ------
+    OrganismProblems
+        With every row that cannot be read.
+    """
+    path = Path(path)
+    part = Edges(
+        name=name or Path(path.name.removesuffix(".gz")).stem,
+        path=path.name,
+        format="edges",
+        columns=None if columns is None else list(columns),
+        weight=weight,
+        directed=directed,
+        header=header,
+        separator=separator,
+        source=source,
+    )
+    problems = Problems()
+    units = organism.units
+    found = read(part, path.parent, organism.genes if units is None else units.genes, problems)
+    problems.raise_any()
+    (relation,) = found.relations
+    return relation if units is None else lifted(relation, units)
 
 
 def _read(part: Edges, folder: Path, names: GeneIndex, problems: Problems) -> Read:
@@ -102,8 +158,7 @@ def names_in(part: Edges, folder: Path, problems: Problems) -> list[str]:
         if path is not None:
             table = open_table(path, part.path, part.separator)
             header, ends = _layout(part, table)
-            # Rows that cannot be read are problems of `read`, which reads the file again.
-            return distinct(table.columns(ends, header, Problems())[0])
+            return distinct(table.columns(ends, header, problems)[0])
     return []
 
 
@@ -186,8 +241,7 @@ def _weights(
     """Return weights [m], NaN where there is none; a text that is no number is a problem."""
     style = NumberStyle()
     parsed = {name: np.nan if is_missing(name) else style.parse(name) for name in column.names}
-    wrong = np.flatnonzero(column.map(lambda name: parsed[name] is None, bool))
-    rows = np.flatnonzero(np.isin(column.code, wrong))
+    rows = np.flatnonzero(column.map(lambda name: parsed[name] is None, bool))
     for row in rows[:MOST]:
         problems.add(part.path, int(line[row]), style.fault(column[row])[0], column=str(part.weight))
     problems.add_rows(part.path, line[rows[MOST:]], "expected a number")

@@ -24,8 +24,8 @@ def read(part: FeaturesPart, folder: Path, names: GeneIndex, problems: Problems)
         found = read_embeddings(path, names, name=part.name, columns=part.columns)
         block = replace(
             found.block,
-            source=f"{part.source}, {found.block.source}" if part.source else found.block.source,
-            note=f"{part.note}; {found.block.note}" if part.note else found.block.note,
+            source=part.source or found.block.source,
+            note=part.note or found.block.note,
             measured=tuple(part.measured),
             comparable=part.comparable,
         )

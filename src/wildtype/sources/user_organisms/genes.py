@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wildtype.errors import SourceError, shown
 from wildtype.organism import Coordinates, GeneIndex
@@ -38,6 +39,7 @@ USUAL: dict[str, tuple[str, ...]] = {
     "start": ("start", "begin", "startposition", "startcoordinate", "genestart"),
     "end": ("end", "stop", "endposition", "stopcoordinate", "geneend"),
     "strand": ("strand", "orientation"),
+    "dubious": ("dubious",),
 }  # fmt: skip
 """Usual names of columns, without blanks and marks and in lower case, the likeliest first."""
 HEADINGS = {
@@ -54,6 +56,8 @@ HEADINGS = {
     "systematicname",
 }
 ALIAS_SEPARATORS = "|;,"
+NO_NAME = {"", "-", "–", "—", ".", "NA", "N/A", "#N/A"}
+"""Cells without a name; nan is a gene of the fly."""
 REPEATED = "repeated row"
 _YES = {"1", "yes", "y", "true", "t", "essential", "e", "lethal"}
 _NO = {
@@ -88,6 +92,7 @@ class Gene:
     start: float | None = None
     end: float | None = None
     strand: int = 0
+    dubious: bool | None = None
 
     def complete(self, other: Gene) -> None:
         """Take over what another record of the gene says and this one does not."""
@@ -123,9 +128,9 @@ class GenesRead:
             {gene.name: gene.description for gene in genes},
         )
 
-    def essential(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]] | None:
-        """Return which genes are essential [n]; None if no file says it of any."""
-        known = [gene.essential for gene in self.genes.values()]
+    def marked(self, key: str) -> NDArray[np.bool_] | None:
+        """Return which genes [n] are ``essential`` or ``dubious``; None if no file says it of any."""
+        known = [getattr(gene, key) for gene in self.genes.values()]
         if all(one is None for one in known):
             return None
         return np.array([bool(one) for one in known])
@@ -140,6 +145,8 @@ class GenesRead:
             return None
         order = sorted({gene.chromosome for gene in placed}, key=_chromosome_order)
         number = {name: i for i, name in enumerate(order, 1)}
+        if all(re.fullmatch(r"[1-9]\d{0,5}", name) for name in order):
+            number = {name: int(name) for name in order}
         whole = {gene.name for gene in placed}
         return Coordinates(
             np.array(
@@ -147,12 +154,12 @@ class GenesRead:
             ),
             _kilobases(gene.start if gene.name in whole else None for gene in genes),
             _kilobases(gene.end if gene.name in whole else None for gene in genes),
-            np.array([gene.strand if gene.name in whole else 0 for gene in genes], dtype=np.int8),
+            np.array([gene.strand for gene in genes], dtype=np.int8),
             source,
         )
 
 
-def _kilobases(bases: Iterable[float | None]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _kilobases(bases: Iterable[float | None]) -> NDArray[np.float64]:
     return np.array([np.nan if base is None else base / 1000 for base in bases], dtype=np.float64)
 
 
@@ -189,8 +196,9 @@ def read_files(files: Sequence[GeneFile], folder: Path, problems: Problems) -> G
 
 
 def _read_gff3(file: GeneFile, path: Path, problems: Problems) -> tuple[list[Gene], FileCard]:
+    before = len(problems)
     found, rows, dropped, note = read_gff(file, path, problems)
-    if not found:
+    if not found and len(problems) == before:
         kinds = ", ".join(reason for reason in dropped) or "no feature"
         raise SourceError(
             f"{file.path} has no feature of type {file.type!r} ({kinds}): name another with type"
@@ -214,7 +222,7 @@ def _read_gff3(file: GeneFile, path: Path, problems: Problems) -> tuple[list[Gen
 
 def _read_list(file: GeneFile, path: Path, problems: Problems) -> tuple[list[Gene], FileCard]:
     names: dict[str, Gene] = {}
-    note, rows, repeated = "", 0, 0
+    note, rows, repeated, before = "", 0, 0, len(problems)
     for row, line in enumerate(decoded(Path(file.path), read_bytes(path)).splitlines(), 1):
         name = line.strip()
         if not name or name.startswith("#"):
@@ -230,7 +238,7 @@ def _read_list(file: GeneFile, path: Path, problems: Problems) -> tuple[list[Gen
             repeated += 1
         else:
             names[name] = Gene(name)
-    if not rows:
+    if not rows and len(problems) == before:
         raise SourceError(f"{file.path} names no gene: give one name per line")
     dropped = {REPEATED: repeated} if repeated else {}
     return list(names.values()), FileCard(file.path, "genes", rows, rows - repeated, dropped, note)
@@ -290,18 +298,20 @@ def _gene(cell: Mapping[str, str], split: str, path: str, row: int, problems: Pr
         )
         return None
     gene = Gene(name, cell.get("standard", ""), description=cell.get("description", ""))
-    if is_missing(gene.standard):
+    if gene.standard in NO_NAME:
         gene.standard = ""
     others = cell.get("aliases", "")
     parts = others.split(split) if split else [others]
     gene.aliases = tuple(
-        dict.fromkeys(one for part in parts if not is_missing(one := part.strip()) and one != name)
+        dict.fromkeys(one for part in parts if (one := part.strip()) not in {*NO_NAME, name})
     )
-    low = cell.get("essential", "").casefold()
-    if not is_missing(low):
+    for key in ("essential", "dubious"):
+        low = cell.get(key, "").casefold()
+        if is_missing(low):
+            continue
         if low not in _YES | _NO:
-            problems.add(path, row, f"received {shown(low)}, expected yes or no", column="essential")
-        gene.essential = low in _YES
+            problems.add(path, row, f"received {shown(low)}, expected yes or no", column=key)
+        setattr(gene, key, low in _YES)
     gene.chromosome = "" if is_missing(cell.get("chromosome", "")) else cell["chromosome"]
     for key in ("start", "end"):
         base = cell.get(key, "").replace(",", "")
@@ -428,5 +438,5 @@ def with_names(read: GenesRead, names: Iterable[str], organism: str) -> tuple[Ge
     remark = ""
     if alike:
         first = ", ".join(alike[:SHOWN])
-        remark = f"{len(alike):,} names differ from another in case alone and are genes of their own: {first}"
+        remark = f"names that differ in case alone are genes of their own ({len(alike):,}): {first}"
     return GenesRead(read.genes | {name: Gene(name) for name in further}, read.cards), remark

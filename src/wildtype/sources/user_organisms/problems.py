@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -67,7 +68,9 @@ class Problems:
         except OrganismProblems:
             raise
         except WildtypeError as error:
-            self.add(file, 0, str(error).replace(REMEDY, OWN_REMEDY))
+            # The file is named in front of every problem.
+            message = re.sub(rf"^'?\S*{re.escape(str(file))}'?(:|,| has| is)? ", _said, str(error))
+            self.add(file, 0, message.replace(REMEDY, OWN_REMEDY))
 
     def raise_any(self) -> None:
         """Raise ``OrganismProblems`` if there is a problem."""
@@ -99,6 +102,11 @@ class Problems:
             for file, problems in self._found.items()
             for one in problems
         ]
+
+
+def _said(named: re.Match[str]) -> str:
+    verb = (named[1] or "").strip(":, ")
+    return f"{verb} " if verb else ""
 
 
 class OrganismProblems(SourceError):

@@ -8,13 +8,14 @@ from typing import Any
 
 from wildtype.datasets.storage import read_dataset
 from wildtype.errors import DatasetError, WildtypeError
-from wildtype.files import finite
+from wildtype.files import finite, write_text
 from wildtype.organism import Organism
 from wildtype.organism.storage import save_organism
 from wildtype.sources import catalogue
 from wildtype.sources.user_organisms.build import Built
 from wildtype.sources.user_organisms.card import card_of
 from wildtype.sources.user_organisms.description import Description, as_yaml
+from wildtype.tables import frame_to_csv
 
 CARD = "card.json"
 
@@ -51,8 +52,8 @@ def register(built: Built, description: Description, *, origin: Path, replace: b
     origin : path
         Folder of the description.
     replace : bool
-        Whether an imported organism of that name is replaced. Its datasets stay and are re-mapped by the names
-        of genes when they are loaded.
+        Whether an imported organism of that name is replaced. Its datasets stay, and are re-mapped by the
+        names of genes when they are loaded.
 
     Raises
     ------
@@ -84,29 +85,47 @@ def _datasets(organism: Organism) -> list[str]:
     DatasetError
         If one perturbs a gene that the organism does not have.
     """
-    names = catalogue.datasets_on(organism.name)
-    if not names:
-        return []
-    old = catalogue.load_organism(organism.name).genes
-    if old == organism.genes:
-        return [f"datasets on it keep their genes: {', '.join(names)}"]
-    for name in names:
+    records = catalogue.further_datasets()
+    old = {name: records[name]["genes"]["names"] for name in catalogue.datasets_on(organism.name)}
+    moved = {name: genes for name, genes in old.items() if tuple(genes) != organism.genes.names}
+    if not moved:
+        return [f"datasets on it keep their genes: {', '.join(old)}"] if old else []
+    new = set(organism.genes.names)
+    for name, genes in moved.items():
         try:
             read_dataset(catalogue.dataset_folder(name), organism)
         except WildtypeError as error:
-            lost = [gene for gene in old.names if gene not in organism.genes.names]
+            lost = [gene for gene in genes if gene not in new]
             first = ", ".join(lost[:5]) + (", …" if len(lost) > 5 else "")
             raise DatasetError(
-                f"organism {organism.name!r} is not replaced: dataset {name!r} stands on it and perturbs genes "
-                f"that the new one does not have ({len(lost):,} of the old ones: {first or error}); give them "
-                f"back, take another --name, or remove {str(catalogue.dataset_folder(name))!r} first"
+                f"organism {organism.name!r} is not replaced: dataset {name!r} stands on it, and "
+                f"{len(lost):,} of its genes are gone ({first or error}), some perturbed in its rows; "
+                f"keep these genes, take another --name, or remove {str(catalogue.dataset_folder(name))!r}"
             ) from error
-    added = len(set(organism.genes.names) - set(old.names))
-    gone = len(set(old.names) - set(organism.genes.names))
     return [
-        f"its genes changed ({added:,} more, {gone:,} gone): datasets on it are re-mapped by the names of genes "
-        f"whenever they are loaded ({', '.join(names)}); models that were trained before keep their old genes"
+        f"its genes changed: rows of {', '.join(moved)} are re-mapped by the names of genes whenever they "
+        f"are loaded; models that were trained before keep the genes they were trained with"
     ]
+
+
+def write_measurements(built: Built, folder: Path | None) -> list[str]:
+    """Write rows of an organism's files that are measurements to a folder, and return remarks on them.
+
+    Without a folder the remarks only count them. Raises ``OutputError``.
+    """
+    remarks = []
+    for name, frame in built.measurements.items():
+        if folder is None:
+            remarks.append(
+                f"{len(frame):,} rows are measurements ({name}): --measurements FOLDER writes them as a table"
+            )
+            continue
+        write_text(folder / name, frame_to_csv(frame))
+        remarks.append(
+            f"{len(frame):,} rows are measurements: `wildtype data import {folder / name} --organism "
+            f"{built.organism.name}`"
+        )
+    return remarks
 
 
 def read_card(name: str) -> dict[str, Any]:
