@@ -11,7 +11,9 @@ import pytest
 
 from tests.tiny import tiny_organism
 from wildtype.errors import DatasetError, SourceError
+from wildtype.organism import GeneIndex
 from wildtype.organism.embeddings import read_embeddings
+from wildtype.organism.gene_sets import sets_of_pairs
 
 GENES = tiny_organism().genes
 NAMES = ["G003", "abc5", "G999", "abc3", "G007"]  # abc3 is another name of G003
@@ -114,3 +116,15 @@ def test_the_numbers_of_var_of_an_anndata_file(tmp_path: Path) -> None:
     found = read_embeddings(tmp_path / "x.h5ad", GENES)
     assert (found.block.columns, found.unknown) == (("mean",), ("G999",))
     assert found.block.values[1] == 1
+
+
+def test_unknown_names_are_counted_without_a_search_for_similar_ones(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(GeneIndex, "nearest", lambda *given: pytest.fail("searched for suggestions"))
+    path = tmp_path / "wide.csv"
+    path.write_text("gene,x\nA1,1\nA2,2\nnone of these,3\n")
+    found = read_embeddings(path, GeneIndex(["A1", "A2", "A3"]))
+    assert found.block.values[:, 0].tolist()[:2] == [1, 2]
+    pairs = sets_of_pairs("term", ["A1", "nobody"], ["t", "t"], GeneIndex(["A1"]), "a table")
+    assert pairs.table.sum() == 1
