@@ -9,15 +9,19 @@ from typing import Any
 from wildtype.errors import ConfigError, reason_of, shown
 from wildtype.files import write_text
 from wildtype.sources.user_tables.numbers import NumberStyle
-from wildtype.sources.user_tables.vocabulary import Columns
+from wildtype.sources.user_tables.vocabulary import Columns, kind_words, parse_kind
 
-LONG, CROSSES, PROFILES = "long", "crosses", "profiles"
+LONG, CROSSES, PROFILES, RESPONSES = "long", "crosses", "profiles", "responses"
 SHAPES = {
     LONG: "one mutant per row",
     CROSSES: "a matrix: every number is of the mutant of the genes of its row and its column",
     PROFILES: "a matrix: every number is measured for the gene of its column in the mutant of its row",
+    RESPONSES: "a matrix: every number is measured for the gene of its row in the mutant of its column",
 }
 """What a number stands for."""
+SINGLE = "single"
+CONTROL_PAIRS = ("", SINGLE, "drop")
+"""What becomes of a gene beside a control; left open, it is left out with a remark."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +42,22 @@ class Layout:
         A key of `SHAPES`; found out where empty.
     phenotype, unit : str
         What is measured, where no column says it.
+    kind : str
+        What is done to genes where no column and no spelling says it; a deletion if empty.
+    control_pairs : {"", "single", "drop"}
+        What a gene beside a control is: a mutant of one gene, or nothing to be kept. Left open it is left out
+        as well, with a remark.
+    guides : str
+        Table of guides and their genes, or ``suffix`` if guides are named after their genes.
+    layer : str
+        Of an .h5ad file; its ``X`` if empty.
     skip_bad : bool
         Whether rows with a problem are left out and counted, instead of refusing the table.
 
     Raises
     ------
     ConfigError
-        If the shape or a mark in numbers is not known.
+        If the shape, the kind, what becomes of pairs with controls, or a mark in numbers is not known.
     """
 
     columns: Columns = field(default_factory=Columns)
@@ -57,11 +70,22 @@ class Layout:
     shape: str = ""
     phenotype: str = ""
     unit: str = ""
+    kind: str = ""
+    control_pairs: str = ""
+    guides: str = ""
+    layer: str = ""
     skip_bad: bool = False
 
     def __post_init__(self) -> None:
         if self.shape and self.shape not in SHAPES:
             raise ConfigError(f"--shape {self.shape!r} is not known: choose one of {', '.join(SHAPES)}")
+        if parse_kind(self.kind) is None:
+            raise ConfigError(
+                f"--kind {shown(self.kind)} is no kind of perturbation: choose one of {kind_words()}"
+            )
+        if self.control_pairs not in CONTROL_PAIRS:
+            known = " or ".join(CONTROL_PAIRS[1:])
+            raise ConfigError(f"--control-pairs {shown(self.control_pairs)} is not known: choose {known}")
         _ = self.numbers
 
     @property

@@ -16,12 +16,28 @@ MARKS = (";", "+", "|", ",")
 MOST_SHOWN = 30
 """Names of columns that a message lists at most."""
 KINDS = {
-    PerturbationKind.DELETION: ("absent", "deleted", "deletion", "knockout"),
-    PerturbationKind.REDUCED_EXPRESSION: ("reduced", "reduced expression", "damp", "knockdown"),
+    PerturbationKind.DELETION: ("absent", "deleted", "deletion", "knockout", "knocked out", "ko"),
+    PerturbationKind.REDUCED_EXPRESSION: (
+        "reduced",
+        "reduced expression",
+        "damp",
+        "knockdown",
+        "knock down",
+        "repressed",
+        "interference",
+        "crispri",
+        "rnai",
+    ),
     PerturbationKind.TEMPERATURE_SENSITIVE: ("temperature sensitive", "ts"),
     PerturbationKind.OTHER_ALLELE: ("other allele", "allele"),
     PerturbationKind.SUPPRESSOR: ("suppressor",),
-    PerturbationKind.OVEREXPRESSION: ("overexpressed", "overexpression"),
+    PerturbationKind.OVEREXPRESSION: (
+        "overexpressed",
+        "overexpression",
+        "activated",
+        "activation",
+        "crispra",
+    ),
     PerturbationKind.ADDITION: ("added", "addition"),
 }
 """What is done to a gene, and the words for it."""
@@ -67,6 +83,11 @@ SYNONYMS = {
     "replicate": ("rep", "biological replicate"),
 }
 """Names that a column is also known by, in upper or lower case."""
+PERTURBATIONS = (
+    "perturbation", "perturbations", "guide_target", "target_gene", "gene_target", "target", "gene",
+    "perturbation_name", "genotype", "condition",
+)  # fmt: skip
+"""Usual names of the column of perturbations in tables of cells."""
 _UNIT = re.compile(r"(?P<name>.*\S)\s*[(\[](?P<unit>[^()\[\]]+)[)\]]")
 
 
