@@ -77,7 +77,9 @@ IMPORTED = {
         "a,b,c,value\nSGS1,SRS2,CLN2,0.4\nSGS1,HO,wt,1\n", ["SGS1+SRS2+CLN2 0.4", "SGS1+HO 1"]
     ),
     "a further gene left empty": Kind(
-        "geneA,geneB,value\nSGS1,SRS2,0.4\nSGS1,,0.9\n", ["SGS1+SRS2 0.4", "SGS1 0.9"]
+        "geneA,geneB,value\nSGS1,SRS2,0.4\nSGS1,,0.9\n",
+        ["SGS1+SRS2 0.4", "SGS1 0.9"],
+        said=("an empty cell in a column of genes, taken for mutants of the others: 1",),
     ),
     "systematic and standard name in columns": Kind(
         "ORF,name,value\nYMR190C,SGS1,0.9\nYJL092W,SRS2,1\nYPL256C,cln2,1\n",
@@ -379,6 +381,11 @@ REFUSED = {
     ),
     "a control that nobody named is not left out": Refused(
         "genes,value\nSGS1,1\nnegative,2\n", ("row 2", "--controls none"), SKIP
+    ),
+    "fewer genes than an interaction has": Refused(
+        "geneA,geneB,value\nSGS1,SRS2,0.4\nSGS1,,0.9\n",
+        ("row 2", "names 1 of the at least 2 genes that gi is about"),
+        Layout(phenotype="gi", fewest_genes=2),
     ),
     "sd for some of the values": Refused(
         "genes,a1,a2,a3,s1,s2\nSGS1,1,2,3,4,5\n",

@@ -65,6 +65,10 @@ def import_(
         typer.Option(help="Measured phenotype if there is no such column: fitness, epsilon, tau or a name."),
     ] = "",
     unit: Annotated[str, typer.Option(help="Unit of a phenotype of your own.")] = "",
+    fewest_genes: Annotated[
+        int,
+        typer.Option(min=1, help="Fewest genes that your own phenotype is about: 2 for interactions."),
+    ] = 1,
     listed_below: Annotated[
         float | None, typer.Option(help="The table lists negative values at or below this only.")
     ] = None,
@@ -140,6 +144,7 @@ def import_(
         shape=shape,
         phenotype=phenotype,
         unit=unit,
+        fewest_genes=fewest_genes,
         kind=all_of_kind,
         control_pairs=control_pairs,
         guides=guides,

@@ -42,6 +42,8 @@ class Layout:
         A key of `SHAPES`; found out where empty.
     phenotype, unit : str
         What is measured, where no column says it.
+    fewest_genes : int
+        Fewest perturbed genes that the user's own phenotypes are about: 2 for scores of interactions.
     kind : str
         What is done to genes where no column and no spelling says it; a deletion if empty.
     control_pairs : {"", "single", "drop"}
@@ -70,6 +72,7 @@ class Layout:
     shape: str = ""
     phenotype: str = ""
     unit: str = ""
+    fewest_genes: int = 1
     kind: str = ""
     control_pairs: str = ""
     guides: str = ""
@@ -124,7 +127,9 @@ class Layout:
                 known = ", ".join([*columns, *kinds])
                 raise ConfigError(f"{where} has no setting {shown(str(key))}: known are {known}")
             if not isinstance(given, expected) or (expected is tuple and not all(map(_is_text, given))):
-                what = {tuple: "a list of names", bool: "true or false"}.get(expected, "a text in quotes")
+                what = {tuple: "a list of names", bool: "true or false", int: "a whole number"}.get(
+                    expected, "a text in quotes"
+                )
                 raise ConfigError(f"{where}: {key} is {shown(value)}, expected {what}")
             (named if key in columns else others)[columns.get(key, key)] = given
         return cls(Columns(**named), **others)

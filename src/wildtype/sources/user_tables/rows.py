@@ -63,6 +63,8 @@ class RowReader:
         self.numbers = settled.layout.numbers
         self.problems: list[Problem] = []
         self.left_out: dict[str, int] = {}
+        self.incomplete = 0
+        """Rows with an empty cell beside other genes."""
         self._row_problems: list[Problem] = []
         several = len(self.at["value"]) > 1
         columns = []
@@ -132,6 +134,7 @@ class RowReader:
         if reason := self._not_kept(mutant):
             self._leave_out(reason, len(values))
             return
+        self.incomplete += "" in cells
         if not values:
             return
         places = {at: place for place, at in enumerate(self.at["value"])}
@@ -215,7 +218,8 @@ class RowReader:
             return None
 
     def _definition(self, name: str, unit: str) -> PhenotypeDefinition:
-        return define(name, unit, "gene" if self.level == "gene" else "cell")
+        fewest = self.settled.layout.fewest_genes
+        return define(name, unit, "gene" if self.level == "gene" else "cell", fewest)
 
     def _enough(self, i: int, mutant: Mutant, definition: PhenotypeDefinition) -> None:
         """Report a mutant of fewer genes than its phenotype is about, unless the row says so on purpose."""

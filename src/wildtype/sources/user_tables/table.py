@@ -172,7 +172,12 @@ def read_table(
     files = ", ".join(study.files)
     collect(ReadReport(files, USE, rows, len(measurements), left_out, renamed=gathered.counts()[0]))
     said = [line for reader in readers for line in (*reader.grid.notes, *reader.settled.guessed)]
-    lines = (*dict.fromkeys(said), *remarks(gathered, mutants, left_out), *_unmeasured(readers))
+    lines = (
+        *dict.fromkeys(said),
+        *remarks(gathered, mutants, left_out),
+        *_incomplete(readers),
+        *_unmeasured(readers),
+    )
     several = len(readers) > 1 or any(reader.settled.replicates for reader in readers)
     neutral = tuple(one for one in NEUTRAL if one in organism.genes)
     layouts = [reader.settled.layout for reader in readers]
@@ -215,6 +220,12 @@ def _settled(path: Path, sheet: str, layout: Layout, mutants: MutantReader) -> t
 
     grid = averaged(cells, cells.names[column], key)
     return replace(grid, notes=(*grid.notes, f"measured genes: {column}")), settled
+
+
+def _incomplete(readers: Sequence[RowReader]) -> list[str]:
+    count = sum(reader.incomplete for reader in readers)
+    what = "rows with an empty cell in a column of genes, taken for mutants of the others"
+    return [f"{what}: {count:,}; --fewest-genes 2 refuses them"] if count else []
 
 
 def _unmeasured(readers: Sequence[RowReader]) -> list[str]:

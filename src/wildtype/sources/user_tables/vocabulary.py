@@ -126,7 +126,9 @@ def kind_words() -> str:
 
 
 @cache
-def define(name: str, unit: str = "", level: Literal["cell", "gene"] = "cell") -> PhenotypeDefinition:
+def define(
+    name: str, unit: str = "", level: Literal["cell", "gene"] = "cell", fewest: int = 1
+) -> PhenotypeDefinition:
     """Return what a phenotype of that name means.
 
     Parameters
@@ -137,6 +139,8 @@ def define(name: str, unit: str = "", level: Literal["cell", "gene"] = "cell") -
         Of the user's own phenotypes, ``not stated`` if empty; the unit of the known ones is fixed.
     level : {"cell", "gene"}
         Whether it is one number per mutant or one per gene of it, as expression is.
+    fewest : int
+        Fewest perturbed genes that the user's own phenotypes are about: 2 for scores of interactions.
 
     Raises
     ------
@@ -149,7 +153,7 @@ def define(name: str, unit: str = "", level: Literal["cell", "gene"] = "cell") -
         raise SourceError(f"{shown(name)} cannot name a phenotype: write it without ':', '+' and ','")
     if unit != unit.strip() or re.search(r"[\x00-\x1f]", unit):
         raise SourceError(f"{shown(unit)} cannot be a unit: write it on one line, without surrounding blanks")
-    return PhenotypeDefinition(name=name, unit=unit or NOT_STATED, level=level)
+    return PhenotypeDefinition(name=name, unit=unit or NOT_STATED, level=level, min_order=fewest)
 
 
 EXPLANATION = f"""\
