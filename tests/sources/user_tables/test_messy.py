@@ -382,6 +382,14 @@ REFUSED = {
     "a control that nobody named is not left out": Refused(
         "genes,value\nSGS1,1\nnegative,2\n", ("row 2", "--controls none"), SKIP
     ),
+    "a flag that is none": Refused(
+        "genes,value,censored\nSGS1,1,perhaps\n", ("row 1", "received 'perhaps', expected yes or no")
+    ),
+    "a matrix with censored values": Refused(
+        "query,SGS1,SRS2\nHO,1,2\n",
+        ("in which no value can be censored",),
+        Layout(shape="crosses", censored_at="0"),
+    ),
     "fewer genes than an interaction has": Refused(
         "geneA,geneB,value\nSGS1,SRS2,0.4\nSGS1,,0.9\n",
         ("row 2", "names 1 of the at least 2 genes that gi is about"),

@@ -50,6 +50,12 @@ def import_(
         str, typer.Option("--sd-column", help="Column of standard deviations, or one for each of values.")
     ] = "sd",
     replicate: Annotated[str, typer.Option("--replicate-column", help="Column of replicates.")] = "replicate",
+    censored: Annotated[
+        str, typer.Option("--censored-column", help="Column of flags, or of numbers with --censored-at.")
+    ] = "censored",
+    censored_at: Annotated[
+        float | None, typer.Option(help="Values (or numbers of that column) at or below this are bounds.")
+    ] = None,
     separator: Annotated[
         str, typer.Option(help="Between columns of a text file, as in ';'; detected if not given.")
     ] = "",
@@ -66,8 +72,7 @@ def import_(
     ] = "",
     unit: Annotated[str, typer.Option(help="Unit of a phenotype of your own.")] = "",
     fewest_genes: Annotated[
-        int,
-        typer.Option(min=1, help="Fewest genes that your own phenotype is about: 2 for interactions."),
+        int, typer.Option(min=1, help="Fewest genes that your own phenotype is about: 2 for interactions.")
     ] = 1,
     listed_below: Annotated[
         float | None, typer.Option(help="The table lists negative values at or below this only.")
@@ -134,7 +139,7 @@ def import_(
     check_name(study_name(tables[0], name), replace=replaced)
     wild_type = load_organism(organism)
     layout = Layout(
-        Columns(genes, value, kind, dose, condition, phenotypes, sd, replicate),
+        Columns(genes, value, kind, dose, condition, phenotypes, sd, replicate, censored),
         separator=separator,
         gene_separator=gene_separator,
         sheet=sheet,
@@ -144,6 +149,7 @@ def import_(
         shape=shape,
         phenotype=phenotype,
         unit=unit,
+        censored_at="" if censored_at is None else f"{censored_at:g}",
         fewest_genes=fewest_genes,
         kind=all_of_kind,
         control_pairs=control_pairs,

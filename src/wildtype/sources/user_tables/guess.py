@@ -121,6 +121,10 @@ def settle(grid: Grid, layout: Layout, reader: MutantReader) -> Settled:
             f"{grid.path}: {len(at['sd'])} columns of sd for {len(at['value'])} of values: name one for all "
             f"or one each, in the same order"
         )
+    if shape != LONG and ("censored" in at or layout.censored_at):
+        raise SourceError(
+            f"{grid.path} is a matrix, in which no value can be censored: give a mutant per row (--shape long)"
+        )
     if len(groups) > 1 and shape == LONG and not {"phenotype"} & at.keys():
         measured = _meanings(grid, groups, layout)
     else:

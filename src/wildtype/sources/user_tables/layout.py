@@ -44,6 +44,8 @@ class Layout:
         What is measured, where no column says it.
     fewest_genes : int
         Fewest perturbed genes that the user's own phenotypes are about: 2 for scores of interactions.
+    censored_at : str
+        Number at or below which a value, or a cell of the columns ``censored``, is a bound.
     kind : str
         What is done to genes where no column and no spelling says it; a deletion if empty.
     control_pairs : {"", "single", "drop"}
@@ -73,6 +75,7 @@ class Layout:
     phenotype: str = ""
     unit: str = ""
     fewest_genes: int = 1
+    censored_at: str = ""
     kind: str = ""
     control_pairs: str = ""
     guides: str = ""
@@ -89,6 +92,8 @@ class Layout:
         if self.control_pairs not in CONTROL_PAIRS:
             known = " or ".join(CONTROL_PAIRS[1:])
             raise ConfigError(f"--control-pairs {shown(self.control_pairs)} is not known: choose {known}")
+        if self.censored_at and NumberStyle().parse(self.censored_at) is None:
+            raise ConfigError(f"--censored-at {shown(self.censored_at)} is no number: give one, as in -9.5")
         _ = self.numbers
 
     @property
@@ -127,9 +132,8 @@ class Layout:
                 known = ", ".join([*columns, *kinds])
                 raise ConfigError(f"{where} has no setting {shown(str(key))}: known are {known}")
             if not isinstance(given, expected) or (expected is tuple and not all(map(_is_text, given))):
-                what = {tuple: "a list of names", bool: "true or false", int: "a whole number"}.get(
-                    expected, "a text in quotes"
-                )
+                words = {tuple: "a list of names", bool: "true or false", int: "a whole number"}
+                what = words.get(expected, "a text in quotes")
                 raise ConfigError(f"{where}: {key} is {shown(value)}, expected {what}")
             (named if key in columns else others)[columns.get(key, key)] = given
         return cls(Columns(**named), **others)

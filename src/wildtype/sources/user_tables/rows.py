@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -21,11 +23,13 @@ from wildtype.sources.user_tables.mutants import Mutant, MutantReader, Wrong
 from wildtype.sources.user_tables.numbers import MISSING_NUMBER, is_missing
 from wildtype.sources.user_tables.problems import HEADER, Problem
 from wildtype.sources.user_tables.spellings import NEUTRAL, NO_CONTROLS
-from wildtype.sources.user_tables.vocabulary import PHENOTYPES, define
+from wildtype.sources.user_tables.vocabulary import CENSORED, FLAGS, PHENOTYPES, define
 
 EMPTY, TOTAL = "empty cells", "totals below the table"
 CONTROL_PAIR = "a gene beside a control"
-NEGATIVE, NAME, PHENOTYPE, TOO_FEW = "negative sd", "name", "phenotype", "too few genes for the phenotype"
+NEGATIVE, NAME, PHENOTYPE, TOO_FEW, FLAG = (
+    "negative sd", "name", "phenotype", "too few genes for the phenotype", "flag",
+)  # fmt: skip
 
 
 class RowReader:
@@ -67,11 +71,17 @@ class RowReader:
         """Rows with an empty cell beside other genes."""
         self._row_problems: list[Problem] = []
         several = len(self.at["value"]) > 1
+        self.censored = 0
+        """Measurements that are bounds."""
         columns = []
         for i, (phenotype, unit) in zip(self.at["value"], settled.measured, strict=False):
             definition = self._definition(phenotype, unit) if len(set(settled.measured)) > 1 else None
             columns.append(Column(replicate=grid.header[i] if several else "", phenotype=definition))
         self._columns = np.array([gathered.column(column) for column in columns], np.int64)
+        bounds = [
+            one if one.phenotype is None else replace(one, phenotype=bound(one.phenotype)) for one in columns
+        ]
+        self._bounds = np.array([gathered.column(column) for column in bounds], np.int64)
 
     def read_all(self) -> None:
         """Read every row but totals at the end."""
@@ -126,6 +136,7 @@ class RowReader:
         values = self._values(i)
         sd = self._sd(i, [at for at, _ in values])
         condition, replicate = self._name(i, "condition"), self._name(i, "replicate")
+        censored = self._is_censored(i, values)
         phenotype = self._phenotype(i)
         if phenotype is not None and values:
             self._enough(i, mutant, phenotype)
@@ -134,19 +145,36 @@ class RowReader:
         if reason := self._not_kept(mutant):
             self._leave_out(reason, len(values))
             return
+        self.censored += censored * len(values)
+        columns = self._bounds if censored else self._columns
         self.incomplete += "" in cells
         if not values:
             return
         places = {at: place for place, at in enumerate(self.at["value"])}
         self.gathered.add(
             self.gathered.strain(mutant, doses),
-            self._columns[[places[at] for at, _ in values]],
+            columns[[places[at] for at, _ in values]],
             np.array([value for _, value in values], np.float64),
             np.array(sd, np.float64),
             condition=condition,
             replicate=" ".join(filter(None, (self.label, replicate, *mutant.guides))),
-            phenotype=phenotype,
+            phenotype=bound(phenotype) if censored else phenotype,
         )
+
+    def _is_censored(self, i: int, values: Sequence[tuple[int, float]]) -> bool:
+        """Return whether a row, all replicates of it, is a bound: by a flag, or by a number at the limit."""
+        limit, columns = self.settled.layout.censored_at, self.at.get("censored", [])
+        if limit:
+            numbers = [self._number(i, at) for at in columns] if columns else [value for _, value in values]
+            return any(number <= float(limit) for number in numbers)
+        found = False
+        for at in columns:
+            word = self.grid.cells[i][at].casefold()
+            found |= word in FLAGS[True]
+            if word not in (*FLAGS[True], *FLAGS[False]) and not is_missing(word):
+                message = f"received {shown(word)}, expected yes or no, or a number with --censored-at"
+                self._report(i, at, message, FLAG)
+        return found
 
     def _not_kept(self, mutant: Mutant, *, pairs: bool = False) -> str:
         """Return why a mutant is none that one keeps: no pair, or one gene beside a control; else empty.
@@ -257,6 +285,13 @@ def remarks(gathered: Gathered, mutants: MutantReader, left_out: dict[str, int])
             f"{left_out[CONTROL_PAIR]:,}; --control-pairs single keeps them as mutants of one gene"
         )
     return lines
+
+
+@cache
+def bound(definition: PhenotypeDefinition) -> PhenotypeDefinition:
+    """Return the phenotype under which values of another are kept that are bounds."""
+    what = f"bounds of {definition.name}: the limit of the assay was reached"
+    return definition.model_copy(update={"name": definition.name + CENSORED, "description": what})
 
 
 def measured(gathered: Gathered, mutants: MutantReader, study: Study, unit: str) -> Measurements:

@@ -25,7 +25,7 @@ from wildtype.sources.user_tables.mutants import MutantReader
 from wildtype.sources.user_tables.problems import HEADER, Problem, TableProblems
 from wildtype.sources.user_tables.rows import RowReader, measured, remarks
 from wildtype.sources.user_tables.spellings import NEUTRAL
-from wildtype.sources.user_tables.vocabulary import define
+from wildtype.sources.user_tables.vocabulary import CENSORED, define
 from wildtype.tables import frame_to_csv
 
 DEFAULT = Layout()
@@ -175,7 +175,7 @@ def read_table(
     lines = (
         *dict.fromkeys(said),
         *remarks(gathered, mutants, left_out),
-        *_incomplete(readers),
+        *_row_remarks(readers),
         *_unmeasured(readers),
     )
     several = len(readers) > 1 or any(reader.settled.replicates for reader in readers)
@@ -222,10 +222,17 @@ def _settled(path: Path, sheet: str, layout: Layout, mutants: MutantReader) -> t
     return replace(grid, notes=(*grid.notes, f"measured genes: {column}")), settled
 
 
-def _incomplete(readers: Sequence[RowReader]) -> list[str]:
+def _row_remarks(readers: Sequence[RowReader]) -> list[str]:
     count = sum(reader.incomplete for reader in readers)
+    censored = sum(reader.censored for reader in readers)
     what = "rows with an empty cell in a column of genes, taken for mutants of the others"
-    return [f"{what}: {count:,}; --fewest-genes 2 refuses them"] if count else []
+    lines = [f"{what}: {count:,}; --fewest-genes 2 refuses them"] if count else []
+    if censored:
+        lines.append(
+            f"censored measurements: {censored:,}, kept as a phenotype whose name ends with {CENSORED}, which "
+            f"models neither learn nor are tested on"
+        )
+    return lines
 
 
 def _unmeasured(readers: Sequence[RowReader]) -> list[str]:

@@ -56,12 +56,19 @@ PHENOTYPES = {
 }  # fmt: skip
 """Phenotypes whose meaning is known; any other name is the user's own."""
 NOT_STATED = "not stated"
+CENSORED = "_censored"
+"""End of the name under which values are kept that are bounds, no numbers."""
+FLAGS = {
+    True: ("1", "true", "yes", "y", "x", "t", "censored"),
+    False: ("0", "false", "no", "n", "f", "observed"),
+}
+"""Words of a column of flags; empty cells mean no."""
 _KIND_OF = {word: kind for kind, words in KINDS.items() for word in words}
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Names of the columns of a table; ``genes`` and ``value`` may name several, separated by commas.
+    """Names of the columns of a table; ``genes``, ``value``, ``sd`` and ``censored`` may name several, by commas.
 
     Columns that are missing under these names are guessed (`guess.settle`) or stay away.
     """
@@ -74,6 +81,7 @@ class Columns:
     phenotype: str = "phenotype"
     sd: str = "sd"
     replicate: str = "replicate"
+    censored: str = "censored"
 
 
 SYNONYMS = {
