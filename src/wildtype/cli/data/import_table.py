@@ -50,6 +50,14 @@ def import_(
         str, typer.Option("--sd-column", help="Column of standard deviations, or one for each of values.")
     ] = "sd",
     replicate: Annotated[str, typer.Option("--replicate-column", help="Column of replicates.")] = "replicate",
+    growth: Annotated[
+        str,
+        typer.Option(
+            "--from-growth",
+            help="Make fitness, epsilon and tau from growth, by this expectation: multiplicative, minimum, "
+            "additive-log, or additive (of logarithms).",
+        ),
+    ] = "",
     censored: Annotated[
         str, typer.Option("--censored-column", help="Column of flags, or of numbers with --censored-at.")
     ] = "censored",
@@ -149,6 +157,7 @@ def import_(
         shape=shape,
         phenotype=phenotype,
         unit=unit,
+        expectation=growth,
         censored_at="" if censored_at is None else f"{censored_at:g}",
         fewest_genes=fewest_genes,
         kind=all_of_kind,

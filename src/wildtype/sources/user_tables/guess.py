@@ -123,7 +123,7 @@ def settle(grid: Grid, layout: Layout, reader: MutantReader) -> Settled:
         )
     if shape != LONG and ("censored" in at or layout.censored_at):
         raise SourceError(
-            f"{grid.path} is a matrix, in which no value can be censored: give a mutant per row (--shape long)"
+            f"{grid.path} is a matrix, in which no value can be censored: give a mutant per row"
         )
     if len(groups) > 1 and shape == LONG and not {"phenotype"} & at.keys():
         measured = _meanings(grid, groups, layout)

@@ -8,6 +8,7 @@ from typing import Any
 
 from wildtype.errors import ConfigError, reason_of, shown
 from wildtype.files import write_text
+from wildtype.sources.user_tables.growth import check_expectation
 from wildtype.sources.user_tables.numbers import NumberStyle
 from wildtype.sources.user_tables.vocabulary import Columns, kind_words, parse_kind
 
@@ -44,6 +45,9 @@ class Layout:
         What is measured, where no column says it.
     fewest_genes : int
         Fewest perturbed genes that the user's own phenotypes are about: 2 for scores of interactions.
+    expectation : str
+        How mutants of several genes are expected to grow, by which fitness and interactions are made from
+        growth (`growth`); values are taken as they are if empty.
     censored_at : str
         Number at or below which a value, or a cell of the columns ``censored``, is a bound.
     kind : str
@@ -75,6 +79,7 @@ class Layout:
     phenotype: str = ""
     unit: str = ""
     fewest_genes: int = 1
+    expectation: str = ""
     censored_at: str = ""
     kind: str = ""
     control_pairs: str = ""
@@ -89,6 +94,8 @@ class Layout:
             raise ConfigError(
                 f"--kind {shown(self.kind)} is no kind of perturbation: choose one of {kind_words()}"
             )
+        if self.expectation:
+            check_expectation(self.expectation)
         if self.control_pairs not in CONTROL_PAIRS:
             known = " or ".join(CONTROL_PAIRS[1:])
             raise ConfigError(f"--control-pairs {shown(self.control_pairs)} is not known: choose {known}")

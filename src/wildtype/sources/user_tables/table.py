@@ -18,6 +18,7 @@ from wildtype.sources.text import Collector, ignore
 from wildtype.sources.user_tables.annotated import averaged, is_annotated, read_annotated
 from wildtype.sources.user_tables.gathered import Gathered
 from wildtype.sources.user_tables.grid import Grid, read_grid, sheets_of
+from wildtype.sources.user_tables.growth import from_growth
 from wildtype.sources.user_tables.guess import Settled, settle
 from wildtype.sources.user_tables.layout import LONG, Layout
 from wildtype.sources.user_tables.matrix import NAMED, MatrixReader
@@ -168,6 +169,9 @@ def read_table(
             left_out = add_counts(left_out, {REJECTED: len(bad) * reader.width})
     study = _study(name, organism, readers)
     measurements = measured(gathered, mutants, study, layout.unit)
+    if layout.expectation:
+        measurements, lost = from_growth(measurements, layout.expectation)
+        left_out = add_counts(left_out, lost)
     rows = len(measurements) + sum(left_out.values())
     files = ", ".join(study.files)
     collect(ReadReport(files, USE, rows, len(measurements), left_out, renamed=gathered.counts()[0]))
@@ -229,8 +233,8 @@ def _row_remarks(readers: Sequence[RowReader]) -> list[str]:
     lines = [f"{what}: {count:,}; --fewest-genes 2 refuses them"] if count else []
     if censored:
         lines.append(
-            f"censored measurements: {censored:,}, kept as a phenotype whose name ends with {CENSORED}, which "
-            f"models neither learn nor are tested on"
+            f"censored measurements: {censored:,}, kept as a phenotype whose name ends with {CENSORED}, "
+            f"which models neither learn nor are tested on"
         )
     return lines
 

@@ -68,7 +68,7 @@ _KIND_OF = {word: kind for kind, words in KINDS.items() for word in words}
 
 @dataclass(frozen=True)
 class Columns:
-    """Names of the columns of a table; ``genes``, ``value``, ``sd`` and ``censored`` may name several, by commas.
+    """Names of the columns of a table; genes, value, sd and censored may name several, by commas.
 
     Columns that are missing under these names are guessed (`guess.settle`) or stay away.
     """
