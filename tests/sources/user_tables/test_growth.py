@@ -113,7 +113,7 @@ def test_the_wild_type_is_that_of_the_condition_and_replicate(tmp_path: Path) ->
     sgs1 = m.order == 1
     assert sorted(m.value[sgs1]) == pytest.approx([1 / 4, 1 / 4, 1 / 2, 1])
     assert report.dropped == {"no wild type in the same condition and replicate": 2}
-    # Two rows of the wild type without sd: the spread tells how well their mean is known; a mutant's does not.
+    # Two rows of the wild type without sd: the spread tells how well their mean is known.
     assert np.isnan(m.sd[sgs1]).all()
 
 

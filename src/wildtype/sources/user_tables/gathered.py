@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from wildtype.datasets.measurements import Coded, Measurements
 from wildtype.datasets.records import Environment, PhenotypeDefinition, Study
-from wildtype.mutants.ragged import distinct, entries_of, offsets_of
+from wildtype.mutants.ragged import entries_of, offsets_of
 from wildtype.sources.user_tables.mutants import Mutant
 
 Ints = NDArray[np.int64]
@@ -111,6 +111,9 @@ class Gathered:
         """Return how many measurements name a gene by an older name, no gene, a neutral gene, and a neutral
         gene beside another one.
         """
+        flags = [(m.renamed, m.neutral, not m.genes) for m, _ in self._strains]
+        if not np.any(flags):
+            return 0, 0, 0, 0
         first, second, _ = self._strain_codes()
         renamed = np.array([mutant.renamed for mutant, _ in self._strains] + [False])
         neutral = np.array([mutant.neutral for mutant, _ in self._strains] + [False])
@@ -185,7 +188,9 @@ class Gathered:
         of_rows = list(self._text_of[name])
         mine = np.array(self._rows[name], np.int64)[row]
         labels, theirs = _sorted(of_columns)
-        pair, code = distinct(mine * len(labels) + theirs[column])
+        if len(of_rows) * len(labels) == 1:
+            return (" ".join(filter(None, (*of_rows, *labels))),), np.broadcast_to(np.int64(0), row.shape)
+        pair, code = _met(mine * len(labels) + theirs[column], len(of_rows) * len(labels))
         spelled = [
             " ".join(filter(None, (of_rows[p // len(labels)], labels[p % len(labels)])))
             for p in pair.tolist()
@@ -206,7 +211,7 @@ class Gathered:
         code = np.where(of_columns[column] < 0, of_rows, of_columns[column])
         used = []
         position = np.zeros(len(codes), np.int64)
-        for place in np.unique(code).tolist():
+        for place in _met(code, len(codes))[0].tolist():
             definition = codes[place]
             if definition.name not in known:
                 known[definition.name] = definition
@@ -217,6 +222,13 @@ class Gathered:
 
 def _joined(blocks: Sequence[NDArray[Any]], dtype: type) -> NDArray[Any]:
     return np.concatenate(blocks) if blocks else np.zeros(0, dtype)
+
+
+def _met(codes: Ints, count: int) -> tuple[Ints, Ints]:
+    """Return which of so many codes occur, and which of these every entry is; without sorting the entries."""
+    occurs = np.zeros(count, bool)
+    occurs[codes] = True
+    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[codes]
 
 
 def _code(codes: dict[Key, int], entry: Key) -> int:

@@ -30,6 +30,7 @@ LOOKED_AT = 50
 REPEATED, NOTES, CELLS = "repeated header", "notes below the table", "number of cells"
 FOOTNOTES, SENTENCE = "*†‡§#", 4
 """Marks that begin a note, and words from which on a single text is one."""
+_BLANK = re.compile(r"\s")
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 _REMEDY = "export the table again"
@@ -166,7 +167,9 @@ def _grid(path: Path, numbered: Iterator[tuple[int, list[str]]], padded: bool) -
     lines: list[Line] = []
     for number, given in numbered:
         # Names in sheets are broken over lines to make them fit.
-        stripped = [cell.strip() for cell in given]
+        # A search through the joined line spares wide matrices a step per cell.
+        blanks = _BLANK.search("".join(given)) is not None
+        stripped = [cell.strip() for cell in given] if blanks else list(given)
         # Spreadsheet programs export empty columns at the right edge and empty rows at the end.
         while stripped and not stripped[-1]:
             stripped.pop()

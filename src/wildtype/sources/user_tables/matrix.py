@@ -143,10 +143,15 @@ class MatrixReader(RowReader):
 
     def _converted(self, i: int, texts: Sequence[str]) -> Floats:
         try:
-            # float converts a list without a Python step per number; what only it accepts is looked at again.
-            values = np.fromiter(
-                map(float, [text if text not in _GAPS else "nan" for text in texts]), np.float64, len(texts)
-            )
+            # Lists are searched and converted without a Python step per number; what only float accepts is
+            # looked at again.
+            filled = list(texts)
+            for gap in _GAPS.intersection(texts):
+                at = -1
+                for _ in range(texts.count(gap)):
+                    at = texts.index(gap, at + 1)
+                    filled[at] = "nan"
+            values = np.fromiter(map(float, filled), np.float64, len(texts))
             joined = "".join(texts)
             plain = self.numbers == NumberStyle() and "_" not in joined and joined.isascii()
             if plain and not (np.abs(values) >= LARGEST).any():

@@ -262,10 +262,10 @@ class RowReader:
         self.problems.append(Problem(HEADER, 0, column, wrong.message, wrong.reason))
 
 
-def remarks(gathered: Gathered, mutants: MutantReader, left_out: dict[str, int]) -> list[str]:
-    """Return what to look at twice, one line each."""
+def remarks(counts: tuple[int, int, int, int], mutants: MutantReader, left_out: dict[str, int]) -> list[str]:
+    """Return what to look at twice, one line each; `counts` are those of `Gathered.counts`."""
     lines = mutants.explanations()
-    _, of_nothing, neutral, _ = gathered.counts()
+    _, of_nothing, neutral, _ = counts
     if of_nothing:
         lines.append(
             f"measurements of the wild type or of controls alone, which stay in the store and are left "

@@ -172,13 +172,14 @@ def read_table(
     if layout.expectation:
         measurements, lost = from_growth(measurements, layout.expectation)
         left_out = add_counts(left_out, lost)
+    counts = gathered.counts()
     rows = len(measurements) + sum(left_out.values())
     files = ", ".join(study.files)
-    collect(ReadReport(files, USE, rows, len(measurements), left_out, renamed=gathered.counts()[0]))
+    collect(ReadReport(files, USE, rows, len(measurements), left_out, renamed=counts[0]))
     said = [line for reader in readers for line in (*reader.grid.notes, *reader.settled.guessed)]
     lines = (
         *dict.fromkeys(said),
-        *remarks(gathered, mutants, left_out),
+        *remarks(counts, mutants, left_out),
         *_row_remarks(readers),
         *_unmeasured(readers),
     )
@@ -193,7 +194,7 @@ def read_table(
             lines,
             tuple(problems),
             several or bool(mutants.spellings.guides),
-            neutral if gathered.counts()[3] and not layout.controls else (),
+            neutral if counts[3] and not layout.controls else (),
         )
     )
     return measurements
