@@ -384,3 +384,21 @@ def test_guides_by_a_table(tmp_path: Path) -> None:
         read_table(path, yeast(), Layout(guides=str(twice)))
     with pytest.raises(SourceError, match="--guides 'prefix' is no file: give a table"):
         read_table(path, yeast(), Layout(guides="prefix"))
+
+
+def test_a_matrix_and_a_list_of_its_cells_are_one(tmp_path: Path) -> None:
+    names = ["SGS1", "HPR5", "CDC28", "CLN2", "PDR5", "ARG5,6"]
+    rng = np.random.default_rng(0)
+    for queries in (names, [*names[:3], "CLN2;PDR5"]):
+        matrix, long = ["query;x," + ",".join(f'"{name}"' for name in names)], ["genes,value"]
+        for query in queries:
+            cells = [f"{value:.3f}" if value > -1 else "" for value in rng.normal(size=len(names))]
+            matrix.append(f'"{query}",' + ",".join(cells))
+            for name, cell in zip(names, cells, strict=True):
+                if cell and name not in query.split(";"):
+                    long.append(f'"{query};{name}",{cell}')
+        a = read_table(write(tmp_path, "\n".join(matrix) + "\n"), yeast(), Layout(shape="crosses"))
+        b = read_table(write(tmp_path, "\n".join(long) + "\n"), yeast(), Layout())
+        assert [(r.genotype.id, r.value) for r in a.records()] == [
+            (r.genotype.id, r.value) for r in b.records()
+        ]

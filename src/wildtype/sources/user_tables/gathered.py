@@ -143,13 +143,7 @@ class Gathered:
         strains = [*self._strains, (Mutant(), ())]
         size = np.array([len(mutant.genes) for mutant, _ in strains], np.int64)
         starts = offsets_of(size)[:-1]
-        here, mine = entries_of(starts[first], size[first])
-        there, theirs = entries_of(starts[second], size[second])
-        offsets = offsets_of(size[first] + size[second])
-        at = np.empty(offsets[-1], np.int64)
-        for places, own, skipped in ((here, mine, 0 * size[first]), (there, theirs, size[first])):
-            shift = np.repeat(offsets[:-1] + skipped - own[:-1], np.diff(own))
-            at[shift + np.arange(len(places))] = places
+        at, offsets = _entries(starts, size, first, second)
         flat = [
             (gene, int(kind), allele, dose)
             for mutant, doses in strains
@@ -222,6 +216,25 @@ class Gathered:
 
 def _joined(blocks: Sequence[NDArray[Any]], dtype: type) -> NDArray[Any]:
     return np.concatenate(blocks) if blocks else np.zeros(0, dtype)
+
+
+def _entries(starts: Ints, size: Ints, first: Ints, second: Ints) -> tuple[Ints, Ints]:
+    """Return the places of the genes of two strains per number, and where each number's begin [m+1]."""
+    orders = [np.unique(size[_met(codes % len(size), len(size))[0]]) for codes in (first, second)]
+    if all(len(order) == 1 for order in orders):
+        # All rows have as many genes, as in a matrix of crosses: no place must be counted out.
+        mine, theirs = (int(order[0]) for order in orders)
+        at = np.empty((len(first), mine + theirs), np.int64)
+        for i in range(mine + theirs):
+            at[:, i] = starts[first] + i if i < mine else starts[second] + (i - mine)
+        return at.reshape(-1), np.arange(len(first) + 1, dtype=np.int64) * (mine + theirs)
+    offsets = offsets_of(size[first] + size[second])
+    at_flat = np.empty(offsets[-1], np.int64)
+    for strain, skipped in ((first, 0), (second, size[first])):
+        places, own = entries_of(starts[strain], size[strain])
+        shift = np.repeat(offsets[:-1] + skipped - own[:-1], size[strain])
+        at_flat[shift + np.arange(len(places))] = places
+    return at_flat, offsets
 
 
 def _met(codes: Ints, count: int) -> tuple[Ints, Ints]:
