@@ -193,6 +193,9 @@ IMPORTED = {
         "genes,value\nACH1Δ,1\nrad52Δ::kanMX4,0.8\nrad52::URA3,0.8\nsgs1-delta srs2∆,0.4\nΔho,1\nsgs1Δ0,1\n",
         ["ACH1 1", "RAD52 0.8", "RAD52 0.8", "SGS1+SRS2 0.4", "HO 1", "SGS1 1"],
     ),
+    "genes with their kind, as predictions have them": Kind(
+        "genes,value\nSGS1:absent;SRS2:reduced,0.5\nYBR160W:ts,1\n", ["SGS1+SRS2:reduced 0.5", "CDC28:ts 1"]
+    ),
     "proteins": Kind("genes,value\nRad52p,1\nCdc48p;Sgs1p,2\n", ["RAD52 1", "CDC48+SGS1 2"]),
     "strains of collections": Kind(
         "genes,value\nYMR190C_dma12,1\nYBR160W_tsq508,0.4\n", ["SGS1 1", "CDC28:ts 0.4"]

@@ -17,6 +17,7 @@ from wildtype.errors import AmbiguousGeneError, UnknownGeneError, shown
 from wildtype.organism import GeneIndex
 from wildtype.organism.units import JOINED, Units
 from wildtype.sources.user_tables.guides import NO_GUIDES, SUFFIX, Guides, guide_stems
+from wildtype.sources.user_tables.vocabulary import parse_kind
 from wildtype.sources.yeast.screens.sga_strains import (
     DELETION_MARKS,
     ORF,
@@ -38,9 +39,10 @@ NO_CONTROLS = "none"
 UNKNOWN, AMBIGUOUS, CONTROL, GUIDE = (
     "unknown name", "ambiguous name", "name of a control", "name of a guide",
 )  # fmt: skip
-GUIDES, UNIT, ALLELE, PROTEIN, DELETED, STRAIN, DATE, TWO_NAMES = (
+GUIDES, UNIT, KIND_BESIDE, ALLELE, PROTEIN, DELETED, STRAIN, DATE, TWO_NAMES = (
     "guides, taken for their genes",
     "units, named by their genes",
+    "genes with their kind, as in tables of predictions",
     "alleles, taken for temperature-sensitive ones unless a column kind says otherwise",
     "proteins, taken for their genes",
     "deletions, by their mark",
@@ -226,6 +228,9 @@ class Spellings:
         if (unit := self.unit_of(name)) is not None:
             yield Found(unit, how=UNIT)
         yield self._guide(name)
+        stated, colon, word = name.rpartition(":")
+        if colon and word and (kind := parse_kind(word)) is not None:
+            yield self._gene(stated, kind, "", KIND_BESIDE)
         strain = parse_strain(name)
         if strain is not None and len(strain.orfs) == 1 and strain.type not in SUPPRESSOR_TYPES:
             yield self._gene(strain.orfs[0], *parse_allele(name, strain.type), STRAIN)
