@@ -106,6 +106,49 @@ def test_other_faults_are_one_sentence(run: Run, tmp_path: Path) -> None:
         assert said.err.count("\n") == 1
 
 
+PAIRS = "geneA,geneB,score\nSGS1,SRS2,0.5\nSGS1,HO,0.9\nSGS1,negative,0.8\n"
+
+
+def test_names_like_controls_are_asked_about(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path, PAIRS)
+    words = ["import", str(path), "--organism", "yeast", "--yes", "--json", "--replace"]
+    refused = run(*words)
+    assert refused.code == 1
+    assert "'negative' looks like a control" in refused.out
+    refused = run(*words, "--controls", "none", "--skip-bad")
+    assert refused.code == 0, refused.err
+    path = write(tmp_path, PAIRS.replace("SGS1,negative,0.8\n", ""))
+    refused = run(*words)
+    assert refused.code == 1
+    assert "import with --controls HO,YDL227C if it is a control, or with --controls none" in refused.err
+    assert json.loads(run(*words, "--controls", "none").out)["rows"] == 2
+    dropped = json.loads(run(*words, "--controls", "HO").out)
+    assert (dropped["rows"], dropped["left_out"]) == (1, {"a gene beside a control": 1})
+    assert json.loads(run(*words, "--controls", "HO", "--control-pairs", "single").out)["rows_by_order"] == {
+        "1": 1,
+        "2": 1,
+    }
+    path = write(tmp_path, PAIRS.replace("HO", "safe_1"))
+    asked = []
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("typer.confirm", lambda text, **options: not asked.append(text))
+    assert json.loads(run(*words).out)["left_out"] == {"a gene beside a control": 2}
+    assert asked == ["Do these names perturb nothing: safe_1, negative?"]
+
+
+def test_several_files_are_replicates(run: Run, tmp_path: Path) -> None:
+    files = [
+        str(write(tmp_path, f"genes,value\nSGS1,{v}\nSRS2,{v}\n", f"{n}.csv"))
+        for n, v in (("a", 1), ("b", 3))
+    ]
+    done = run("import", *files, "--organism", "yeast", "--yes", "--json")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["rows_by_replicate"] == {"a": 2, "b": 2}
+    assert load_dataset("a").table.value.tolist() == [2.0, 2.0]
+
+
 def test_the_template_is_written_once(run: Run, tmp_path: Path) -> None:
     shown = run("template")
     target = tmp_path / "example.csv"
@@ -120,7 +163,7 @@ def test_the_template_is_written_once(run: Run, tmp_path: Path) -> None:
 
 
 def test_cut_offs_of_a_list_are_declared(run: Run, tmp_path: Path) -> None:
-    path = write(tmp_path, "genes,epsilon\nSGS1;SRS2,-0.5\nHO;SGS1,0.3\n")
+    path = write(tmp_path, "genes,epsilon\nSGS1;SRS2,-0.5\nPDR5;SGS1,0.3\n")
     words = ["import", str(path), "--organism", "yeast", "--value-column", "epsilon", "--yes"]
     refused = run(*words, "--listed-below", "-0.6")
     assert refused.code == 1

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,17 @@ RULES = {
 def count_genes(table: MutantTable, flags: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return [M] how many genes of each row are flagged in ``flags`` [n]."""
     return np.bincount(table.row, weights=flags[table.gene], minlength=len(table)).astype(np.int64)
+
+
+def seen_tokens(dataset: DatasetRecord, rows: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which genes [n] some rows (positions or mask) have seen.
+
+    Where the tokens are units of several genes, a unit is also seen if a unit that shares a gene with it is.
+    """
+    seen = np.zeros(len(dataset.organism.genes), bool)
+    seen[dataset.table.take(rows).gene] = True
+    units = dataset.organism.units
+    return seen if units is None else seen | (units.sharing @ seen.astype(np.float32) > 0)
 
 
 @dataclass
@@ -120,9 +132,14 @@ def _hold_out_genes(
 ) -> tuple[Draft, NDArray[np.int8]]:
     """Return rows on the side of their genes, and the side [n] of every gene (0 kept, 1 validation, 2 test).
 
-    A row with a gene held out for test is on the side of test, whatever its other genes.
+    A row with a gene held out for test is on the side of test, whatever its other genes. Of an organism whose
+    tokens are units of several genes, units that share a gene are on one side.
     """
-    genes = dataset.measured_genes()
+    measured = dataset.measured_genes()
+    units = dataset.organism.units
+    # Units that share a gene are drawn as one: each would tell what the other does.
+    drawn = measured if units is None else units.groups[measured]
+    genes, place = np.unique(drawn, return_inverse=True)
     if plan.genes is not None:
         if plan.genes + max(round(plan.validation * genes.size), 1) >= genes.size:
             raise SplitError(
@@ -131,7 +148,7 @@ def _hold_out_genes(
             )
         plan = replace(plan, test=plan.genes / genes.size)
     group = np.zeros(len(dataset.organism.genes), np.int8)
-    group[genes] = _sides(np.zeros(genes.size, np.int64), rng, plan, least=1)
+    group[measured] = _sides(np.zeros(genes.size, np.int64), rng, plan, least=1)[place]
     names = dataset.organism.genes.names
     draft = Draft(np.zeros(len(dataset), np.int8))
     for side, part in ((1, "validation"), (2, "test")):
@@ -151,8 +168,7 @@ def _one_unseen(dataset: DatasetRecord, rng: np.random.Generator, plan: Plan) ->
     draft.drop((held == 1) & (table.order == 1), "single mutant of a held-out gene")
     draft.drop(held > 1, "two or more held-out genes")
     # Dropped rows may have been the only training rows of a gene, which is then unseen too.
-    seen = np.zeros(group.size, bool)
-    seen[table.take(draft.side == 0).gene] = True
+    seen = seen_tokens(dataset, draft.side == 0)
     draft.drop(count_genes(table, ~seen & (group == 0)) > 0, "another gene has no training row")
     return draft
 

@@ -1,7 +1,8 @@
 """Splits of a dataset into training, validation and test rows: named, seeded, counted and checked for leaks.
 
 All rows of one unordered gene set (whatever the kinds, conditions and phenotypes) always stay on one side,
-unless whole conditions or studies are held out.
+unless whole conditions or studies are held out. Where the tokens of an organism are units of several genes, a
+unit is in no training row only if no unit that shares a gene with it is; such units are held out together.
 
 =============  ====  ===================================================================
 name           also  what a test row is
@@ -27,7 +28,7 @@ from numpy.typing import NDArray
 
 from wildtype.datasets.cross_draws import cross_sides, draft_of_crosses
 from wildtype.datasets.dataset_record import DatasetRecord
-from wildtype.datasets.draws import DROPPED, MAKERS, PARTS, RULES, Draft, count_genes, screens
+from wildtype.datasets.draws import DROPPED, MAKERS, PARTS, RULES, Draft, count_genes, screens, seen_tokens
 from wildtype.datasets.plans import Plan, canonical_name, make_plan
 from wildtype.datasets.query_pairs import contains_pair
 from wildtype.errors import SplitError
@@ -148,10 +149,8 @@ class Split:
         shared = sum(s.size for s in sets.values()) - np.unique(np.concatenate(list(sets.values()))).size
         if shared and not self.cuts_gene_sets:
             raise SplitError(f"split {self.name!r} leaks: {shared} gene sets are on two sides; make it again")
-        n = len(dataset.organism.genes)
         # Recomputed from the rows, not taken from the draw: the check must not trust what it checks.
-        seen = np.zeros(n, bool)
-        seen[table.take(self.train).gene] = True
+        seen = seen_tokens(dataset, self.train)
         unseen = count_genes(table, ~seen)
         for part, other in (("validation", "test"), ("test", "validation")):
             self._check_side(dataset, part, other, unseen, seen)

@@ -12,13 +12,16 @@ import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from wildtype.errors import SourceError, WildtypeError, reason_of, shown
 from wildtype.sources.columns import Header, header_fits, spelled
 from wildtype.sources.text import REMEDY, Rows, read_bytes
+
+if TYPE_CHECKING:
+    import openpyxl
 
 MAX_SHEET_BYTES = 1 << 30
 """Largest unpacked size of a workbook; a larger one is damaged or hostile."""
@@ -49,6 +52,7 @@ def read_sheet(
     fields: int | None = None,
     skip_rows: int = 0,
     limit: int = MAX_SHEET_BYTES,
+    as_it_is: bool = False,
 ) -> SheetRows:
     """Read one sheet of a workbook and check its layout.
 
@@ -66,6 +70,9 @@ def read_sheet(
         Title rows above the header or the first row.
     limit : int
         Largest unpacked size in bytes.
+    as_it_is : bool
+        Whether blank rows and dates are no errors: dates are spelled as in 2024-03-01 00:00:00, and rows have
+        the cells up to their last one.
 
     Returns
     -------
@@ -89,10 +96,36 @@ def read_sheet(
         name, cells = _explained(path, lambda: _open_xls(path, data, sheet))
     else:
         raise SourceError(f"{path} is neither an .xlsx nor an .xls workbook: {REMEDY}")
-    rows = _explained(path, lambda: _checked(path, name, cells, header, fields or 0, skip_rows))
+    rows = _explained(path, lambda: _checked(path, name, cells, header, fields or 0, skip_rows, as_it_is))
     if not rows.cells:
         raise SourceError(f"{path}, sheet {name!r} holds no rows, expected at least one: {REMEDY}")
     return rows
+
+
+def sheets_with_cells(path: str | Path, *, limit: int = MAX_SHEET_BYTES) -> list[str]:
+    """Return the names of the sheets of a workbook that have a cell with something in it.
+
+    Raises
+    ------
+    SourceError
+        If the file cannot be read or is no workbook.
+    """
+    path = Path(path)
+    data = read_bytes(path, limit=limit)
+
+    def filled(name: str) -> bool:
+        _, rows = (
+            _open_xls(path, data, name) if data.startswith(_XLS) else _open_xlsx(path, data, name, limit)
+        )
+        return any(value not in (None, "") for row in rows for value in row)
+
+    return _explained(path, lambda: [name for name in _names(path, data, limit) if filled(name)])
+
+
+def _names(path: Path, data: bytes, limit: int) -> list[str]:
+    if data.startswith(_XLS):
+        return list(_old_workbook(data).sheet_names())
+    return [page.title for page in _workbook(path, data, limit).worksheets]
 
 
 def _error(path: Path, sheet: str, row: int, what: str, expected: str, remedy: str = REMEDY) -> SourceError:
@@ -120,6 +153,14 @@ def _chosen(path: Path, names: Sequence[str], wanted: str | None) -> str:
 
 
 def _open_xlsx(path: Path, data: bytes, sheet: str | None, limit: int) -> tuple[str, Iterator[Sequence[Any]]]:
+    book = _workbook(path, data, limit)
+    name = _chosen(path, [page.title for page in book.worksheets], sheet)
+    page: Any = book[name]
+    page.reset_dimensions()  # the stated size may be wrong, and blank cells would be made up to it
+    return name, page.iter_rows(min_row=1, min_col=1, values_only=True)
+
+
+def _workbook(path: Path, data: bytes, limit: int) -> openpyxl.Workbook:
     import openpyxl
 
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -130,11 +171,7 @@ def _open_xlsx(path: Path, data: bytes, sheet: str | None, limit: int) -> tuple[
             )
         for info in archive.infolist():
             _refuse_entities(path, archive, info)
-    book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
-    name = _chosen(path, [page.title for page in book.worksheets], sheet)
-    page: Any = book[name]
-    page.reset_dimensions()  # the stated size may be wrong, and blank cells would be made up to it
-    return name, page.iter_rows(min_row=1, min_col=1, values_only=True)
+    return openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
 
 
 def _refuse_entities(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
@@ -151,10 +188,16 @@ def _refuse_entities(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo
             before = plain[-16:]
 
 
-def _open_xls(path: Path, data: bytes, sheet: str | None) -> tuple[str, Iterator[Sequence[Any]]]:
+def _old_workbook(data: bytes) -> Any:
     import xlrd  # type: ignore[import-untyped]
 
-    book = xlrd.open_workbook(file_contents=data, logfile=io.StringIO(), on_demand=True, ragged_rows=True)
+    return xlrd.open_workbook(file_contents=data, logfile=io.StringIO(), on_demand=True, ragged_rows=True)
+
+
+def _open_xls(path: Path, data: bytes, sheet: str | None) -> tuple[str, Iterator[Sequence[Any]]]:
+    import xlrd
+
+    book = _old_workbook(data)
     name = _chosen(path, book.sheet_names(), sheet)
     page = book.sheet_by_name(name)
 
@@ -183,7 +226,13 @@ def _text(value: Any) -> str | None:
 
 
 def _checked(
-    path: Path, sheet: str, cells: Iterator[Sequence[Any]], header: Header | None, width: int, skip_rows: int
+    path: Path,
+    sheet: str,
+    cells: Iterator[Sequence[Any]],
+    header: Header | None,
+    width: int,
+    skip_rows: int,
+    as_it_is: bool,
 ) -> SheetRows:
     names: tuple[str, ...] | None = None
     numbers: list[int] = []
@@ -197,6 +246,8 @@ def _checked(
         if number <= skip_rows:
             continue
         texts = [_text(value) for value in row]
+        if as_it_is:
+            texts = [str(value) if text is None else text for text, value in zip(texts, row, strict=True)]
         if None in texts:
             date = row[texts.index(None)]
             expected = "a name or a number (spreadsheet programs turn some names into dates)"
@@ -207,7 +258,7 @@ def _checked(
         if not found:
             blank = blank or number
             continue
-        if blank:
+        if blank and not as_it_is:
             raise _error(path, sheet, blank, "a blank row", "a row of values")
         if header is not None and names is None:
             names = tuple(name.strip() for name in found)
@@ -218,6 +269,6 @@ def _checked(
         if len(found) > width:
             raise _error(path, sheet, number, f"{len(found)} fields", f"at most {width}")
         numbers.append(number)
-        kept.append(found + [""] * (width - len(found)))
+        kept.append(found if as_it_is else found + [""] * (width - len(found)))
     line = np.array(numbers, dtype=np.int64)
     return SheetRows(path, names or (), (), line, kept, sheet=sheet)

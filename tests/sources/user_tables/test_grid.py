@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from datetime import datetime
 from pathlib import Path
 
 import openpyxl
@@ -11,9 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.sources.user_tables.tables import write
+from tests.sources.user_tables.tables import write, yeast
 from wildtype.errors import SourceError
-from wildtype.sources.user_tables.grid import read_grid
+from wildtype.sources.user_tables.grid import read_grid, sheets_of
+from wildtype.sources.user_tables.layout import Layout
+from wildtype.sources.user_tables.table import read_table
 
 TEXT = "genes,value,note\nSGS1,0.5,fine\nSRS2,1,\n"
 HEADER, CELLS = ("genes", "value", "note"), [["SGS1", "0.5", "fine"], ["SRS2", "1", ""]]
@@ -115,6 +118,37 @@ def test_a_missing_file_or_sheet_is_named(tmp_path: Path) -> None:
     assert read_grid(tmp_path / "my.xlsx", sheet="results").cells == [["HO", "1"]]
     with pytest.raises(SourceError, match="has no sheet 'more'"):
         read_grid(tmp_path / "my.xlsx", sheet="more")
+
+
+def test_a_messy_workbook_is_read_as_its_table(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    assert book.active is not None
+    for row in (
+        ("Growth of May",), (), ("Strain", "Fitness", None), (None, "rep1", "rep2"),
+        ("SGS1", 0.5, 0.25), (), (datetime(2024, 10, 1), 1, None), (), ("* two plates",),
+    ):  # fmt: skip
+        book.active.append(row)
+    book.save(tmp_path / "my.xlsx")
+    grid = read_grid(tmp_path / "my.xlsx")
+    assert grid.header == ("Strain", "rep1", "rep2")
+    assert grid.cells == [["SGS1", "0.5", "0.25"], ["2024-10-01 00:00:00", "1", ""]]
+    assert (grid.line, grid.left_out) == ([5, 7], {"notes below the table": 1})
+
+
+def test_several_sheets_are_named(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    for name in ("day1", "day2"):
+        sheet = book.create_sheet(name)
+        sheet.append(["genes", "value"])
+        sheet.append(["SGS1", 1])
+    path = tmp_path / "my.xlsx"
+    book.save(path)
+    with pytest.raises(SourceError, match="several sheets .'day1', 'day2'.: name one with --sheet"):
+        sheets_of(path)
+    assert sheets_of(path, "day1, day2") == ["day1", "day2"]
+    assert sheets_of(write(tmp_path, TEXT)) == [""]
+    m = read_table(path, yeast(), Layout(sheet="day1,day2"))
+    assert sorted(m.replicates[code] for code in m.replicate) == ["day1", "day2"]
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)

@@ -77,7 +77,9 @@ IMPORTED = {
         "a,b,c,value\nSGS1,SRS2,CLN2,0.4\nSGS1,HO,wt,1\n", ["SGS1+SRS2+CLN2 0.4", "SGS1+HO 1"]
     ),
     "a further gene left empty": Kind(
-        "geneA,geneB,value\nSGS1,SRS2,0.4\nSGS1,,0.9\n", ["SGS1+SRS2 0.4", "SGS1 0.9"]
+        "geneA,geneB,value\nSGS1,SRS2,0.4\nSGS1,,0.9\n",
+        ["SGS1+SRS2 0.4", "SGS1 0.9"],
+        said=("an empty cell in a column of genes, taken for mutants of the others: 1",),
     ),
     "systematic and standard name in columns": Kind(
         "ORF,name,value\nYMR190C,SGS1,0.9\nYJL092W,SRS2,1\nYPL256C,cln2,1\n",
@@ -98,12 +100,86 @@ IMPORTED = {
     "declared controls": Kind(
         "geneA,geneB,value\nSGS1,negative,0.9\nsafe_12,Negative,1\nSGS1,HO,0.8\n",
         ["SGS1 0.9", "wt 1", "SGS1 0.8"],
-        Layout(controls=("negative", "safe*", "HO")),
+        Layout(controls=("negative", "safe*", "HO"), control_pairs="single"),
+    ),
+    "genes beside controls": Kind(
+        "geneA,geneB,value\nSGS1,negative,0.9\nsafe_12,Negative,1\nSGS1,SRS2,0.8\n",
+        ["wt 1", "SGS1+SRS2 0.8"],
+        Layout(controls=("negative", "safe*")),
+        said=("left out as controls: 1; --control-pairs single keeps them",),
+        left_out={"a gene beside a control": 1},
+    ),
+    "names like controls that are none": Kind(
+        "geneA,geneB,value\nSGS1,HO,0.9\n", ["SGS1+HO 0.9"], Layout(controls=("none",))
+    ),
+    "guides, by a suffix": Kind(
+        "guideA,guideB,value\nSGS1_g1,SRS2_g1,0.4\nSGS1_g2,sgSRS2-1,0.6\nSGS1_g1,SGS1_g2,1\n",
+        ["SGS1+SRS2 0.4 SGS1_g1 SRS2_g1", "SGS1+SRS2 0.6 SGS1_g2 sgSRS2-1"],
+        Layout(guides="suffix"),
+        said=("guides, taken for their genes: SGS1_g1 (SGS1 (YMR190C))",),
+        left_out={"pairs of guides of one gene": 1},
+    ),
+    "guides of a published library": Kind(
+        "guide,value\nSGS1_+_44280922.23-P1P2,0.4\n",
+        ["SGS1 0.4 SGS1_+_44280922.23-P1P2"],
+        Layout(guides="suffix"),
+    ),
+    "one kind for all": Kind(
+        "genes,value,kind\nSGS1,1,\nSRS2,1,absent\ncdc28-ts,1,\n",
+        ["SGS1:reduced 1", "SRS2 1", "CDC28:ts 1"],
+        Layout(kind="CRISPRi"),
+    ),
+    "genes as rows of a matrix of expression": Kind(
+        "gene,wt,SGS1_rep1,SGS1_rep2,CDC28;SRS2\nHO,5,6,7,8\nCLN2,1,,3,4\n",
+        [
+            "wt 5 HO",
+            "SGS1 6 HO rep1",
+            "SGS1 7 HO rep2",
+            "CDC28+SRS2 8 HO",
+            "wt 1 CLN2",
+            "SGS1 3 CLN2 rep2",
+            "CDC28+SRS2 4 CLN2",
+        ],
+        Layout(shape="responses"),
+        left_out={"empty cells": 1},
+    ),
+    "a column that is no gene, left out": Kind(
+        "mutant,SRS2,HO,total\nCDC28,1,2,3\nSGS1,1,2,3\n",
+        ["CDC28 1 SRS2", "CDC28 2 HO", "SGS1 1 SRS2", "SGS1 2 HO"],
+        Layout(shape="profiles", skip_bad=True),
+        left_out={"columns with a problem, left out": 2},
+    ),
+    "a matrix of crosses with a control": Kind(
+        "query,SRS2,negative\nSGS1,1,2\nnegative,3,4\n",
+        ["SGS1+SRS2 1", "wt 4"],
+        Layout(shape="crosses", controls=("negative",)),
+        left_out={"a gene beside a control": 2},
+    ),
+    "several phenotypes with replicates and their sd": Kind(
+        "genes,n_rep1,n_rep2,sn1,sn2,area,sa\nSGS1,1,2,.1,.2,3,.3\nSRS2,4,,.4,,5,.5\n",
+        [
+            "SGS1 1 n_rep1 ±0.1",
+            "SGS1 2 n_rep2 ±0.2",
+            "SGS1 3 area ±0.3",
+            "SRS2 4 n_rep1 ±0.4",
+            "SRS2 5 area ±0.5",
+        ],
+        Layout(Columns(value="n_rep1,n_rep2; size=area", sd="sn1,sn2,sa")),
+        left_out={"empty cells": 1},
+    ),
+    "notes below the table, marked": Kind(
+        "genes,value\nSGS1,1\n,\n* p below 0.05\nMeasured in May by two people\n",
+        ["SGS1 1"],
+        said=("lines below the table are taken for notes: '* p below 0.05'",),
+        left_out={"notes below the table": 2},
+    ),
+    "a column of perturbations that are genes": Kind(
+        "perturbation,value\nSGS1,1\nSRS2,2\n", ["SGS1 1", "SRS2 2"]
     ),
     "a neutral locus": Kind(
         "genes,value\nSGS1;HO,0.9\nHO,1\n",
         ["SGS1+HO 0.9", "HO 1"],
-        said=("mutants with HO, which screens delete in their controls: 2", "--controls HO"),
+        said=("mutants with HO, which screens perturb in their controls: 2", "--controls HO"),
     ),
     "alleles": Kind(
         "genes,value\ncdc48-3,0.5\ncdc28-ts;SGS1,0.4\nCDC28_damp,0.7\nygr146c-3,1\n",
@@ -116,6 +192,9 @@ IMPORTED = {
     "deletions by their mark": Kind(
         "genes,value\nACH1Δ,1\nrad52Δ::kanMX4,0.8\nrad52::URA3,0.8\nsgs1-delta srs2∆,0.4\nΔho,1\nsgs1Δ0,1\n",
         ["ACH1 1", "RAD52 0.8", "RAD52 0.8", "SGS1+SRS2 0.4", "HO 1", "SGS1 1"],
+    ),
+    "genes with their kind, as predictions have them": Kind(
+        "genes,value\nSGS1:absent;SRS2:reduced,0.5\nYBR160W:ts,1\n", ["SGS1+SRS2:reduced 0.5", "CDC28:ts 1"]
     ),
     "proteins": Kind("genes,value\nRad52p,1\nCdc48p;Sgs1p,2\n", ["RAD52 1", "CDC48+SGS1 2"]),
     "strains of collections": Kind(
@@ -296,8 +375,38 @@ REFUSED = {
     "separators mixed between rows": Refused(
         "genes,value\nSGS1,1\nSRS2;2\nHO,3\n", ("row 2 (line 3)", "it is separated by ';'")
     ),
-    "notes below the table": Refused(
-        "genes,value\nSGS1,1\n* p below 0.05\n", ("row 2 (line 3)", "received 1 cells")
+    "a lost cell below the table": Refused(
+        "genes,value\nSGS1,1\nSRS2 HO\n", ("row 2 (line 3)", "received 1 cells")
+    ),
+    "guides that nobody named": Refused(
+        "guideA,guideB,value\nCDC28_g1,sgSGS1-2,1\n",
+        ("row 1", "'CDC28_g1' looks like a guide against CDC28", "--guides suffix", "'sgSGS1-2'"),
+    ),
+    "a control that nobody named is not left out": Refused(
+        "genes,value\nSGS1,1\nnegative,2\n", ("row 2", "--controls none"), SKIP
+    ),
+    "a flag that is none": Refused(
+        "genes,value,censored\nSGS1,1,perhaps\n", ("row 1", "received 'perhaps', expected yes or no")
+    ),
+    "a matrix with censored values": Refused(
+        "query,SGS1,SRS2\nHO,1,2\n",
+        ("in which no value can be censored",),
+        Layout(shape="crosses", censored_at="0"),
+    ),
+    "fewer genes than an interaction has": Refused(
+        "geneA,geneB,value\nSGS1,SRS2,0.4\nSGS1,,0.9\n",
+        ("row 2", "names 1 of the at least 2 genes that gi is about"),
+        Layout(phenotype="gi", fewest_genes=2),
+    ),
+    "sd for some of the values": Refused(
+        "genes,a1,a2,a3,s1,s2\nSGS1,1,2,3,4,5\n",
+        ("2 columns of sd for 3 of values",),
+        Layout(Columns(value="a1,a2,a3", sd="s1,s2")),
+    ),
+    "two phenotypes of one name": Refused(
+        "genes,a1,a2,a3,a4\nSGS1,1,2,3,4\n",
+        ("both the phenotype 'a'", "size=a1,a2"),
+        Layout(Columns(value="a1,a2;a3,a4")),
     ),
     "a row with two sorts of errors": Refused(
         "genes,value,sd\nNOPE,x,-1\n", ("'NOPE' is not in organism", "received 'x'", "received -1")

@@ -291,3 +291,36 @@ def test_a_matrix_of_expression_becomes_profiles(tmp_path: Path) -> None:
     assert stored.table.profiles is not None
     assert stored.table.profiles[:, :2].tolist() == [[1, 2], [3, pytest.approx(math.nan, nan_ok=True)]]
     assert np.isnan(stored.table.profiles[:, 2:]).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "layout"),
+    [
+        ("genes,value,censored\nSGS1,1,\nSRS2,-9,yes\nHO;SGS1,2,0\n", Layout()),
+        ("genes,value\nSGS1,1\nSRS2,-9\nHO;SGS1,2\n", Layout(censored_at="-9")),
+        (
+            "genes,value,lfc\nSGS1,1,-2\nSRS2,-9,-8\nHO;SGS1,2,\n",
+            Layout(Columns(censored="lfc"), censored_at="-7"),
+        ),
+    ],
+)
+def test_censored_values_are_counted_and_no_target(tmp_path: Path, text: str, layout: Layout) -> None:
+    readings: list[ReadReport] = []
+    told: list[Reading] = []
+    path = write(tmp_path, text)
+    m = read_table(path, yeast(), layout, collect=readings.append, tell=told.append)
+    assert "censored measurements: 1" in "\n".join(told[0].remarks)
+    dataset = register(m, readings[0], yeast())
+    assert [p.name for p in dataset.phenotypes] == ["value", "value_censored"]
+    assert dataset.targets == ("value",)
+    assert sorted(dataset.select(list(dataset.targets)).table.value.tolist()) == [1, 2]
+
+
+def test_a_row_is_censored_with_all_its_replicates(tmp_path: Path) -> None:
+    text = "genes,a1,a2,b1\nSGS1,1,2,3\nSRS2,-9,2,3\n"
+    layout = Layout(Columns(value="a=a1,a2; b=b1"), censored_at="-9")
+    m = read_table(write(tmp_path, text), yeast(), layout)
+    found: dict[str, list[float]] = {}
+    for phenotype, value in zip(m.phenotype, m.value, strict=True):
+        found.setdefault(m.phenotypes[phenotype].name, []).append(float(value))
+    assert found == {"a": [1, 2], "b": [3], "a_censored": [-9, 2], "b_censored": [3]}

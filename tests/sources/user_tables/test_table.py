@@ -15,6 +15,8 @@ from tests.sources.user_tables.tables import GENES, write, yeast
 from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Environment, Genotype, Perturbation, PerturbationKind
 from wildtype.errors import SourceError
+from wildtype.organism import Organism
+from wildtype.organism.in_units import in_units
 from wildtype.sources.user_tables.layout import Layout
 from wildtype.sources.user_tables.problems import SHOWN, TableProblems
 from wildtype.sources.user_tables.table import read_table, study_name
@@ -337,3 +339,66 @@ def test_a_long_cell_is_shown_cut(row: str, tmp_path: Path) -> None:
     row = row.format(long="x" * 10_000, digits="9" * 10_000)
     path = write(tmp_path, f"genes,value,kind,dose\n{row}\n")
     assert all(len(problem) < 600 for problem in problems(path))
+
+
+def operons() -> Organism:
+    own = {"op1": ["YMR190C", "YJL092W"], "op2": ["YJL092W", "YPL256C"], "op3": ["YOR153W"]}
+    return in_units(yeast(), own)
+
+
+def test_units_are_named_or_spelled_by_their_genes(tmp_path: Path) -> None:
+    text = (
+        "queryA,arrayB,gi_rep1,gi_rep2\n"
+        '"SGS1,HPR5",PDR5,1,2\nop1,op3,3,4\nop2,"YPL256C, YJL092W",5,6\nop1,op2,7,8\nop1,CDC28,9,\n'
+    )
+    readings: list[ReadReport] = []
+    m = read_table(write(tmp_path, text), operons(), Layout(kind="reduced"), collect=readings.append)
+    names = [sorted(m.genes[g] for g in m.gene[m.offsets[i] : m.offsets[i + 1]]) for i in range(len(m))]
+    assert names == [["op1", "op3"]] * 4 + [["YBR160W", "op1"]]
+    assert readings[0].dropped == {
+        "pairs of a unit with itself": 2,
+        "pairs of units that share a gene": 2,
+        "empty cells": 1,
+    }
+    matrix = 'query,op1,op2,op3\nop1,1,2,3\n"YPL256C,SRS2",4,5,6\n'
+    m = read_table(write(tmp_path, matrix), operons(), Layout(shape="crosses"), collect=readings.append)
+    assert sorted(m.value) == [3, 6]
+    assert readings[1].dropped == {"crosses of a gene with itself": 2, "pairs of units that share a gene": 2}
+    with pytest.raises(TableProblems, match="'SRS2' is not in organism 'yeast'"):
+        read_table(write(tmp_path, "genes,value\nop3,1\nSRS2,1\n"), operons())
+
+
+def test_guides_by_a_table(tmp_path: Path) -> None:
+    guides = write(tmp_path, "gene,guide\nSGS1,a1\nSGS1,a2\nSRS2,b1\nnegative,n1\n,n2\n", "guides.csv")
+    path = write(tmp_path, "guideA,guideB,value\na1,b1,1\na2,b1,2\na1,a2,3\nn1,b1,4\nn1,n2,5\n")
+    layout = Layout(guides=str(guides), controls=("negative", "control"))
+    readings: list[ReadReport] = []
+    m = read_table(path, yeast(), layout, collect=readings.append)
+    assert m.value.tolist() == [1, 2, 5]
+    assert [m.replicates[code] for code in m.replicate] == ["a1 b1", "a2 b1", ""]
+    assert readings[0].dropped == {"pairs of guides of one gene": 1, "a gene beside a control": 1}
+    with pytest.raises(TableProblems, match="looks like a control"):
+        read_table(path, yeast(), Layout(guides=str(guides)))
+    twice = write(tmp_path, "guide,gene\na,SGS1\na,SRS2\n", "guides.csv")
+    with pytest.raises(SourceError, match="row 2: guide 'a' is against 'SRS2' and 'SGS1'"):
+        read_table(path, yeast(), Layout(guides=str(twice)))
+    with pytest.raises(SourceError, match="--guides 'prefix' is no file: give a table"):
+        read_table(path, yeast(), Layout(guides="prefix"))
+
+
+def test_a_matrix_and_a_list_of_its_cells_are_one(tmp_path: Path) -> None:
+    names = ["SGS1", "HPR5", "CDC28", "CLN2", "PDR5", "ARG5,6"]
+    rng = np.random.default_rng(0)
+    for queries in (names, [*names[:3], "CLN2;PDR5"]):
+        matrix, long = ["query;x," + ",".join(f'"{name}"' for name in names)], ["genes,value"]
+        for query in queries:
+            cells = [f"{value:.3f}" if value > -1 else "" for value in rng.normal(size=len(names))]
+            matrix.append(f'"{query}",' + ",".join(cells))
+            for name, cell in zip(names, cells, strict=True):
+                if cell and name not in query.split(";"):
+                    long.append(f'"{query};{name}",{cell}')
+        a = read_table(write(tmp_path, "\n".join(matrix) + "\n"), yeast(), Layout(shape="crosses"))
+        b = read_table(write(tmp_path, "\n".join(long) + "\n"), yeast(), Layout())
+        assert [(r.genotype.id, r.value) for r in a.records()] == [
+            (r.genotype.id, r.value) for r in b.records()
+        ]

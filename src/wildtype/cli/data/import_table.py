@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,22 +13,32 @@ import typer
 from wildtype.cli.output import Json, console, notes, print_json
 
 if TYPE_CHECKING:
+    from wildtype.sources.user_tables.layout import Layout
     from wildtype.sources.user_tables.problems import TableProblems
 
 
+NAMES_SHOWN = 10
+"""Names like those of controls that a question lists."""
 REJECTS = "rejected.csv"
 """Table of the rows that were left out, in the folder of the dataset."""
 
 
 def import_(
-    table: Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or spreadsheet.")],
+    tables: Annotated[
+        list[Path],
+        typer.Argument(help="CSV, TSV, Parquet, spreadsheet or .h5ad; several are replicates of each other."),
+    ],
     organism: Annotated[str, typer.Option("--organism", help="Organism of the genes, as in yeast.")],
     name: Annotated[str, typer.Option(help="Name of the data; made from the file's name if not given.")] = "",
     genes: Annotated[
         str, typer.Option("--genes-column", help="Columns of genes, as in geneA,geneB.")
     ] = "genes",
     value: Annotated[
-        str, typer.Option("--value-column", help="Column of values; several are replicates.")
+        str,
+        typer.Option(
+            "--value-column",
+            help="Column of values; several are replicates (a1,a2); of several phenotypes: 'a=a1,a2; b=b1'.",
+        ),
     ] = "value",
     kind: Annotated[str, typer.Option("--kind-column", help="Column of kinds of perturbation.")] = "kind",
     dose: Annotated[str, typer.Option("--dose-column", help="Column of doses.")] = "dose",
@@ -34,20 +46,42 @@ def import_(
     phenotypes: Annotated[
         str, typer.Option("--phenotype-column", help="Column of phenotypes.")
     ] = "phenotype",
-    sd: Annotated[str, typer.Option("--sd-column", help="Column of standard deviations.")] = "sd",
+    sd: Annotated[
+        str, typer.Option("--sd-column", help="Column of standard deviations, or one for each of values.")
+    ] = "sd",
     replicate: Annotated[str, typer.Option("--replicate-column", help="Column of replicates.")] = "replicate",
+    growth: Annotated[
+        str,
+        typer.Option(
+            "--from-growth",
+            help="Make fitness, epsilon and tau from growth, by this expectation: multiplicative, minimum, "
+            "additive-log, or additive (of logarithms).",
+        ),
+    ] = "",
+    censored: Annotated[
+        str, typer.Option("--censored-column", help="Column of flags, or of numbers with --censored-at.")
+    ] = "censored",
+    censored_at: Annotated[
+        float | None, typer.Option(help="Values (or numbers of that column) at or below this are bounds.")
+    ] = None,
     separator: Annotated[
         str, typer.Option(help="Between columns of a text file, as in ';'; detected if not given.")
     ] = "",
     gene_separator: Annotated[
         str, typer.Option(help="Between genes of a cell; the first of ; + | , or blanks if not given.")
     ] = "",
-    sheet: Annotated[str, typer.Option(help="Sheet of a workbook; the first if not given.")] = "",
+    sheet: Annotated[
+        str, typer.Option(help="Sheet of a workbook, needed if several have cells; several are replicates.")
+    ] = "",
+    layer: Annotated[str, typer.Option(help="Layer of an .h5ad file; X if not given.")] = "",
     phenotype: Annotated[
         str,
         typer.Option(help="Measured phenotype if there is no such column: fitness, epsilon, tau or a name."),
     ] = "",
     unit: Annotated[str, typer.Option(help="Unit of a phenotype of your own.")] = "",
+    fewest_genes: Annotated[
+        int, typer.Option(min=1, help="Fewest genes that your own phenotype is about: 2 for interactions.")
+    ] = 1,
     listed_below: Annotated[
         float | None, typer.Option(help="The table lists negative values at or below this only.")
     ] = None,
@@ -57,12 +91,26 @@ def import_(
     decimal: Annotated[str, typer.Option(help="Decimal mark of numbers: . or ,")] = ".",
     thousands: Annotated[str, typer.Option(help="Mark between thousands, as in 1,234.")] = "",
     controls: Annotated[
-        str, typer.Option(help="Names that perturb nothing, as in 'negative,safe*'; they count as wild type.")
+        str, typer.Option(help="Names that perturb nothing, as in 'negative,safe*'; none if there are none.")
+    ] = "",
+    control_pairs: Annotated[
+        str, typer.Option(help="A gene beside a control is a mutant of one gene (single) or left out (drop).")
+    ] = "",
+    guides: Annotated[
+        str,
+        typer.Option(
+            help="Table of guides and genes, or suffix if names are as CDC48_g1; guides are replicates."
+        ),
+    ] = "",
+    all_of_kind: Annotated[
+        str,
+        typer.Option("--kind", help="What is done to genes where the table does not say it, as in reduced."),
     ] = "",
     shape: Annotated[
         str,
         typer.Option(
-            help="long (a mutant per row), crosses (a matrix of double mutants), or profiles (of expression)."
+            help="long (a mutant per row), crosses (a matrix of double mutants), profiles (expression, genes "
+            "as columns) or responses (genes as rows)."
         ),
     ] = "",
     skip_bad: Annotated[
@@ -74,7 +122,7 @@ def import_(
     save_mapping: Annotated[
         Path | None, typer.Option(help="Write how the table is read to this YAML file.")
     ] = None,
-    replace: Annotated[
+    replaced: Annotated[
         bool, typer.Option("--replace", help="Replace imported data of the same name.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Import without confirmation.")] = False,
@@ -91,14 +139,15 @@ def import_(
     from wildtype.sources.user_tables.layout import Layout, changed, read_layout, save_layout
     from wildtype.sources.user_tables.problems import TableProblems
     from wildtype.sources.user_tables.register import check_name, register, selected_phenotypes
+    from wildtype.sources.user_tables.spellings import NO_CONTROLS
     from wildtype.sources.user_tables.summary import summarise
     from wildtype.sources.user_tables.table import read_table, study_name
     from wildtype.sources.user_tables.vocabulary import Columns
 
-    check_name(study_name(table, name), replace=replace)
+    check_name(study_name(tables[0], name), replace=replaced)
     wild_type = load_organism(organism)
     layout = Layout(
-        Columns(genes, value, kind, dose, condition, phenotypes, sd, replicate),
+        Columns(genes, value, kind, dose, condition, phenotypes, sd, replicate, censored),
         separator=separator,
         gene_separator=gene_separator,
         sheet=sheet,
@@ -108,24 +157,41 @@ def import_(
         shape=shape,
         phenotype=phenotype,
         unit=unit,
+        expectation=growth,
+        censored_at="" if censored_at is None else f"{censored_at:g}",
+        fewest_genes=fewest_genes,
+        kind=all_of_kind,
+        control_pairs=control_pairs,
+        guides=guides,
+        layer=layer,
         skip_bad=skip_bad,
     )
     if mapping is not None:
         layout = changed(read_layout(mapping), layout)
     readings: list[Any] = []
     told: list[Any] = []
-    try:
-        measurements = read_table(
-            table, wild_type, layout, name=name, collect=readings.append, tell=told.append
+    while not told:
+        try:
+            measurements = read_table(
+                tables, wild_type, layout, name=name, collect=readings.append, tell=told.append
+            )
+        except TableProblems as error:
+            said = _said_of_names(error.asked, layout)
+            if said is None:
+                _print_problems(error, json)
+                raise SourceError(error.headline) from error
+            layout = said
+    if told[0].neutral and not _on_terminal():
+        raise SourceError(
+            f"{tables[0]} has mutants of {told[0].neutral[0]} and other genes, and screens perturb it in "
+            f"their controls: import with --controls {','.join(told[0].neutral)} if it is a control, or with "
+            f"--controls {NO_CONTROLS} if it is a gene like others"
         )
-    except TableProblems as error:
-        _print_problems(error, json)
-        raise SourceError(error.headline) from error
     selection = None
     if listed_below is not None or listed_above is not None:
         selection = Selection(listed_below, listed_above)
     selected = selected_phenotypes(measurements, selection)
-    (reading,) = told
+    reading = told[-1]
     summary = summarise(measurements, wild_type, readings[0], selected, reading.remarks)
     if save_mapping is not None:
         save_layout(save_mapping, reading.layout)
@@ -136,7 +202,7 @@ def import_(
             print_json(summary)
         raise DatasetError("nothing was imported: repeat the command with --yes to import it")
     dataset = register(
-        measurements, readings[0], wild_type, replace=replace, selection=selection, policies=reading.policies
+        measurements, readings[0], wild_type, replace=replaced, selection=selection, policies=reading.policies
     )
     if reading.rejected:
         rejects = dataset_folder(dataset.name) / REJECTS
@@ -152,8 +218,38 @@ def import_(
     )
 
 
+def _on_terminal() -> bool:
+    return sys.stdin.isatty()
+
+
+def _said_of_names(asked: Mapping[str, tuple[str, ...]], layout: Layout) -> Layout | None:
+    """Return the layout with what a person on a terminal says of names like controls or guides, else None."""
+    from wildtype.sources.user_tables.guides import SUFFIX
+    from wildtype.sources.user_tables.spellings import CONTROL, GUIDE, NO_CONTROLS
+
+    controls, guides = asked.get(CONTROL, ()), asked.get(GUIDE, ())
+    if not _on_terminal() or not (controls or guides):
+        return None
+
+    def listed(names: tuple[str, ...]) -> str:
+        return ", ".join(names[:NAMES_SHOWN]) + (
+            f" and {len(names) - NAMES_SHOWN:,} more" if names[NAMES_SHOWN:] else ""
+        )
+
+    if controls and not layout.controls:
+        agreed = typer.confirm(f"Do these names perturb nothing: {listed(controls)}?", err=True)
+        return replace(layout, controls=controls if agreed else (NO_CONTROLS,))
+    if (
+        guides
+        and not layout.guides
+        and typer.confirm(f"Are these guides, named after their genes: {listed(guides)}?", err=True)
+    ):
+        return replace(layout, guides=SUFFIX)
+    return None
+
+
 def _agreed() -> bool:
-    if not sys.stdin.isatty():
+    if not _on_terminal():
         return False
     return typer.confirm("Import this?", err=True)
 

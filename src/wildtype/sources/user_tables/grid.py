@@ -11,24 +11,50 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from wildtype.errors import SourceError, reason_of, shown
 from wildtype.sources import text
-from wildtype.sources.sheets import read_sheet
+from wildtype.sources.sheets import read_sheet, sheets_with_cells
 from wildtype.sources.user_tables.numbers import NumberStyle
 from wildtype.sources.user_tables.problems import Problem
 
-WIDEST = 256
+WIDEST = 1 << 14
 """Columns that a sheet may have."""
 COMMENT = "#"
 SEPARATORS = "\t,;|"
 """Characters that may separate columns, in the order in which they are preferred."""
 LOOKED_AT = 50
 """Lines by which the separator of a text file is found."""
-REPEATED, CELLS = "repeated header", "number of cells"
+REPEATED, NOTES, CELLS = "repeated header", "notes below the table", "number of cells"
+FOOTNOTES, SENTENCE = "*†‡§#", 4
+"""Marks that begin a note, and words from which on a single text is one."""
+_BLANK = re.compile(r"\s")
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
 """How texts of that encoding begin."""
 _WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 _REMEDY = "export the table again"
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """Numbers of m rows for v measured genes, as means of several cells.
+
+    Attributes
+    ----------
+    names : tuple of v str
+        The measured genes.
+    value, sd : float64 [m, v]
+        Mean, and standard deviation over n - 1; NaN where there is none.
+    n : int64 [m]
+        Cells behind each mean.
+    """
+
+    names: tuple[str, ...]
+    value: NDArray[np.float64]
+    sd: NDArray[np.float64]
+    n: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +79,8 @@ class Grid:
         What was made of lines that are no rows.
     left_out : dict of str to int
         Number of such lines below the header, by reason.
+    numbers : Numbers or None
+        Numbers that were measured for every row and stand in no cell.
     """
 
     path: Path
@@ -64,6 +92,34 @@ class Grid:
     problems: tuple[Problem, ...]
     notes: tuple[str, ...] = ()
     left_out: dict[str, int] = field(default_factory=dict)
+    numbers: Numbers | None = None
+
+
+def sheets_of(path: str | Path, named: str = "") -> list[str]:
+    """Return the sheets of a workbook that are meant: those named, or the only one with cells.
+
+    Any other file has one sheet without a name.
+
+    Raises
+    ------
+    SourceError
+        If several have cells and none is named.
+    """
+    path = Path(path)
+    if not path.is_file() or not text.read_bytes(path).startswith(_WORKBOOKS):
+        return [named]
+    try:
+        known = sheets_with_cells(path)
+    except SourceError as error:
+        raise SourceError(str(error).replace(text.REMEDY, _REMEDY)) from error
+    if named:
+        return [named] if named in known or "," not in named else [part.strip() for part in named.split(",")]
+    if len(known) > 1:
+        raise SourceError(
+            f"{path} has several sheets ({', '.join(map(shown, known))}): name one with --sheet, or several "
+            f"that are replicates, separated by commas"
+        )
+    return known or [""]
 
 
 def read_grid(path: str | Path, *, separator: str = "", sheet: str = "") -> Grid:
@@ -87,17 +143,19 @@ def read_grid(path: str | Path, *, separator: str = "", sheet: str = "") -> Grid
     path = Path(path)
     if not path.is_file():
         raise SourceError(f"there is no file {str(path)!r}: check the path")
+    padded = False  # sheets have no short rows: their empty cells are not stored
     try:
         data = text.read_bytes(path)
         # By content, because users rename files: an .xlsx called .csv is common.
         if data.startswith(b"PAR1"):
             numbered = _parquet(path)
         elif data.startswith(_WORKBOOKS):
-            rows = read_sheet(path, sheet or None, fields=WIDEST)
+            rows = read_sheet(path, sheet or None, fields=WIDEST, as_it_is=True)
             numbered = zip(rows.line.tolist(), rows.cells, strict=True)
+            padded = True
         else:
             numbered = _text(path, data, separator)
-        return _grid(path, numbered)
+        return _grid(path, numbered, padded)
     except SourceError as error:  # the remedy for publishers' files does not fit a file of the user
         raise SourceError(str(error).replace(text.REMEDY, _REMEDY)) from error
 
@@ -106,11 +164,13 @@ Line = tuple[int, list[str], list[str]]
 """Number, cells as they are, and cells without blanks and without empty ones at the right edge."""
 
 
-def _grid(path: Path, numbered: Iterator[tuple[int, list[str]]]) -> Grid:
+def _grid(path: Path, numbered: Iterator[tuple[int, list[str]]], padded: bool) -> Grid:
     lines: list[Line] = []
     for number, given in numbered:
         # Names in sheets are broken over lines to make them fit.
-        stripped = [cell.strip() for cell in given]
+        # A search through the joined line spares wide matrices a step per cell.
+        blanks = _BLANK.search("".join(given)) is not None
+        stripped = [cell.strip() for cell in given] if blanks else list(given)
         # Spreadsheet programs export empty columns at the right edge and empty rows at the end.
         while stripped and not stripped[-1]:
             stripped.pop()
@@ -119,15 +179,18 @@ def _grid(path: Path, numbered: Iterator[tuple[int, list[str]]]) -> Grid:
     if not lines:
         raise SourceError(f"{path} is empty: give a header line and at least one row")
     header, above, notes = _header(path, lines)
+    below = _notes_below(lines, above, header)
+    if below:
+        notes.append(f"lines below the table are taken for notes: {shown(lines[-below][2][0])}")
     cells, row, line, problems = [], [], [], []
     count = repeated = 0
-    for number, given, stripped in lines[above:]:
+    for number, given, stripped in lines[above : len(lines) - below]:
         if tuple(stripped) == header:
             repeated += 1
             continue
         count += 1
         # A short row is a lost cell, not an empty one: values could have moved to the left.
-        if len(stripped) > len(header) or len(given) < len(header):
+        if len(stripped) > len(header) or (len(given) < len(header) and not padded):
             problems.append(Problem(count, number, "", _width(given, stripped, len(header)), CELLS))
             continue
         cells.append(stripped + [""] * (len(header) - len(stripped)))
@@ -135,10 +198,21 @@ def _grid(path: Path, numbered: Iterator[tuple[int, list[str]]]) -> Grid:
         line.append(number)
     if not count:
         raise SourceError(f"{path} has a header but no rows: give at least one")
-    left_out = {REPEATED: repeated} if repeated else {}
+    left_out = {reason: found for reason, found in ((REPEATED, repeated), (NOTES, below)) if found}
     if repeated:
         notes.append(f"the header stands {repeated + 1:,} times; it counts once")
     return Grid(path, header, cells, row, line, count, tuple(problems), tuple(notes), left_out)
+
+
+def _notes_below(lines: Sequence[Line], above: int, header: Sequence[str]) -> int:
+    """Return how many lines at the end are notes: a single text with a footnote mark, or a sentence."""
+    count = 0
+    while len(header) > 1 and len(lines) - count > above + 1:
+        filled = [cell for cell in lines[len(lines) - 1 - count][2] if cell]
+        if len(filled) != 1 or not (filled[0][0] in FOOTNOTES or len(filled[0].split()) >= SENTENCE):
+            break
+        count += 1
+    return count
 
 
 def _width(given: Sequence[str], stripped: Sequence[str], expected: int) -> str:
@@ -161,7 +235,10 @@ def _header(path: Path, lines: Sequence[Line]) -> tuple[tuple[str, ...], int, li
     filled = sum(map(bool, first))
     # A merged cell leaves its name in the first of its columns, above the names of each.
     below = lines[above] if above + 1 < len(lines) else lines[at]
-    if ("" in first[1:] or len(below[2]) > len(first)) and _is_header(below, filled + 1):
+    wider = "" in first[1:] or len(below[2]) > len(first)
+    # Names that stand beside the merged cell are above blanks, and names of its columns below blanks.
+    open_below = any(over and not under for over, under in zip(first, below[2], strict=False))
+    if wider and _is_header(below, 2 if open_below else filled + 1):
         names = _joined(first, below[2])
         notes.append(f"lines {lines[at][0]} and {below[0]} are taken for one header: {', '.join(names)}")
         above += 1

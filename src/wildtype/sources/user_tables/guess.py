@@ -6,19 +6,29 @@ Everything that was not said is guessed here and nowhere else, and said in a lin
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 from wildtype.errors import SourceError, shown
 from wildtype.sources.user_tables.grid import Grid
-from wildtype.sources.user_tables.layout import CROSSES, LONG, PROFILES, SHAPES, Layout
+from wildtype.sources.user_tables.layout import CROSSES, LONG, PROFILES, RESPONSES, SHAPES, Layout
 from wildtype.sources.user_tables.mutants import MutantReader
 from wildtype.sources.user_tables.numbers import is_missing
-from wildtype.sources.user_tables.spellings import Found
-from wildtype.sources.user_tables.vocabulary import MOST_SHOWN, PHENOTYPES, SYNONYMS, Columns, define, divided
+from wildtype.sources.user_tables.spellings import GUIDE, Found
+from wildtype.sources.user_tables.vocabulary import (
+    MOST_SHOWN,
+    PERTURBATIONS,
+    PHENOTYPES,
+    SYNONYMS,
+    Columns,
+    define,
+    divided,
+    parse_kind,
+)
 
-SAMPLE = 200
-"""Different cells of a column that are looked at."""
+SAMPLE, LEAST, GLANCES = 200, 8, 20_000
+"""Different cells of a column that are looked at: at most, at least, and of all columns of a wide table."""
 MOST_GENES = 3
 """Columns of genes that are taken without being named."""
 _REPLICATE = re.compile(
@@ -35,17 +45,20 @@ class Settled:
     layout : Layout
         The layout with everything that was guessed filled in.
     at : dict of str to list of int
-        Positions of the columns by field of `Columns`; of ``genes`` and ``value`` there may be several.
-    phenotype, unit : str
-        What is measured where no cell says it; the phenotype is empty if a column is to say it.
+        Positions of the columns by field of `Columns`; of ``genes``, ``value`` and ``sd`` also several.
+    measured : tuple of (str, str)
+        Phenotype and unit of every column of values, where no cell says it; the phenotype is empty if a
+        column is to say it.
+    replicates : bool
+        Whether several columns hold values of one phenotype.
     guessed : tuple of str
         What was guessed, one line each.
     """
 
     layout: Layout
     at: dict[str, list[int]]
-    phenotype: str
-    unit: str
+    measured: tuple[tuple[str, str], ...]
+    replicates: bool
     guessed: tuple[str, ...]
 
 
@@ -60,51 +73,116 @@ def settle(grid: Grid, layout: Layout, reader: MutantReader) -> Settled:
     """
     at: dict[str, list[int]] = {}
     guessed: list[str] = []
-    for field in fields(Columns):
+    groups: list[tuple[str, list[int]]] = []
+    defaults = Columns()
+    named = {f.name for f in fields(Columns) if getattr(layout.columns, f.name) != getattr(defaults, f.name)}
+    # What was named goes before what is called as usual: a column condition may hold the genes.
+    for field in sorted(fields(Columns), key=lambda one: one.name not in named):
         name = getattr(layout.columns, field.name)
-        found = _named(grid, name, guessed)
-        if not found and name == field.default:
-            found = _known_as(grid, SYNONYMS.get(field.name, ()), guessed)
-            if found:
-                guessed.append(f"{field.name}: column {shown(grid.header[found[0]])}")
-        elif not found:
-            raise _no_column(grid, field.name, name)
+        if field.name == "value":
+            groups = _groups_of(grid, name, guessed)
+            found = [i for _, columns in groups for i in columns]
+        else:
+            found = _named(grid, name.replace(";", ",") if field.name == "sd" else name, guessed)
+        if field.name in named:
+            if not found:
+                raise _no_column(grid, field.name, name)
+        else:
+            found = found or _known_as(grid, field.name, reader, guessed)
+            found = [] if set(at.get("genes", ())) & set(found) else found
         if found:
             at[field.name] = found
     if "genes" not in at:
-        at["genes"] = _genes(grid, _rest(grid, at), reader, guessed)
+        at["genes"] = _genes(grid, at, reader, guessed)
         names = ", ".join(shown(grid.header[i]) for i in at["genes"])
         guessed.append(
             f"genes: {'column' if len(at['genes']) == 1 else 'columns'} {names}, by what the cells hold"
         )
     shape = layout.shape or (LONG if "value" in at else _shape(grid, _rest(grid, at), layout, reader))
-    if shape != LONG:
+    if grid.numbers is not None:
+        shape = PROFILES
+        at["value"] = []
+    elif shape != LONG:
         at.pop("value", None)
         at["value"] = [i for i in _rest(grid, at) if _is_numeric(grid, i, reader)]
         if not layout.shape:
             guessed.append(f"shape: {shape}, {SHAPES[shape]}")
-    if not at.get("value"):
+    if grid.numbers is None and not at.get("value"):
         at["value"] = _values(grid, _rest(grid, at), reader, guessed)
-    used = [i for positions in at.values() for i in positions]
-    twice = next((i for i in used if used.count(i) > 1), None)
-    if twice is not None:
+    twice = [
+        i for i, count in Counter(i for positions in at.values() for i in positions).items() if count > 1
+    ]
+    if twice:
         raise SourceError(
-            f"{grid.path}: the column {shown(grid.header[twice])} is to be two things at once: name one"
+            f"{grid.path}: the column {shown(grid.header[twice[0]])} is to be two things at once: name one"
         )
-    phenotype, unit = _meaning(grid, at, layout, shape)
+    if len(at.get("sd", ())) not in (0, 1, len(at["value"])):
+        raise SourceError(
+            f"{grid.path}: {len(at['sd'])} columns of sd for {len(at['value'])} of values: name one for all "
+            f"or one each, in the same order"
+        )
+    if shape != LONG and ("censored" in at or layout.censored_at):
+        raise SourceError(
+            f"{grid.path} is a matrix, in which no value can be censored: give a mutant per row"
+        )
+    if len(groups) > 1 and shape == LONG and not {"phenotype"} & at.keys():
+        measured = _meanings(grid, groups, layout)
+    else:
+        measured = (_meaning(grid, at, layout, shape),) * max(len(at["value"]), 1)
     columns = {
         name: ",".join(grid.header[i] for i in positions)
         for name, positions in at.items()
         # A column without a name is found by what it holds, the next time too.
-        if (name != "value" or shape == LONG) and all(grid.header[i] for i in positions)
+        if (name != "value" or shape == LONG) and all(grid.header[i] for i in positions) and positions
     }
+    if len(groups) > 1:
+        columns["value"] = layout.columns.value
     return Settled(
         replace(layout, columns=replace(layout.columns, **columns), shape=shape),
         at,
-        phenotype,
-        unit,
+        measured,
+        shape == LONG and len(at["value"]) > len(groups or [0]),
         tuple(guessed),
     )
+
+
+def _groups_of(grid: Grid, text: str, guessed: list[str]) -> list[tuple[str, list[int]]]:
+    """Return the columns of values, by phenotype: ``size=a1,a2; titre=b1,b2``; none if one is missing."""
+    if (";" not in text and "=" not in text) or _one_name(grid, text, guessed):
+        found = _named(grid, text, guessed)
+        return [("", found)] if found else []
+    groups = []
+    for part in text.split(";"):
+        name, mark, columns = part.partition("=")
+        found = _named(grid, (columns if mark else name).strip(), guessed)
+        if not found:
+            return []
+        groups.append((name.strip() if mark else "", found))
+    return groups
+
+
+def _meanings(
+    grid: Grid, groups: Sequence[tuple[str, list[int]]], layout: Layout
+) -> tuple[tuple[str, str], ...]:
+    """Return phenotype and unit of every column of several phenotypes.
+
+    Raises
+    ------
+    SourceError
+        If two have one name.
+    """
+    out = []
+    for name, columns in groups:
+        bare, unit = _bare(grid.header[columns[0]])
+        name = name or (bare if len(columns) == 1 else _stem(grid.header[columns[0]])) or bare
+        out += [(name, layout.unit or unit)] * len(columns)
+    names = list(dict.fromkeys(name for name, _ in out))
+    if len(names) < len(groups):
+        raise SourceError(
+            f"{grid.path}: two groups of columns are both the phenotype {shown(out[0][0])}: name them, as in "
+            f"--value-column 'size=a1,a2; titre=b1,b2'"
+        )
+    return tuple(out)
 
 
 def _named(grid: Grid, name: str, guessed: list[str]) -> list[int]:
@@ -131,14 +209,21 @@ def _one_name(grid: Grid, name: str, guessed: list[str]) -> list[int]:
     return alike[:1]
 
 
-def _known_as(grid: Grid, names: Sequence[str], guessed: list[str]) -> list[int]:
-    return next((found for name in names if (found := _one_name(grid, name, guessed))), [])
+def _known_as(grid: Grid, field: str, reader: MutantReader, guessed: list[str]) -> list[int]:
+    """Return the column of a field by a usual name; of kinds only if its cells are kinds."""
+    for name in SYNONYMS.get(field, ()):
+        found = _one_name(grid, name, guessed)
+        if found and (field != "kind" or any(parse_kind(cell) for cell in _sample(grid, found[0]))):
+            guessed.append(f"{field}: column {shown(grid.header[found[0]])}")
+            return found
+    return []
 
 
 def _no_column(grid: Grid, field: str, name: str) -> SourceError:
     known = ", ".join(shown(column) for column in grid.header[:MOST_SHOWN])
     known += f" and {len(grid.header) - MOST_SHOWN:,} more" if len(grid.header) > MOST_SHOWN else ""
-    missing = next((part for part in name.split(",") if part.strip() not in grid.header), name).strip()
+    parts = [part.partition("=")[2] or part for part in name.replace(";", ",").split(",")]
+    missing = next((part for part in parts if part.strip() not in grid.header), name).strip()
     return SourceError(
         f"{grid.path} has no column {missing!r} (it has {known}): name the one to use with --{field}-column, "
         f"or another --separator"
@@ -151,7 +236,14 @@ def _rest(grid: Grid, at: dict[str, list[int]]) -> list[int]:
 
 
 def _sample(grid: Grid, column: int) -> list[str]:
-    return list({cells[column]: None for cells in grid.cells if not is_missing(cells[column])})[:SAMPLE]
+    most = max(LEAST, min(SAMPLE, GLANCES // len(grid.header)))
+    found: dict[str, None] = {}
+    for cells in grid.cells:
+        if not is_missing(cells[column]):
+            found[cells[column]] = None
+            if len(found) == most:
+                break
+    return list(found)
 
 
 def _is_numeric(grid: Grid, column: int, reader: MutantReader) -> bool:
@@ -160,16 +252,24 @@ def _is_numeric(grid: Grid, column: int, reader: MutantReader) -> bool:
     return 2 * sum(map(reader.numbers.looks_like, cells)) > len(cells)
 
 
-def _genes(grid: Grid, columns: Sequence[int], reader: MutantReader, guessed: list[str]) -> list[int]:
-    """Return the columns most of whose cells are genes; one of two that name the same ones."""
+def _genes(grid: Grid, at: dict[str, list[int]], reader: MutantReader, guessed: list[str]) -> list[int]:
+    """Return the columns most of whose cells are genes; one of two that name the same ones.
+
+    In tables of cells the first of the usual names of perturbations goes before all others, and the column of
+    conditions may be it.
+    """
+    columns = _rest(grid, at)
+    if grid.numbers is not None:
+        low = [name.casefold() for name in grid.header]
+        usual = [low.index(name) for name in PERTURBATIONS if name in low]
+        for i in usual:
+            if (i in columns or at.get("condition") == [i]) and _are_genes(grid, i, reader):
+                if at.get("condition") == [i]:
+                    del at["condition"]
+                return [i]
     found: list[int] = []
     for i in columns:
-        names = [reader.names(cell) for cell in _sample(grid, i)]
-        # A column of wild types alone, such as the background of the strains, names no gene.
-        genes = any(isinstance(reader.spellings.find(name), Found) for cell in names[:1] for name in cell)
-        genes = genes or any(name in reader.index for cell in names for name in cell)
-        meant = sum(all(map(reader.spellings.means, cell)) for cell in names)
-        if not genes or 2 * meant <= len(names) or _is_numeric(grid, i, reader):
+        if not _are_genes(grid, i, reader):
             continue
         same = next((j for j in found if _same_genes(grid, i, j, reader)), None)
         if same is None:
@@ -189,13 +289,26 @@ def _genes(grid: Grid, columns: Sequence[int], reader: MutantReader, guessed: li
     return found
 
 
+def _are_genes(grid: Grid, column: int, reader: MutantReader) -> bool:
+    """Return whether most cells of a column are genes."""
+    if _is_numeric(grid, column, reader):
+        return False
+    names = [reader.names(cell) for cell in _sample(grid, column)]
+    # A column of wild types alone, such as the background of the strains, names no gene.
+    first = [reader.spellings.find(name) for cell in names[:1] for name in cell]
+    genes = any(isinstance(found, Found) or found.reason == GUIDE for found in first)
+    genes = genes or any(name in reader.index for cell in names for name in cell)
+    meant = sum(all(map(reader.spellings.means, cell)) for cell in names)
+    return genes and 2 * meant > len(names)
+
+
 def _same_genes(grid: Grid, first: int, second: int, reader: MutantReader) -> bool:
     def positions(cell: str) -> set[int]:
         found = map(reader.spellings.find, reader.names(cell))
         return {one.position for one in found if isinstance(one, Found)}
 
     pairs = list({(cells[first], cells[second]): None for cells in grid.cells if cells[first]})[:SAMPLE]
-    return 10 * sum(positions(a) == positions(b) for a, b in pairs) >= 9 * len(pairs)
+    return 10 * sum(positions(a) == positions(b) != set() for a, b in pairs) >= 9 * len(pairs)
 
 
 def _shape(grid: Grid, columns: Sequence[int], layout: Layout, reader: MutantReader) -> str:
@@ -209,7 +322,7 @@ def _shape(grid: Grid, columns: Sequence[int], layout: Layout, reader: MutantRea
         return LONG
     if layout.phenotype and define(layout.phenotype, layout.unit).min_order > 1:
         return CROSSES
-    meanings = "; or ".join(f"--shape {shape} ({SHAPES[shape]})" for shape in (CROSSES, PROFILES))
+    meanings = "; or ".join(f"--shape {shape} ({SHAPES[shape]})" for shape in (CROSSES, PROFILES, RESPONSES))
     raise SourceError(f"{grid.path} is a matrix with genes as columns: say what it holds with {meanings}")
 
 
@@ -255,7 +368,7 @@ def _bare(name: str) -> tuple[str, str]:
 def _meaning(grid: Grid, at: dict[str, list[int]], layout: Layout, shape: str) -> tuple[str, str]:
     """Return phenotype and unit where no cell says them: as given, or as the column of values is called."""
     if shape != LONG:
-        return layout.phenotype or ("expression" if shape == PROFILES else "value"), layout.unit
+        return layout.phenotype or ("value" if shape == CROSSES else "expression"), layout.unit
     names = [grid.header[i] for i in at["value"]]
     name, unit = _bare(names[0])
     if len(names) > 1:

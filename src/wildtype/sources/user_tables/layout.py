@@ -8,16 +8,21 @@ from typing import Any
 
 from wildtype.errors import ConfigError, reason_of, shown
 from wildtype.files import write_text
+from wildtype.sources.user_tables.growth import check_expectation
 from wildtype.sources.user_tables.numbers import NumberStyle
-from wildtype.sources.user_tables.vocabulary import Columns
+from wildtype.sources.user_tables.vocabulary import Columns, kind_words, parse_kind
 
-LONG, CROSSES, PROFILES = "long", "crosses", "profiles"
+LONG, CROSSES, PROFILES, RESPONSES = "long", "crosses", "profiles", "responses"
 SHAPES = {
     LONG: "one mutant per row",
     CROSSES: "a matrix: every number is of the mutant of the genes of its row and its column",
     PROFILES: "a matrix: every number is measured for the gene of its column in the mutant of its row",
+    RESPONSES: "a matrix: every number is measured for the gene of its row in the mutant of its column",
 }
 """What a number stands for."""
+SINGLE = "single"
+CONTROL_PAIRS = ("", SINGLE, "drop")
+"""What becomes of a gene beside a control; left open, it is left out with a remark."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +43,29 @@ class Layout:
         A key of `SHAPES`; found out where empty.
     phenotype, unit : str
         What is measured, where no column says it.
+    fewest_genes : int
+        Fewest perturbed genes that the user's own phenotypes are about: 2 for scores of interactions.
+    expectation : str
+        How mutants of several genes are expected to grow, by which fitness and interactions are made from
+        growth (`growth`); values are taken as they are if empty.
+    censored_at : str
+        Number at or below which a value, or a cell of the columns ``censored``, is a bound.
+    kind : str
+        What is done to genes where no column and no spelling says it; a deletion if empty.
+    control_pairs : {"", "single", "drop"}
+        What a gene beside a control is: a mutant of one gene, or nothing to be kept. Left open it is left out
+        as well, with a remark.
+    guides : str
+        Table of guides and their genes, or ``suffix`` if guides are named after their genes.
+    layer : str
+        Of an .h5ad file; its ``X`` if empty.
     skip_bad : bool
         Whether rows with a problem are left out and counted, instead of refusing the table.
 
     Raises
     ------
     ConfigError
-        If the shape or a mark in numbers is not known.
+        If the shape, the kind, what becomes of pairs with controls, or a mark in numbers is not known.
     """
 
     columns: Columns = field(default_factory=Columns)
@@ -57,11 +78,29 @@ class Layout:
     shape: str = ""
     phenotype: str = ""
     unit: str = ""
+    fewest_genes: int = 1
+    expectation: str = ""
+    censored_at: str = ""
+    kind: str = ""
+    control_pairs: str = ""
+    guides: str = ""
+    layer: str = ""
     skip_bad: bool = False
 
     def __post_init__(self) -> None:
         if self.shape and self.shape not in SHAPES:
             raise ConfigError(f"--shape {self.shape!r} is not known: choose one of {', '.join(SHAPES)}")
+        if parse_kind(self.kind) is None:
+            raise ConfigError(
+                f"--kind {shown(self.kind)} is no kind of perturbation: choose one of {kind_words()}"
+            )
+        if self.expectation:
+            check_expectation(self.expectation)
+        if self.control_pairs not in CONTROL_PAIRS:
+            known = " or ".join(CONTROL_PAIRS[1:])
+            raise ConfigError(f"--control-pairs {shown(self.control_pairs)} is not known: choose {known}")
+        if self.censored_at and NumberStyle().parse(self.censored_at) is None:
+            raise ConfigError(f"--censored-at {shown(self.censored_at)} is no number: give one, as in -9.5")
         _ = self.numbers
 
     @property
@@ -100,7 +139,8 @@ class Layout:
                 known = ", ".join([*columns, *kinds])
                 raise ConfigError(f"{where} has no setting {shown(str(key))}: known are {known}")
             if not isinstance(given, expected) or (expected is tuple and not all(map(_is_text, given))):
-                what = {tuple: "a list of names", bool: "true or false"}.get(expected, "a text in quotes")
+                words = {tuple: "a list of names", bool: "true or false", int: "a whole number"}
+                what = words.get(expected, "a text in quotes")
                 raise ConfigError(f"{where}: {key} is {shown(value)}, expected {what}")
             (named if key in columns else others)[columns.get(key, key)] = given
         return cls(Columns(**named), **others)

@@ -7,16 +7,26 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
 
 from wildtype.datasets.records import PerturbationKind
 from wildtype.errors import shown
-from wildtype.organism import GeneIndex
-from wildtype.sources.user_tables.numbers import NumberStyle, is_missing
-from wildtype.sources.user_tables.spellings import NEUTRAL, Fault, Found, Spellings
+from wildtype.organism import Organism
+from wildtype.organism.units import JOINED
+from wildtype.sources.user_tables.guides import read_guides
+from wildtype.sources.user_tables.layout import Layout
+from wildtype.sources.user_tables.numbers import is_missing
+from wildtype.sources.user_tables.spellings import CONTROL, GUIDE, GUIDES, NEUTRAL, Fault, Found, Spellings
 from wildtype.sources.user_tables.vocabulary import KINDS, MARKS, kind_words, members, parse_kind
 
 SAME_GENE, NO_GENE, KIND, DOSE = "one gene twice", "no gene", "kind of perturbation", "dose"
+SAME_GUIDED, SAME_UNIT, SHARED = (
+    "pairs of guides of one gene", "pairs of a unit with itself", "pairs of units that share a gene",
+)  # fmt: skip
 EXAMPLES = 3
 """Spellings that are shown of each rule by which names were understood."""
 
@@ -61,6 +71,12 @@ class Mutant:
         Whether it has a gene that screens delete in their controls.
     nothing : bool
         Whether a cell names the wild type or a control.
+    control : bool
+        Whether a cell names a declared control.
+    guides : tuple of str
+        The names of guides by which genes were named.
+    no_pair : str
+        Why the perturbations are no combination of several, as of two guides of one gene; empty if they are.
     problems : tuple of Wrong
         What is wrong.
     """
@@ -72,6 +88,9 @@ class Mutant:
     renamed: bool = False
     neutral: bool = False
     nothing: bool = False
+    control: bool = False
+    guides: tuple[str, ...] = ()
+    no_pair: str = ""
     problems: tuple[Wrong, ...] = ()
 
 
@@ -80,28 +99,27 @@ class MutantReader:
 
     Parameters
     ----------
-    index : GeneIndex
-        The organism's genes.
-    separator : str
-        Between the members of a set; empty to find it out cell by cell.
-    controls : tuple of str
-        Names of what perturbs nothing.
-    numbers : NumberStyle
-        How doses are written.
+    organism : Organism
+        Its genes, or the units that are its tokens.
+    layout : Layout
+        Separator of genes, controls, guides, the kind where none is stated, and how doses are written.
+
+    Raises
+    ------
+    SourceError
+        If a table of guides cannot be read.
     """
 
-    def __init__(
-        self,
-        index: GeneIndex,
-        separator: str = "",
-        controls: tuple[str, ...] = (),
-        numbers: NumberStyle | None = None,
-    ) -> None:
-        self.index, self.separator = index, separator
-        self.numbers = numbers or NumberStyle()
-        self.spellings = Spellings(index, controls)
+    def __init__(self, organism: Organism, layout: Layout) -> None:
+        index = organism.genes
+        self.index, self.units, self.separator = index, organism.units, layout.gene_separator
+        self.numbers = layout.numbers
+        self.kind = parse_kind(layout.kind) or PerturbationKind.DELETION
+        self.spellings = Spellings(index, layout.controls, read_guides(layout.guides), organism.units)
         self.understood: dict[str, Counter[str]] = {}
         """Names that are not the organism's, by the rule that they were understood by."""
+        self.asked: dict[str, dict[str, None]] = {CONTROL: {}, GUIDE: {}}
+        """Names that may be those of controls or guides, and of which nobody said what they are."""
         self._foreign: dict[str, int] = {}
         self._mutants: dict[tuple[tuple[str, ...], str], Mutant] = {}
         spelled = [
@@ -124,7 +142,9 @@ class MutantReader:
 
     def _is_whole(self, cell: str) -> bool:
         # Other spellings count only where a cell would be split: wild type, SGS1 (YMR190C), 1 Mar.
-        if cell.upper() in self._divided or self.spellings.is_nothing(cell):
+        if cell.upper() in self._divided or self.spellings.is_nothing(cell) or self.spellings.is_guide(cell):
+            return True
+        if self.units is not None and JOINED in cell and self.spellings.unit_of(cell) is not None:
             return True
         return " " in cell and cell not in self.index and self.spellings.means(cell)
 
@@ -150,19 +170,25 @@ class MutantReader:
                 continue
             gene = self._gene(name, kind)
             if isinstance(gene, Fault):
+                if gene.reason in self.asked:
+                    self.asked[gene.reason][name] = None
                 problems.append(Wrong("genes", gene.message, gene.reason, at))
                 continue
             if kind is not None and gene.kind is not None and not _agree(kind, gene.kind):
                 message = f"says {KINDS[kind][0]} of {shown(name)}, which is written as {KINDS[gene.kind][0]}"
                 problems.append(Wrong("kind", f"{message}: correct one of them", KIND))
-            kind = gene.kind or PerturbationKind.DELETION if kind is None else kind
+            kind = gene.kind or self.kind if kind is None else kind
             found[gene.position] = (kind, gene.allele)
             spelled.setdefault(gene.position, []).append(name)
             if gene.how:
                 self.understood.setdefault(gene.how, Counter())[name] += 1
             elif name not in self._foreign:
                 renamed |= not self.spellings.is_current(name)
+        guides = tuple(name for _, name in names if name in self.understood.get(GUIDES, ()))
+        no_pair = self.no_pair([position for position, same in spelled.items() for _ in same], guides)
         for position, same in spelled.items():
+            if no_pair:
+                break
             # Two spellings of one gene, such as YAL001C and TFC3, would else count as a double mutant.
             if len(same) > 1:
                 gene_name, spellings = shown(self.genes[position]), ", ".join(map(shown, same))
@@ -176,8 +202,33 @@ class MutantReader:
             renamed,
             bool(self._neutral & found.keys()),
             any(self.spellings.is_nothing(name) for _, name in names),
+            any(self.spellings.is_control(name) for _, name in names),
+            guides,
+            no_pair,
             tuple(problems),
         )
+
+    def no_pair(self, positions: Sequence[int], guides: Sequence[str] = ()) -> str:
+        """Return why perturbed tokens are no combination of several; empty if they are.
+
+        Two guides of one gene and units that share a gene occur in screens on purpose. In other tables a
+        gene that is named twice is a slip.
+        """
+        known = [position for position in positions if position < len(self.index)]
+        twice = len(set(known)) < len(known)
+        if self.units is None:
+            return SAME_GUIDED if twice and guides else ""
+        if twice:
+            return SAME_UNIT
+        pairs = np.array(list(combinations(known, 2)), np.int64).reshape(-1, 2)
+        return SHARED if len(pairs) and self.units.overlapping(pairs[:, 0], pairs[:, 1]).any() else ""
+
+    def sharing(self, token: int) -> tuple[int, ...]:
+        """Return the other tokens that share a gene with one."""
+        if self.units is None or token >= len(self.index):
+            return ()
+        table = self.units.sharing
+        return tuple(table.indices[table.indptr[token] : table.indptr[token + 1]].tolist())
 
     def _kinds(self, cell: str, names: list[str]) -> tuple[list[PerturbationKind | None], list[Wrong]]:
         """Return the kind that a cell states of each name, None where it says nothing."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from wildtype.errors import SourceError
 
@@ -58,9 +59,19 @@ def _column(problem: Problem) -> str:
 
 
 class TableProblems(SourceError):
-    """A table that is not read because of its problems, all of which are in `problems`, in order of rows."""
+    """A table that is not read because of its problems, all of which are in `problems`, in order of rows.
 
-    def __init__(self, path: Path, problems: Sequence[Problem], rows: int) -> None:
+    `asked` has the names that may be of controls or guides, by the kind of problem that they are.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        problems: Sequence[Problem],
+        rows: int,
+        asked: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+    ) -> None:
+        self.asked = asked
         self.path, self.problems, self.rows = path, tuple(problems), rows
         super().__init__("\n  ".join([f"{self.headline}:", *self.lines()]))
 

@@ -23,6 +23,7 @@ from wildtype.organism import Organism
 from wildtype.sources import catalogue
 from wildtype.sources.publishers import publishers
 from wildtype.sources.user_tables.table import USE
+from wildtype.sources.user_tables.vocabulary import CENSORED
 
 NOTE = "own data, as imported from a table: not published, not checked by anyone else"
 
@@ -106,8 +107,16 @@ def register(
         dataset = dataclasses.replace(profile_dataset(measurements, organism, name=study.name), notes=notes)
     else:
         noise = "; ".join(ceiling.text for ceiling in noise_ceilings(measurements).values())
+        names = [definition.name for definition in measurements.phenotypes]
+        exact = [name for name in names if not name.endswith(CENSORED)]
         dataset = build_dataset(
-            measurements, organism, name=study.name, policies=policies, notes=notes, noise=noise
+            measurements,
+            organism,
+            name=study.name,
+            policies=policies,
+            targets=exact if 0 < len(exact) < len(names) else None,
+            notes=notes,
+            noise=noise,
         )
     dataset = of_list(dataset, selected, selection)
     path = store_path()

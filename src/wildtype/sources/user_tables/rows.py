@@ -7,22 +7,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
 from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.records import Environment, PhenotypeDefinition, Study
+from wildtype.datasets.records import PhenotypeDefinition, Study
 from wildtype.errors import SourceError, shown
+from wildtype.sources.user_tables.gathered import Column, Gathered
 from wildtype.sources.user_tables.grid import Grid
 from wildtype.sources.user_tables.guess import Settled
-from wildtype.sources.user_tables.layout import CROSSES, LONG, PROFILES
+from wildtype.sources.user_tables.layout import SINGLE
 from wildtype.sources.user_tables.mutants import Mutant, MutantReader, Wrong
 from wildtype.sources.user_tables.numbers import MISSING_NUMBER, is_missing
 from wildtype.sources.user_tables.problems import HEADER, Problem
-from wildtype.sources.user_tables.vocabulary import PHENOTYPES, define
+from wildtype.sources.user_tables.spellings import NEUTRAL, NO_CONTROLS
+from wildtype.sources.user_tables.vocabulary import CENSORED, FLAGS, PHENOTYPES, define
 
-EMPTY, SELF, TOTAL = "empty cells", "crosses of a gene with itself", "totals below the table"
-NEGATIVE, NAME, PHENOTYPE, TOO_FEW = "negative sd", "name", "phenotype", "too few genes for the phenotype"
+EMPTY, TOTAL = "empty cells", "totals below the table"
+CONTROL_PAIR = "a gene beside a control"
+NEGATIVE, NAME, PHENOTYPE, TOO_FEW, FLAG = (
+    "negative sd", "name", "phenotype", "too few genes for the phenotype", "flag",
+)  # fmt: skip
 
 
 class RowReader:
@@ -36,6 +43,10 @@ class RowReader:
         Which column is what.
     mutants : MutantReader
         Reads the cells about genes.
+    gathered : Gathered
+        Where numbers are kept, also those of other tables that are read together.
+    label : str
+        Which of several tables of replicates this is.
 
     Attributes
     ----------
@@ -43,32 +54,34 @@ class RowReader:
         What is wrong with rows; nothing else is kept of these.
     left_out : dict of str to int
         Cells that are no measurement, by reason.
-    renamed : int
-        Measurements that name a gene by an older name or alias.
-    value : list of float
-        The numbers that were read.
     """
 
-    def __init__(self, grid: Grid, settled: Settled, mutants: MutantReader) -> None:
+    level: str = "cell"
+    """Whether a number is about the cell or about one gene of it."""
+
+    def __init__(
+        self, grid: Grid, settled: Settled, mutants: MutantReader, gathered: Gathered, label: str = ""
+    ) -> None:
         self.grid, self.at, self.settled, self.mutants = grid, settled.at, settled, mutants
-        self.shape = settled.layout.shape
+        self.gathered, self.label = gathered, label
         self.numbers = settled.layout.numbers
         self.problems: list[Problem] = []
         self.left_out: dict[str, int] = {}
-        self.renamed = self.of_nothing = self.neutral = 0
-        self.gene: list[int] = []
-        self.kind: list[int] = []
-        self.allele: list[str] = []
-        self.dose: list[float] = []
-        self.count: list[int] = []
-        self.value: list[float] = []
-        self.sd: list[float] = []
-        self.condition: list[str] = []
-        self.phenotype: list[PhenotypeDefinition] = []
-        self.replicate: list[str] = []
-        self.trait: list[str] = []
+        self.incomplete = 0
+        """Rows with an empty cell beside other genes."""
         self._row_problems: list[Problem] = []
-        self._of_column = {} if self.shape == LONG else {i: self._column_gene(i) for i in self.at["value"]}
+        several = len(self.at["value"]) > 1
+        self.censored = 0
+        """Measurements that are bounds."""
+        columns = []
+        for i, (phenotype, unit) in zip(self.at["value"], settled.measured, strict=False):
+            definition = self._definition(phenotype, unit) if len(set(settled.measured)) > 1 else None
+            columns.append(Column(replicate=grid.header[i] if several else "", phenotype=definition))
+        self._columns = np.array([gathered.column(column) for column in columns], np.int64)
+        bounds = [
+            one if one.phenotype is None else replace(one, phenotype=bound(one.phenotype)) for one in columns
+        ]
+        self._bounds = np.array([gathered.column(column) for column in bounds], np.int64)
 
     def read_all(self) -> None:
         """Read every row but totals at the end."""
@@ -76,45 +89,30 @@ class RowReader:
         while last and self._is_total(last - 1):
             last -= 1
         if last < len(self.grid.cells):
-            self._leave_out(TOTAL, (len(self.grid.cells) - last) * len(self.at["value"]))
+            self._leave_out(TOTAL, (len(self.grid.cells) - last) * self.width)
         for i in range(last):
             self._row_problems = []
             self._read(i)
             self.problems += self._row_problems
 
-    def remarks(self) -> list[str]:
-        """Return what to look at twice, one line each."""
-        lines = self.mutants.explanations()
-        if self.of_nothing:
-            lines.append(
-                f"measurements of the wild type or of controls alone, which stay in the store and are left "
-                f"out of datasets: {self.of_nothing:,}"
-            )
-        if self.neutral:
-            lines.append(
-                f"measurements of mutants with HO, which screens delete in their controls: "
-                f"{self.neutral:,}; it counts as a gene; if it is a control, import with "
-                f"--controls HO,YDL227C"
-            )
-        return lines
+    @property
+    def width(self) -> int:
+        """How many numbers a row has."""
+        return len(self._columns)
+
+    @property
+    def columns_kept(self) -> int:
+        """How many columns of numbers have no problem."""
+        return self.width
 
     def _leave_out(self, reason: str, count: int = 1) -> None:
-        self.left_out[reason] = self.left_out.get(reason, 0) + count
+        if count:
+            self.left_out[reason] = self.left_out.get(reason, 0) + count
 
     def _is_total(self, i: int) -> bool:
         cells = [self.grid.cells[i][at] for at in self.at["genes"]]
         first = next(filter(None, cells), self.grid.cells[i][0])
         return self.mutants.spellings.is_total(first)
-
-    def _column_gene(self, column: int) -> Mutant:
-        """Return the mutant that the name of a matrix's column names."""
-        name = self.grid.header[column]
-        mutant = self.mutants.read((name,), "")
-        problems = mutant.problems
-        if self.shape == PROFILES and not problems and len(mutant.genes) != 1:
-            problems = (Wrong("genes", f"names {len(mutant.genes)} genes, expected one", NAME),)
-        self.problems += [Problem(HEADER, 0, name, wrong.message, wrong.reason) for wrong in problems]
-        return mutant
 
     def _cell(self, i: int, column: str) -> str:
         return self.grid.cells[i][self.at[column][0]] if column in self.at else ""
@@ -131,68 +129,89 @@ class RowReader:
     def _read(self, i: int) -> None:
         """Read one row; nothing of it is kept where something is wrong with it."""
         cells = tuple(self.grid.cells[i][at] for at in self.at["genes"])
-        kinds = self._cell(i, "kind")
-        mutant = self.mutants.read(cells, kinds)
+        mutant = self.mutants.read(cells, self._cell(i, "kind"))
         self._wrong(i, mutant.problems)
         doses, problems = self.mutants.doses(self._cell(i, "dose"), mutant.named)
         self._wrong(i, problems)
         values = self._values(i)
-        sd = self._number(i, self.at["sd"][0]) if "sd" in self.at else math.nan
-        if sd < 0:
-            message = f"received {sd:g}, expected a number of at least 0"
-            self._report(i, self.at["sd"][0], message, NEGATIVE)
+        sd = self._sd(i, [at for at, _ in values])
         condition, replicate = self._name(i, "condition"), self._name(i, "replicate")
+        censored = self._is_censored(i, values)
         phenotype = self._phenotype(i)
-        several = self.shape == LONG and len(self.at["value"]) > 1
-        found = []
-        for at, value in values:
-            measured, dose, trait = mutant, doses, ""
-            if self.shape == CROSSES and not self._row_problems:
-                other = self._of_column[at]
-                if set(other.genes) & set(mutant.genes):
-                    self._leave_out(SELF)
-                    continue
-                measured = self.mutants.read((*cells, self.grid.header[at]), kinds)
-                # The name of a column says no dose.
-                dose = [*doses, *[math.nan] * (len(measured.genes) - len(mutant.genes))]
-            elif self.shape == PROFILES and self._of_column[at].genes:
-                trait = self.mutants.genes[self._of_column[at].genes[0]]
-            label = self.grid.header[at] if several else ""
-            found.append((measured, dose, value, trait, " ".join(filter(None, (replicate, label)))))
-        if phenotype is not None and found:
-            self._enough(i, found[0][0], phenotype)
+        if phenotype is not None and values:
+            self._enough(i, mutant, phenotype)
         if self._row_problems or phenotype is None:
             return
-        for measured, dose, value, trait, label in found:
-            self._keep(measured, dose, phenotype)
-            self.value.append(value)
-            self.sd.append(sd)
-            self.condition.append(condition)
-            self.replicate.append(label)
-            self.trait.append(trait)
+        if reason := self._not_kept(mutant):
+            self._leave_out(reason, len(values))
+            return
+        self.censored += censored * len(values)
+        columns = self._bounds if censored else self._columns
+        self.incomplete += "" in cells
+        if not values:
+            return
+        places = {at: place for place, at in enumerate(self.at["value"])}
+        self.gathered.add(
+            self.gathered.strain(mutant, doses),
+            columns[[places[at] for at, _ in values]],
+            np.array([value for _, value in values], np.float64),
+            np.array(sd, np.float64),
+            condition=condition,
+            replicate=" ".join(filter(None, (self.label, replicate, *mutant.guides))),
+            phenotype=bound(phenotype) if censored else phenotype,
+        )
 
-    def _keep(self, mutant: Mutant, doses: Sequence[float], phenotype: PhenotypeDefinition) -> None:
-        self.renamed += mutant.renamed
-        self.of_nothing += not mutant.genes
-        self.neutral += mutant.neutral
-        self.gene += mutant.genes
-        self.kind += mutant.kinds
-        self.allele += mutant.alleles
-        self.dose += doses
-        self.count.append(len(mutant.genes))
-        self.phenotype.append(phenotype)
+    def _is_censored(self, i: int, values: Sequence[tuple[int, float]]) -> bool:
+        """Return whether a row, all replicates of it, is a bound: by a flag, or by a number at the limit."""
+        limit, columns = self.settled.layout.censored_at, self.at.get("censored", [])
+        if limit:
+            numbers = [self._number(i, at) for at in columns] if columns else [value for _, value in values]
+            return any(number <= float(limit) for number in numbers)
+        found = False
+        for at in columns:
+            word = self.grid.cells[i][at].casefold()
+            found |= word in FLAGS[True]
+            if word not in (*FLAGS[True], *FLAGS[False]) and not is_missing(word):
+                message = f"received {shown(word)}, expected yes or no, or a number with --censored-at"
+                self._report(i, at, message, FLAG)
+        return found
+
+    def _not_kept(self, mutant: Mutant, *, pairs: bool = False) -> str:
+        """Return why a mutant is none that one keeps: no pair, or one gene beside a control; else empty.
+
+        A row of crosses (`pairs`) that names a control has a gene in every column.
+        """
+        if mutant.no_pair:
+            return mutant.no_pair
+        single = self.settled.layout.control_pairs == SINGLE
+        return CONTROL_PAIR if mutant.control and mutant.genes and not (single or pairs) else ""
 
     def _values(self, i: int) -> list[tuple[int, float]]:
         """Return the numbers of a row with their columns; empty cells beside others are counted."""
         columns, cells = self.at["value"], self.grid.cells[i]
         there = [at for at in columns if not is_missing(cells[at])]
-        if len(columns) > 1 and (there or self.shape != LONG):
-            if len(there) < len(columns):
-                self._leave_out(EMPTY, len(columns) - len(there))
+        if len(columns) > 1 and there:
+            self._leave_out(EMPTY, len(columns) - len(there))
         elif not there:
             message = f"received {shown(cells[columns[0]])}, expected a number: give it, or leave the row out"
             self._report(i, columns[0], f"{message} (--skip-bad leaves out all such rows)", MISSING_NUMBER)
         return [(at, self._number(i, at)) for at in there]
+
+    def _sd(self, i: int, columns: Sequence[int]) -> list[float]:
+        """Return the sd of the numbers in some columns of values."""
+        given = self.at.get("sd", [])
+        of_value = dict(zip(self.at["value"], given, strict=False)) if len(given) > 1 else {}
+        # An sd without a value is of nothing, but a single column of sd is checked in every row.
+        numbers = {
+            at: self._number(i, at) for at in ([of_value[at] for at in columns] if of_value else given)
+        }
+        for at, number in numbers.items():
+            if number < 0:
+                message = f"received {number:g}, expected a number of at least 0"
+                self._report(i, at, message, NEGATIVE)
+        if of_value:
+            return [numbers[of_value[at]] for at in columns]
+        return [numbers[given[0]] if given else math.nan] * len(columns)
 
     def _number(self, i: int, at: int) -> float:
         cell = self.grid.cells[i][at]
@@ -213,18 +232,22 @@ class RowReader:
         return name
 
     def _phenotype(self, i: int) -> PhenotypeDefinition | None:
-        unit = self.settled.unit
-        name = self._cell(i, "phenotype") or self.settled.phenotype
+        phenotype, unit = self.settled.measured[0]
+        name = self._cell(i, "phenotype") or phenotype
         if not name:
             message = "is empty, expected a name: give it, or one for all with --phenotype"
             self._report(i, self.at["phenotype"][0], message, PHENOTYPE)
             return None
         try:
-            return define(name, unit, "gene" if self.shape == PROFILES else "cell")
+            return self._definition(name, unit)
         except SourceError as error:
-            at = self.at["phenotype"][0] if "phenotype" in self.at else self.at["value"][0]
+            at = self.at["phenotype"][0] if "phenotype" in self.at else (self.at["value"] or [0])[0]
             self._report(i, at, str(error), PHENOTYPE)
             return None
+
+    def _definition(self, name: str, unit: str) -> PhenotypeDefinition:
+        fewest = self.settled.layout.fewest_genes
+        return define(name, unit, "gene" if self.level == "gene" else "cell", fewest)
 
     def _enough(self, i: int, mutant: Mutant, definition: PhenotypeDefinition) -> None:
         """Report a mutant of fewer genes than its phenotype is about, unless the row says so on purpose."""
@@ -235,38 +258,55 @@ class RowReader:
             )
             self._report(i, self.at["genes"][0], message, TOO_FEW)
 
-    def measurements(self, study: Study) -> Measurements:
-        """Return what was read; raises ``SourceError`` if the unit that was given is that of no phenotype."""
-        conditions, condition = _coded(self.condition)
-        names, code = _coded([definition.name for definition in self.phenotype])
-        phenotypes = {definition.name: definition for definition in self.phenotype}
-        unit = self.settled.layout.unit
-        if unit and all(name in PHENOTYPES for name in names):
-            raise SourceError(
-                f"the unit of {', '.join(names)} is fixed, received {unit!r}: call what is measured in "
-                f"another unit by another name, with --phenotype"
-            )
-        return Measurements.build(
-            study,
-            genes=self.mutants.genes,
-            gene=self.gene,
-            offsets=np.concatenate([[0], np.cumsum(self.count, dtype=np.int64)]),
-            kind=self.kind,
-            allele=self.allele,
-            dose=self.dose,
-            value=self.value,
-            sd=self.sd,
-            environments=[Environment(medium=name) if name else Environment() for name in conditions],
-            environment=condition,
-            phenotypes=[phenotypes[name] for name in names],
-            phenotype=code,
-            trait=self.trait,
-            replicate=self.replicate,
+    def _refuse_column(self, column: str, wrong: Wrong) -> None:
+        self.problems.append(Problem(HEADER, 0, column, wrong.message, wrong.reason))
+
+
+def remarks(counts: tuple[int, int, int, int], mutants: MutantReader, left_out: dict[str, int]) -> list[str]:
+    """Return what to look at twice, one line each; `counts` are those of `Gathered.counts`."""
+    lines = mutants.explanations()
+    _, of_nothing, neutral, _ = counts
+    if of_nothing:
+        lines.append(
+            f"measurements of the wild type or of controls alone, which stay in the store and are left "
+            f"out of datasets: {of_nothing:,}"
         )
+    if neutral and not mutants.spellings.no_controls:
+        known = [name for name in NEUTRAL if name in mutants.index]
+        names = ",".join(known)
+        lines.append(
+            f"measurements of mutants with {known[0]}, which screens perturb in their controls: {neutral:,}; "
+            f"it counts as a gene; if it is a control, import with --controls {names}, else with "
+            f"--controls {NO_CONTROLS}"
+        )
+    if left_out.get(CONTROL_PAIR):
+        lines.append(
+            f"measurements of a gene beside a control, which are left out as controls: "
+            f"{left_out[CONTROL_PAIR]:,}; --control-pairs single keeps them as mutants of one gene"
+        )
+    return lines
 
 
-def _coded(names: Sequence[str]) -> tuple[list[str], list[int]]:
-    """Return the distinct names in order of appearance, and the position of every name among them."""
-    position: dict[str, int] = {}
-    codes = [position.setdefault(name, len(position)) for name in names]
-    return list(position), codes
+@cache
+def bound(definition: PhenotypeDefinition) -> PhenotypeDefinition:
+    """Return the phenotype under which values of another are kept that are bounds."""
+    what = f"bounds of {definition.name}: the limit of the assay was reached"
+    return definition.model_copy(update={"name": definition.name + CENSORED, "description": what})
+
+
+def measured(gathered: Gathered, mutants: MutantReader, study: Study, unit: str) -> Measurements:
+    """Return what was read.
+
+    Raises
+    ------
+    SourceError
+        If the unit that was given is that of no phenotype.
+    """
+    measurements = gathered.measurements(study, mutants.genes)
+    names = [definition.name for definition in measurements.phenotypes]
+    if unit and all(name in PHENOTYPES for name in names):
+        raise SourceError(
+            f"the unit of {', '.join(names)} is fixed, received {unit!r}: call what is measured in "
+            f"another unit by another name, with --phenotype"
+        )
+    return measurements

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from wildtype.datasets.records import PerturbationKind
 from wildtype.errors import AmbiguousGeneError, UnknownGeneError, shown
 from wildtype.organism import GeneIndex
+from wildtype.organism.units import JOINED, Units
+from wildtype.sources.user_tables.guides import NO_GUIDES, SUFFIX, Guides, guide_stems
+from wildtype.sources.user_tables.vocabulary import parse_kind
 from wildtype.sources.yeast.screens.sga_strains import (
     DELETION_MARKS,
     ORF,
@@ -29,10 +32,17 @@ WILD_TYPE = ("wt", "wildtype", "wild type", "wild-type", "wild_type", "+", "+/+"
 """Words for a mutant, or one side of a cross, in which no gene is perturbed; in upper or lower case."""
 TOTALS = ("total", "totals", "sum", "mean", "average", "median", "sd", "stdev", "count", "n", "min", "max")
 """Words in the place of a gene that begin a line of totals below a table."""
-NEUTRAL = ("HO", "YDL227C")
-"""A gene that screens delete in their controls."""
-UNKNOWN, AMBIGUOUS, CONTROL = "unknown name", "ambiguous name", "name of a control"
-ALLELE, PROTEIN, DELETED, STRAIN, DATE, TWO_NAMES = (
+NEUTRAL = ("HO", "YDL227C", "AAVS1", "CCR5", "ROSA26")
+"""Genes and places that screens perturb in their controls."""
+NO_CONTROLS = "none"
+"""Setting of ``--controls`` that says of names like those of controls that they are none."""
+UNKNOWN, AMBIGUOUS, CONTROL, GUIDE = (
+    "unknown name", "ambiguous name", "name of a control", "name of a guide",
+)  # fmt: skip
+GUIDES, UNIT, KIND_BESIDE, ALLELE, PROTEIN, DELETED, STRAIN, DATE, TWO_NAMES = (
+    "guides, taken for their genes",
+    "units, named by their genes",
+    "genes with their kind, as in tables of predictions",
     "alleles, taken for temperature-sensitive ones unless a column kind says otherwise",
     "proteins, taken for their genes",
     "deletions, by their mark",
@@ -41,8 +51,10 @@ ALLELE, PROTEIN, DELETED, STRAIN, DATE, TWO_NAMES = (
     "two names of one gene",
 )
 _CONTROL = re.compile(
-    r"(neg(ative)?|nt|ntc|non[-_ ]?target(ing)?|safe([-_ ]?target(ing|s)?)?|ctrl|control|neg[-_ ]?ctrl|"
-    r"neg(ative)?[-_ ]?control|scr|scrambled?|mock|empty([-_ ]?vector)?|luciferase|e?gfp|lacz|intergenic)"
+    r"(neg(ative)?|nt|ntc|no[-_ ]?target|non[-_ ]?target(ing)?|safe([-_ ]?target(ing|s)?)?|ctrl|control|"
+    r"neg(ative)?[-_ ]?(control|ctrl)|scr|scrambled?|mock|empty([-_ ]?vector)?|luciferase|e?gfp|lacz|"
+    r"intergenic|aavs1|rosa26|no[-_ ]?(guide|perturbation)|"
+    r"unperturbed)"
     r"([-_ ]?\d+)?",
     re.IGNORECASE,
 )
@@ -104,12 +116,24 @@ class Spellings:
     index : GeneIndex
         The organism's genes.
     controls : sequence of str
-        Names, or patterns such as ``safe*``, of what perturbs nothing; in upper or lower case.
+        Names, or patterns such as ``safe*``, of what perturbs nothing; in upper or lower case. `NO_CONTROLS`
+        alone says that there are none.
+    guides : Guides
+        Names of guides.
+    units : Units, optional
+        Tokens of the index that stand for several genes.
     """
 
-    def __init__(self, index: GeneIndex, controls: Sequence[str] = ()) -> None:
-        self.index = index
-        self.controls = tuple(pattern.casefold() for pattern in controls)
+    def __init__(
+        self,
+        index: GeneIndex,
+        controls: Sequence[str] = (),
+        guides: Guides = NO_GUIDES,
+        units: Units | None = None,
+    ) -> None:
+        self.index, self.guides, self.units = index, guides, units
+        self.no_controls = [name.casefold() for name in controls] == [NO_CONTROLS]
+        self.controls = () if self.no_controls else tuple(pattern.casefold() for pattern in controls)
         self._current = {name.upper() for name in (*index.names, *index.standard.values())}
         self._known: dict[str, Found | Fault] = {}
         self._unknown = 0
@@ -120,10 +144,18 @@ class Spellings:
 
     def is_nothing(self, name: str) -> bool:
         """Return whether a name is that of a declared control or of the wild type."""
-        low = name.casefold()
-        if any(fnmatchcase(low, pattern) for pattern in self.controls):
-            return True
-        return low in WILD_TYPE and not self.is_current(name)
+        return self.is_control(name) or (name.casefold() in WILD_TYPE and not self.is_current(name))
+
+    def is_control(self, name: str) -> bool:
+        """Return whether a name, or the target of a guide of that name, is that of a declared control."""
+        low = {name.casefold(), self.guides.target.get(name, name).casefold()}
+        return any(fnmatchcase(one, pattern) for one in low for pattern in self.controls)
+
+    def is_guide(self, name: str) -> bool:
+        """Return whether a name is that of a declared guide."""
+        if not self.guides.by_name:
+            return name in self.guides.target
+        return name not in self.index and any(stem in self.index for stem, _ in guide_stems(name))
 
     def is_total(self, name: str) -> bool:
         """Return whether a name begins a line of totals."""
@@ -131,9 +163,23 @@ class Spellings:
 
     def means(self, name: str) -> bool:
         """Return whether a name means something here: a gene in any spelling, a control, the wild type."""
-        if self.is_nothing(name) or name in self.index or _CONTROL.fullmatch(name):
+        if self.is_nothing(name) or name in self.index or name in self.guides.target:
+            return True
+        if self._is_like_control(name):
             return True
         return self._spelled(name) is not None
+
+    def _is_like_control(self, name: str) -> bool:
+        return not self.no_controls and _CONTROL.fullmatch(name) is not None
+
+    def unit_of(self, cell: str) -> int | None:
+        """Return the unit whose genes a cell names; None if there is none."""
+        if self.units is None:
+            return None
+        try:
+            return self.units.find([name.strip() for name in cell.split(JOINED)])
+        except (UnknownGeneError, AmbiguousGeneError):
+            return None
 
     def find(self, name: str) -> Found | Fault:
         """Return what a name means, or what is wrong with it."""
@@ -142,12 +188,16 @@ class Spellings:
         return self._known[name]
 
     def _find(self, name: str) -> Found | Fault:
+        target = self.guides.target.get(name)
+        if target is not None and target != name:
+            found = self.find(target)
+            return replace(found, how=GUIDES) if isinstance(found, Found) else found
         if name not in self.index:
             if (spelled := self._spelled(name)) is not None:
                 return spelled
-            if _CONTROL.fullmatch(name):
+            if self._is_like_control(name):
                 message = f"{shown(name)} looks like a control: import with --controls {shown(name)} if it is"
-                return Fault(f"{message} one", CONTROL)
+                return Fault(f"{message} one, or with --controls {NO_CONTROLS} if nothing is", CONTROL)
             self._unknown += 1
             # The first unknown names get suggestions; a column of wrong identifiers must not take minutes.
             if self._unknown > HINTED:
@@ -175,6 +225,12 @@ class Spellings:
 
     def _readings(self, name: str) -> Iterator[Found | Fault | None]:
         deletion = PerturbationKind.DELETION
+        if (unit := self.unit_of(name)) is not None:
+            yield Found(unit, how=UNIT)
+        yield self._guide(name)
+        stated, colon, word = name.rpartition(":")
+        if colon and word and (kind := parse_kind(word)) is not None:
+            yield self._gene(stated, kind, "", KIND_BESIDE)
         strain = parse_strain(name)
         if strain is not None and len(strain.orfs) == 1 and strain.type not in SUPPRESSOR_TYPES:
             yield self._gene(strain.orfs[0], *parse_allele(name, strain.type), STRAIN)
@@ -234,7 +290,22 @@ class Spellings:
                 return self._gene(gene, *parse_allele(name), ALLELE)
             return Fault(
                 f"{shown(name)} may be an allele of {gene} or one of several guides: write {name.lower()} "
-                f"for an allele, and {gene} for a guide, whose name belongs into a column replicate",
-                UNKNOWN,
+                f"for an allele, and import with --guides {SUFFIX} for guides",
+                GUIDE,
             )
+        return None
+
+    def _guide(self, name: str) -> Found | Fault | None:
+        """Return the gene of a guide that is named after it."""
+        for stem, sure in guide_stems(name):
+            known = stem in self.index or self.unit_of(stem) is not None
+            if known and self.guides.by_name:
+                found = self.find(stem)
+                return replace(found, how=GUIDES) if isinstance(found, Found) else found
+            if known and sure and not self.guides:
+                return Fault(
+                    f"{shown(name)} looks like a guide against {stem}: import with --guides {SUFFIX} if "
+                    f"guides are named after their genes, or with --guides and a table of guides and genes",
+                    GUIDE,
+                )
         return None

@@ -3,32 +3,37 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from wildtype.datasets.measurements import Measurements
-from wildtype.datasets.reading import ReadReport
+from wildtype.datasets.reading import ReadReport, add_counts
 from wildtype.datasets.records import Publication, Study
 from wildtype.datasets.stages.policies import Policies
 from wildtype.errors import SourceError
 from wildtype.files import sha256_of_file
 from wildtype.organism import Organism
 from wildtype.sources.text import Collector, ignore
-from wildtype.sources.user_tables.grid import read_grid
-from wildtype.sources.user_tables.guess import settle
+from wildtype.sources.user_tables.annotated import averaged, is_annotated, read_annotated
+from wildtype.sources.user_tables.gathered import Gathered
+from wildtype.sources.user_tables.grid import Grid, read_grid, sheets_of
+from wildtype.sources.user_tables.growth import from_growth
+from wildtype.sources.user_tables.guess import Settled, settle
 from wildtype.sources.user_tables.layout import LONG, Layout
+from wildtype.sources.user_tables.matrix import NAMED, MatrixReader
 from wildtype.sources.user_tables.mutants import MutantReader
 from wildtype.sources.user_tables.problems import HEADER, Problem, TableProblems
-from wildtype.sources.user_tables.rows import RowReader
-from wildtype.sources.user_tables.vocabulary import define
+from wildtype.sources.user_tables.rows import RowReader, measured, remarks
+from wildtype.sources.user_tables.spellings import NEUTRAL
+from wildtype.sources.user_tables.vocabulary import CENSORED, define
 from wildtype.tables import frame_to_csv
 
 DEFAULT = Layout()
 REJECTED = "rows with a problem, left out"
 USE = "own data"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
-_ENDINGS = re.compile(r"(\.(csv|tsv|tab|txt|parquet|pq|xlsx|xls|gz))+$", re.IGNORECASE)
+_ENDINGS = re.compile(r"(\.(h5ad|csv|tsv|tab|txt|parquet|pq|xlsx|xls|gz))+$", re.IGNORECASE)
 
 
 def study_name(path: str | Path, name: str = "") -> str:
@@ -66,13 +71,17 @@ class Reading:
     rejected : tuple of Problem
         The problems of rows that were left out.
     replicates : bool
-        Whether several columns of values are replicates of one mutant.
+        Whether several columns of values, tables or guides are replicates of one mutant.
+    neutral : tuple of str
+        Names of genes that screens perturb in their controls, if such a gene stands beside others and nobody
+        said what it is.
     """
 
     layout: Layout
     remarks: tuple[str, ...]
     rejected: tuple[Problem, ...]
     replicates: bool
+    neutral: tuple[str, ...] = ()
 
     @property
     def policies(self) -> Policies:
@@ -89,7 +98,7 @@ class Reading:
 
 
 def read_table(
-    path: str | Path,
+    path: str | Path | Sequence[str | Path],
     organism: Organism,
     layout: Layout = DEFAULT,
     *,
@@ -101,8 +110,9 @@ def read_table(
 
     Parameters
     ----------
-    path : path
-        CSV, TSV, Parquet or a spreadsheet; see `read_grid`.
+    path : path, or several
+        CSV, TSV, Parquet or a spreadsheet (`read_grid`), or an AnnData file (`annotated`). Several tables or
+        sheets are replicates of each other.
     organism : Organism
         Whose genes are meant, by systematic name, standard name or alias, or as in `spellings`.
     layout : Layout
@@ -125,38 +135,137 @@ def read_table(
         If anything is wrong with any row and such rows are not to be left out, or no row is left; it has
         all problems of all rows.
     """
-    name = study_name(path, name)
-    grid = read_grid(path, separator=layout.separator, sheet=layout.sheet)
-    mutants = MutantReader(organism.genes, layout.gene_separator, layout.controls, layout.numbers)
-    settled = settle(grid, layout, mutants)
-    if settled.phenotype:
-        define(settled.phenotype, settled.unit)
-    reader = RowReader(grid, settled, mutants)
-    reader.read_all()
-    problems = sorted([*grid.problems, *reader.problems], key=lambda problem: problem.row)
-    bad = {problem.row for problem in problems}
-    if problems and (not layout.skip_bad or HEADER in bad or not reader.value):
-        raise TableProblems(grid.path, problems, grid.rows)
-    used = {i for positions in settled.at.values() for i in positions}
-    unused = ", ".join(known for i, known in enumerate(grid.header) if i not in used and known)
-    # Line breaks and tabs in a file name would break the tables of the report.
-    file = " ".join(grid.path.name.split())
-    study = Study(
+    paths = [Path(path)] if isinstance(path, str | Path) else [Path(one) for one in path]
+    name = study_name(paths[0], name)
+    mutants = MutantReader(organism, layout)
+    gathered = Gathered()
+    readers: list[RowReader] = []
+    tables = [(one, sheet) for one in paths for sheet in sheets_of(one, layout.sheet)]
+    for one, sheet in tables:
+        grid, settled = _settled(one, sheet, layout, mutants)
+        for phenotype, unit in settled.measured:
+            if phenotype:
+                define(phenotype, unit)
+        kind = RowReader if settled.layout.shape == LONG else MatrixReader
+        label = "" if len(tables) == 1 else sheet or study_name(one)
+        reader = kind(grid, settled, mutants, gathered, label)
+        reader.read_all()
+        readers.append(reader)
+    asked = mutants.asked
+    problems: list[Problem] = []
+    left_out: dict[str, int] = {}
+    for reader in readers:
+        found = sorted([*reader.grid.problems, *reader.problems], key=lambda problem: problem.row)
+        # What may be a control or a guide is never left out with other problems: it must be said.
+        unsaid = any(problem.reason in asked for problem in found)
+        header = any(problem.row == HEADER for problem in found) and not reader.columns_kept
+        if found and (not layout.skip_bad or header or unsaid or not len(gathered)):
+            raise TableProblems(
+                reader.grid.path, found, reader.grid.rows, asked={k: tuple(v) for k, v in asked.items()}
+            )
+        problems += found
+        left_out = add_counts(left_out, reader.grid.left_out, reader.left_out)
+        if bad := {problem.row for problem in found} - {HEADER}:
+            left_out = add_counts(left_out, {REJECTED: len(bad) * reader.width})
+    study = _study(name, organism, readers)
+    measurements = measured(gathered, mutants, study, layout.unit)
+    if layout.expectation:
+        measurements, lost = from_growth(measurements, layout.expectation)
+        left_out = add_counts(left_out, lost)
+    counts = gathered.counts()
+    rows = len(measurements) + sum(left_out.values())
+    files = ", ".join(study.files)
+    collect(ReadReport(files, USE, rows, len(measurements), left_out, renamed=counts[0]))
+    said = [line for reader in readers for line in (*reader.grid.notes, *reader.settled.guessed)]
+    lines = (
+        *dict.fromkeys(said),
+        *remarks(counts, mutants, left_out),
+        *_row_remarks(readers),
+        *_unmeasured(readers),
+    )
+    several = len(readers) > 1 or any(reader.settled.replicates for reader in readers)
+    neutral = tuple(one for one in NEUTRAL if one in organism.genes)
+    layouts = [reader.settled.layout for reader in readers]
+    tell(
+        Reading(
+            replace(layouts[0], sheet=layout.sheet)
+            if all(one == layouts[0] for one in layouts)
+            else replace(layout, shape=layouts[0].shape),
+            lines,
+            tuple(problems),
+            several or bool(mutants.spellings.guides),
+            neutral if counts[3] and not layout.controls else (),
+        )
+    )
+    return measurements
+
+
+def _settled(path: Path, sheet: str, layout: Layout, mutants: MutantReader) -> tuple[Grid, Settled]:
+    """Return a table and which column is what; cells of an AnnData file are averaged."""
+    if not is_annotated(path):
+        grid = read_grid(path, separator=layout.separator, sheet=sheet)
+        return grid, settle(grid, layout, mutants)
+    cells = read_annotated(path, layout.columns, layout.layer)
+    settled = settle(cells.grid, layout, mutants)
+    # Of several names of the measured genes, those that the organism knows best.
+    known = {column: sum(map(mutants.spellings.means, names)) for column, names in cells.names.items()}
+    column = max(known, key=lambda one: known[one])
+    others = [
+        i for field, positions in settled.at.items() if field not in ("genes", "kind") for i in positions
+    ]
+
+    def key(row: Sequence[str]) -> Hashable:
+        names = tuple(row[i] for i in settled.at["genes"])
+        kind = row[settled.at["kind"][0]] if "kind" in settled.at else ""
+        mutant = mutants.read(names, kind)
+        # All controls are one wild type, and A+B is B+A; cells with a problem are one row, by their names.
+        same = frozenset(zip(mutant.genes, mutant.kinds, mutant.alleles, strict=True))
+        which = (names, kind) if mutant.problems else (same, mutant.guides, mutant.no_pair, mutant.control)
+        return (which, *(row[i] for i in others))
+
+    grid = averaged(cells, cells.names[column], key)
+    return replace(grid, notes=(*grid.notes, f"measured genes: {column}")), settled
+
+
+def _row_remarks(readers: Sequence[RowReader]) -> list[str]:
+    count = sum(reader.incomplete for reader in readers)
+    censored = sum(reader.censored for reader in readers)
+    what = "rows with an empty cell in a column of genes, taken for mutants of the others"
+    lines = [f"{what}: {count:,}; --fewest-genes 2 refuses them"] if count else []
+    if censored:
+        lines.append(
+            f"censored measurements: {censored:,}, kept as a phenotype whose name ends with {CENSORED}, "
+            f"which models neither learn nor are tested on"
+        )
+    return lines
+
+
+def _unmeasured(readers: Sequence[RowReader]) -> list[str]:
+    """Return a remark on the measured genes that the organism does not have."""
+    names = list(dict.fromkeys(n for r in readers if isinstance(r, MatrixReader) for n in r.unknown))
+    if not names:
+        return []
+    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+    return [f"measured genes that the organism does not have, left out: {', '.join(names[:NAMED])}{more}"]
+
+
+def _study(name: str, organism: Organism, readers: Sequence[RowReader]) -> Study:
+    files: dict[str, str] = {}
+    unused: list[str] = []
+    for reader in readers:
+        # Line breaks and tabs in a file name would break the tables of the report.
+        file = " ".join(reader.grid.path.name.split())
+        digest = sha256_of_file(reader.grid.path)
+        if files.setdefault(file, digest) != digest:
+            raise SourceError(f"two files are called {file!r}: rename one")
+        used = {i for positions in reader.settled.at.values() for i in positions}
+        unused += [known for i, known in enumerate(reader.grid.header) if i not in used and known]
+    left = " ".join(", ".join(dict.fromkeys(unused)).split())
+    return Study(
         name=name,
-        publication=Publication(citation=f"own data: {file}"),
+        publication=Publication(citation=f"own data: {', '.join(files)}"),
         organism=organism.name,
         licence=USE,
-        files={file: sha256_of_file(grid.path)},
-        notes=(f"columns of the table that are not used: {' '.join(unused.split())}",) if unused else (),
+        files=files,
+        notes=(f"columns of the table that are not used: {left}",) if left else (),
     )
-    measurements = reader.measurements(study)
-    entries = len(settled.at["value"])
-    left_out = grid.left_out | reader.left_out
-    if bad:
-        left_out[REJECTED] = len(bad) * entries
-    rows = len(measurements) + sum(left_out.values())
-    collect(ReadReport(file, USE, rows, len(measurements), left_out, renamed=reader.renamed))
-    remarks = (*grid.notes, *settled.guessed, *reader.remarks())
-    replicates = settled.layout.shape == LONG and entries > 1
-    tell(Reading(settled.layout, remarks, tuple(problems), replicates))
-    return measurements

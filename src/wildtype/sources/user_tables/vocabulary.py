@@ -16,12 +16,28 @@ MARKS = (";", "+", "|", ",")
 MOST_SHOWN = 30
 """Names of columns that a message lists at most."""
 KINDS = {
-    PerturbationKind.DELETION: ("absent", "deleted", "deletion", "knockout"),
-    PerturbationKind.REDUCED_EXPRESSION: ("reduced", "reduced expression", "damp", "knockdown"),
+    PerturbationKind.DELETION: ("absent", "deleted", "deletion", "knockout", "knocked out", "ko"),
+    PerturbationKind.REDUCED_EXPRESSION: (
+        "reduced",
+        "reduced expression",
+        "damp",
+        "knockdown",
+        "knock down",
+        "repressed",
+        "interference",
+        "crispri",
+        "rnai",
+    ),
     PerturbationKind.TEMPERATURE_SENSITIVE: ("temperature sensitive", "ts"),
     PerturbationKind.OTHER_ALLELE: ("other allele", "allele"),
     PerturbationKind.SUPPRESSOR: ("suppressor",),
-    PerturbationKind.OVEREXPRESSION: ("overexpressed", "overexpression"),
+    PerturbationKind.OVEREXPRESSION: (
+        "overexpressed",
+        "overexpression",
+        "activated",
+        "activation",
+        "crispra",
+    ),
     PerturbationKind.ADDITION: ("added", "addition"),
 }
 """What is done to a gene, and the words for it."""
@@ -40,12 +56,19 @@ PHENOTYPES = {
 }  # fmt: skip
 """Phenotypes whose meaning is known; any other name is the user's own."""
 NOT_STATED = "not stated"
+CENSORED = "_censored"
+"""End of the name under which values are kept that are bounds, no numbers."""
+FLAGS = {
+    True: ("1", "true", "yes", "y", "x", "t", "censored"),
+    False: ("0", "false", "no", "n", "f", "observed"),
+}
+"""Words of a column of flags; empty cells mean no."""
 _KIND_OF = {word: kind for kind, words in KINDS.items() for word in words}
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Names of the columns of a table; ``genes`` and ``value`` may name several, separated by commas.
+    """Names of the columns of a table; genes, value, sd and censored may name several, by commas.
 
     Columns that are missing under these names are guessed (`guess.settle`) or stay away.
     """
@@ -58,6 +81,7 @@ class Columns:
     phenotype: str = "phenotype"
     sd: str = "sd"
     replicate: str = "replicate"
+    censored: str = "censored"
 
 
 SYNONYMS = {
@@ -67,6 +91,11 @@ SYNONYMS = {
     "replicate": ("rep", "biological replicate"),
 }
 """Names that a column is also known by, in upper or lower case."""
+PERTURBATIONS = (
+    "perturbation", "perturbations", "guide_target", "target_gene", "gene_target", "target", "gene",
+    "perturbation_name", "genotype", "condition",
+)  # fmt: skip
+"""Usual names of the column of perturbations in tables of cells."""
 _UNIT = re.compile(r"(?P<name>.*\S)\s*[(\[](?P<unit>[^()\[\]]+)[)\]]")
 
 
@@ -105,7 +134,9 @@ def kind_words() -> str:
 
 
 @cache
-def define(name: str, unit: str = "", level: Literal["cell", "gene"] = "cell") -> PhenotypeDefinition:
+def define(
+    name: str, unit: str = "", level: Literal["cell", "gene"] = "cell", fewest: int = 1
+) -> PhenotypeDefinition:
     """Return what a phenotype of that name means.
 
     Parameters
@@ -116,6 +147,8 @@ def define(name: str, unit: str = "", level: Literal["cell", "gene"] = "cell") -
         Of the user's own phenotypes, ``not stated`` if empty; the unit of the known ones is fixed.
     level : {"cell", "gene"}
         Whether it is one number per mutant or one per gene of it, as expression is.
+    fewest : int
+        Fewest perturbed genes that the user's own phenotypes are about: 2 for scores of interactions.
 
     Raises
     ------
@@ -128,7 +161,7 @@ def define(name: str, unit: str = "", level: Literal["cell", "gene"] = "cell") -
         raise SourceError(f"{shown(name)} cannot name a phenotype: write it without ':', '+' and ','")
     if unit != unit.strip() or re.search(r"[\x00-\x1f]", unit):
         raise SourceError(f"{shown(unit)} cannot be a unit: write it on one line, without surrounding blanks")
-    return PhenotypeDefinition(name=name, unit=unit or NOT_STATED, level=level)
+    return PhenotypeDefinition(name=name, unit=unit or NOT_STATED, level=level, min_order=fewest)
 
 
 EXPLANATION = f"""\
