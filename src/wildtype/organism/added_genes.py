@@ -129,6 +129,7 @@ def add_gene(
     # The wild type lives without the new gene, so its deletion is not lethal.
     essential = None if organism.essential is None else np.append(organism.essential, False)
     dubious = None if organism.dubious is None else np.append(organism.dubious, False)
+    foreign = np.zeros(len(before), bool) if organism.foreign is None else organism.foreign
     places = None if organism.coordinates is None else organism.coordinates.extended(1)
     valid = {
         relation: np.stack([pairs.rows, pairs.cols]) for relation, pairs in known.items() if pairs.rows.size
@@ -146,6 +147,7 @@ def add_gene(
         essential=essential,
         coordinates=places,
         dubious=dubious,
+        foreign=np.append(foreign, True),
         appended=Appended(
             np.append(old.genes, len(before)),
             {

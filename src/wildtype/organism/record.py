@@ -44,6 +44,9 @@ class OrganismRecord:
         Positions of the genes on the chromosomes.
     dubious : bool [n] or None
         Open reading frames that are unlikely to encode a protein, where known.
+    foreign : bool [n] or None
+        Genes that the wild type does not have and a mutant may be given; None: there are none. Any mutant
+        that does not name such a gene lacks it.
 
     Raises
     ------
@@ -61,6 +64,7 @@ class OrganismRecord:
     appended: Appended = field(default_factory=Appended)
     coordinates: Coordinates | None = None
     dubious: NDArray[np.bool_] | None = None
+    foreign: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         n = len(self.genes)
@@ -73,8 +77,9 @@ class OrganismRecord:
                 raise DatasetError(f"{part} over {size} genes, {self.name!r} has {n}")
         if self.essential is not None and self.essential.shape != (n,):
             raise DatasetError(f"essential has shape {self.essential.shape}, expected ({n},)")
-        if self.dubious is not None and self.dubious.shape != (n,):
-            raise DatasetError(f"dubious has shape {self.dubious.shape}, expected ({n},)")
+        for name, flags in (("dubious", self.dubious), ("foreign", self.foreign)):
+            if flags is not None and flags.shape != (n,):
+                raise DatasetError(f"{name} has shape {flags.shape}, expected ({n},)")
 
     @property
     def metabolic(self) -> NDArray[np.bool_] | None:
@@ -95,4 +100,5 @@ class OrganismRecord:
             appended=self.appended.restrict(positions),
             coordinates=None if self.coordinates is None else self.coordinates.take(positions),
             dubious=None if self.dubious is None else self.dubious[positions],
+            foreign=None if self.foreign is None else self.foreign[positions],
         )

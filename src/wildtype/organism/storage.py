@@ -43,6 +43,8 @@ def save_organism(organism: Organism, folder: str | Path) -> None:
         arrays["essential"] = organism.essential
     if organism.dubious is not None:
         arrays["dubious"] = organism.dubious
+    if organism.foreign is not None:
+        arrays["foreign"] = organism.foreign
     if organism.coordinates is not None:
         arrays |= {f"coordinates.{key}": value for key, value in organism.coordinates.to_arrays().items()}
     with writing_folder(folder) as temporary:
@@ -126,6 +128,7 @@ def read_organism(folder: str | Path) -> Organism:
             ),
             coordinates=Coordinates.from_arrays(places) if places else None,
             dubious=arrays.get("dubious"),
+            foreign=arrays.get("foreign"),
         )
     except FileNotFoundError as error:
         raise DatasetError(
