@@ -66,7 +66,7 @@ def open_run(path: str | Path, organism: Organism | None = None) -> Opened:
     """Open a run with the organism it was trained on; where that is not available, a remark tells why."""
     predictor = load(path)
     try:
-        return Opened(str(path), predictor, *_organism_of(Path(path), predictor.genes, organism))
+        return Opened(str(path), predictor, *_organism_of(Path(path), predictor.encoded.genes, organism))
     except WildtypeError as error:
         return Opened(str(path), predictor, None, (f"{path}: {error}",))
 
@@ -120,7 +120,7 @@ def read_annotations(path: str | Path, run: Opened) -> GeneSets:
     ConfigError
         If a folder is given for another organism than yeast.
     """
-    genes = run.predictor.genes
+    genes = run.predictor.encoded.genes
     if not Path(path).is_dir():
         return read_gene_sets(path, genes)
     if run.organism is None or not run.organism.name.startswith("yeast"):

@@ -378,6 +378,17 @@ class Model(nn.Module, ABC):
             f"{what}: choose a model that knows genes by their features"
         )
 
+    @classmethod
+    def other_genes(cls, config: Any) -> str:
+        """Return what a model knows genes by that are in the organism and no tokens of its encoder.
+
+        Raises
+        ------
+        ConfigError
+            If it knows genes only by parameters of their own, so that it cannot predict mutants of others.
+        """
+        raise ConfigError(f"this {config.name} has a learned embedding for each gene that it was trained on")
+
     def combinations(
         self, wild_type: WildType, members: Members, evidence: EvidenceIndex | None
     ) -> Callable[[Tensor], Tensor] | None:

@@ -110,6 +110,9 @@ class OrganismTensors:
         Only where a model needs it.
     similarity : GeneSimilarity or None
         How alike genes are, for looking up evidence; in memory of the CPU.
+    encoded : int or None
+        Number of first genes that are tokens of the encoder; None: all. Later genes are read by the encoder,
+        each by itself: they attend to the tokens, and no token attends to them.
 
     Raises
     ------
@@ -124,6 +127,7 @@ class OrganismTensors:
     relations: dict[str, SparseOperator] = field(default_factory=dict)
     metabolism: MetabolismTensors | None = None
     similarity: GeneSimilarity | None = None
+    encoded: int | None = None
 
     def __post_init__(self) -> None:
         if not len(self.outside):
@@ -146,6 +150,11 @@ class OrganismTensors:
         """Number of genes n."""
         return len(self.features)
 
+    @property
+    def tokens(self) -> int:
+        """Number of genes that are tokens of the encoder."""
+        return self.genes if self.encoded is None else self.encoded
+
     def to(self, device: torch.device | str) -> OrganismTensors:
         """Return the same on another device."""
         return OrganismTensors(
@@ -156,6 +165,7 @@ class OrganismTensors:
             {name: op.to(device) for name, op in self.relations.items()},
             None if self.metabolism is None else self.metabolism.to(device),
             self.similarity,
+            self.encoded,
         )
 
     def without_priors(self) -> OrganismTensors:
@@ -165,7 +175,8 @@ class OrganismTensors:
     @property
     def outside_tokens(self) -> Tensor:
         """Tokens left out of every normaliser: CLS and the appended genes."""
-        return torch.cat([self.outside.new_tensor([CLS]), self.outside + CLS + 1])
+        outside = self.outside if self.encoded is None else self.outside[self.outside < self.encoded]
+        return torch.cat([outside.new_tensor([CLS]), outside + CLS + 1])
 
 
 def prior_operator(graphs: GeneGraphs, relation: str, *, reverse: bool = False) -> SparseOperator:

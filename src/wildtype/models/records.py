@@ -33,6 +33,8 @@ class WildType:
         inner products are logits; where a head reads them out.
     traits : [n, i] or None
         What trees read of every gene.
+    encoded : int or None
+        Number of first genes that are tokens of the encoder, which every mutant attends to; None: all.
     """
 
     cls: Tensor
@@ -41,6 +43,7 @@ class WildType:
     weights: Mapping[str, float] = field(default_factory=dict)
     regularised: tuple[Tensor, Tensor] | None = None
     traits: Tensor | None = None
+    encoded: int | None = None
 
 
 @dataclass(frozen=True)

@@ -38,8 +38,8 @@ def to_pyg(organism: OrganismRecord) -> Any:
 
     Gene nodes have ``x_<block>`` [n, f] per feature block (NaN: no value), described in ``feature_blocks``,
     ``essential``, ``dubious`` and ``foreign`` [n] where known, and lists of names. A relation has
-    ``edge_index`` [2, e], ``edge_weight`` [e] if it is weighted, and its source, version and note. Stoichiometric coefficients are
-    ``edge_attr`` [e, 1] in float64.
+    ``edge_index`` [2, e], ``edge_weight`` [e] if it is weighted, and its source, version and note.
+    Stoichiometric coefficients are ``edge_attr`` [e, 1] in float64.
 
     Raises
     ------
