@@ -105,8 +105,8 @@ def add_gene(
                 f"metabolism: leave them out"
             )
         new = [entry for entry in reactions if isinstance(entry, NewReaction)]
-        old = [entry for entry in reactions if not isinstance(entry, NewReaction)]
-        metabolism = _with_reactions(metabolism, name, old) if old else metabolism
+        joined = [entry for entry in reactions if not isinstance(entry, NewReaction)]
+        metabolism = _with_reactions(metabolism, name, joined) if joined else metabolism
         metabolism = with_new_reactions(metabolism, name, new) if new else metabolism
     known = _given_edges(organism, name, edges or {})
     if reactions and metabolism is not None and organism.metabolism is not None:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 from wildtype.datasets.records import PerturbationKind
 from wildtype.errors import shown
@@ -88,6 +89,8 @@ class MutantReader:
         Names of what perturbs nothing.
     numbers : NumberStyle
         How doses are written.
+    foreign : collection of int
+        Positions of genes that the wild type lacks: a strain that names one was given it.
     """
 
     def __init__(
@@ -96,7 +99,9 @@ class MutantReader:
         separator: str = "",
         controls: tuple[str, ...] = (),
         numbers: NumberStyle | None = None,
+        foreign: Collection[int] = (),
     ) -> None:
+        self.foreign = frozenset(foreign)
         self.index, self.separator = index, separator
         self.numbers = numbers or NumberStyle()
         self.spellings = Spellings(index, controls)
@@ -205,6 +210,8 @@ class MutantReader:
         if not name:
             return Fault("has an empty name between separators", NO_GENE)
         found = self.spellings.find(name)
+        if isinstance(found, Found) and found.position in self.foreign:
+            return replace(found, kind=found.kind or PerturbationKind.ADDITION)
         if isinstance(found, Fault) and kind is PerturbationKind.ADDITION and name not in self.index:
             return Found(self._foreign.setdefault(name, len(self.index) + len(self._foreign)))
         return found

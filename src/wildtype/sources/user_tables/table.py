@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from wildtype.datasets.measurements import Measurements
 from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Publication, Study
@@ -127,7 +129,8 @@ def read_table(
     """
     name = study_name(path, name)
     grid = read_grid(path, separator=layout.separator, sheet=layout.sheet)
-    mutants = MutantReader(organism.genes, layout.gene_separator, layout.controls, layout.numbers)
+    foreign = [] if organism.foreign is None else np.flatnonzero(organism.foreign).tolist()
+    mutants = MutantReader(organism.genes, layout.gene_separator, layout.controls, layout.numbers, foreign)
     settled = settle(grid, layout, mutants)
     if settled.phenotype:
         define(settled.phenotype, settled.unit)
