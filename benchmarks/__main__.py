@@ -33,6 +33,7 @@ NAMES = (
     "phenotypes",
     "masked-gin",
     "planted",
+    "foreign-gene",
 )
 Bench = Callable[..., dict[str, Any]]
 Rows = list[dict[str, Any]]

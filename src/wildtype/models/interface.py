@@ -474,4 +474,13 @@ def organism_tensors(
         relations={name: message_operator(graphs, name) for name in relations},
         metabolism=None if whole is None else MetabolismTensors.of(whole),
         similarity=similarity,
+        native=_native(organism),
     )
+
+
+def _native(organism: Organism) -> int | None:
+    """Return the number of genes before the foreign ones; None without these, or where they are not last."""
+    if organism.foreign is None or not organism.foreign.any():
+        return None
+    first = int(np.flatnonzero(organism.foreign)[0])
+    return first if first and organism.foreign[first:].all() else None

@@ -4,6 +4,7 @@ Legend: n genes · f features per gene · t = n + 1 tokens (CLS first) · r reac
 complexes · e edges.
 
     features                        float32 [n, f]
+    native                          int64 [1], where there are foreign genes
     relation/NAME/{rows,cols}       int32 [e]
     metabolism/PART/{rows,cols}     int32 [e], and values float32 [e]
     similarity/FIELD                the arrays of `GeneSimilarity`; its names as JSON in uint8 [bytes]
@@ -113,6 +114,9 @@ class OrganismTensors:
     encoded : int or None
         Number of first genes that are tokens of the encoder; None: all. Later genes are read by the encoder,
         each by itself: they attend to the tokens, and no token attends to them.
+    native : int or None
+        Number of first genes that every cell has, unless it lost them; None: all tokens. Foreign genes come
+        behind them, and only a mutant that names one has it.
 
     Raises
     ------
@@ -128,6 +132,7 @@ class OrganismTensors:
     metabolism: MetabolismTensors | None = None
     similarity: GeneSimilarity | None = None
     encoded: int | None = None
+    native: int | None = None
 
     def __post_init__(self) -> None:
         if not len(self.outside):
@@ -166,6 +171,7 @@ class OrganismTensors:
             None if self.metabolism is None else self.metabolism.to(device),
             self.similarity,
             self.encoded,
+            self.native,
         )
 
     def without_priors(self) -> OrganismTensors:
@@ -221,6 +227,8 @@ def to_tensors(organism: OrganismTensors) -> tuple[dict[str, Tensor], dict[str, 
         if name.startswith("metabolism/"):
             tensors[f"{name}/values"] = op.values.float().clone()
         shapes[name] = op.shape
+    if organism.native is not None:
+        tensors["native"] = torch.tensor([organism.native])
     if organism.similarity is not None:
         tensors |= _similarity_tensors(organism.similarity)
     return tensors, shapes
@@ -246,6 +254,7 @@ def from_tensors(tensors: Mapping[str, Tensor], shapes: Mapping[str, tuple[int, 
             else None
         ),
         similarity=_similarity(tensors) if f"{SIMILARITY}names" in tensors else None,
+        native=int(tensors["native"]) if "native" in tensors else None,
     )
 
 

@@ -159,7 +159,7 @@ def seen_of_all(
     if tokens.similarity is not None:
         similarity = GeneSimilarity.of(organism, like=tokens.similarity)
     seen = organism_tensors(model, organism, features, similarity, priors=False)
-    return replace(seen, encoded=tokens.tokens)
+    return replace(seen, encoded=tokens.tokens, native=tokens.native)
 
 
 def how_known(model: Model) -> str:

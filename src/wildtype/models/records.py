@@ -34,7 +34,8 @@ class WildType:
     traits : [n, i] or None
         What trees read of every gene.
     encoded : int or None
-        Number of first genes that are tokens of the encoder, which every mutant attends to; None: all.
+        Number of first genes that every mutant attends to; None: all. Of later ones, which are no tokens of
+        the encoder or foreign to the cell, a mutant attends to those that it names.
     """
 
     cls: Tensor

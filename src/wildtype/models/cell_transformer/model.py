@@ -319,7 +319,9 @@ class CellTransformer(ExplainableModel):
             )
         cls, genes, losses, regularised = self.encoder(organism, stream)
         weights = {name: self.prior_heads[name].weight for name in losses}
-        return WildType(cls, genes, losses, weights, regularised, self._traits(organism), organism.encoded)
+        # A foreign gene is absent from every mutant that does not name it, so that nothing is read off it.
+        shared = organism.encoded if organism.native is None else organism.native
+        return WildType(cls, genes, losses, weights, regularised, self._traits(organism), shared)
 
     def _traits(self, organism: OrganismTensors) -> Tensor | None:
         """Return what trees read of every gene [n, i]."""
