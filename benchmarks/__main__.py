@@ -34,6 +34,7 @@ NAMES = (
     "masked-gin",
     "organism-import",
     "planted",
+    "foreign-gene",
 )
 Bench = Callable[..., dict[str, Any]]
 Rows = list[dict[str, Any]]

@@ -87,7 +87,6 @@ def test_expected_fitness_follows_from_epsilon(predictor: Predictor) -> None:
     [
         ([["G001"], ["G00x", "G002"]], UnknownGeneError, "row 2: 'G00x' is not in organism 'tiny'"),
         ([["G001", "abc1"]], GeneSetError, "row 1 names G001 more than once"),
-        ([["G001"], []], GeneSetError, "row 2 is empty"),
         (["G001"], GeneSetError, "row 1 is a text"),
         ([["G001:gone"]], ConfigError, "row 1: 'gone' is not a kind"),
     ],

@@ -4,6 +4,7 @@
     table.npz        the arrays of its table
     singles.npz      fitness of single mutants
     grid.npz         which crosses a screen measured, of a dataset that lists its significant ones
+    added_genes.json foreign genes that its strains carry, which are appended to the organism
     table.parquet    the same table for people and other programs; nothing here reads it
 
 The organism is stored once, beside its datasets; a dataset pins the gene index that it was built on and is
@@ -17,7 +18,7 @@ from __future__ import annotations
 import json
 import re
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -34,8 +35,10 @@ from wildtype.memory import release_memory
 from wildtype.mutants.grid import ScreenGrid
 from wildtype.mutants.table import read_table, save_table
 from wildtype.organism import GeneIndex, Organism
+from wildtype.organism.added_gene import AddedGene, with_added
 
 FORMAT = 5
+ADDED = "added_genes.json"
 READABLE = (1, 2, 3, 4, 5)
 """Format 1 has neither stages nor a Parquet table, and no hash of ``dataset.json`` itself; format 3 has
 p-values, format 4 profiles (a number per gene), format 5 a grid of crosses, and a dataset without any of them
@@ -45,8 +48,10 @@ FILES = {"table": "table.npz", "singles": "singles.npz", "readable": "table.parq
 """File by the name under which its SHA-256 is recorded; the last is there for a dataset with a grid."""
 
 
-def save_dataset(dataset: Dataset, folder: str | Path) -> None:
+def save_dataset(dataset: Dataset, folder: str | Path, added: Sequence[AddedGene] = ()) -> None:
     """Write a dataset (without its organism's graphs and features) to ``folder``, completely or not at all.
+
+    ``added`` are the genes at the end of its organism that the organism of that name does not have.
 
     Raises
     ------
@@ -102,6 +107,8 @@ def save_dataset(dataset: Dataset, folder: str | Path) -> None:
             "stages": [report.to_json() for report in dataset.stages],
             "sha256": dataset.sha256,
         }
+        if added:
+            write_json(temporary / ADDED, [gene.to_json() for gene in added])
         record |= {
             f"{name}_sha256": sha256_of_file(temporary / file)
             for name, file in FILES.items()
@@ -111,7 +118,7 @@ def save_dataset(dataset: Dataset, folder: str | Path) -> None:
 
 
 def read_dataset(folder: str | Path, organism: Organism) -> Dataset:
-    """Read what ``save_dataset`` wrote, on ``organism``'s gene index.
+    """Read what ``save_dataset`` wrote, on ``organism``'s gene index and the foreign genes kept with it.
 
     Raises
     ------
@@ -120,6 +127,7 @@ def read_dataset(folder: str | Path, organism: Organism) -> Dataset:
     """
     folder = Path(folder)
     remedy = "remove the folder and build it again"
+    organism = with_added_of(organism, folder)
     try:
         record = json.loads((folder / "dataset.json").read_text(encoding="utf-8"))
         version = record["format_version"]
@@ -169,6 +177,22 @@ def read_dataset(folder: str | Path, organism: Organism) -> Dataset:
         if isinstance(error, DatasetError) and str(folder) in str(error):
             raise
         raise DatasetError(f"the dataset at {folder} is damaged ({reason_of(error)}): {remedy}") from error
+
+
+def read_added(folder: str | Path) -> tuple[AddedGene, ...]:
+    """Return the foreign genes of a dataset's strains; raises ``DatasetError`` if their file is damaged."""
+    path = Path(folder) / ADDED
+    if not path.is_file():
+        return ()
+    try:
+        return tuple(AddedGene.from_json(one) for one in json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DatasetError(f"{path} is damaged ({reason_of(error)}): import the data again") from error
+
+
+def with_added_of(organism: Organism, folder: str | Path) -> Organism:
+    """Return an organism with those foreign genes of a dataset that it lacks; errors as `read_added`."""
+    return with_added(organism, [gene for gene in read_added(folder) if gene.name not in organism.genes])
 
 
 def _format(dataset: Dataset) -> int:

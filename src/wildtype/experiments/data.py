@@ -33,6 +33,23 @@ from wildtype.sources.user_organisms.edges import read_relation
 
 
 @dataclass(frozen=True, eq=False)
+class Beyond:
+    """The organism with the genes that a run does not encode: models are asked about these, too.
+
+    Attributes
+    ----------
+    organism : Organism
+        The n genes of the run, then the a others, with what may be seen for the run's targets.
+    single_fitness, single_fitness_sd : float32 [a] or None
+        Of the others. No row of the run has one of them, so that these are no label.
+    """
+
+    organism: Organism
+    single_fitness: NDArray[np.float32] | None
+    single_fitness_sd: NDArray[np.float32] | None
+
+
+@dataclass(frozen=True, eq=False)
 class RunData:
     """The inputs of all models of one run.
 
@@ -60,6 +77,8 @@ class RunData:
         Other screens, whose measurements of pairs are evidence, as they were loaded.
     unseen_in_others : bool
         Whether they may show genes that the split holds out.
+    beyond : Beyond or None
+        Genes of the organism that the run's models do not encode; None where they encode all.
     screen : ScreenListing or None
         The grid and its listed crosses as published, hidden ones included: it groups scored rows of external
         tests, and no model, baseline or prediction may see it. None without a grid or an external test.
@@ -76,6 +95,7 @@ class RunData:
     external: tuple[Dataset, ...] = ()
     others: tuple[Dataset, ...] = ()
     unseen_in_others: bool = False
+    beyond: Beyond | None = None
     screen: ScreenListing | None = None
 
     def part(self, name: str) -> MutantTable:
@@ -106,16 +126,8 @@ class RunData:
         return GeneFeatures(blocks)
 
     def organism_without(self, leave_out: list[str]) -> Organism:
-        """Return the organism without some feature blocks; raises ``ConfigError`` if there is none of a
-        name.
-        """
-        organism = self.dataset.organism
-        for name in leave_out:
-            if name not in organism.features and name != "single_fitness":
-                known = ", ".join([*organism.features, "single_fitness"])
-                raise ConfigError(f"model.leave_out names {name!r}; known feature blocks: {known}")
-        kept = [block for name, block in organism.features.items() if name not in leave_out]
-        return replace(organism, features=GeneFeatures(kept))
+        """Return the organism without some feature blocks; errors as `without_features`."""
+        return without_features(self.dataset.organism, leave_out)
 
     def measured_fitness(self) -> MutantTable:
         """Return the measured fitness of single and double mutants that closed forms may look at.
@@ -229,6 +241,16 @@ class RunData:
         )
 
 
+def without_features(organism: Organism, leave_out: list[str]) -> Organism:
+    """Return an organism without some feature blocks; raises ``ConfigError`` if there is none of a name."""
+    for name in leave_out:
+        if name not in organism.features and name != "single_fitness":
+            known = ", ".join([*organism.features, "single_fitness"])
+            raise ConfigError(f"model.leave_out names {name!r}; known feature blocks: {known}")
+    kept = [block for name, block in organism.features.items() if name not in leave_out]
+    return replace(organism, features=GeneFeatures(kept))
+
+
 def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
     """Load (or take) the dataset and make everything that a run needs of it.
 
@@ -246,10 +268,13 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
         whole = _fewer(whole, targets, config.data.rows)
     # Labels of crosses follow from list and grid once the run's genes are known: only listed rows are there.
     chosen = whole.select(targets) if whole.grid is None else whole
+    beyond = None
     if config.data.tokens == "measured":
         genes = chosen.measured_genes()
         other = np.ones(len(whole.organism.genes), bool)
         other[genes] = False
+        if other.any():
+            beyond = _beyond(config, whole, genes, np.flatnonzero(other))
         rows = ~whole.table.holding(other[whole.table.gene])
         whole = replace(whole, table=whole.table.take(rows)).restrict_genes(genes)
     chosen_organism = with_chosen_graphs(config, whole.organism)
@@ -280,6 +305,9 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
     for one in (whole, *external):
         sources = sorted(sources_of_group(sources, one.provenance))
     organism: Organism = replace(chosen.organism, features=chosen.organism.features.allowed_for(sources))
+    if beyond is not None:
+        allowed = beyond.organism.features.allowed_for(sources)
+        beyond = replace(beyond, organism=replace(beyond.organism, features=allowed))
     if organism.name in IN_SILICO and organism.essential is not None:
         # Simulated essentiality is a threshold on simulated growth: a held-out single's label.
         organism = replace(organism, essential=organism.essential & ~_held_out_singles(chosen, split))
@@ -298,8 +326,18 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
         external=external,
         others=others,
         unseen_in_others=config.data.unseen_in_screens,
+        beyond=beyond,
         screen=screen,
     )
+
+
+def _beyond(
+    config: TrainConfig, whole: Dataset, genes: NDArray[np.int64], others: NDArray[np.int64]
+) -> Beyond:
+    """Return the organism with the encoded ``genes`` first, and what is known of the ``others``."""
+    organism = whole.organism.restrict(np.concatenate([genes, others]))
+    fitness, sd = (None if x is None else x[others] for x in (whole.single_fitness, whole.single_fitness_sd))
+    return Beyond(with_chosen_graphs(config, organism), fitness, sd)
 
 
 def _published_screen(whole: Dataset) -> ScreenListing | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from wildtype.datasets.storage import with_added_of
 from wildtype.errors import ConfigError, DatasetError, WildtypeError
 from wildtype.experiments.data import with_chosen_graphs
 from wildtype.experiments.folder import MARK
@@ -21,7 +22,7 @@ from wildtype.inference.explaining.members import Opened
 from wildtype.inference.predictor import load
 from wildtype.organism import GeneIndex, Organism
 from wildtype.organism.gene_sets import GeneSets, read_gene_sets
-from wildtype.sources.catalogue import known_datasets, load_organism, load_variant
+from wildtype.sources.catalogue import dataset_folder, known_datasets, load_organism, load_variant
 
 
 def explain_runs(
@@ -66,7 +67,7 @@ def open_run(path: str | Path, organism: Organism | None = None) -> Opened:
     """Open a run with the organism it was trained on; where that is not available, a remark tells why."""
     predictor = load(path)
     try:
-        return Opened(str(path), predictor, *_organism_of(Path(path), predictor.genes, organism))
+        return Opened(str(path), predictor, *_organism_of(Path(path), predictor.encoded.genes, organism))
     except WildtypeError as error:
         return Opened(str(path), predictor, None, (f"{path}: {error}",))
 
@@ -87,6 +88,7 @@ def _organism_of(
             raise DatasetError(f"its dataset {config.data.name!r} is not in the catalogue")
         name = datasets[config.data.name]
         organism = load_variant(name, config.data.organism) if config.data.organism else load_organism(name)
+        organism = with_added_of(organism, dataset_folder(config.data.name))
     places = genes.mapping_to(organism.genes)
     if (places < 0).any():
         lost = genes.names[int(np.flatnonzero(places < 0)[0])]
@@ -120,7 +122,7 @@ def read_annotations(path: str | Path, run: Opened) -> GeneSets:
     ConfigError
         If a folder is given for another organism than yeast.
     """
-    genes = run.predictor.genes
+    genes = run.predictor.encoded.genes
     if not Path(path).is_dir():
         return read_gene_sets(path, genes)
     if run.organism is None or not run.organism.name.startswith("yeast"):

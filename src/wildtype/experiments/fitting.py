@@ -19,7 +19,15 @@ from wildtype.experiments.data import RunData
 from wildtype.experiments.folder import MEMBER
 from wildtype.experiments.profile_writing import ProfileWriting
 from wildtype.experiments.settings.schema import TrainConfig
-from wildtype.experiments.setup import build, feature_scaling, loaders, of_member, relations, rows_of
+from wildtype.experiments.setup import (
+    build,
+    feature_scaling,
+    loaders,
+    of_member,
+    other_genes,
+    relations,
+    rows_of,
+)
 from wildtype.experiments.start import Log
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.interface import Model, OrganismTensors, Output
@@ -134,6 +142,7 @@ def make_checkpoint(
         },
         features=feature_scaling(config, data),
     )
+    checkpoint.others = other_genes(config, data, model, tensors)
     validation = data.part("validation")
     values, sd = checkpoint.predict_measured_with_sd(validation)
     checkpoint.validation = ValidationRows(values, sd, held_out_units(data.dataset, data.split, "validation"))

@@ -87,7 +87,7 @@ def run_facts(run: Run, *, phenotypes: int = MOST_PHENOTYPES, screened: int = 0)
     tested, unmeasured, sides, essential = run.tested[:phenotypes], [], None, frozenset[str]()
     coverage = run.coverage
     try:
-        known = run.predictor.checkpoint.known
+        known = run.predictor.encoded.checkpoint.known
         sides = count_sides(known)
         essential = frozenset(run.genes.names[i] for i in np.flatnonzero(known.essential))
         if screened:

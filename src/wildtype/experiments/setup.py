@@ -9,10 +9,11 @@ import torch
 
 from wildtype.errors import ConfigError
 from wildtype.evidence.similarity import GeneSimilarity
-from wildtype.experiments.data import RunData
+from wildtype.experiments.data import RunData, without_features
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.start import Log, Start, freeze
 from wildtype.models.interface import Model, OrganismTensors, Output, RunRows, check_needs, organism_tensors
+from wildtype.models.other_genes import OtherGenes, how_known, seen_of_all
 from wildtype.models.registry import make_model, model_class
 from wildtype.mutants.loader import Batches, MutantLoader
 from wildtype.organism.features import FeatureScaling
@@ -151,6 +152,26 @@ def feature_scaling(config: TrainConfig, data: RunData) -> FeatureScaling | None
     if "features" not in kind.needed(config.model):
         return None
     return FeatureScaling.fit(data.features(kind.left_out(config.model)))
+
+
+def other_genes(
+    config: TrainConfig, data: RunData, model: Model, tensors: OrganismTensors
+) -> OtherGenes | None:
+    """Return the genes of the organism that are no tokens of a run's model; None where there are none."""
+    if data.beyond is None:
+        return None
+    beyond, n = data.beyond, tensors.genes
+    organism = without_features(beyond.organism, model_class(config.model.name).left_out(config.model))
+    known = (beyond.single_fitness, beyond.single_fitness_sd)
+    try:
+        how = how_known(model)
+    except ConfigError as error:
+        return OtherGenes.of(organism, n, None, str(error), *known)
+    fitness = None
+    if data.single_fitness is not None and beyond.single_fitness is not None:
+        fitness = np.concatenate([data.single_fitness, beyond.single_fitness])
+    seen = seen_of_all(model, organism, tensors, feature_scaling(config, data), fitness)
+    return OtherGenes.of(organism, n, seen, how, *known)
 
 
 def relations(data: RunData) -> list[str]:

@@ -3,14 +3,17 @@
 Everything in this room that needs a prediction takes a core: tables for readers, screens, added genes. The
 facade `wildtype.inference.predictor.Predictor` stands above all of them.
 
-Legend: n genes · p phenotypes · m mutants · c candidates · k genes per mutant.
+`ExtendedCore` can also be asked about genes that are no tokens of its model: those that a run did not encode,
+and foreign ones. `Source` is where a core is loaded from.
+
+Legend: n genes · a other genes · p phenotypes · m mutants · c candidates · k genes per mutant.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,13 +21,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.errors import ConfigError
+from wildtype.errors import ConfigError, UnknownGeneError
 from wildtype.evaluation.conformal import Conformal
 from wildtype.evidence.reference import GIVEN, PARTS
 from wildtype.inference.own_evidence import with_evidence
-from wildtype.inference.sets import default_kinds, to_table
+from wildtype.inference.sets import default_kinds, names_of, to_table
 from wildtype.models.checkpoint import Checkpoint, load_checkpoint
-from wildtype.mutants import MutantTable
+from wildtype.models.other_genes import OtherGenes
+from wildtype.mutants import Kind, MutantTable
 from wildtype.mutants.selection import selection_sentences
 
 if TYPE_CHECKING:
@@ -118,9 +122,48 @@ class PredictionCore:
             raise ConfigError(f"the model knows no condition {name!r}; it knows {', '.join(names)}")
         return 0 if name is None else names.index(name)
 
+    @property
+    def encoded(self) -> PredictionCore:
+        """The core that knows the tokens of the model alone."""
+        return self
+
+    def find(self, name: str) -> int:
+        """Return the position of a gene given any of its names.
+
+        Raises
+        ------
+        UnknownGeneError, AmbiguousGeneError
+            As ``GeneIndex.find``, over all genes of the organism.
+        ConfigError
+            If it is a gene of the organism that the model cannot be asked about.
+        """
+        others = self.checkpoint.others
+        try:
+            return self.genes.find(name)
+        except UnknownGeneError:
+            if others is None:
+                raise
+        beyond = others.genes.label(others.genes.find(name))
+        raise ConfigError(
+            f"{beyond} is one of the {len(others.genes):,} genes of organism {self.genes.organism!r}, and "
+            f"the model was given {len(self.genes):,} of them: {others.known_by}, so that it knows no other; "
+            f"train with data.tokens=all"
+        )
+
+    def known_by(self, table: MutantTable) -> dict[int, str]:
+        """Return a note on each row of a table with genes that are no tokens of the model, by row."""
+        return {}
+
+    def named(self, sets: Sequence[Sequence[str]], what: str = "row", *, empty: bool = False) -> MutantTable:
+        """Return named sets as a table of this model's genes; errors as `to_table`, and of ``find``."""
+        return to_table(sets, self.genes, self.kinds, what=what, find=self.find, empty=empty)
+
     def table(self, sets: Sequence[Sequence[str]], *, condition: str | None = None) -> MutantTable:
-        """Return named sets as a table of this model's genes; ``Predictor.predict`` lists the errors."""
-        table = to_table(sets, self.genes, self.kinds)
+        """Return named sets as a table of this model's genes; ``Predictor.predict`` lists the errors.
+
+        A set without genes is the wild type.
+        """
+        table = self.named(sets, empty=True)
         table.condition[:] = self.condition(condition)
         return table
 
@@ -151,6 +194,129 @@ class PredictionCore:
         return other
 
 
+class ExtendedCore(PredictionCore):
+    """A core that can also be asked about genes that are no tokens of its base.
+
+    Such a gene attends to the tokens and is attended to by none: it changes no token and no other such gene.
+    A mutant that names none of them goes to the base, with equal bits.
+
+    Parameters
+    ----------
+    base : PredictionCore
+        Of the trained model.
+    others : OtherGenes
+        The genes of the base, and others behind them.
+    foreign : bool
+        Whether the others are no genes of the organism: they count as ``added`` where a mutant names them.
+    remarks : sequence of str
+        Further remarks.
+    source : Source, optional
+        Where another process loads the same core from.
+    """
+
+    def __init__(
+        self,
+        base: PredictionCore,
+        others: OtherGenes,
+        *,
+        foreign: bool = False,
+        remarks: Sequence[str] = (),
+        source: Source | None = None,
+    ) -> None:
+        self.base, self.foreign, self.how = base, foreign, others.known_by
+        super().__init__(replace(base.checkpoint, others=others).with_others(), source)
+        self.remarks = (*base.remarks, *remarks)
+
+    @property
+    def encoded(self) -> PredictionCore:
+        """The core that knows the tokens of the model alone."""
+        return self.base.encoded
+
+    @cached_property
+    def kinds(self) -> Kinds:
+        """Perturbation [n + a] assumed without a named one: as in the base; ``added`` for foreign genes."""
+        rest = super().kinds[len(self.base.genes) :]
+        return np.concatenate([self.base.kinds, np.full_like(rest, Kind.ADDED) if self.foreign else rest])
+
+    def known_by(self, table: MutantTable) -> dict[int, str]:
+        """Return a note on each row with genes that are no tokens of the model, by row."""
+        if self.foreign:  # remarks name what is not known of these
+            return self.base.known_by(table)
+        first, names, notes = len(self.base.genes), self.genes.names, dict[int, str]()
+        at = np.flatnonzero((table.gene >= first) & (table.gene < len(names)))
+        for row in np.unique(table.row[at]).tolist():
+            named = ", ".join(names[g] for g in table.gene[at[table.row[at] == row]])
+            notes[row] = f"not measured, known by {self.how}: {named}"
+        return notes
+
+    def with_evidence(self, frame: pd.DataFrame) -> ExtendedCore:
+        """Return a core that also looks up a user's measurements.
+
+        Measurements of mutants with an appended gene are evidence only for mutants that carry one; all others
+        are evidence for every mutant.
+        """
+        other = super().with_evidence(frame)
+        assert isinstance(other, ExtendedCore)
+        native = ~self._carries(self.table([names_of(genes) for genes in frame["genes"]]))
+        if native.any():
+            # The base has no token for an appended gene, so it cannot look such a row up.
+            other.base = self.base.with_evidence(frame[native].reset_index(drop=True))
+        return other
+
+    def predict_with_sd(self, table: MutantTable) -> tuple[Floats, Floats]:
+        """Return every phenotype and its sd [m, p]; mutants without an appended gene go to the base."""
+        carries = self._carries(table)
+        out, sd = (np.empty((len(table), len(self.phenotypes))) for _ in range(2))
+        for rows, predict in ((carries, super().predict_with_sd), (~carries, self.base.predict_with_sd)):
+            if rows.any():
+                out[rows], sd[rows] = predict(table.take(np.flatnonzero(rows)))
+        return out, sd
+
+    def profiles(self, table: MutantTable, phenotype: int) -> NDArray[np.float32]:
+        """Return per-gene values [m, n + a]; NaN at appended genes that a mutant does not carry."""
+        carries = self._carries(table)
+        out = np.full((len(table), len(self.genes)), np.nan, np.float32)
+        for rows, predict in ((carries, super().profiles), (~carries, self.base.profiles)):
+            if rows.any():
+                found = predict(table.take(np.flatnonzero(rows)), phenotype)
+                out[np.flatnonzero(rows), : found.shape[1]] = found
+        return out
+
+    def combinations(self, gene: Ints, kind: Kinds, order: int, condition: int = 0) -> SetPrediction | None:
+        """Return a faster prediction of sets, in which those without another gene are the base's; or None."""
+        inside = gene < len(self.base.genes)
+        own = self.base.combinations(gene[inside], kind[inside], order, condition) if inside.any() else None
+        if inside.all():
+            return own
+        wider = super().combinations(gene, kind, order, condition)
+        if wider is None or (own is None and inside.any()):
+            return None
+        place = np.cumsum(inside) - 1  # a member's number among those of the base
+
+        def predict(sets: Ints) -> Floats:
+            of_base = inside[sets].all(1)
+            out = np.empty((len(sets), len(self.phenotypes)))
+            if own is not None and of_base.any():
+                out[of_base] = own(place[sets[of_base]])
+            if not of_base.all():
+                out[~of_base] = wider(sets[~of_base])
+            return out
+
+        return predict
+
+    def _carries(self, table: MutantTable) -> NDArray[np.bool_]:
+        """Return which mutants name an appended gene."""
+        first = len(self.base.genes)
+        return np.asarray(np.bincount(table.row, weights=table.gene >= first, minlength=len(table)) > 0)
+
+
+def core_of(checkpoint: Checkpoint, source: Source | None = None) -> PredictionCore:
+    """Return the core of a checkpoint, over all genes of the organism that the model can be asked about."""
+    core = PredictionCore(checkpoint, source)
+    others = checkpoint.others
+    return core if others is None or others.organism is None else ExtendedCore(core, others, source=source)
+
+
 @dataclass(frozen=True, eq=False)
 class Source:
     """Where a core comes from: a run or checkpoint directory, and the user's measurements added to it."""
@@ -164,7 +330,7 @@ class Source:
 
     def load(self) -> PredictionCore:
         """Return the core; raises ``CheckpointError`` as ``load_checkpoint`` does."""
-        core = PredictionCore(load_checkpoint(self.path), Source(self.path))
+        core = core_of(load_checkpoint(self.path), Source(self.path))
         for frame in self.evidence:
             core = core.with_evidence(frame)
         return core

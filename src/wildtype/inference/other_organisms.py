@@ -90,6 +90,7 @@ def on_organism(checkpoint: Checkpoint, organism: Organism) -> tuple[Checkpoint,
         known=known,
         origin={**checkpoint.origin, "on": organism.name},
         validation=None,  # intervals calibrated on the training organism do not hold here
+        others=None,
     )
     return moved, remarks(scaling, organism, among, checkpoint.relations)
 

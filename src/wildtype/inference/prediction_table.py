@@ -25,6 +25,7 @@ from wildtype.errors import ConfigError
 from wildtype.evaluation.conformal import check_level
 from wildtype.evidence.reference import GIVEN, ReferenceMeasurements
 from wildtype.inference.core import Floats, Ints, PredictionCore
+from wildtype.inference.wild_type import wild_type_value
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.ensemble import class_of
 from wildtype.mutants import Kind, MutantTable
@@ -34,6 +35,8 @@ from wildtype.mutants.identity import SetIndex
 if TYPE_CHECKING:
     import pandas as pd
 
+SHOWN = 3
+"""Most phenotypes whose lack of a value is noted one by one."""
 SCREENED = ("listed", "screened, not listed", "unknown", "not crossed")
 """What a screen has of a pair of strains; the result of a linked, failed or reserved cross is unknown."""
 
@@ -61,17 +64,31 @@ def prediction_table(
     unscored = ~kind.scored(table.order)
     for row in np.flatnonzero(unscored).tolist():
         notes[row].append(f"model {checkpoint.model.config.name} scores mutants of {kind.scored_orders()}")
+    nobody, unknown = np.flatnonzero(table.order == 0), list[tuple[str, str]]()
+    for row, note in core.known_by(table).items():
+        notes[row].append(note)
     for p, phenotype in enumerate(checkpoint.phenotypes):
         minimum = phenotype["min_order"]
+        defined = wild_type_value(phenotype)
         # An interaction of one gene is not defined; the network would still give it a number.
-        too_small = table.order < minimum
-        empty = too_small | unscored
+        too_small = (table.order < minimum) & (table.order > 0)
+        empty = (table.order < minimum) | unscored
         values[empty, p] = np.nan
         # Nor is one of a mutant that does not live: fitness 0 is not invented, and no interaction either.
         none = lethal & (minimum > 1)
         values[none, p] = np.nan
         for row in np.flatnonzero(too_small & ~unscored).tolist():
             notes[row].append(f"{phenotype['name']} needs at least {minimum} genes")
+        if defined is not None and nobody.size:
+            if isinstance(defined, str):
+                empty[nobody], values[nobody, p] = True, np.nan
+                unknown.append((defined, str(phenotype["name"])))
+            else:
+                # By definition, hence without an error: intervals and sd are exact, too.
+                empty[nobody], values[nobody, p] = False, defined
+                for part in () if around is None else (around.low, around.high):
+                    part[nobody, p] = defined
+                sd[nobody, p] = 0.0
         if phenotype.get("form") == "gene":
             continue  # one value per gene has a table of its own: ``Predictor.predict_profiles``
         # A mutant of too few or too many genes has its note; any other empty cell comes from overflow or from
@@ -86,8 +103,10 @@ def prediction_table(
             for name, part in (("low", around.low), ("high", around.high), ("sd", sd)):
                 columns[f"{phenotype['name']}_{name}"] = np.where(empty | none, np.nan, part[:, p])
     for rows, reason in () if around is None else around.reasons:
-        for row in rows.tolist():
+        for row in rows[table.order[rows] > 0].tolist():
             notes[row].append(reason)
+    for row in nobody.tolist():
+        notes[row] += ["no gene is perturbed: the wild type", *_undefined(unknown)]
     near = known.table.take(known.table.inside(table.gene))  # a small part of millions of known rows
     for output in checkpoint.outputs:
         if output.form != "gene":
@@ -112,6 +131,13 @@ def prediction_table(
     ]
     columns["note"] = ["; ".join(reasons) for reasons in notes]
     return pd.DataFrame(columns)
+
+
+def _undefined(unknown: list[tuple[str, str]]) -> list[str]:
+    """Return why phenotypes of the wild type are empty: each reason, or a count where there are many."""
+    if len(unknown) <= SHOWN:
+        return [reason for reason, _ in unknown]
+    return [f"{unknown[0][0]}; nor have {len(unknown) - 1} others a value"]
 
 
 def _essential_deletions(
@@ -190,7 +216,7 @@ class ExpectedFitness:
 def expected_fitness(checkpoint: Checkpoint, table: MutantTable, predicted: Floats) -> ExpectedFitness:
     """Return the fitness implied by predictions [m, p] of ``epsilon`` (order 2) and ``tau`` (order 3).
 
-    A row of order 1 gets its measured single-mutant fitness.
+    A row of order 1 gets its measured single-mutant fitness, and one of order 0 has 1.
 
     Raises
     ------
@@ -210,6 +236,9 @@ def expected_fitness(checkpoint: Checkpoint, table: MutantTable, predicted: Floa
         if lacking:
             reasons[row] = f"single-mutant fitness of {', '.join(lacking)} is not known"
         return not lacking
+
+    rows = np.flatnonzero(table.order == 0)
+    fitness[rows], sd[rows] = 1.0, 0.0  # the unit of fitness is the wild type's
 
     rows = np.flatnonzero(table.order == 1)
     genes = table.gene[table.offsets[rows]]

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from wildtype.errors import ConfigError
 from wildtype.evaluation.conformal import Conformal
-from wildtype.inference.core import Floats, Kinds, PredictionCore, Source
+from wildtype.inference.core import Floats, Kinds, PredictionCore, Source, core_of
 from wildtype.inference.prediction_table import prediction_table
+from wildtype.inference.wild_type import wild_type_value
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.mutants import MutantTable
 
@@ -35,7 +36,7 @@ class Predictor:
     """
 
     def __init__(self, checkpoint: Checkpoint | PredictionCore) -> None:
-        self.core = PredictionCore(checkpoint) if isinstance(checkpoint, Checkpoint) else checkpoint
+        self.core = core_of(checkpoint) if isinstance(checkpoint, Checkpoint) else checkpoint
 
     def __repr__(self) -> str:
         origin = self.checkpoint.origin.get("dataset", "unknown data")
@@ -53,8 +54,13 @@ class Predictor:
 
     @property
     def genes(self) -> GeneIndex:
-        """The n genes that the model knows."""
+        """The n genes that the model can be asked about, those that it was trained on first."""
         return self.core.genes
+
+    @property
+    def encoded(self) -> Predictor:
+        """The predictor that knows the tokens of the model alone: genes that its encoder was trained on."""
+        return self if self.core.encoded is self.core else Predictor(self.core.encoded)
 
     @property
     def phenotypes(self) -> list[str]:
@@ -109,9 +115,9 @@ class Predictor:
         CheckpointError
             If the checkpoint does not name its feature columns.
         """
-        from wildtype.inference.new_genes import ExtendedCore
+        from wildtype.inference.new_genes import with_appended
 
-        return Predictor(ExtendedCore(self.core, organism))
+        return Predictor(with_appended(self.core, organism))
 
     def with_evidence(self, frame: pd.DataFrame) -> Predictor:
         """Return a predictor that also looks up a user's measurements, without training again.
@@ -136,7 +142,7 @@ class Predictor:
         """
         from wildtype.inference.other_organisms import on_organism
 
-        checkpoint, remarks = on_organism(self.checkpoint, organism)
+        checkpoint, remarks = on_organism(self.core.encoded.checkpoint, organism)
         core = PredictionCore(checkpoint)
         core.remarks += remarks
         return Predictor(core)
@@ -154,8 +160,9 @@ class Predictor:
         Parameters
         ----------
         sets : sequence of sequences of str
-            Genes by any of their names; ``gene:kind`` names a perturbation (``absent``, ``reduced``,
-            ``present``, ``added``, ``overexpressed``; without one, the most frequent in the training data).
+            Genes by any of their names, none for the wild type; ``gene:kind`` names a perturbation
+            (``absent``, ``reduced``, ``present``, ``added``, ``overexpressed``; without one, the most
+            frequent in the training data).
         as_ : str
             ``fitness`` adds the expected fitness and its sd, from predicted epsilon or tau and known fitness
             of the single (and double) mutants.
@@ -227,7 +234,11 @@ class Predictor:
                 f"genes={phenotype!r}: name one phenotype with a number per gene; known: {known}"
             )
         table, names = self.table(sets, condition=condition), self.genes.names
-        frame = pd.DataFrame(self.core.profiles(table, chosen[0]), columns=list(names))
+        profiles = self.core.profiles(table, chosen[0])
+        defined = wild_type_value(self.checkpoint.phenotypes[chosen[0]])
+        if defined is not None:
+            profiles[table.order == 0] = np.nan if isinstance(defined, str) else defined
+        frame = pd.DataFrame(profiles, columns=list(names))
         frame.insert(0, "genes", [",".join(names[g] for g in perturbed) for perturbed in table.sets()])
         return frame
 

@@ -7,7 +7,7 @@ Every error names its row, and a file is read to its end before anything is pred
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -107,9 +107,18 @@ def default_kinds(known: MutantTable, genes: int, essential: NDArray[np.bool_]) 
 
 
 def to_table(
-    sets: Sequence[Sequence[str]], genes: GeneIndex, kinds: NDArray[np.uint8], *, what: str = "row"
+    sets: Sequence[Sequence[str]],
+    genes: GeneIndex,
+    kinds: NDArray[np.uint8],
+    *,
+    what: str = "row",
+    find: Callable[[str], int] | None = None,
+    empty: bool = False,
 ) -> MutantTable:
     """Return named sets as a table; messages count rows from 1.
+
+    ``find`` finds the position of a name, as ``genes.find`` by default. A set without genes, the wild type,
+    is refused unless ``empty``.
 
     Raises
     ------
@@ -119,17 +128,18 @@ def to_table(
     positions: list[int] = []
     done: list[int] = []
     offsets = [0]
+    find = find or genes.find
     cache: dict[str, tuple[int, int]] = {}  # a file of many rows names the same genes again and again
     for number, members in enumerate(sets, start=1):
         row: dict[int, int] = {}
-        if not members or isinstance(members, str):
+        if isinstance(members, str) or not (len(members) or empty):
             row_text = "is empty" if not members else "is a text, not a list of genes"
             raise GeneSetError(f"{what} {number} {row_text}: name at least one gene")
         for member in members:
             if member not in cache:
                 name, _, kind = member.partition(":")
                 try:
-                    position = genes.find(name)
+                    position = find(name)
                     cache[member] = (position, Kind.parse(kind) if kind else int(kinds[position]))
                 except Exception as error:
                     raise type(error)(f"{what} {number}: {error}") from None

@@ -9,6 +9,8 @@
     known.npz              measured mutants, the part of the split that each was in, and the grid of a screen
     sampled.npz            validation and test rows of a run on a grid, unlisted crosses among them
     screens.npz            what other screens measured of pairs
+    others.*               genes of the organism that are no tokens: index, what the model sees of all genes,
+                           and what is known of them
     calibration.npz        predictions for the validation rows, from which intervals are made
     format_version         6
     model_card.md          all this for people; nothing reads it
@@ -23,7 +25,7 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +54,7 @@ from wildtype.models.interface import Model, OrganismTensors, Output
 from wildtype.models.model_card import FILE as CARD
 from wildtype.models.model_card import model_card
 from wildtype.models.organism_tensors import from_tensors, to_tensors
+from wildtype.models.other_genes import OtherGenes
 from wildtype.models.registry import MODELS, settings_of_model
 from wildtype.models.trained import TrainedModel, fresh_model
 from wildtype.models.validation_rows import FILE as CALIBRATION
@@ -69,6 +72,8 @@ PLACES, GRID, SIDES = "coordinates.", "grid.", "sides."
 """Begin the names of further arrays there: places of genes, the grid of a screen, sides of its crosses."""
 SAMPLED = "sampled.npz"
 SCREENS = "screens.npz"
+OTHERS, OTHERS_SEEN, OTHERS_KNOWN = "others.json", "others.safetensors", "others.npz"
+"""Of genes that are no tokens; the second only where the model can be asked about them."""
 OWN_HASH = "sha256 of this record"
 """Key in ``config.json`` of the hash of its own content."""
 
@@ -112,6 +117,7 @@ class Checkpoint(TrainedModel):
                 _save_screens(temporary / SCREENS, known.screens)
             if self.validation is not None:
                 self.validation.save(temporary)
+            others = {} if self.others is None else _write_others(self.others, temporary)
             write_json(temporary / "genes.json", self.genes.to_json())
             scaling = {
                 p["name"]: {"mean": m, "sd": s}
@@ -135,6 +141,7 @@ class Checkpoint(TrainedModel):
                 "screens": [screen.name for screen in known.screens],
                 "origin": self.origin,
                 "features": None if self.features is None else self.features.to_json(),
+                **({} if self.others is None else {"others": others}),
                 "sha256": {
                     name: sha256_of_file(temporary / name)
                     for name in (
@@ -146,11 +153,40 @@ class Checkpoint(TrainedModel):
                         *([] if self.validation is None else [CALIBRATION]),
                         *([] if known.sampled is None else [SAMPLED]),
                         *([SCREENS] if known.screens else []),
+                        *(
+                            name
+                            for name in (OTHERS, OTHERS_SEEN, OTHERS_KNOWN)
+                            if (temporary / name).is_file()
+                        ),
                     )
                 },
             }
             write_json(temporary / "config.json", record | {OWN_HASH: content_hash(record)})
             write_text(temporary / CARD, model_card(self, FORMAT))
+
+
+def _write_others(others: OtherGenes, folder: Path) -> dict[str, Any]:
+    """Write the genes that are no tokens, and return their part of the record."""
+    write_json(folder / OTHERS, others.genes.to_json())
+    with (folder / OTHERS_KNOWN).open("wb") as file:
+        np.savez_compressed(file, allow_pickle=False, **others.to_arrays())
+    if others.organism is None:
+        return {"known_by": others.known_by}
+    tensors, shapes = to_tensors(others.organism)
+    write_tensors(folder / OTHERS_SEEN, tensors)
+    return {"known_by": others.known_by, "operators": shapes}
+
+
+def _read_others(folder: Path, record: Mapping[str, Any], tokens: int) -> OtherGenes:
+    """Return the genes that are no tokens, from the files and the part of the record that were written."""
+    genes = GeneIndex.from_json(json.loads((folder / OTHERS).read_text(encoding="utf-8")))
+    with np.load(folder / OTHERS_KNOWN, allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    organism = None
+    if "operators" in record:
+        organism = from_tensors(load_file(folder / OTHERS_SEEN), record["operators"])
+        organism = replace(organism, encoded=tokens)
+    return OtherGenes.from_arrays(genes, organism, record["known_by"], arrays)
 
 
 def _require_finite(
@@ -250,6 +286,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         validation = ValidationRows.read(folder) if CALIBRATION in record["sha256"] else None
         features = record["features"]
         scaling_of_features = None if features is None else FeatureScaling.from_json(features)
+        others = _read_others(folder, record["others"], len(genes)) if "others" in record else None
     except CheckpointError:
         raise
     except FileNotFoundError as error:
@@ -286,6 +323,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         metrics=metrics,
         validation=validation,
         features=scaling_of_features,
+        others=others,
     )
 
 

@@ -383,6 +383,17 @@ class Model(nn.Module, ABC):
             f"{what}: choose a model that knows genes by their features"
         )
 
+    @classmethod
+    def other_genes(cls, config: Any) -> str:
+        """Return what a model knows genes by that are in the organism and no tokens of its encoder.
+
+        Raises
+        ------
+        ConfigError
+            If it knows genes only by parameters of their own, so that it cannot predict mutants of others.
+        """
+        raise ConfigError(f"this {config.name} has a learned embedding for each gene that it was trained on")
+
     def combinations(
         self, wild_type: WildType, members: Members, evidence: EvidenceIndex | None
     ) -> Callable[[Tensor], Tensor] | None:
@@ -468,4 +479,13 @@ def organism_tensors(
         relations={name: message_operator(graphs, name) for name in relations},
         metabolism=None if whole is None else MetabolismTensors.of(whole),
         similarity=similarity,
+        native=_native(organism),
     )
+
+
+def _native(organism: Organism) -> int | None:
+    """Return the number of genes before the foreign ones; None without these, or where they are not last."""
+    if organism.foreign is None or not organism.foreign.any():
+        return None
+    first = int(np.flatnonzero(organism.foreign)[0])
+    return first if first and organism.foreign[first:].all() else None

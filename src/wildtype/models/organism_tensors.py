@@ -4,6 +4,7 @@ Legend: n genes · f features per gene · t = n + 1 tokens (CLS first) · r reac
 complexes · e edges.
 
     features                        float32 [n, f]
+    native                          int64 [1], where there are foreign genes
     relation/NAME/{rows,cols}       int32 [e]
     metabolism/PART/{rows,cols}     int32 [e], and values float32 [e]
     similarity/FIELD                the arrays of `GeneSimilarity`; its names as JSON in uint8 [bytes]
@@ -110,6 +111,12 @@ class OrganismTensors:
         Only where a model needs it.
     similarity : GeneSimilarity or None
         How alike genes are, for looking up evidence; in memory of the CPU.
+    encoded : int or None
+        Number of first genes that are tokens of the encoder; None: all. Later genes are read by the encoder,
+        each by itself: they attend to the tokens, and no token attends to them.
+    native : int or None
+        Number of first genes that every cell has, unless it lost them; None: all tokens. Foreign genes come
+        behind them, and only a mutant that names one has it.
 
     Raises
     ------
@@ -124,6 +131,8 @@ class OrganismTensors:
     relations: dict[str, SparseOperator] = field(default_factory=dict)
     metabolism: MetabolismTensors | None = None
     similarity: GeneSimilarity | None = None
+    encoded: int | None = None
+    native: int | None = None
 
     def __post_init__(self) -> None:
         if not len(self.outside):
@@ -146,6 +155,11 @@ class OrganismTensors:
         """Number of genes n."""
         return len(self.features)
 
+    @property
+    def tokens(self) -> int:
+        """Number of genes that are tokens of the encoder."""
+        return self.genes if self.encoded is None else self.encoded
+
     def to(self, device: torch.device | str) -> OrganismTensors:
         """Return the same on another device."""
         return OrganismTensors(
@@ -156,6 +170,8 @@ class OrganismTensors:
             {name: op.to(device) for name, op in self.relations.items()},
             None if self.metabolism is None else self.metabolism.to(device),
             self.similarity,
+            self.encoded,
+            self.native,
         )
 
     def without_priors(self) -> OrganismTensors:
@@ -165,7 +181,8 @@ class OrganismTensors:
     @property
     def outside_tokens(self) -> Tensor:
         """Tokens left out of every normaliser: CLS and the appended genes."""
-        return torch.cat([self.outside.new_tensor([CLS]), self.outside + CLS + 1])
+        outside = self.outside if self.encoded is None else self.outside[self.outside < self.encoded]
+        return torch.cat([outside.new_tensor([CLS]), outside + CLS + 1])
 
 
 def prior_operator(graphs: GeneGraphs, relation: str, *, reverse: bool = False) -> SparseOperator:
@@ -210,6 +227,8 @@ def to_tensors(organism: OrganismTensors) -> tuple[dict[str, Tensor], dict[str, 
         if name.startswith("metabolism/"):
             tensors[f"{name}/values"] = op.values.float().clone()
         shapes[name] = op.shape
+    if organism.native is not None:
+        tensors["native"] = torch.tensor([organism.native])
     if organism.similarity is not None:
         tensors |= _similarity_tensors(organism.similarity)
     return tensors, shapes
@@ -235,6 +254,7 @@ def from_tensors(tensors: Mapping[str, Tensor], shapes: Mapping[str, tuple[int, 
             else None
         ),
         similarity=_similarity(tensors) if f"{SIMILARITY}names" in tensors else None,
+        native=int(tensors["native"]) if "native" in tensors else None,
     )
 
 

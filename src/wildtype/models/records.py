@@ -33,6 +33,9 @@ class WildType:
         inner products are logits; where a head reads them out.
     traits : [n, i] or None
         What trees read of every gene.
+    encoded : int or None
+        Number of first genes that every mutant attends to; None: all. Of later ones, which are no tokens of
+        the encoder or foreign to the cell, a mutant attends to those that it names.
     """
 
     cls: Tensor
@@ -41,6 +44,7 @@ class WildType:
     weights: Mapping[str, float] = field(default_factory=dict)
     regularised: tuple[Tensor, Tensor] | None = None
     traits: Tensor | None = None
+    encoded: int | None = None
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ Legend: M mutants of a table · n genes · p phenotypes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from wildtype.evidence.pair_index import PairIndex
 from wildtype.evidence.reference import ReferenceMeasurements
 from wildtype.models.ensemble import class_of, members_of
 from wildtype.models.interface import Members, Model, OrganismTensors, Output, WildType
+from wildtype.models.other_genes import OtherGenes
 from wildtype.models.registry import make_model
 from wildtype.models.validation_rows import ValidationRows
 from wildtype.mutants import MutantTable
@@ -64,6 +65,8 @@ class TrainedModel:
     features : FeatureScaling or None
         Names of the columns of ``organism.features``, and what they were standardised by; None without
         features.
+    others : OtherGenes or None
+        Genes of the organism that are no tokens of the model; None where there are none.
     """
 
     model: Model
@@ -79,6 +82,19 @@ class TrainedModel:
     metrics: dict[str, Any] = field(default_factory=dict)
     validation: ValidationRows | None = None
     features: FeatureScaling | None = None
+    others: OtherGenes | None = None
+
+    def with_others(self) -> Self:
+        """Return the same model over all genes that it can be asked about; itself where these are tokens."""
+        if self.others is None or self.others.organism is None:
+            return self
+        return replace(
+            self,
+            genes=self.others.genes,
+            organism=self.others.organism,
+            known=self.others.extend(self.known),
+            others=None,
+        )
 
     @torch.no_grad()
     def encode(self) -> WildType:

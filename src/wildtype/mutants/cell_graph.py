@@ -42,12 +42,15 @@ class CellGraph:
     rule : str
         ``gpr``: a reaction is alive while its gene rule holds; ``all``: while all genes that the rule lists
         are there.
+    foreign : bool [n] or None
+        Genes that only mutants have that name them; None: there are none.
     """
 
     genes: GeneIndex
     relations: Mapping[str, Relation]
     metabolism: Metabolism | None = None
     rule: str = "gpr"
+    foreign: NDArray[np.bool_] | None = None
 
     @classmethod
     def of(
@@ -88,6 +91,7 @@ class CellGraph:
             {name: organism.graphs[name] for name in names},
             organism.metabolism if metabolism else None,
             rule,
+            organism.foreign,
         )
 
     @property

@@ -215,7 +215,7 @@ class Wiring:
         self, graph: CellGraph, *, removes: Iterable[str] = REMOVES, device: torch.device | str = "cpu"
     ) -> None:
         self.graph = graph
-        self.removal = Removal(removes)
+        self.removal = Removal(removes, graph.foreign)
         self.device = torch.device(device)
         network = graph.metabolism
         self.removable = graph.n + (len(network.reactions) if network else 0)

@@ -11,6 +11,9 @@ with delta = φ_bi − values_i on those rows
 
 The first sum is ordinary attention of B queries over N shared keys and values; the second needs β on S_b
 only, from the logit and the log-normaliser. Memory is O((B + N) d + Σk d): nothing of size [B, N, d] exists.
+
+Where only the first M genes are shared, a mutant b attends to these and to its own perturbed genes among the
+others: β_b is then a softmax over {1 … M} ∪ S_b, and the other genes have no part in b.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import torch
 from torch import Tensor
 
 from wildtype.nn.attention import attention_with_lse
-from wildtype.nn.ragged import check_offsets, segment_ids, segment_sum, take_rows
+from wildtype.nn.ragged import check_offsets, pad_ragged, segment_ids, segment_sum, take_rows
 from wildtype.nn.shapes import expect_index, expect_shape
 from wildtype.nn.sparse import promoted
 
@@ -33,6 +36,7 @@ def perturbation_attention(
     delta: Tensor,
     *,
     scale: float = 1.0,
+    shared: int | None = None,
 ) -> Tensor:
     """What each mutant reads from the genome, given the state of its perturbed genes.
 
@@ -50,6 +54,9 @@ def perturbation_attention(
         [Σk, dv], or [H, Σk, dv]: value in the mutant's state minus the default value.
     scale
         Factor of the logits; 1 because it, too, can live in the query.
+    shared
+        Number of first genes M that every mutant attends to; None: all. Later ones are attended to only by
+        mutants that perturb them.
 
     Returns
     -------
@@ -70,18 +77,37 @@ def perturbation_attention(
     check_offsets(offsets, len(gene))
     if not heads:
         query, keys, values, delta = (x.unsqueeze(0) for x in (query, keys, values, delta))
-        return perturbation_attention(query, keys, values, gene, offsets, delta, scale=scale).squeeze(0)
+        found = perturbation_attention(query, keys, values, gene, offsets, delta, scale=scale, shared=shared)
+        return found.squeeze(0)
 
-    shared, lse = attention_with_lse(*(x.unsqueeze(0) for x in (query, keys, values)), scale=scale)
+    m = keys.shape[-2] if shared is None else shared
+    common, lse = attention_with_lse(
+        *(x.unsqueeze(0) for x in (query, keys[..., :m, :], values[..., :m, :])), scale=scale
+    )
     owner = segment_ids(offsets)  # the mutant of every perturbed gene
     query_khd = take_rows(promoted(query).transpose(0, 1), owner)
     keys_khd = take_rows(promoted(keys).transpose(0, 1), gene)
-    lse_kh = take_rows(lse.squeeze(0).T, owner)
+    logit_kh = scale * (query_khd * keys_khd).sum(-1)
+    common_hbd, lse_bh = promoted(common.squeeze(0)), lse.squeeze(0).T
+    delta_khd = promoted(delta).transpose(0, 1)
+    alone = gene >= m
+    if bool(alone.any()):
+        # Of the genes that are not shared, each mutant has its own in its normaliser, and with their value.
+        over_kh = (logit_kh - take_rows(lse_bh, owner)).masked_fill(~alone[:, None], -torch.inf)
+        # The largest is taken out before exp, as in any log-sum-exp; a shared gene stands for 0 here.
+        top_bh = pad_ragged(over_kh.detach().clamp(min=0), offsets)[0].amax(1)
+        more_bh = segment_sum((over_kh - take_rows(top_bh, owner)).exp(), offsets)
+        more_bh = top_bh + (more_bh + (-top_bh).exp()).log()
+        common_hbd = common_hbd * (-more_bh).exp().T.unsqueeze(-1)
+        lse_bh = lse_bh + more_bh
+        own_khd = take_rows(promoted(values).transpose(0, 1), gene)
+        delta_khd = torch.where(alone[:, None, None], delta_khd + own_khd, delta_khd)
+    lse_kh = take_rows(lse_bh, owner)
     # β_bi = exp(s_bi − lse_b) on the perturbed genes alone: lse holds the sum over all N genes, so that the
     # other weights are not needed again.
-    beta_kh = (scale * (query_khd * keys_khd).sum(-1) - lse_kh).exp()
-    own_bhd = segment_sum(beta_kh.unsqueeze(-1) * promoted(delta).transpose(0, 1), offsets)
-    return (promoted(shared.squeeze(0)) + own_bhd.transpose(0, 1)).to(values.dtype)
+    beta_kh = (logit_kh - lse_kh).exp()
+    own_bhd = segment_sum(beta_kh.unsqueeze(-1) * delta_khd, offsets)
+    return (common_hbd + own_bhd.transpose(0, 1)).to(values.dtype)
 
 
 def perturbation_attention_reference(

@@ -24,6 +24,7 @@ from wildtype.organism.genes import GeneIndex
 from wildtype.organism.metabolic_features import metabolic_features
 from wildtype.organism.metabolic_graphs import metabolic_graphs
 from wildtype.organism.metabolism import Metabolism
+from wildtype.organism.new_reactions import NewReaction, with_new_reactions
 from wildtype.organism.record import OrganismRecord
 from wildtype.organism.relations import Appended, GeneGraphs, Relation
 from wildtype.organism.sequence_features import describe_sequence
@@ -51,7 +52,7 @@ def add_gene(
     *,
     sequence: str | None = None,
     features: Mapping[str, Any] | None = None,
-    reactions: Sequence[str | tuple[str, str]] = (),
+    reactions: Sequence[str | tuple[str, str] | NewReaction] = (),
     edges: Edges | None = None,
 ) -> Record:
     """Return the organism with one more gene, at the end.
@@ -69,8 +70,9 @@ def add_gene(
         take precedence over derived values.
     reactions : sequence, optional
         Reactions that the gene's product can carry out: the id of a reaction whose rule it joins as one more
-        alternative, or the id and what the alternative needs, as in ``("PFK", "newA and b3916")``. The gene's
-        relations that are read off the network are then known, with every gene: edges and their absence.
+        alternative, or the id and what the alternative needs, as in ``("PFK", "newA and b3916")``; or a
+        ``NewReaction``, which may have metabolites that the network lacks. The gene's relations that are read
+        off the network are then known, with every gene: edges and their absence.
     edges : mapping, optional
         Relation to genes, or pairs of gene and weight. Weight 0: known not to be related. In a directed
         relation edges lead from the new gene; ``<relation>.in`` lists those that lead to it.
@@ -102,7 +104,10 @@ def add_gene(
                 f"{name!r} is given reactions, and organism {organism.name!r} has no "
                 f"metabolism: leave them out"
             )
-        metabolism = _with_reactions(metabolism, name, reactions)
+        new = [entry for entry in reactions if isinstance(entry, NewReaction)]
+        joined = [entry for entry in reactions if not isinstance(entry, NewReaction)]
+        metabolism = _with_reactions(metabolism, name, joined) if joined else metabolism
+        metabolism = with_new_reactions(metabolism, name, new) if new else metabolism
     known = _given_edges(organism, name, edges or {})
     if reactions and metabolism is not None and organism.metabolism is not None:
         for relation, pairs in _metabolic_pairs(organism, metabolism, genes).items():
@@ -129,6 +134,7 @@ def add_gene(
     # The wild type lives without the new gene, so its deletion is not lethal.
     essential = None if organism.essential is None else np.append(organism.essential, False)
     dubious = None if organism.dubious is None else np.append(organism.dubious, False)
+    foreign = np.zeros(len(before), bool) if organism.foreign is None else organism.foreign
     places = None if organism.coordinates is None else organism.coordinates.extended(1)
     valid = {
         relation: np.stack([pairs.rows, pairs.cols]) for relation, pairs in known.items() if pairs.rows.size
@@ -147,6 +153,7 @@ def add_gene(
         coordinates=places,
         dubious=dubious,
         units=None if organism.units is None else organism.units.extended([name]),
+        foreign=np.append(foreign, True),
         appended=Appended(
             np.append(old.genes, len(before)),
             {

@@ -14,6 +14,7 @@ from wildtype.organism.added_genes import Edges, add_gene
 from wildtype.organism.embeddings import read_embeddings
 from wildtype.organism.features import FeatureBlock, GeneFeatures
 from wildtype.organism.graph_features import DEGREES, graph_features
+from wildtype.organism.new_reactions import NewReaction
 from wildtype.organism.pyg import from_pyg, to_pyg
 from wildtype.organism.record import OrganismRecord
 from wildtype.organism.relations import GeneGraphs, Relation
@@ -105,7 +106,7 @@ class Organism(OrganismRecord):
         *,
         sequence: str | None = None,
         features: Mapping[str, Any] | None = None,
-        reactions: Sequence[str | tuple[str, str]] = (),
+        reactions: Sequence[str | tuple[str, str] | NewReaction] = (),
         edges: Edges | None = None,
     ) -> Organism:
         """Return the organism with one more gene, at the end; see ``wildtype.organism.added_genes``."""

@@ -37,9 +37,9 @@ def to_pyg(organism: OrganismRecord) -> Any:
     """Return an organism as a ``torch_geometric.data.HeteroData``.
 
     Gene nodes have ``x_<block>`` [n, f] per feature block (NaN: no value), described in ``feature_blocks``,
-    ``essential`` and ``dubious`` [n] where known, and lists of names. A relation has ``edge_index`` [2, e],
-    ``edge_weight`` [e] if it is weighted, and its source, version and note. Stoichiometric coefficients are
-    ``edge_attr`` [e, 1] in float64.
+    ``essential``, ``dubious`` and ``foreign`` [n] where known, and lists of names. A relation has
+    ``edge_index`` [2, e], ``edge_weight`` [e] if it is weighted, and its source, version and note.
+    Stoichiometric coefficients are ``edge_attr`` [e, 1] in float64.
 
     Raises
     ------
@@ -72,6 +72,8 @@ def to_pyg(organism: OrganismRecord) -> Any:
     }
     if organism.essential is not None:
         node.essential = torch.from_numpy(organism.essential.copy())
+    if organism.foreign is not None:
+        node.foreign = torch.from_numpy(organism.foreign.copy())
     if organism.dubious is not None:
         node.dubious = torch.from_numpy(organism.dubious.copy())
     if organism.coordinates is not None:
@@ -178,6 +180,7 @@ def from_pyg(data: Any, kind: type[Record]) -> Record:
             ),
             coordinates=_coordinates(node) if "chromosome" in node else None,
             dubious=node.dubious.numpy(force=True) if "dubious" in node else None,
+            foreign=node.foreign.numpy(force=True) if "foreign" in node else None,
         )
     except (AttributeError, KeyError, ValueError, TypeError, IndexError, RuntimeError) as error:
         if isinstance(error, WildtypeError):

@@ -47,6 +47,9 @@ class OrganismRecord:
         Open reading frames that are unlikely to encode a protein, where known.
     units : Units or None
         Which genes every token is made of, where tokens are not single genes.
+    foreign : bool [n] or None
+        Genes that the wild type does not have and a mutant may be given; None: there are none. Any mutant
+        that does not name such a gene lacks it.
 
     Raises
     ------
@@ -65,6 +68,7 @@ class OrganismRecord:
     coordinates: Coordinates | None = None
     dubious: NDArray[np.bool_] | None = None
     units: Units | None = None
+    foreign: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         n = len(self.genes)
@@ -77,8 +81,9 @@ class OrganismRecord:
                 raise DatasetError(f"{part} over {size} genes, {self.name!r} has {n}")
         if self.essential is not None and self.essential.shape != (n,):
             raise DatasetError(f"essential has shape {self.essential.shape}, expected ({n},)")
-        if self.dubious is not None and self.dubious.shape != (n,):
-            raise DatasetError(f"dubious has shape {self.dubious.shape}, expected ({n},)")
+        for name, flags in (("dubious", self.dubious), ("foreign", self.foreign)):
+            if flags is not None and flags.shape != (n,):
+                raise DatasetError(f"{name} has shape {flags.shape}, expected ({n},)")
         if self.units is not None and len(self.units) != n:
             raise DatasetError(f"units are {len(self.units)}, {self.name!r} has {n} tokens")
 
@@ -102,4 +107,5 @@ class OrganismRecord:
             coordinates=None if self.coordinates is None else self.coordinates.take(positions),
             dubious=None if self.dubious is None else self.dubious[positions],
             units=None if self.units is None else self.units.restrict(positions),
+            foreign=None if self.foreign is None else self.foreign[positions],
         )

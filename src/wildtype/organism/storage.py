@@ -49,6 +49,8 @@ def save_organism(organism: Organism, folder: str | Path, *, beside: Mapping[str
         arrays["essential"] = organism.essential
     if organism.dubious is not None:
         arrays["dubious"] = organism.dubious
+    if organism.foreign is not None:
+        arrays["foreign"] = organism.foreign
     if organism.coordinates is not None:
         arrays |= {f"coordinates.{key}": value for key, value in organism.coordinates.to_arrays().items()}
     if organism.units is not None:
@@ -139,6 +141,7 @@ def read_organism(folder: str | Path) -> Organism:
             coordinates=Coordinates.from_arrays(places) if places else None,
             dubious=arrays.get("dubious"),
             units=_units(record.get("genes_of_units"), arrays),
+            foreign=arrays.get("foreign"),
         )
     except FileNotFoundError as error:
         raise DatasetError(

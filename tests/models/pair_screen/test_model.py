@@ -267,11 +267,15 @@ def test_an_ablation_compares_finished_models(done: Run) -> None:
     assert np.isnan(found["epsilon"].seconds_per_epoch)
 
 
-def test_new_genes_and_other_organisms_are_refused_by_what_the_model_is(loaded: Predictor) -> None:
+def test_another_organism_is_refused_and_a_new_gene_is_described_by_its_features(loaded: Predictor) -> None:
     organism = screened_dataset(N).organism
-    for ask in (lambda: loaded.with_genes(organism.add_gene("NEW1")), lambda: loaded.on(organism)):
-        with pytest.raises(ConfigError, match="describes pairs by a screen of its 30 genes .* no part of"):
-            ask()
+    with pytest.raises(ConfigError, match="describes pairs by a screen of its 30 genes .* no part of"):
+        loaded.on(organism)
+    wider = loaded.with_genes(organism.add_gene("NEW1"))
+    sets = [["G001", "G002"], ["G001", "NEW1"]]
+    found = wider.predict(sets)
+    assert found["epsilon"][0] == loaded.predict(sets[:1])["epsilon"][0]
+    assert np.isfinite(found["epsilon"][1])
 
 
 @pytest.mark.slow

@@ -71,9 +71,9 @@ def test_replicates_are_apart_in_the_store_and_merged_in_the_dataset(tmp_path: P
         ("YBR160W", "reduced", "YPD"): 0.8,
         ("YBR160W", "absent", "YPD"): 0.0,
         ("YJL092W", "absent", "YPD"): 0.9,
+        ("YDL227C,crtE", "absent,added", "YPD"): 1.2,
     }
     assert dataset.excluded == {
-        "foreign gene added": 1,
         "merged: duplicate entry (same value and sd)": 1,
         "merged: replicates of one mutant": 1,
     }
@@ -167,8 +167,8 @@ def test_a_published_study_in_the_store_is_not_replaced(tmp_path: Path) -> None:
 
 
 def test_a_table_without_a_usable_row_changes_nothing(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match="no row is left of 1 measurements .*1 foreign gene added"):
-        imported(tmp_path, "genes,value,kind\ncrtE,1,added\n")
+    with pytest.raises(DatasetError, match="no row is left of 1 measurements"):
+        imported(tmp_path, "genes,value\nwt,1\n")
     assert not store_path().exists()
     assert not dataset_folder("my").exists()
 
@@ -208,8 +208,8 @@ def test_the_summary_counts_everything(tmp_path: Path) -> None:
         "measured_again": 2,
         "remarks": [
             "rows that name a gene by an older name or alias: 2",
-            "added genes that organism 'yeast' does not have; their rows stay in the store, and are left out "
-            "of datasets: 1",
+            "added genes that organism 'yeast' does not have, and of which only the name is known "
+            "(--added-genes describes them): 1",
             "rows that delete a gene that is listed as essential (is its kind really absent?): 2",
         ],
     }

@@ -116,6 +116,10 @@ def import_(
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Leave out rows with a problem, and keep a table of them.")
     ] = False,
+    added_genes: Annotated[
+        Path | None,
+        typer.Option(help="Table of foreign genes that strains carry: gene, sequence, edges, reactions, …"),
+    ] = None,
     mapping: Annotated[
         Path | None, typer.Option(help="YAML file of --save-mapping; other options change what it says.")
     ] = None,
@@ -135,7 +139,9 @@ def import_(
     from wildtype.errors import DatasetError, SourceError
     from wildtype.files import write_text
     from wildtype.mutants.selection import Selection
+    from wildtype.organism.added_gene import with_added
     from wildtype.sources.catalogue import dataset_folder, load_organism
+    from wildtype.sources.user_tables.added_genes import read_added_genes
     from wildtype.sources.user_tables.layout import Layout, changed, read_layout, save_layout
     from wildtype.sources.user_tables.problems import TableProblems
     from wildtype.sources.user_tables.register import check_name, register, selected_phenotypes
@@ -146,6 +152,8 @@ def import_(
 
     check_name(study_name(tables[0], name), replace=replaced)
     wild_type = load_organism(organism)
+    added = () if added_genes is None else read_added_genes(added_genes, wild_type)
+    wild_type = with_added(wild_type, added)
     layout = Layout(
         Columns(genes, value, kind, dose, condition, phenotypes, sd, replicate, censored),
         separator=separator,
@@ -202,7 +210,13 @@ def import_(
             print_json(summary)
         raise DatasetError("nothing was imported: repeat the command with --yes to import it")
     dataset = register(
-        measurements, readings[0], wild_type, replace=replaced, selection=selection, policies=reading.policies
+        measurements,
+        readings[0],
+        wild_type,
+        replace=replaced,
+        selection=selection,
+        policies=reading.policies,
+        added=added,
     )
     if reading.rejected:
         rejects = dataset_folder(dataset.name) / REJECTS

@@ -21,7 +21,9 @@ class DataConfig:
     name: str = setting("ecoli-core-growth", "A dataset (`wildtype data list`).")
     phenotypes: list[str] = setting([], "Phenotypes to predict; empty: the targets of the dataset.")
     tokens: Literal["all", "measured"] = setting(
-        "all", "Genes that the model sees: all of the organism, or only measured ones, which is faster."
+        "all",
+        "Genes that encoders are given: all of the organism, or only measured ones, which is faster. "
+        "Predictions are for all genes either way.",
     )
     rows: int | None = setting(
         None, "Use only this many rows of the phenotypes, the same for every seed; null: all.", minimum=1

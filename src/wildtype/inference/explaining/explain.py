@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from wildtype.errors import ConfigError
+from wildtype.errors import ConfigError, GeneSetError
 from wildtype.inference.explaining.free_heads import FreeHead, LayerClaim, free_heads, free_places
 from wildtype.inference.explaining.heads import RegularisedHead, regularised_heads
 from wildtype.inference.explaining.latents import Latents, latents
@@ -147,12 +147,16 @@ def explain(
     UnknownGeneError, AmbiguousGeneError, GeneSetError
         Naming the mutant that does not fit.
     """
+    # Encoders are explained on the genes that they were trained on; only a mutant may have others.
+    whole, runs = runs, [replace(run, predictor=run.predictor.encoded) for run in runs]
     members = members_of(runs)
     predictor = runs[0].predictor
     checkpoint = predictor.checkpoint
     wanted = [name for name in SECTIONS if name in asked.sections]
     phenotype = _phenotype(members, asked.phenotype) if asked.sets else 0
-    table = predictor.table(asked.sets, condition=asked.condition) if asked.sets else None
+    if not all(asked.sets):
+        raise GeneSetError("the wild type is nothing to explain: name at least one gene of each mutant")
+    table = whole[0].predictor.table(asked.sets, condition=asked.condition) if asked.sets else None
     remarks: dict[str, list[str]] = {"general": [], **{name: [] for name in SECTIONS}}
     remarks["general"] += dict.fromkeys(text for run in runs for text in run.remarks)
     if len(members) == 1:
@@ -201,9 +205,12 @@ def explain(
             remarks["latents"].append(found)
     mutants: list[MutantExplained] = []
     if "mutants" in wanted and table is not None:
+        beside = table.holding(table.gene >= len(predictor.genes))
+        wider = members_of(whole) if beside.any() else members
         for row in range(len(table)):
             report_progress(f"mutant {row + 1} of {len(table)}")
-            mutants.append(explain_mutant(members, table.take([row]), phenotype, asked.top))
+            able = wider if beside[row] else members
+            mutants.append(explain_mutant(able, table.take([row]), phenotype, asked.top))
     return Explanation(
         organism=checkpoint.genes.organism,
         dataset=str(checkpoint.origin.get("dataset", "unknown")),

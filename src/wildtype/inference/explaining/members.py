@@ -41,7 +41,8 @@ class Opened:
     predictor : Predictor
         Predictor of the run.
     organism : Organism or None
-        Its training organism, with the graphs of its priors, on its genes; None if it is not available.
+        Its training organism, with the graphs of its priors, on the model's tokens; None if it is not
+        available.
     remarks : tuple of str
         Reason why there is none, and other remarks.
     """

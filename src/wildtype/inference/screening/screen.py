@@ -21,7 +21,6 @@ from wildtype.inference.prediction_table import prediction_table
 from wildtype.inference.screening.constraints import LEFT_OUT, LINKED_KB, Constraints, lethal_pairs
 from wildtype.inference.screening.designs import Combinations, Crossed, Design
 from wildtype.inference.screening.stream import DIRECTIONS, PIECE, Screen, ScreenResult, run
-from wildtype.inference.sets import to_table
 from wildtype.models.ensemble import class_of
 from wildtype.mutants import MutantTable
 
@@ -92,7 +91,7 @@ def make_screen(core: PredictionCore, request: ScreenRequest) -> tuple[Screen, f
     outputs = _outputs(core, request)
     queries = None
     if request.queries is not None:
-        queries = to_table(request.queries, core.genes, core.kinds, what="query")
+        queries = core.named(request.queries, "query")
     gene, kind = _candidates(core, request)
     design: Design
     if queries is None:
@@ -154,13 +153,13 @@ def _candidates(core: PredictionCore, request: ScreenRequest) -> tuple[Ints, Kin
     else:
         if isinstance(request.among, str) or not len(request.among):
             raise GeneSetError("among names no genes: give a list of them, or leave it out for all")
-        table = to_table([[name] for name in request.among], genes, core.kinds, what="candidate")
+        table = core.named([[name] for name in request.among], "candidate")
         # `np.unique` sorts; the first positions, sorted, restore the order in which candidates were named.
         _, first = np.unique(np.stack([table.gene, table.kind]), axis=1, return_index=True)
         gene, kind = table.gene[np.sort(first)], table.kind[np.sort(first)]
     out = np.zeros(len(genes), bool)
     for name in request.exclude:
-        out[genes.find(name)] = True
+        out[core.find(name)] = True
     if request.exclude_essential:
         out |= essential
     gene, kind = gene[~out[gene]], kind[~out[gene]]
@@ -196,7 +195,7 @@ def _constraints(core: PredictionCore, request: ScreenRequest) -> Constraints:
             if name == METABOLIC:
                 required |= core.metabolic
             else:
-                required[genes.find(name)] = True
+                required[core.find(name)] = True
     left_out = _left_out(request)
     if request.min_linkage_kb is not None and known.coordinates is None:
         raise ConfigError(

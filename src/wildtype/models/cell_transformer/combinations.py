@@ -192,6 +192,7 @@ class SetTables:
             gene.reshape(-1),
             torch.arange(0, m * k + 1, k),
             split(embedding(sets.reshape(-1), self.delta)),
+            shared=self.wild_type.encoded,
         )
         return z.transpose(0, 1).flatten(1)
 

@@ -68,6 +68,23 @@ class EncoderLayer(nn.Module):
         followed = [heads[place.head][:2] for place in self.priors.values()]
         return x + self.dropout(self.feedforward(x)), losses, followed
 
+    def beside(self, y: Tensor, x: Tensor) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
+        """Map genes [a, d] that are no tokens as this layer would if each were one more token by itself.
+
+        A gene attends to the tokens x [t, d] and to itself; no token and no other such gene attends to it.
+        Queries and keys [a, d / h] are those of the heads that follow a relation.
+        """
+        (a, d), scale = y.shape, (y.shape[1] // self.heads) ** -0.5
+        (_, k, v), (q_own, k_own, v_own) = self.attending(x), self.attending(y)
+        out, lse = attention_with_lse(q_own, k, v)
+        logit = scale * (q_own * k_own).sum(-1)
+        # Softmax over t keys and one more: σ(logit − lse) is the weight of the last.
+        own = torch.sigmoid(logit - lse).unsqueeze(-1)
+        out = out + own * (v_own - out)
+        y = y + self.dropout(self.merge(out.transpose(1, 2).reshape(a, d)))
+        heads = list(zip(q_own[0].unbind(), k_own[0].unbind(), strict=True))
+        return y + self.dropout(self.feedforward(y)), [heads[place.head] for place in self.priors.values()]
+
     def attending(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return queries, keys and values [1, h, t, d / h] of tokens [t, d]."""
         t, d = x.shape
@@ -138,14 +155,25 @@ class Encoder(nn.Module):
         Losses are the mean KL per row in nats. Queries and keys are those of the genes [n, r, d_h] in the
         r heads that follow a relation.
         """
-        x = self.tokens(organism)
+        tokens = self.tokens(organism)
+        x, y = tokens[: CLS + 1 + organism.tokens], tokens[CLS + 1 + organism.tokens :]
         losses: dict[str, Tensor] = {}
         followed: list[tuple[Tensor, Tensor]] = []
         for layer in self.layers:
+            assert isinstance(layer, EncoderLayer)
+            x_in = x
             x, of_layer, pairs = layer(x, organism, stream)
             losses |= of_layer
+            if len(y):
+                y, beside = layer.beside(y, x_in)
+                pairs = [
+                    (torch.cat([q, q_own]), torch.cat([k, k_own]))
+                    for (q, k), (q_own, k_own) in zip(pairs, beside, strict=True)
+                ]
             followed += pairs
         x = self.norm(x)
+        if len(y):
+            x = torch.cat([x, self.norm(y)])
         regularised = None
         if followed:
             q, k = (torch.stack(side, dim=1)[CLS + 1 :] for side in zip(*followed, strict=True))
@@ -154,10 +182,13 @@ class Encoder(nn.Module):
         return x[CLS], x[CLS + 1 :], losses, regularised
 
     def tokens(self, organism: OrganismTensors) -> Tensor:
-        """Return the tokens [t, d] that the first layer is given."""
+        """Return the tokens [t, d] that the first layer is given; other genes come behind them."""
         x = torch.zeros(organism.genes, self.cls.shape[0], device=self.cls.device)
         if self.table is not None:
-            x = x + self.table
+            # A gene without a learned embedding gets the mean one: its features tell it from others.
+            rest = organism.genes - len(self.table)
+            table = torch.cat([self.table, self.table.mean(0).expand(rest, -1)]) if rest else self.table
+            x = x + table
         if self.project is not None:
             x = x + self.project(organism.features)
         return torch.cat([self.cls[None], x])

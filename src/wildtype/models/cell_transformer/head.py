@@ -233,7 +233,7 @@ class PerturbationHead(ExplainableHead):
         order = torch.minimum(order, self.largest_order)
         parts = {"cls": wild_type.cls.expand(len(mutants), -1), "order": self.order(order)}
         if self.heads:
-            parts[WHOLE_CELL] = self._whole_cell(h, u, state, mutants)
+            parts[WHOLE_CELL] = self._whole_cell(wild_type, u, state, mutants)
         for name, summary in self.direct_by_name():
             parts[name] = summary(u, mutants.offsets)
         if self.bare:
@@ -290,7 +290,7 @@ class PerturbationHead(ExplainableHead):
         """Return z_S [b, d] alone."""
         state = self._state(mutants)
         u = nn.functional.embedding(mutants.gene, wild_type.genes) + state
-        return self._whole_cell(wild_type.genes, u, state, mutants)
+        return self._whole_cell(wild_type, u, state, mutants)
 
     def attended(self, wild_type: WildType, mutants: MutantBatch) -> tuple[Tensor, Tensor]:
         """Return β [heads, n] and φ [heads, n, d / heads] of a batch of one mutant: z_S is Σ_i β_i φ_i."""
@@ -298,7 +298,12 @@ class PerturbationHead(ExplainableHead):
         u = nn.functional.embedding(mutants.gene, wild_type.genes) + state
         cell = self.genome(wild_type.genes)
         query = self.scaled(self._asked(u, mutants))
-        beta = (query @ self.by_head(cell.keys).transpose(1, 2)).softmax(-1)[:, 0]
+        logits = query @ self.by_head(cell.keys).transpose(1, 2)
+        if wild_type.encoded is not None:
+            beside = torch.arange(logits.shape[-1], device=logits.device) >= wild_type.encoded
+            beside[mutants.gene] = False
+            logits = logits.masked_fill(beside, -torch.inf)
+        beta = logits.softmax(-1)[:, 0]
         delta = self.by_head(self.difference(cell, mutants.gene, state))
         # index_add sums, so φ⁰ + (φ − φ⁰) replaces the values of S and leaves all others.
         return beta, self.by_head(cell.values).index_add(1, mutants.gene, delta)
@@ -315,10 +320,10 @@ class PerturbationHead(ExplainableHead):
             state = state + self.dose(torch.nan_to_num(mutants.dose)[:, None])
         return state
 
-    def _whole_cell(self, h: Tensor, u: Tensor, state: Tensor, mutants: MutantBatch) -> Tensor:
-        """Return z_S [b, d]: cross-attention of every mutant over all genes."""
+    def _whole_cell(self, wild_type: WildType, u: Tensor, state: Tensor, mutants: MutantBatch) -> Tensor:
+        """Return z_S [b, d]: cross-attention of every mutant over all tokens and its own other genes."""
         asked = self._asked(u, mutants)
-        cell = self.genome(h)
+        cell = self.genome(wild_type.genes)
         # z_S = Σ_i β_i φ⁰_i + Σ_{i ∈ S} β_i (φ_i − φ⁰_i): values of all n genes never exist per mutant.
         # Memory O((b + n) d + Σk d).
         delta = self.difference(cell, mutants.gene, state)
@@ -330,6 +335,7 @@ class PerturbationHead(ExplainableHead):
             mutants.gene,
             mutants.offsets,
             self.by_head(delta),
+            shared=wild_type.encoded,
         )
         return z.transpose(0, 1).flatten(1)
 

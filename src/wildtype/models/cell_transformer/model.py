@@ -253,6 +253,17 @@ class CellTransformer(ExplainableModel):
             )
 
     @classmethod
+    def other_genes(cls, config: CellTransformerConfig) -> str:
+        """Return how it knows genes that are no tokens: by features; raises ``ConfigError`` without."""
+        if not config.features:
+            raise ConfigError(
+                "genes of this cell_transformer are their learned embeddings (model.features=false)"
+            )
+        return "features, relations and evidence" + (
+            ", with the mean learned embedding" if config.table else ""
+        )
+
+    @classmethod
     def expert(cls, config: CellTransformerConfig, number: int, members: int) -> str | None:
         """Return what a member is an expert of: mutants with 0, 1, or only unseen genes."""
         return config.evidence.expert(number, members)
@@ -270,6 +281,8 @@ class CellTransformer(ExplainableModel):
         """Return what predicts sets of members, for a head that reads no evidence."""
         if not SetTables.applies(self.head, len(members.gene), len(wild_type.genes)):
             return None
+        if wild_type.encoded is not None and self.head.heads and self.head.summary is None:
+            return None  # its products of queries run over genes that every mutant attends to
         return SetTables(self.head, wild_type, members, evidence)
 
     def priors(self, graphs: GeneGraphs) -> dict[str, SparseOperator]:
@@ -296,9 +309,9 @@ class CellTransformer(ExplainableModel):
             If the organism has operators for some of the model's priors but not for all.
         """
         # Without a table no weight belongs to one gene, so an organism of any size fits.
-        expected = (self.genes if self.config.table else organism.genes, self.features)
-        if tuple(organism.features.shape) != expected:
-            raise ShapeError(f"features has shape {tuple(organism.features.shape)}, expected {expected}")
+        expected = (self.genes if self.config.table else organism.tokens, self.features)
+        if (found := (organism.tokens, organism.features.shape[1])) != expected:
+            raise ShapeError(f"features has shape {found}, expected {expected}")
         if organism.priors and organism.priors.keys() != self.prior_heads.keys():
             raise ConfigError(
                 f"the organism has operators for {sorted(organism.priors)}, the model's priors are "
@@ -306,7 +319,9 @@ class CellTransformer(ExplainableModel):
             )
         cls, genes, losses, regularised = self.encoder(organism, stream)
         weights = {name: self.prior_heads[name].weight for name in losses}
-        return WildType(cls, genes, losses, weights, regularised, self._traits(organism))
+        # A foreign gene is absent from every mutant that does not name it, so that nothing is read off it.
+        shared = organism.encoded if organism.native is None else organism.native
+        return WildType(cls, genes, losses, weights, regularised, self._traits(organism), shared)
 
     def _traits(self, organism: OrganismTensors) -> Tensor | None:
         """Return what trees read of every gene [n, i]."""

@@ -183,11 +183,17 @@ class PairScreen(Model):
 
     @classmethod
     def check_new_genes(cls, config: Any, what: str, genes: int, *, appended: bool) -> None:
-        """Refuse new genes: neighbours and kernels are made of the genes that the model was trained with."""
-        raise ConfigError(
-            f"this {config.name} describes pairs by a screen of its {genes:,} genes and by their similarity, "
-            f"which {what} are no part of: choose a model that knows genes by their features"
-        )
+        """Refuse another organism's genes, none of which is in the screen that describes pairs."""
+        if not appended:
+            raise ConfigError(
+                f"this {config.name} describes pairs by a screen of its {genes:,} genes and by their "
+                f"similarity, which {what} are no part of: choose a model that knows genes by their features"
+            )
+
+    @classmethod
+    def other_genes(cls, config: Any) -> str:
+        """Return what it knows genes by that no cross of the screen has: a forest serves such pairs."""
+        return "features and relations, as genes without a visible cross"
 
     @classmethod
     def reads_screens(cls, config: Any) -> bool:

@@ -164,12 +164,13 @@ def unpacked(bits: NDArray[np.uint8], count: int) -> torch.Tensor:
 
 
 def graph_sha256(graph: CellGraph) -> str:
-    """Return the content hash of genes, relations, metabolism and the reading of rules."""
+    """Return the content hash of genes, relations, metabolism, reading of rules and foreign genes."""
     network = graph.metabolism
     return content_hash(
         graph.genes.sha256,
         GeneGraphs(graph.relations.values()).sha256,
         None if network is None else [network.sha256, graph.rule],
+        *(() if graph.foreign is None else (graph.foreign,)),
     )
 
 

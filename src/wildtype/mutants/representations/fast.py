@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -80,7 +80,7 @@ class Representation(ABC):
 
     def __init__(self, graph: CellGraph, removes: Iterable[str] = REMOVES) -> None:
         self.graph = graph
-        self.removal = Removal(removes)
+        self.removal = Removal(removes, graph.foreign)
 
     @abstractmethod
     def masks(self, batch: MutantBatch) -> NodeMasks | None:
@@ -175,6 +175,17 @@ class Unperturbed(Representation):
 
     def masks(self, batch: MutantBatch) -> NodeMasks:
         """Return masks that keep everything; they share one byte, whatever their size."""
+        if self.graph.foreign is not None:
+            # The wild type has none of the foreign genes, whatever mutants carry.
+            nobody = replace(
+                batch, gene=batch.gene[:0], kind=batch.kind[:0], offsets=batch.offsets[:1].repeat(2)
+            )
+            found = self._finish(replace(nobody, dose=None), np.ones((self.graph.n, 1), bool))
+            reaction = found.reaction
+            return NodeMasks(
+                found.gene.expand(-1, len(batch)),
+                None if reaction is None else reaction.expand(-1, len(batch)),
+            )
         # An expanded tensor repeats one byte by stride 0.
         everything = torch.ones(1, dtype=torch.bool, device=batch.gene.device)
         metabolism = self.graph.metabolism

@@ -153,7 +153,7 @@ class Reference:
         self.name = name
         self.wiring = wiring
         self.hops = hops
-        self.removal = Removal(removes)
+        self.removal = Removal(removes, wiring.graph.foreign)
 
     def samples(self, batch: MutantBatch) -> list[MutantData]:
         """Return one sample per mutant of a batch."""
@@ -179,12 +179,18 @@ class Reference:
         if self.name == "perturbation":
             return data
         out = torch.from_numpy(self.removal.marks(kind.numpy()))
+        foreign = self.removal.foreign
         if self.name == "unperturbed":
-            self._whole(data)
-        elif self.name == "lazy_subgraph":
-            self._masked(data, gene[out])
+            if len(foreign):  # the wild type has none of them
+                self._masked(data, torch.from_numpy(foreign))
+            else:
+                self._whole(data)
+            return data
+        lacks = self.removal.lacking(gene.numpy(), np.array([0, len(gene)]))[0]
+        if self.name == "lazy_subgraph":
+            self._masked(data, torch.cat([gene[out], torch.from_numpy(lacks)]))
         else:
-            self._cut(data, gene, kind, out)
+            self._cut(data, gene, kind, out, torch.from_numpy(lacks))
         return data
 
     def _whole(self, data: MutantData) -> None:
@@ -222,7 +228,7 @@ class Reference:
         for (source, name, target), (a, b) in self.wiring.edge_index.items():
             data[source, name, target].mask = keep[source][a] & keep[target][b]
 
-    def _cut(self, data: MutantData, gene: Tensor, kind: Tensor, out: Tensor) -> None:
+    def _cut(self, data: MutantData, gene: Tensor, kind: Tensor, out: Tensor, lacks: Tensor) -> None:
         """Kept nodes numbered anew, with ``node_ids`` their numbers in the wild type, and their edges."""
         wiring, graph = self.wiring, self.wiring.graph
         kept = torch.ones(graph.n, dtype=torch.bool)
@@ -230,10 +236,11 @@ class Reference:
             near = k_hop_subgraph(gene, self.hops, wiring.union, num_nodes=graph.n)[0]
             kept = torch.zeros(graph.n, dtype=torch.bool)
             kept[near] = True
-        kept[gene[out]] = False
+        removed = torch.cat([gene[out], lacks])
+        kept[removed] = False
         nodes = {"gene": kept.nonzero().flatten()}
         if graph.metabolism is not None:
-            nodes["reaction"] = self._alive(gene[out])
+            nodes["reaction"] = self._alive(removed)
             nodes["metabolite"] = wiring.numbers[: len(graph.metabolism.metabolites)]
         for node, ids in nodes.items():
             data[node].node_ids = ids

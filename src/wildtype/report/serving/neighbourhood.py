@@ -85,7 +85,7 @@ def neighbourhood(
     mutant choose in turn, so that a hub does not crowd out the neighbours of other genes. Ties are broken by
     the strength to all genes of the mutant, then by the gene index.
     """
-    if not relations:
+    if not relations or not genes:
         return Neighbourhood(tuple(genes), len(genes), (), 0)
     own = [np.sum([_row(matrix, gene) for matrix in relations.values()], axis=0) for gene in genes]
     together = np.sum(own, axis=0)

@@ -72,6 +72,7 @@ def build_organism(name: str) -> Organism:
         features=GeneFeatures(gene_features(model, graphs)),
         metabolism=metabolism,
         essential=growth < LETHAL,
+        foreign=np.isin(model.genes.names, [r.gene for r in FOREIGN]) if name in ORGANISMS else None,
         description=(
             f"SIMULATED organism: {model.citation}; file sha256 {model.version}. Growth by flux balance "
             f"analysis in the model's own medium; s0001 stands for spontaneous reactions: no real gene."

@@ -13,10 +13,8 @@ from scipy import sparse
 
 from wildtype.errors import DatasetError
 from wildtype.organism import Metabolism
+from wildtype.organism.new_reactions import NewReaction
 from wildtype.sources.insilico.models import InSilicoModel
-
-LARGEST_FLUX = 1000.0
-"""Bound of a reaction that nothing bounds, as in the model (mmol per gram dry weight and hour)."""
 
 
 @dataclass(frozen=True)
@@ -40,18 +38,12 @@ class ForeignReaction:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Flux bounds when the gene is there."""
-        return (-LARGEST_FLUX if "<=>" in self.equation else 0.0, LARGEST_FLUX)
+        """Return the flux bounds when the gene is there."""
+        return NewReaction(self.name, self.equation).bounds
 
     def coefficients(self) -> dict[str, float]:
         """Return the stoichiometric coefficient of every metabolite, negative where it is consumed."""
-        left, right = self.equation.split(" <=> " if "<=>" in self.equation else " -> ")
-        out: dict[str, float] = {}
-        for side, sign in ((left, -1.0), (right, 1.0)):
-            for term in side.split(" + "):
-                *count, metabolite = term.split()
-                out[metabolite] = sign * float(count[0] if count else 1)
-        return out
+        return NewReaction(self.name, self.equation).coefficients()
 
 
 FOREIGN = (

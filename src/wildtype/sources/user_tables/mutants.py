@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -114,6 +114,9 @@ class MutantReader:
         index = organism.genes
         self.index, self.units, self.separator = index, organism.units, layout.gene_separator
         self.numbers = layout.numbers
+        self.foreign = frozenset(
+            [] if organism.foreign is None else np.flatnonzero(organism.foreign).tolist()
+        )
         self.kind = parse_kind(layout.kind) or PerturbationKind.DELETION
         self.spellings = Spellings(index, layout.controls, read_guides(layout.guides), organism.units)
         self.understood: dict[str, Counter[str]] = {}
@@ -256,6 +259,8 @@ class MutantReader:
         if not name:
             return Fault("has an empty name between separators", NO_GENE)
         found = self.spellings.find(name)
+        if isinstance(found, Found) and found.position in self.foreign:
+            return replace(found, kind=found.kind or PerturbationKind.ADDITION)
         if isinstance(found, Fault) and kind is PerturbationKind.ADDITION and name not in self.index:
             return Found(self._foreign.setdefault(name, len(self.index) + len(self._foreign)))
         return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -20,8 +20,10 @@ from wildtype.datasets.store import Store, store_path
 from wildtype.errors import DatasetError, SourceError
 from wildtype.mutants.selection import Selection
 from wildtype.organism import Organism
+from wildtype.organism.added_gene import AddedGene, with_added
 from wildtype.sources import catalogue
 from wildtype.sources.publishers import publishers
+from wildtype.sources.user_tables.added_genes import unknown_added
 from wildtype.sources.user_tables.table import USE
 from wildtype.sources.user_tables.vocabulary import CENSORED
 
@@ -70,6 +72,7 @@ def register(
     replace: bool = False,
     selection: Selection | None = None,
     policies: Policies = DEFAULT,
+    added: Sequence[AddedGene] = (),
 ) -> Dataset:
     """Ingest a user's measurements into the store, and keep the dataset made from them in the cache.
 
@@ -80,7 +83,8 @@ def register(
     reading : ReadReport
         What became of the rows of its file.
     organism : Organism
-        The wild type.
+        The wild type, with the genes ``added`` at its end. Further genes that strains were given are
+        appended behind these.
     replace : bool
         Whether own data of the same name is replaced. It need not be asked for to finish an import of the
         same table that was cut off after its rows were stored and before its dataset was.
@@ -88,6 +92,8 @@ def register(
         By which cut-offs the values of interactions, or of the only phenotype, were listed.
     policies : Policies
         How rows of one mutant are merged (`Reading.policies`); those of numbers per gene are always averaged.
+    added : sequence of AddedGene
+        Foreign genes of the organism, which are kept with the dataset.
 
     Raises
     ------
@@ -102,7 +108,9 @@ def register(
     (study,) = measurements.studies
     check_name(study.name, replace=replace)
     selected = selected_phenotypes(measurements, selection)
-    notes = (NOTE, *study.notes)
+    further = unknown_added(measurements, organism)
+    organism = with_added(organism, further)
+    notes = (NOTE, *study.notes, *_of_added(added, further))
     if all(phenotype.level == "gene" for phenotype in measurements.phenotypes):
         dataset = dataclasses.replace(profile_dataset(measurements, organism, name=study.name), notes=notes)
     else:
@@ -122,8 +130,21 @@ def register(
     path = store_path()
     with Store.open(path) if path.is_file() else Store.create(path) as store:
         store.ingest(measurements, [reading], replace=replace or _cut_off(store, study))
-        save_dataset(dataset, catalogue.dataset_folder(dataset.name))
+        save_dataset(dataset, catalogue.dataset_folder(dataset.name), (*added, *further))
     return dataset
+
+
+def _of_added(added: Sequence[AddedGene], further: Sequence[AddedGene]) -> list[str]:
+    """Return notes on the foreign genes of a dataset."""
+    notes = []
+    if added:
+        notes.append(f"foreign genes, absent from strains without them: {', '.join(g.name for g in added)}")
+    if further:
+        names = ", ".join(gene.name for gene in further)
+        notes.append(
+            f"foreign genes of which only the name is known: {names}; describe them by --added-genes"
+        )
+    return notes
 
 
 def selected_phenotypes(measurements: Measurements, selection: Selection | None) -> tuple[str, ...]:

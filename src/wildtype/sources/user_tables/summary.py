@@ -34,6 +34,7 @@ def summarise(
     """
     m = measurements
     known = len(organism.genes)
+    foreign = set() if organism.foreign is None else set(np.flatnonzero(organism.foreign).tolist())
     names = np.unique(m.gene)
     orders, rows = np.unique(m.order, return_counts=True)
     kinds, perturbed = np.unique(m.kind, return_counts=True)
@@ -49,7 +50,7 @@ def summarise(
         "mutants": _number(mutant),
         "rows_by_order": {str(order): int(count) for order, count in zip(orders, rows, strict=True)},
         "genes": len(names),
-        "foreign_genes": [m.genes[g] for g in names if g >= known],
+        "foreign_genes": [m.genes[g] for g in names if g >= known or g in foreign],
         "perturbations_by_kind": {
             PerturbationKind(kind).name.lower().replace("_", " "): int(count)
             for kind, count in zip(kinds, perturbed, strict=True)
@@ -86,8 +87,8 @@ def _remarks(
     counts = {
         "rows that name a gene by an older name or alias": reading.renamed,
         "rows that repeat another row, value and replicate alike, and count once": len(m) - _number(same),
-        f"added genes that organism {organism.name!r} does not have; their rows stay in the store, and are "
-        f"left out of datasets": len(np.unique(m.gene[~native])),
+        f"added genes that organism {organism.name!r} does not have, and of which only the name is known "
+        f"(--added-genes describes them)": len(np.unique(m.gene[~native])),
         "rows that delete a gene that is listed as essential (is its kind really absent?)": len(
             np.unique(m.row[lethal])
         ),
