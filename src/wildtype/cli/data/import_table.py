@@ -24,7 +24,7 @@ REJECTS = "rejected.csv"
 
 
 def import_(
-    tables: Annotated[
+    table: Annotated[
         list[Path],
         typer.Argument(help="CSV, TSV, Parquet, spreadsheet or .h5ad; several are replicates of each other."),
     ],
@@ -150,7 +150,7 @@ def import_(
     from wildtype.sources.user_tables.table import read_table, study_name
     from wildtype.sources.user_tables.vocabulary import Columns
 
-    check_name(study_name(tables[0], name), replace=replaced)
+    check_name(study_name(table[0], name), replace=replaced)
     wild_type = load_organism(organism)
     added = () if added_genes is None else read_added_genes(added_genes, wild_type)
     wild_type = with_added(wild_type, added)
@@ -181,7 +181,7 @@ def import_(
     while not told:
         try:
             measurements = read_table(
-                tables, wild_type, layout, name=name, collect=readings.append, tell=told.append
+                table, wild_type, layout, name=name, collect=readings.append, tell=told.append
             )
         except TableProblems as error:
             said = _said_of_names(error.asked, layout)
@@ -191,7 +191,7 @@ def import_(
             layout = said
     if told[0].neutral and not _on_terminal():
         raise SourceError(
-            f"{tables[0]} has mutants of {told[0].neutral[0]} and other genes, and screens perturb it in "
+            f"{table[0]} has mutants of {told[0].neutral[0]} and other genes, and screens perturb it in "
             f"their controls: import with --controls {','.join(told[0].neutral)} if it is a control, or with "
             f"--controls {NO_CONTROLS} if it is a gene like others"
         )
