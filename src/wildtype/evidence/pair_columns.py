@@ -33,6 +33,7 @@ from wildtype.evidence.completion import (
 )
 from wildtype.evidence.kernels import COMPILED
 from wildtype.evidence.learned_kernel import LearnedKernel, predict_unseen
+from wildtype.evidence.map_columns import MapColumns
 from wildtype.evidence.other_screens import ALIKE, SCREEN, ScreenColumns
 from wildtype.evidence.pair_matrix import PairMatrix
 from wildtype.evidence.similarity import GeneSimilarity
@@ -250,6 +251,11 @@ class PairColumns:
         solution = low_rank(residual, known, RANKS[-1], seed=seed)
         self._low_rank = solution
         kernel = neighbours.with_strains(matrix.gene)
+        self._map = (
+            None
+            if matrix.of_grid
+            else MapColumns(matrix, additive, residual, kernel, neighbours.ridge, seed=seed)
+        )
         mixed = mixed_neighbours(solution, kernel[matrix.gene])
         # Whole blocks of related pairs may be unknown (arrays with one another, a hidden pathway): means over
         # neighbours' visible crosses alone then rest on the least related ones.
@@ -382,6 +388,8 @@ class PairColumns:
         columns += self._alike(gene)
         for other in self._others:
             columns += other(gene, kind)
+        if self._map is not None:
+            columns += self._map(gene, strain)
         self.names = tuple(name for name, _ in columns)
         return np.stack([np.asarray(value, np.float32) for _, value in columns], axis=1)
 

@@ -166,17 +166,22 @@ class PairIndex:
     def out_of_fold(self, pairs: Pairs, seed: int) -> Iterator[tuple[Ints, Floats]]:
         """Yield rows of visible pairs and their columns, without keeping what each fold is answered by.
 
-        Half of the pairs are described without a fold of crosses, the others without a fold of blocks: of all
-        crosses between two blocks of related genes.
+        Half of the pairs of a grid, and all of a map, are described without a fold of crosses, the others
+        without a fold of blocks: of all crosses between two blocks of related genes.
         """
         fold, rng = self.fold_of(pairs), generator(seed, "folds of pairs")
         block = self.blocks(seed)
         table = rng.integers(self.folds, size=(block.max() + 1,) * 2, dtype=np.uint8)
         table = np.triu(table) + np.triu(table, 1).T
         alone = rng.random(len(pairs)) < 0.5
+        if not self.matrix.of_grid:
+            # What a map lacks it lacks here and there: whole blocks unknown would be too hard a lesson.
+            alone[:] = True
         for number in range(self.folds):
             rows = np.flatnonzero((fold == number) & alone)
             yield rows, self._described(self._without_crosses(number), pairs.take(rows))
+        if alone.all():
+            return
         strain_block = block[self.matrix.gene]
         for number in range(self.folds):
             hidden = table[block[pairs.gene[:, 0]], block[pairs.gene[:, 1]]] == number

@@ -6,7 +6,7 @@ Legend: n genes · s strains · m rows or pairs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -42,12 +42,15 @@ class PairMatrix:
         Symmetric; 0 where nothing is known.
     known : bool [s, s]
         Symmetric: cells that were measured and may be seen. No cell of the diagonal is.
+    of_grid : bool
+        Whether known cells are the crosses of a grid, most of them zeros; else it is a map of measured pairs.
     """
 
     gene: Ints
     kind: NDArray[np.uint8]
     values: NDArray[np.float32]
     known: NDArray[np.bool_]
+    of_grid: bool = False
 
     @classmethod
     def of(cls, table: MutantTable, crosses: VisibleCrosses | None = None) -> PairMatrix:
@@ -100,7 +103,7 @@ class PairMatrix:
         if crosses is not None:
             at = place[screened]
             known[np.ix_(at, at)] |= visible[np.ix_(kept, kept)]
-        return cls(codes // KINDS, (codes % KINDS).astype(np.uint8), values, known)
+        return cls(codes // KINDS, (codes % KINDS).astype(np.uint8), values, known, crosses is not None)
 
     def __len__(self) -> int:
         """Return the number of strains s."""
@@ -139,4 +142,10 @@ class PairMatrix:
     def part(self, strains: Ints) -> PairMatrix:
         """Return the matrix of some strains, at ascending positions [k]."""
         both = np.ix_(strains, strains)
-        return PairMatrix(self.gene[strains], self.kind[strains], self.values[both], self.known[both])
+        return replace(
+            self,
+            gene=self.gene[strains],
+            kind=self.kind[strains],
+            values=self.values[both],
+            known=self.known[both],
+        )

@@ -3,7 +3,9 @@
 Columns of `wildtype.evidence.pair_columns` describe a pair by all visible crosses of the screen, and a forest
 for each output answers: one for pairs of two seen genes, one for pairs with one unseen gene, and one
 for pairs of two unseen genes. Each is the mean of trees that may ask for every column and of trees that read
-closed forms of the whole screen alone. Nothing but the kernel of genes is trained by gradients.
+closed forms of the whole screen alone. Of a map, in which every known pair was measured, answers are the mean
+of that forest and a weighted sum of columns, and for unseen genes the sum alone. Nothing but the kernel of
+genes is trained by gradients.
 
 Legend: b mutants · u distinct pairs · f columns · p outputs.
 """
@@ -38,6 +40,7 @@ from wildtype.models.interface import (
 )
 from wildtype.models.monotone_trees import BinnedColumns, TreeSettings
 from wildtype.models.pair_screen.config import PairScreenConfig
+from wildtype.models.pair_screen.linear import LinearColumns
 from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.loader import Batches
@@ -85,6 +88,7 @@ class PairScreen(Model):
         self.forests = nn.ModuleDict(
             {_name(i, unseen): Forest() for i in range(len(outputs)) for unseen in UNSEEN}
         )
+        self.linear = nn.ModuleDict({str(unseen): LinearColumns() for unseen in UNSEEN})
         self.kernel = KernelWeights()
 
     @classmethod
@@ -119,8 +123,15 @@ class PairScreen(Model):
                 continue
             x = mutants.columns[rows]
             for i in range(len(self.outputs)):
-                mean[rows, i] = self._forest(i, unseen)(x).float()
+                mean[rows, i] = self._answer(i, unseen, x).float()
         return Prediction(mean)
+
+    def _answer(self, output: int, unseen: int, x: Tensor) -> Tensor:
+        linear, forest = self.linear[str(unseen)], self._forest(output, unseen)
+        assert isinstance(linear, LinearColumns)
+        parts = [part for part in (forest, linear) if len(part)] if output == 0 else []
+        found: Tensor = sum((part(x) for part in parts), torch.zeros(len(x), dtype=torch.float64))
+        return found / len(parts) if parts else forest(x)
 
     def _forest(self, output: int, unseen: int) -> Forest:
         forest = self.forests[_name(output, unseen)]
@@ -143,12 +154,33 @@ class PairScreen(Model):
         counts = []
         for unseen, found in _described(index, learn.pairs, self.config, rows.seed):
             counts.append(f"{len(found.pair):,} with {unseen} unseen")
+            if not matrix.of_grid:
+                self._fit_linear(unseen, found, index.names, learn, rows)
+                if unseen:
+                    continue  # trees are worse than sums there: they learn from few and noisy columns
             every = np.arange(found.columns.shape[1])
             sets = [every, every[closed_forms(index.names)]]
             binned = BinnedColumns(found.columns, rising(index.names).astype(np.int64), sets)
             for i, output in enumerate(self.outputs):
                 self._fit(i, output, unseen, binned, found.pair, learn, rows)
         return "forests learned from pairs: " + ", ".join(counts)
+
+    def _fit_linear(
+        self, unseen: int, found: _Described, names: Sequence[str], learn: _Learning, rows: RunRows
+    ) -> None:
+        label, weight = learn.labels(0)
+        place = np.flatnonzero(~np.isnan(label[found.pair]))
+        if not len(place):
+            return
+        pair = found.pair[place]
+        self.linear[str(unseen)] = LinearColumns.fit(
+            found.columns[place],
+            (label[pair] - rows.mean[0]) / rows.sd[0],
+            weight[pair],
+            rising(names) | (np.array(names) == "additive"),
+            # Columns of unseen genes are few and noisy, and signs that follow the noise cost more there.
+            rising=unseen > 0,
+        )
 
     def _fit(
         self,

@@ -1,0 +1,108 @@
+"""`LinearColumns`: a weighted sum of columns of pairs, which says more than trees do from few pairs.
+
+Legend: m rows · f columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+from torch import Tensor, nn
+
+from wildtype.nn.forest import load_sizes
+
+PENALTIES = tuple(10.0 ** (step / 2) for step in range(13))
+FLAT = 1e-6
+"""Columns of a smaller standard deviation, relative to the largest, are rounding."""
+
+Doubles = NDArray[np.float64]
+
+
+class LinearColumns(nn.Module):
+    """A linear model in buffers, so that a checkpoint holds it; without gradients.
+
+    What is not a number counts as 0, and values beyond those of training as the nearest of them. An empty
+    one, as made by the constructor, takes the sizes of the buffers that are loaded into it.
+
+    Attributes
+    ----------
+    weight, low, high : float64 [f]
+        Of each column, and the range of its values in training.
+    start : float64 []
+    """
+
+    weight: Tensor
+    low: Tensor
+    high: Tensor
+    start: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        for name in ("weight", "low", "high"):
+            self.register_buffer(name, torch.zeros(0, dtype=torch.float64))
+        self.register_buffer("start", torch.zeros((), dtype=torch.float64))
+
+    @classmethod
+    def fit(
+        cls, x: NDArray[np.float32], y: Doubles, weights: Doubles, columns: NDArray[np.bool_], *, rising: bool
+    ) -> LinearColumns:
+        """Fit labels [m] by some columns of x [m, f].
+
+        Parameters
+        ----------
+        weights : float64 [m]
+            How many mutants each row stands for.
+        columns : bool [f]
+            Those that get a weight.
+        rising : bool
+            Whether weights are at least 0 (Lawson & Hanson 1974, chapter 23); else they are those of ridge
+            regression whose penalty has the least error when rows are left out.
+        """
+        from sklearn.linear_model import RidgeCV
+
+        values = np.nan_to_num(x).astype(np.float64)
+        share = weights / weights.sum()
+        mean = share @ values
+        sd = np.sqrt(share @ (values - mean) ** 2)
+        used = np.flatnonzero(columns & (sd > FLAT * sd[columns].max(initial=0)))
+        standard = (values[:, used] - mean[used]) / sd[used]
+        middle = float(share @ y)
+        out, found = cls(), np.zeros(x.shape[1])
+        if used.size:
+            if rising:
+                found[used] = _non_negative(standard, y - middle, share) / sd[used]
+            else:
+                ridge = RidgeCV(PENALTIES, fit_intercept=False)
+                found[used] = ridge.fit(standard, y - middle, sample_weight=weights).coef_ / sd[used]
+        out.weight = torch.from_numpy(found)
+        out.low, out.high = torch.from_numpy(values.min(axis=0)), torch.from_numpy(values.max(axis=0))
+        out.start = torch.tensor(middle - float(mean @ found), dtype=torch.float64)
+        return out
+
+    def __len__(self) -> int:
+        return len(self.weight)
+
+    @torch.no_grad()
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the sums [b] for columns [b, f]."""
+        values = torch.minimum(torch.maximum(torch.nan_to_num(x.double()), self.low), self.high)
+        return values @ self.weight + self.start
+
+    def _load_from_state_dict(self, state: Mapping[str, Any], prefix: str, *rest: Any) -> None:
+        if f"{prefix}weight" not in state:
+            return  # a model of before there were linear parts has none
+        load_sizes(self, state, prefix)
+        super()._load_from_state_dict(state, prefix, *rest)
+
+
+def _non_negative(x: Doubles, y: Doubles, share: Doubles) -> Doubles:
+    """Return w ≥ 0 that minimises Σ share (y − x w)², of centred x [m, k] and y [m]."""
+    inner = (x * share[:, None]).T @ x
+    # With LLᵀ = XᵀX, ‖Lᵀw − L⁻¹Xᵀy‖² is the same problem in k rows; a small ridge keeps equal columns apart.
+    lower = np.linalg.cholesky(inner + 1e-6 * np.eye(len(inner)))
+    return np.asarray(nnls(lower.T, np.linalg.solve(lower, x.T @ (share * y)))[0])

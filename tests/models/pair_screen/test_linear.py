@@ -1,0 +1,58 @@
+"""The weighted sum of columns against its plain definition."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from scipy.optimize import nnls
+
+from wildtype.models.pair_screen.linear import LinearColumns
+
+
+def problem() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 5)).astype(np.float32)
+    x[::7, 1] = np.nan
+    y = np.nan_to_num(x) @ [1.0, 2.0, -1.0, 0.5, 3.0] + 4 + rng.normal(size=200)
+    return x, y, rng.integers(1, 4, 200).astype(float)
+
+
+def test_weights_of_rising_columns_are_non_negative_least_squares() -> None:
+    x, y, weights = problem()
+    used = np.array([True, True, True, True, False])
+    model = LinearColumns.fit(x, y, weights, used, rising=True)
+    filled = np.nan_to_num(x).astype(np.float64)[:, :4]
+    root = np.sqrt(weights)[:, None]
+    both = np.hstack([filled, np.ones((200, 1)), -np.ones((200, 1))])
+    plain = nnls(both * root, y * root[:, 0])[0]
+    np.testing.assert_allclose(model.weight.numpy(), [*plain[:4], 0], atol=1e-4)
+    assert plain[2] == 0 == model.weight[2]
+    expected = filled @ plain[:4] + plain[4] - plain[5]
+    np.testing.assert_allclose(model(torch.from_numpy(x)).numpy(), expected, atol=1e-3)
+
+
+def test_ridge_has_weights_of_both_signs_and_answers_within_what_training_had() -> None:
+    x, y, weights = problem()
+    model = LinearColumns.fit(x, y, weights, np.ones(5, bool), rising=False)
+    np.testing.assert_allclose(model.weight.numpy(), [1, 2, -1, 0.5, 3], atol=0.3)
+    far = torch.full((1, 5), 1e6)
+    most = torch.from_numpy(np.nan_to_num(x).max(axis=0))[None]
+    assert model(far) == model(most)
+
+
+def test_constant_columns_and_no_columns_give_the_mean() -> None:
+    x, y, weights = problem()
+    x[:] = 1
+    for used in (np.ones(5, bool), np.zeros(5, bool)):
+        model = LinearColumns.fit(x, y, weights, used, rising=True)
+        np.testing.assert_allclose(model(torch.zeros(1, 5)).numpy(), np.average(y, weights=weights))
+
+
+def test_it_is_loaded_with_its_sizes_and_older_models_have_none() -> None:
+    x, y, weights = problem()
+    model = LinearColumns.fit(x, y, weights, np.ones(5, bool), rising=True)
+    other, older = LinearColumns(), LinearColumns()
+    other.load_state_dict(model.state_dict())
+    assert torch.equal(other(torch.from_numpy(x)), model(torch.from_numpy(x)))
+    older.load_state_dict({})
+    assert not len(older)
