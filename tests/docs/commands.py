@@ -71,7 +71,9 @@ def write_files(blocks: list[Block], folder: Path) -> None:
     """Write the blocks that are files."""
     for block in blocks:
         if block.mark is not None and block.mark.file:
-            (folder / block.mark.file).write_text(block.text, encoding="utf-8")
+            path = folder / block.mark.file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.text, encoding="utf-8")
 
 
 def command_of(words: list[str]) -> list[str] | None:

@@ -19,6 +19,7 @@ from tests.benchmarks.command import benchmarks
 from tests.command import wildtype
 from tests.datasets.store.examples import study
 from tests.docs.commands import called, command_of, write_files
+from tests.docs.laboratories import write_laboratories
 from tests.docs.pages import PAGES, Block, blocks
 from tests.tiny import tiny_dataset, tiny_organism
 from wildtype.datasets.measurements import Measurements
@@ -32,7 +33,7 @@ from wildtype.experiments.slurm_presets import read_preset
 from wildtype.organism import GeneIndex, Organism
 from wildtype.organism.storage import save_organism
 from wildtype.plugins import load_plugins
-from wildtype.sources.catalogue import organism_folder
+from wildtype.sources.catalogue import load_dataset, load_organism, organism_folder
 from wildtype.sources.user_organisms.description import read_description
 
 pytestmark = pytest.mark.slow
@@ -49,6 +50,7 @@ LITTLE_OF_MODEL = {
     "cell_transformer": ["model.trees.bags=0"],
     "pair_screen": ["model.folds=2", "model.gene_folds=2", "model.iterations=5"],
 }
+ORGANISMS = "docs/other-organisms.md"
 READERS_FILES = {
     "plan.csv": "genes\nSGS1;SRS2\nCDC28:reduced;CLN2\n",
     "own.csv": "genes,value\nSGS1;CLN2,-0.1\nSRS2;PDR5,0.05\n",
@@ -103,6 +105,7 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(folder / run, folder / "runs" / name)
     for name, text in READERS_FILES.items():
         (folder / name).write_text(text, encoding="utf-8")
+    write_laboratories(folder)
     write_files(BLOCKS, folder)
     return folder
 
@@ -155,7 +158,7 @@ def test_commands_run_with_publishers_files(
     pd.DataFrame(vectors, genes, ["a", "b", "c", "d"]).reset_index().to_parquet("esm2.parquet")
     done = 0
     for block in BLOCKS:
-        if block.mark is None or not block.mark.with_files:
+        if block.mark is None or not block.mark.with_files or block.page == ORGANISMS:
             continue
         for _, words in called([block], tmp_path):
             more = block.mark.words(" ".join(words[1:]), with_files=True)
@@ -165,6 +168,34 @@ def test_commands_run_with_publishers_files(
                 assert said.returncode == 0, f"{block.place}: {' '.join(words)}: {said.stderr}"
                 done += 1
     assert done > 12
+
+
+@pytest.mark.real
+def test_other_organisms_are_made_of_their_files(
+    laboratories: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WILDTYPE_CACHE", str(tmp_path / "cache"))
+    for name in ("human", "fly", "pneumococcus"):
+        (tmp_path / name).mkdir()
+        for path in (laboratories / name).iterdir():
+            (tmp_path / name / path.name).symlink_to(path)
+    page = [block for block in BLOCKS if block.page == ORGANISMS]
+    write_files(page, tmp_path)
+    for block in page:
+        if block.mark is None or not block.mark.with_files:
+            continue
+        for _, words in called([block], tmp_path):
+            if block.mark.words(" ".join(words[1:]), with_files=True) is not None:
+                said = wildtype(*words[1:])
+                assert said.returncode == 0, f"{block.place}: {' '.join(words)}: {said.stderr}"
+    organisms = [load_organism(name) for name in ("human", "fly", "pneumococcus")]
+    assert all(len(organism.genes) > 1000 for organism in organisms)
+    rows = {name: len(load_dataset(name)) for name in ("horlbeck", "norman", "horn", "denereaz")}
+    assert rows["horlbeck"] > 50_000
+    assert rows["norman"] > 4_000
+    assert rows["horn"] == 3 * (rows["horn"] // 3)
+    assert rows["denereaz"] > 20_000
 
 
 @pytest.mark.parametrize("block", [b for b in MARKED if b.language == "python"], ids=lambda b: b.place)
