@@ -106,7 +106,10 @@ def write_files(
     links, names = f"{TAXON}.protein.links.detailed.v12.0.txt.gz", f"{TAXON}.protein.aliases.v12.0.txt.gz"
     proteins = pa.array([f"{TAXON}.ENSP{i:011d}" for i in range(genes)])
     # One pair per drawn number, so that no pair is drawn twice; then its mirror image.
-    pairs = np.unique(draw.integers(0, genes * (genes - 1) // 2, int(lines * 0.52)))
+    pairs = np.zeros(0, np.int64)
+    while len(pairs) < lines // 2:
+        more = draw.integers(0, genes * (genes - 1) // 2, lines // 2 - len(pairs) + lines // 50)
+        pairs = np.unique(np.concatenate([pairs, more]))
     pairs = draw.permutation(pairs)[: lines // 2]
     upper = ((1 + np.sqrt(1 + 8 * pairs.astype(np.float64))) / 2).astype(np.int64)
     lower = np.minimum(pairs - upper * (upper - 1) // 2, upper - 1)

@@ -161,8 +161,16 @@ def plain_formulations() -> Iterator[None]:
         return checkpoint(graph_prior_kl_reference, q, k, op, scale=scale, inside=inside, use_reentrant=False)
 
     def perturbation(
-        query: Tensor, keys: Tensor, values: Tensor, gene: Tensor, offsets: Tensor, delta: Tensor
+        query: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        gene: Tensor,
+        offsets: Tensor,
+        delta: Tensor,
+        *,
+        shared: int | None = None,
     ) -> Tensor:
+        assert shared is None, "training asks about tokens alone"
         out = []
         for h in range(len(query)):
             parts = []

@@ -44,7 +44,6 @@ def test_predict_prints_json(tiny_run: Path) -> None:
     [
         (["--set", "G001,NOPE"], ["row 1", "NOPE"]),
         (["--set", "G001,abc1"], ["row 1", "more than once"]),
-        (["--set", ""], ["row 1 is empty"]),
         ([], ["nothing to predict"]),
         (["--set", "G001", "-o", "x.xlsx"], ["x.xlsx", ".parquet"]),
         (["--file", "none.csv"], ["none.csv"]),

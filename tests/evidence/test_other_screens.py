@@ -10,10 +10,11 @@ import pytest
 from tests.screened import screened_dataset
 from wildtype.evidence.completion import Additive, low_rank, mixed_neighbours, smoothed, spectrum
 from wildtype.evidence.learned_kernel import LearnedKernel, predict_unseen
-from wildtype.evidence.other_screens import COMPLETED, RANK, OtherScreen, ScreenColumns
+from wildtype.evidence.other_screens import OtherScreen
 from wildtype.evidence.pair_columns import closed_forms, rising
 from wildtype.evidence.pair_index import PairIndex, Pairs
 from wildtype.evidence.pair_matrix import PairMatrix
+from wildtype.evidence.screen_columns import COMPLETED, RANK, ScreenColumns
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.mutants import MutantTable
 

@@ -34,8 +34,8 @@ from wildtype.evidence.completion import (
 from wildtype.evidence.kernels import COMPILED
 from wildtype.evidence.learned_kernel import LearnedKernel, predict_unseen
 from wildtype.evidence.map_columns import MapColumns
-from wildtype.evidence.other_screens import ALIKE, SCREEN, ScreenColumns
 from wildtype.evidence.pair_matrix import PairMatrix
+from wildtype.evidence.screen_columns import ALIKE, SCREEN, ScreenColumns
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.mutants import Kind
 from wildtype.organism.graph_features import DEGREES

@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from wildtype.evidence.learned_kernel import LearnedKernel
-from wildtype.evidence.other_screens import OtherScreen, ScreenColumns
+from wildtype.evidence.other_screens import OtherScreen
 from wildtype.evidence.pair_columns import Neighbours, PairColumns
 from wildtype.evidence.pair_matrix import PairMatrix
+from wildtype.evidence.screen_columns import ScreenColumns
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.grid import uniform

@@ -115,7 +115,7 @@ def test_aspect_evidence_and_taxon_are_choices(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("\tIDA\t", "\t", "small.gaf.gz, line 2: received 16, expected 15 or 17 fields"),
+        ("\tIDA\t", "\t", "small.gaf.gz: line 2: received 16, expected 15 or 17 fields"),
         ("taxon:83333", "taxon:1", "no usable annotation in biological_process"),
     ],
 )

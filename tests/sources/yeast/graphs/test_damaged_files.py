@@ -14,7 +14,6 @@ from wildtype.sources.yeast.graphs import (
     complexes,
     gene_ontology,
     interactions,
-    obo,
     pair_lists,
     regulation,
     string,
@@ -41,7 +40,7 @@ READERS: dict[str, Callable] = {
     interactions.SGD_FILE.name: lambda f, g, a: _relations(*interactions.read_sgd_interactions(f, g)),
     regulation.TFLINK_FILE.name: lambda f, g, a: _relations(regulation.read_tflink(f, g, a)),
     complexes.FILE.name: lambda f, g, a: _relations(complexes.read_complexes(f, g, a)),
-    obo.FILE.name: _annotated,
+    gene_ontology.ONTOLOGY.name: _annotated,
     gene_ontology.FILE.name: _annotated,
     MATRIX: lambda f, g, a: _relations(regulation.read_regulation_matrix(f / MATRIX, g, "regulatory")),
     "coexpression_hu2007_bionic.txt": lambda f, g, a: _relations(

@@ -1,0 +1,91 @@
+"""What another screen says of a pair: its own measurement, and its completion where it has none.
+
+A laboratory that crossed the same genes in another assay measured the same biology with noise of its own, so
+its value of a pair is evidence, and not a look at the answer. Units differ (an S-score is no ε): trees learn
+the link, which rises.
+
+Legend: n genes · s strains of the other screen · m pairs · f columns.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wildtype.evidence.completion import Additive, Spectrum, low_rank, mixed_neighbours, smoothed, spectrum
+from wildtype.evidence.learned_kernel import LearnedKernel, predict_unseen
+from wildtype.evidence.other_screens import OtherScreen
+from wildtype.evidence.similarity import GeneSimilarity
+from wildtype.organism.similarity import unit_rows
+
+RANK = 60
+COMPLETED = 100
+"""Rank of the completed matrix, whose vectors kernel ridge predicts for genes that the screen lacks."""
+SCREEN = "screen "
+"""Begins the names of columns."""
+ALIKE = " alike"
+"""Ends the name of the column that is in no unit of the screen."""
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float32]
+
+
+class ScreenColumns:
+    """Columns of pairs from another screen.
+
+    * ``screen NAME``: its measurement of the pair; NaN without one.
+    * ``screen NAME completed``: of two genes of the screen, the additive model and the mean residual of the
+      pair with either gene replaced by similar ones (`completion.mixed_neighbours`); nothing of the pair.
+    * ``screen NAME by kernel``: the completed residual, with kernel ridge for genes that the screen lacks.
+    * ``screen NAME alike``: cosine of both genes' completed profiles.
+
+    Parameters
+    ----------
+    screen : OtherScreen
+    similarity : GeneSimilarity
+        Of the n genes.
+    learned : LearnedKernel
+        Of the same genes.
+    seed : int
+        Of the subspace iterations.
+    """
+
+    def __init__(
+        self, screen: OtherScreen, similarity: GeneSimilarity, learned: LearnedKernel, *, seed: int = 0
+    ) -> None:
+        self.name, self.matrix = f"{SCREEN}{screen.name}", screen.matrix
+        if not len(screen.matrix):  # all its genes are hidden: nothing is known of any pair
+            return
+        matrix, additive = screen.matrix, Additive.of(screen.matrix)
+        base = additive.matrix()
+        residual = np.where(matrix.known, matrix.values - base, np.float32(0))
+        solution = low_rank(residual, matrix.known, RANK, seed=seed)
+        kernel = learned.between(similarity, matrix.gene)
+        near = mixed_neighbours(solution, kernel[matrix.gene])
+        found = smoothed(residual, matrix.known, near)
+        self._completed = base + found
+        self._unit = unit_rows(solution.profiles())
+        filled = np.where(matrix.known, residual, found)
+        whole: Spectrum = spectrum(smoothed(filled, np.ones_like(matrix.known), near), COMPLETED, seed=seed)
+        self._values = whole.values
+        self._vectors = predict_unseen(kernel, matrix.gene, learned.ridge, whole.vectors)
+        # A gene of the screen keeps its own vector: ridge would draw it to what its features say.
+        self._vectors[matrix.gene[::-1]] = whole.vectors[::-1]
+
+    def __call__(self, gene: Ints, kind: NDArray[np.uint8]) -> list[tuple[str, Floats]]:
+        """Return names and values [m] of the columns of pairs of genes [m, 2], perturbed by ``kind``."""
+        names = [f"{self.name}{what}" for what in ("", " completed", " by kernel", ALIKE)]
+        if not len(self.matrix):
+            return [(name, np.full(len(gene), np.nan, np.float32)) for name in names]
+        strain = self.matrix.find(gene, kind)
+        both = np.asarray((strain >= 0).all(axis=1))
+        left, right = np.maximum(strain, 0).T
+        product = self._vectors[gene[:, 0]] * self._vectors[gene[:, 1]]
+        measured = both & self.matrix.known[left, right]
+        alike = np.einsum("mr,mr->m", self._unit[left], self._unit[right])
+        values = [
+            np.where(measured, self.matrix.values[left, right], np.nan),
+            np.where(both, self._completed[left, right], np.nan),
+            product @ self._values,
+            np.where(both, alike, np.nan),
+        ]
+        return [(name, value.astype(np.float32)) for name, value in zip(names, values, strict=True)]
