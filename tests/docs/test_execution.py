@@ -50,6 +50,8 @@ LITTLE_OF_MODEL = {
     "cell_transformer": ["model.trees.bags=0"],
     "pair_screen": ["model.folds=2", "model.gene_folds=2", "model.iterations=5"],
 }
+STRAINS = "genes,betaxanthin\ncrtE;crtYB,1.2\ncrtE;crtYB;GCN4,0.8\ncrtE;crtYB;MET4,1.1\n"
+"""A screen of strains with foreign genes; a page has the table of these genes."""
 ORGANISMS = "docs/other-organisms.md"
 READERS_FILES = {
     "plan.csv": "genes\nSGS1;SRS2\nCDC28:reduced;CLN2\n",
@@ -153,6 +155,8 @@ def test_commands_run_with_publishers_files(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WILDTYPE_CACHE", str(tmp_path / "cache"))
     (tmp_path / "FOLDER").symlink_to(mirror)
+    write_files([block for block in BLOCKS if block.language == "csv"], tmp_path)
+    (tmp_path / "strains.csv").write_text(STRAINS, encoding="utf-8")
     vectors = np.random.default_rng(0).normal(size=(40, 4))
     genes = pd.Index([f"YAL{i:03d}{strand}" for i in range(1, 21) for strand in "WC"], name="gene")
     pd.DataFrame(vectors, genes, ["a", "b", "c", "d"]).reset_index().to_parquet("esm2.parquet")
@@ -217,6 +221,9 @@ def test_files_are_read(place: Path) -> None:
         if block.mark is not None and block.mark.file:
             if block.language == "python":
                 load_plugins(place / block.mark.file)
+                continue
+            if block.language == "csv":
+                assert len(pd.read_csv(place / block.mark.file)) > 1
                 continue
             if "\ngenes:\n" in block.text:
                 read_description(place / block.mark.file)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from wildtype.errors import ConfigError
-from wildtype.files import finite, writing
+from wildtype.errors import ConfigError, OutputError
+from wildtype.files import finite, write_text, writing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +37,9 @@ Plugins = Annotated[
 ]
 """Plug-in files, loaded while the command line is parsed: a command only declares the option."""
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+NewFile = Annotated[
+    Path | None, typer.Option("-o", "--output", help="Write to this new file instead of the terminal.")
+]
 
 
 def console() -> Console:
@@ -63,6 +66,16 @@ def check_format(output: Path) -> None:
     """Refuse a file whose suffix is not that of a table format; raises ``ConfigError``."""
     if output.suffix not in (".csv", ".parquet", ".json"):
         raise ConfigError(f"cannot tell the format of {str(output)!r}: end it in .csv, .parquet or .json")
+
+
+def give_example(text: str, output: Path | None) -> None:
+    """Write an example to a new file, or print it; raises ``OutputError`` if the file is there."""
+    if output is None:
+        typer.echo(text, nl=False)
+        return
+    if output.exists():
+        raise OutputError(f"{str(output)!r} exists already: name a new file")
+    write_text(output, text)
 
 
 def give_frame(frame: pd.DataFrame, output: Path | None, as_json: bool) -> None:

@@ -271,6 +271,11 @@ class DatasetRecord:
             raise DatasetError(f"dataset {self.name!r} has no phenotype {name!r}; it has {', '.join(names)}")
         return names.index(name)
 
+    def first_target(self) -> tuple[int, Phenotype]:
+        """Return the position and the record of the phenotype that another run is tested on, or looks at."""
+        at = self.phenotype_index(self.targets[0]) if self.targets else 0
+        return at, self.phenotypes[at]
+
     @cached_property
     def sha256(self) -> str:
         """Content hash over genes, table and phenotypes; the order of rows does not matter.

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.datasets import Dataset, Phenotype, Split
+from wildtype.datasets import Dataset, Split
 from wildtype.datasets.crosses import effect_phenotype, expand
 from wildtype.datasets.draws import count_genes
 from wildtype.datasets.pinned import read_pinned
@@ -301,7 +301,7 @@ def prepare(config: TrainConfig, dataset: Dataset | None = None) -> RunData:
     others = _load_others(config, whole, "data.screens", config.data.screens)
     check_screens(others, whole)
     # So does one computed from the publication of an external label.
-    sources += [source for other in external for source in external_phenotype(other)[1].sources]
+    sources += [source for other in external for source in other.first_target()[1].sources]
     for one in (whole, *external):
         sources = sorted(sources_of_group(sources, one.provenance))
     organism: Organism = replace(chosen.organism, features=chosen.organism.features.allowed_for(sources))
@@ -388,12 +388,6 @@ def _load_others(
             )
         found.append(other)
     return tuple(found)
-
-
-def external_phenotype(other: Dataset) -> tuple[int, Phenotype]:
-    """Return the position and the record of the phenotype that an external dataset is a test of."""
-    at = other.phenotype_index(other.targets[0]) if other.targets else 0
-    return at, other.phenotypes[at]
 
 
 def with_chosen_graphs(config: TrainConfig, organism: Organism) -> Organism:

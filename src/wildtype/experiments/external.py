@@ -22,7 +22,7 @@ from wildtype.datasets.provenance import ALARM, agreement, groups_of
 from wildtype.errors import ConfigError
 from wildtype.evaluation.compare import evaluate_predictions
 from wildtype.evaluation.comparison import Comparison
-from wildtype.experiments.data import RunData, external_phenotype
+from wildtype.experiments.data import RunData
 from wildtype.experiments.seen_rows import seen_rows
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.files import writing
@@ -108,7 +108,7 @@ def external_rows(data: RunData, log: Callable[[str], None]) -> list[ExternalRow
 
 
 def _rows_of(data: RunData, other: Dataset, log: Callable[[str], None]) -> ExternalRows | dict[str, int]:
-    (phenotype, kind), own = external_phenotype(other), data.dataset.phenotypes[0]
+    (phenotype, kind), own = other.first_target(), data.dataset.phenotypes[0]
     if "gene" in (kind.form, own.form):
         profiled = kind.name if kind.form == "gene" else own.name
         raise ConfigError(

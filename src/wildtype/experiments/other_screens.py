@@ -32,29 +32,21 @@ def check_screens(screens: tuple[Dataset, ...], whole: Dataset) -> None:
     for other in screens:
         if other.name == whole.name:
             raise ConfigError(f"data.screens names {other.name!r}, the dataset of the run: leave it out")
-        kind = _phenotype(other)
         if other.grid is not None:
             raise ConfigError(
                 f"data.screens names {other.name!r}, whose rows are the listed crosses of a grid: train on "
                 f"it, and name screens with a value for every pair"
             )
-        if kind.form != "scalar" or not (_rows(other).order == 2).any():
+        if other.first_target()[1].form != "scalar" or not len(_pairs(other)):
             raise ConfigError(
                 f"data.screens names {other.name!r}, which has no number per pair of genes: leave it out"
             )
 
 
-def _phenotype(other: Dataset) -> Phenotype:
-    return other.phenotypes[_place(other)]
-
-
-def _place(other: Dataset) -> int:
-    return other.phenotype_index(other.targets[0]) if other.targets else 0
-
-
-def _rows(other: Dataset) -> MutantTable:
+def _pairs(other: Dataset) -> MutantTable:
     table = other.table
-    return table.take((table.phenotype == _place(other)) & np.isfinite(table.value))
+    measured = (table.phenotype == other.first_target()[0]) & np.isfinite(table.value)
+    return table.take(measured & (table.order == 2))
 
 
 def visible_screen(
@@ -88,8 +80,7 @@ def visible_screen(
     unseen_genes : bool
         Whether pairs with a gene that the split holds out are seen: it is then new to the run's screen alone.
     """
-    table = _rows(other)
-    table = table.take(table.order == 2)
+    table = _pairs(other)
     mapping = other.organism.genes.mapping_to(whole.organism.genes)
     table = table.take(~table.holding(mapping[table.gene] < 0))
     table = replace(table, profile=None, profiles=None, weight=None).remap(mapping)
@@ -108,7 +99,7 @@ def visible_screen(
 def _one_measurement(other: Dataset, known: Dataset, phenotypes: Sequence[Phenotype]) -> bool:
     """Return whether a screen is of one study or provenance group with phenotypes of a dataset."""
     groups = {**known.provenance, **other.provenance}
-    return bool(groups_of(phenotypes, groups) & groups_of([_phenotype(other)], groups))
+    return bool(groups_of(phenotypes, groups) & groups_of([other.first_target()[1]], groups))
 
 
 def _on_genes(test: Dataset, whole: Dataset) -> MutantTable:

@@ -167,7 +167,10 @@ def read_aliases(path: str | Path, proteins: Iterable[str], genes: GeneIndex) ->
     wanted = {name: i for i, name in enumerate(proteins)}
     votes: dict[int, dict[tuple[int, int], int]] = {}
     rows = used = other = 0
-    head, *below = first_lines(path, 2)
+    lines = first_lines(path, 2)
+    if not lines:
+        raise SourceError(f"{path} is empty: give protein.aliases or protein.info of STRING")
+    head, *below = lines
     weight = PREFERRED_VOTES if PREFERRED in head else 1
     # Versions up to 10 have the taxon in a column of its own.
     apart = int("species" in head or head.split("\t")[0].isdigit())

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.sources.user_organisms.files import names_of, read, refused, write
+from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.sources.string_links import resolve
+from wildtype.sources.string_links import read_aliases, resolve
 from wildtype.sources.user_organisms.description import String
 
 GENES = GeneIndex(
@@ -176,6 +177,12 @@ def test_a_file_of_which_no_protein_is_known_names_the_remedy(tmp_path: Path) ->
     line = refused("relations", part(tmp_path, aliases=""), tmp_path, GENES)
     assert "no protein is a gene of organism 'human'" in line
     assert "give STRING's protein.aliases" in line
+
+
+def test_an_empty_file_of_names_is_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / write(tmp_path, "aliases.txt", "")
+    with pytest.raises(SourceError, match=r"aliases.txt is empty: give protein.aliases or protein.info"):
+        read_aliases(path, ["9606.P1"], GENES)
 
 
 def test_files_that_are_missing_are_named(tmp_path: Path) -> None:

@@ -246,8 +246,8 @@ class PairScreen(Model):
     def evidence_line(cls, config: Any) -> str:
         """Return the model card's line about evidence."""
         return (
-            "every visible cross of the screen, listed or not, but never that of the pair itself; and what "
-            "other screens (data.screens) measured, that of the pair included."
+            "every visible cross of the screen, listed or not, but never that of the pair itself; where "
+            "data.screens names other screens, what they measured, also of the pair itself."
         )
 
 
