@@ -313,6 +313,41 @@ def test_order_tests_the_highest_or_the_asked_order(make_random_dataset: Factory
     assert split.dropped == {"more genes than the tested order": int((order > 2).sum())}
 
 
+def test_genes_are_held_out_among_queries_or_among_arrays(make_dataset: Factory) -> None:
+    queries, arrays = range(4), range(4, 40)
+    dataset = make_dataset([(q, a) for q in queries for a in arrays], 40)
+    names = dataset.organism.genes.names
+    left_out = set()
+    for fold in range(4):
+        split = make_split(dataset, "one-unseen", 3, folds=4, fold=fold, among="query")
+        (query,) = split.held_out_genes["test"]
+        left_out.add(query)
+        assert len(split.test) == 36
+        assert split.options["among"] == "query"
+        assert query not in {names[g] for g in dataset.table.take(split.train).gene}
+    assert left_out == {names[q] for q in queries}
+    split = make_split(dataset, "one-unseen", 3, among="array")
+    assert not {names[q] for q in queries} & set(
+        split.held_out_genes["test"] + split.held_out_genes["validation"]
+    )
+    assert len(split.test) == 4 * len(split.held_out_genes["test"]) > 0
+
+
+def test_messages_of_genes_among_queries(make_dataset: Factory) -> None:
+    pairs = make_dataset([(0, 1), (0, 2), (0, 3)], 4)
+    with pytest.raises(
+        SplitError, match="option among=query is for split 'one-unseen', 'unseen', 'any-unseen', not"
+    ):
+        make_split(pairs, "random", among="query")
+    with pytest.raises(SplitError, match="genes among 'baits' are not known; known: query, array"):
+        make_split(pairs, "one-unseen", among="baits")
+    with pytest.raises(SplitError, match="genes among which it holds out"):
+        make_split(pairs, "any-unseen", among="query", genes=1)
+    singles = make_dataset([(g,) for g in range(9)], 9)
+    with pytest.raises(SplitError, match="so no query strains"):
+        make_split(singles, "unseen", among="query")
+
+
 def test_messages(make_dataset: Factory) -> None:
     pairs = make_dataset([(0, 1), (2, 3), (4, 5)], 6)
     with pytest.raises(SplitError, match="'X' is not a split; known splits: random"):

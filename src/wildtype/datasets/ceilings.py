@@ -16,7 +16,7 @@ of pairs and genotype · b bootstrap resamples.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 
 import numpy as np
@@ -280,7 +280,7 @@ class Ceiling:
 
     @property
     def text(self) -> str:
-        """The ceiling and its limits, as one sentence."""
+        """The ceiling, without its `LIMITS`, or why there is none."""
         what = ", ".join(part for part in (self.phenotype, self.trait, self.environment) if part)
         copies = f" ({self.copies:,} copies left out)" if self.copies else ""
         if self.reason:
@@ -292,8 +292,15 @@ class Ceiling:
             f"genotypes with replicates and {self.measurements:,} measurements of them{copies}; highest "
             f"Pearson to be expected {self.one} against single measurements, {self.means} against the mean "
             f"of each genotype's measurements, {_two(self.one_of_all)} against single measurements at the "
-            f"spread of all {self.genotypes + self.once:,} genotypes; {LIMITS}"
+            f"spread of all {self.genotypes + self.once:,} genotypes"
         )
+
+
+def statement(ceilings: Iterable[Ceiling]) -> str:
+    """Return what a dataset states of its noise: its ceilings, and the limits of all once."""
+    found = list(ceilings)
+    limits = [LIMITS] if any(not ceiling.reason for ceiling in found) else []
+    return "; ".join([*(ceiling.text for ceiling in found), *limits])
 
 
 def _two(value: float) -> str:

@@ -69,6 +69,11 @@ def cross_sides(
             f"split {name!r} cannot be drawn over the crosses of dataset {dataset.name!r}, listed or not: "
             f"choose {', '.join(CROSS_RULES[:-1])} or {CROSS_RULES[-1]}"
         )
+    if plan.among is not None:
+        raise SplitError(
+            f"among={plan.among} cannot be drawn over the crosses of dataset {dataset.name!r}, "
+            "listed or not: leave it out"
+        )
     word = gene_hashes(dataset.organism.genes.names, seed)
     codes = np.zeros(0, np.int64) if hidden is None else np.unique(hidden)
     held = None if name == "random" else _held_genes(dataset, grid, word, plan)

@@ -71,6 +71,7 @@ def split_crosses(
     by: str | None = None,
     genes: int | None = None,
     up_to: int | None = None,
+    among: str | None = None,
     hidden: Ints | None = None,
 ) -> CrossSplit:
     """Draw a split over all crosses of a dataset's grid.
@@ -90,7 +91,7 @@ def split_crosses(
         If the split cannot be drawn over crosses, or an option does not fit it.
     """
     name = canonical_name(name)
-    plan, options = make_plan(name, validation, test, fold, folds, order, by, genes, up_to)
+    plan, options = make_plan(name, validation, test, fold, folds, order, by, genes, up_to, among)
     return CrossSplit(name, seed, cross_sides(dataset, name, seed, plan, hidden), plan, options)
 
 

@@ -135,15 +135,18 @@ def _hold_out_genes(
     A row with a gene held out for test is on the side of test, whatever its other genes. Of an organism whose
     tokens are units of several genes, units that share a gene are on one side.
     """
-    measured = dataset.measured_genes()
     units = dataset.organism.units
+    every = np.arange(len(dataset.organism.genes)) if units is None else units.groups
+    measured = dataset.measured_genes()
+    if plan.among is not None:
+        measured = measured[_may_be_held_out(dataset, every, plan.among)[measured]]
     # Units that share a gene are drawn as one: each would tell what the other does.
-    drawn = measured if units is None else units.groups[measured]
-    genes, place = np.unique(drawn, return_inverse=True)
+    genes, place = np.unique(every[measured], return_inverse=True)
     if plan.genes is not None:
         if plan.genes + max(round(plan.validation * genes.size), 1) >= genes.size:
+            of = "genes" if plan.among is None else f"genes among which it holds out ({plan.among})"
             raise SplitError(
-                f"dataset {dataset.name!r} has rows of {genes.size:,} genes: {plan} leave none for training, "
+                f"dataset {dataset.name!r} has rows of {genes.size:,} {of}: {plan} leave none for training, "
                 "lower either"
             )
         plan = replace(plan, test=plan.genes / genes.size)
@@ -156,6 +159,22 @@ def _hold_out_genes(
         draft.side[count_genes(dataset.table, group == side) > 0] = side
         draft.held_out_genes[part] = tuple(names[i] for i in np.flatnonzero(group == side))
     return draft, group
+
+
+def _may_be_held_out(dataset: DatasetRecord, group: NDArray[Any], among: str) -> NDArray[np.bool_]:
+    """Return which genes [n] are of query strains, or of none, as ``among`` says.
+
+    Genes of one ``group`` [n] are of a query strain if any of them is.
+    """
+    of_queries = np.zeros(len(group), bool)
+    of_queries[[gene for strain in query_strains(dataset.table) for gene in strain]] = True
+    if not of_queries.any():
+        raise SplitError(
+            f"dataset {dataset.name!r} has no rows of two or three genes, so no query strains: leave "
+            f"among={among} out"
+        )
+    of_queries = np.isin(group, group[of_queries])
+    return of_queries if among == "query" else ~of_queries
 
 
 def _one_unseen(dataset: DatasetRecord, rng: np.random.Generator, plan: Plan) -> Draft:

@@ -21,6 +21,7 @@ of gene sets of the highest training order and of the tested order.
 
 ALIASES = {"R": "random", "Q": "one-unseen", "G": "unseen"}
 BY = ("query", "condition", "study")
+AMONG = ("query", "array")
 BY_GENES = ("one-unseen", "unseen", "any-unseen")
 """Splits that hold genes out."""
 
@@ -53,6 +54,9 @@ class Plan:
         Number of genes held out for test, instead of a fraction (one-unseen, unseen, any-unseen).
     up_to : int or None
         Highest training order; ``order`` and all above it are tested then (order).
+    among : str or None
+        Hold out genes of query strains only (``query``), or all other genes only (``array``); None: any gene
+        (one-unseen, unseen, any-unseen).
     """
 
     validation: float
@@ -63,6 +67,7 @@ class Plan:
     by: str | None = None
     genes: int | None = None
     up_to: int | None = None
+    among: str | None = None
 
     def __str__(self) -> str:
         tested = f"test {self.test:g}" if self.genes is None else f"test {self.genes:,} genes"
@@ -79,6 +84,7 @@ def make_plan(
     by: str | None,
     genes: int | None,
     up_to: int | None = None,
+    among: str | None = None,
 ) -> tuple[Plan, dict[str, float | str]]:
     """Return a split's plan and the options to store; raises ``SplitError`` on options that do not fit."""
     belongs = {
@@ -86,11 +92,14 @@ def make_plan(
         "up_to": (up_to, ("order",)),
         "by": (by, ("screen",)),
         "genes": (genes, BY_GENES),
+        "among": (among, BY_GENES),
     }
     for option, (value, of) in belongs.items():
         if value is not None and name not in of:
             known = ", ".join(repr(split) for split in of)
             raise SplitError(f"option {option}={value} is for split {known}, not {name!r}: leave it out")
+    if among is not None and among not in AMONG:
+        raise SplitError(f"genes among {among!r} are not known; known: {', '.join(AMONG)}")
     if up_to is not None and (folds is not None or validation is not None):
         raise SplitError(
             f"up_to={up_to} decides by order which rows are tested and which validate: leave folds and "
@@ -125,4 +134,6 @@ def make_plan(
         raise SplitError(
             f"fractions validation {validation:g} and test {test:g} must be positive and sum to less than 1"
         )
-    return Plan(validation, test, int(fold or 0), int(folds or 0), order, by, genes, up_to), options
+    if among is not None:
+        options["among"] = among
+    return Plan(validation, test, int(fold or 0), int(folds or 0), order, by, genes, up_to, among), options

@@ -300,6 +300,7 @@ def make_split(
     by: str | None = None,
     genes: int | None = None,
     up_to: int | None = None,
+    among: str | None = None,
 ) -> Split:
     """Draw a split and verify that it does not leak.
 
@@ -357,6 +358,10 @@ def make_split(
     genes : int, optional
         Hold out so many genes for test instead of a fraction (splits ``one-unseen``, ``unseen``,
         ``any-unseen``).
+    among : str, optional
+        Hold out only genes of query strains (``query``), or only genes of no query strain (``array``), of a
+        screen that crossed few queries with many arrays; which those are is a guess for pairs
+        (``query_pairs.query_strains``; the same three splits).
 
     Raises
     ------
@@ -364,7 +369,7 @@ def make_split(
         If the name or an option is not valid, if a side stays empty, or if the result leaks.
     """
     name = canonical_name(name)
-    plan, options = make_plan(name, validation, test, fold, folds, order, by, genes, up_to)
+    plan, options = make_plan(name, validation, test, fold, folds, order, by, genes, up_to, among)
     if dataset.grid is not None:
         draft = draft_of_crosses(dataset, cross_sides(dataset, name, seed, plan))
     else:

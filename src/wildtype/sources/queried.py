@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from wildtype.datasets import Dataset
-from wildtype.datasets.ceilings import noise_ceilings
+from wildtype.datasets.ceilings import noise_ceilings, statement
 from wildtype.datasets.provenance import measured_again
 from wildtype.datasets.reading import StageReport
 from wildtype.datasets.stages.build import build_dataset
@@ -59,7 +59,7 @@ def dataset_from_query(
     def build() -> Dataset:
         measurements = store.select(query)
         ceilings = noise_ceilings(measurements, provenance=catalogue.PROVENANCE)
-        noise = "; ".join(ceiling.text for ceiling in ceilings.values())
+        noise = statement(ceilings.values())
         before = []
         if policies.studies == "pooled":
             # Pooled, two numbers of one group would weigh as two replicates; apart, each is a phenotype.

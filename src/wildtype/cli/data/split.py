@@ -43,6 +43,12 @@ def split(
     genes: Annotated[
         int | None, typer.Option(help="Genes held out for test (one-unseen, unseen, any-unseen).")
     ] = None,
+    among: Annotated[
+        str | None,
+        typer.Option(
+            help="Hold out genes of query strains only (query), or of none (array) (the same three)."
+        ),
+    ] = None,
     pinned: Annotated[
         Path | None, typer.Option(help="Take the sides from a pinned file instead of drawing.")
     ] = None,
@@ -73,6 +79,7 @@ def split(
             ("by", by),
             ("test", test),
             ("genes", genes),
+            ("among", among),
         )
         if value is not None
     }

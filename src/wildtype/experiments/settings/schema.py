@@ -121,6 +121,9 @@ class SplitConfig:
         "those between.",
         minimum=1,
     )
+    among: Literal["query", "array"] | None = setting(
+        None, "Splits one-unseen, unseen, any-unseen: hold out genes of query strains only, or of none only."
+    )
     seed: int | None = setting(None, "Seed of the split; null: `seed`.", minimum=0)
     hide: dict[str, float] = setting(
         {},

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from wildtype.datasets import Dataset
-from wildtype.datasets.ceilings import noise_ceilings
+from wildtype.datasets.ceilings import noise_ceilings, statement
 from wildtype.datasets.measurements import Measurements
 from wildtype.datasets.profiles import profile_dataset
 from wildtype.datasets.reading import ReadReport
@@ -114,7 +114,7 @@ def register(
     if all(phenotype.level == "gene" for phenotype in measurements.phenotypes):
         dataset = dataclasses.replace(profile_dataset(measurements, organism, name=study.name), notes=notes)
     else:
-        noise = "; ".join(ceiling.text for ceiling in noise_ceilings(measurements).values())
+        noise = statement(noise_ceilings(measurements).values())
         names = [definition.name for definition in measurements.phenotypes]
         exact = [name for name in names if not name.endswith(CENSORED)]
         dataset = build_dataset(
