@@ -348,6 +348,14 @@ def test_messages_of_genes_among_queries(make_dataset: Factory) -> None:
         make_split(singles, "unseen", among="query")
 
 
+def test_more_folds_than_genes_are_refused_and_test_none_twice(make_dataset: Factory) -> None:
+    dataset = make_dataset([(q, a) for q in range(4) for a in range(4, 40)], 40)
+    tested = [make_split(dataset, "one-unseen", 3, folds=6, fold=f, among="query") for f in range(4)]
+    assert len({split.held_out_genes["test"] for split in tested}) == 4
+    with pytest.raises(SplitError, match="choose fewer folds"):
+        make_split(dataset, "one-unseen", 3, folds=6, fold=4, among="query")
+
+
 def test_messages(make_dataset: Factory) -> None:
     pairs = make_dataset([(0, 1), (2, 3), (4, 5)], 6)
     with pytest.raises(SplitError, match="'X' is not a split; known splits: random"):

@@ -87,7 +87,9 @@ def _sides(
         if plan.folds:
             turn = (np.arange(low, high) - plan.fold) % plan.folds
             at, tests = at[np.argsort(turn, kind="stable")], int((turn == 0).sum())
-        tests, validations = max(tests, least), max(validations, least)
+        else:  # a fold stays empty where there are fewer units than folds: no unit is tested twice
+            tests = max(tests, least)
+        validations = max(validations, least)
         side[at[:tests]] = 2
         side[at[tests : tests + validations]] = 1
         low = high
