@@ -46,6 +46,7 @@ def test_report(doses: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     report = bench_foreign_gene(groups=2, seeds=1, epochs=1, rows=100, replicates=20)
     assert json.loads(json.dumps(report)) == report
     assert set(report["models"]) > {"cell_transformer", "mean", "boosting"}
-    carrying = doses.table.holding(doses.organism.foreign[doses.table.gene])
-    assert report["rows"] == carrying.sum()
+    foreign = np.bincount(doses.table.row, doses.organism.foreign[doses.table.gene])
+    # A pair of two foreign genes is dropped where one of them validates.
+    assert (foreign == 1).sum() <= report["rows"] <= (foreign >= 1).sum()
     assert report["other_rows"] == 100
