@@ -15,8 +15,8 @@ from wildtype.models.cell_transformer.config import (
     PriorHead,
     assign_heads,
 )
-from wildtype.models.cell_transformer.head import SetSummary
 from wildtype.models.cell_transformer.model import CellTransformer
+from wildtype.models.cell_transformer.summaries import SetSummary
 from wildtype.models.interface import CLS, OrganismTensors, prior_operator
 from wildtype.mutants import Kind, MutantTable
 from wildtype.mutants.batch import MutantBatch
