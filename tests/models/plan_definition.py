@@ -73,7 +73,9 @@ def phenotype(w, cls, h, genes, kinds, *, summary, native):
     state = torch.where(torch.arange(len(h)) < native, Kind.PRESENT, Kind.ABSENT)
     state[genes] = kinds  # a foreign gene is absent where it is not added
     beta = (h @ linear(w, "head.query", pooled(w, summary, h[genes]))).softmax(0)
-    weight = torch.cat([w["head.value_in.weight"], w["head.kind.weight"].T], 1)  # φ is an MLP of [h ‖ onehot(m)]
+    weight = torch.cat(
+        [w["head.value_in.weight"], w["head.kind.weight"].T], 1
+    )  # φ is an MLP of [h ‖ onehot(m)]
     inner = torch.cat([h, one_hot(state, len(Kind)).double()], 1) @ weight.T + w["head.value_in.bias"]
     z = beta @ linear(w, "head.value_out", gelu(inner))
     x = gelu(linear(w, "head.out.0", torch.cat([cls, z])))

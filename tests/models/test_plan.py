@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -110,7 +111,7 @@ def test_plan_is_its_definition(
     kinds, ends = mutants.kind.long(), mutants.offsets.tolist()
     plain = torch.stack([
         phenotype(weights, cls, h, mutants.gene[a:b], kinds[a:b], summary=summary, native=N)
-        for a, b in zip(ends, ends[1:], strict=False)
+        for a, b in pairwise(ends)
     ])  # fmt: skip
     expected = ((plain - target) ** 2).mean() + plain_priors
     plain_gradients = torch.autograd.grad(expected, list(weights.values()), allow_unused=True)
@@ -123,7 +124,9 @@ def test_plan_is_its_definition(
         if b is None:
             assert a is None or not a.any(), name
         else:
-            torch.testing.assert_close(a, b, rtol=1e-7, atol=1e-10, msg=lambda text, name=name: f"{name}: {text}")
+            torch.testing.assert_close(
+                a, b, rtol=1e-7, atol=1e-10, msg=lambda text, name=name: f"{name}: {text}"
+            )
 
 
 def test_every_part_of_the_definition_matters(tmp_path: Path) -> None:
@@ -139,9 +142,23 @@ def test_every_part_of_the_definition_matters(tmp_path: Path) -> None:
         return loss, model(wild_type, batch_of_sets()).mean.detach()
 
     loss, predicted = of()
-    for change in ("target=weighted", "epsilon=0.1", "normaliser=genes", "mask=keys", "reduction=sum", "loss=bce_all"):
+    for change in (
+        "target=weighted",
+        "epsilon=0.1",
+        "normaliser=genes",
+        "mask=keys",
+        "reduction=sum",
+        "loss=bce_all",
+    ):
         assert of(f"model.prior.{change}")[0] != pytest.approx(loss, rel=1e-6), change
-    for change in ("summary=sum", "scores=normed", "foreign=left_out", "order=true", "heads=2", "direct=[sum]"):
+    for change in (
+        "summary=sum",
+        "scores=normed",
+        "foreign=left_out",
+        "order=true",
+        "heads=2",
+        "direct=[sum]",
+    ):
         assert not torch.allclose(of(f"model.head.{change}")[1], predicted), change
 
 
