@@ -115,7 +115,7 @@ class SetTables:
         self.combined = None
         if head.heads:
             self.from_cell = weight["whole cell"]
-            asking = head.asking(embedding(members.gene, h), state)
+            asking = embedding(members.gene, h) if head.bilinear else u
             self.cell = head.genome(wild_type)
             self.delta = head.difference(self.cell, members.gene, state)
             keys, values = head.by_head(self.cell.keys), head.by_head(self.cell.values)

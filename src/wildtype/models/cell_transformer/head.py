@@ -183,9 +183,7 @@ class PerturbationHead(ExplainableHead):
 
     def perturbed(self, wild_type: WildType, mutants: MutantBatch) -> dict[str, Tensor]:
         """Return the parts [b, ·] computed from the wild type and S alone, by name."""
-        h = wild_type.genes
-        state = self._state(mutants)
-        u = nn.functional.embedding(mutants.gene, h) + state
+        state, u, asking = self._states(wild_type, mutants)
         order = (mutants.offsets[1:] - mutants.offsets[:-1]).clamp(max=MAX_ORDER)
         if self.training and len(order):
             self.largest_order.copy_(torch.maximum(self.largest_order, order.max()))
@@ -194,7 +192,7 @@ class PerturbationHead(ExplainableHead):
         if self.order is not None:
             parts["order"] = self.order(order)
         if self.heads:
-            parts[WHOLE_CELL] = self._whole_cell(wild_type, state, mutants)
+            parts[WHOLE_CELL] = self._whole_cell(wild_type, asking, state, mutants)
         for name, summary in self.direct_by_name():
             parts[name] = summary(u, mutants.offsets)
         if self.bare:
@@ -249,13 +247,14 @@ class PerturbationHead(ExplainableHead):
 
     def whole_cell(self, wild_type: WildType, mutants: MutantBatch) -> Tensor:
         """Return z_S [b, d] alone."""
-        return self._whole_cell(wild_type, self._state(mutants), mutants)
+        state, _, asking = self._states(wild_type, mutants)
+        return self._whole_cell(wild_type, asking, state, mutants)
 
     def attended(self, wild_type: WildType, mutants: MutantBatch) -> tuple[Tensor, Tensor]:
         """Return β [heads, n] and φ [heads, n, d / heads] of a batch of one mutant: z_S is Σ_i β_i φ_i."""
-        state = self._state(mutants)
+        state, _, asking = self._states(wild_type, mutants)
         cell = self.genome(wild_type)
-        query = self.scaled(self._asked(wild_type, state, mutants))
+        query = self.scaled(self._asked(asking, mutants))
         logits = query @ self.by_head(cell.keys).transpose(1, 2)
         if wild_type.encoded is not None:
             beside = torch.arange(logits.shape[-1], device=logits.device) >= wild_type.encoded
@@ -278,9 +277,15 @@ class PerturbationHead(ExplainableHead):
             state = state + self.dose(torch.nan_to_num(mutants.dose)[:, None])
         return state
 
-    def _whole_cell(self, wild_type: WildType, state: Tensor, mutants: MutantBatch) -> Tensor:
+    def _states(self, wild_type: WildType, mutants: MutantBatch) -> tuple[Tensor, Tensor, Tensor]:
+        """Return what was done to genes [Σk, d], that with their states, and what queries read of both."""
+        h, state = nn.functional.embedding(mutants.gene, wild_type.genes), self._state(mutants)
+        u = h + state
+        return state, u, h if self.bilinear else u
+
+    def _whole_cell(self, wild_type: WildType, asking: Tensor, state: Tensor, mutants: MutantBatch) -> Tensor:
         """Return z_S [b, d]: cross-attention of every mutant over all tokens and its own other genes."""
-        asked = self._asked(wild_type, state, mutants)
+        asked = self._asked(asking, mutants)
         cell = self.genome(wild_type)
         # z_S = Σ_i β_i φ⁰_i + Σ_{i ∈ S} β_i (φ_i − φ⁰_i): values of all n genes never exist per mutant.
         # Memory O((b + n) d + Σk d).
@@ -297,19 +302,14 @@ class PerturbationHead(ExplainableHead):
         )
         return z.transpose(0, 1).flatten(1)
 
-    def _asked(self, wild_type: WildType, state: Tensor, mutants: MutantBatch) -> Tensor:
-        """Return the query [b, d] of every mutant."""
-        u = self.asking(nn.functional.embedding(mutants.gene, wild_type.genes), state)
+    def _asked(self, asking: Tensor, mutants: MutantBatch) -> Tensor:
+        """Return the query [b, d] of every mutant, from what its genes ask [Σk, d]."""
         if self.summary is None:
             # A mean of queries makes exp(q_S·k_j) a product over genes, which `nn/combined_queries.py`
             # exploits.
-            return segment_mean(self.query(u), mutants.offsets)
-        asked: Tensor = self.query(self.summary(u, mutants.offsets))
+            return segment_mean(self.query(asking), mutants.offsets)
+        asked: Tensor = self.query(self.summary(asking, mutants.offsets))
         return asked
-
-    def asking(self, h: Tensor, state: Tensor) -> Tensor:
-        """Return what a query reads of perturbed genes h [m, d] and of what was done to them."""
-        return h if self.bilinear else h + state
 
     def by_head(self, x: Tensor) -> Tensor:
         """Split rows [m, d] by head: [H, m, d / H]."""
