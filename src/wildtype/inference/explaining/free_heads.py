@@ -106,7 +106,7 @@ class LayerClaim:
     name : str
         Of the relation or set.
     given_to : tuple of int or None
-        Layer and head that follow this relation by a prior.
+        Layer and first head that follow this relation by a prior.
     fold : OverModels
         Largest fold over the free heads of the layer, in each model.
     untrained : float
