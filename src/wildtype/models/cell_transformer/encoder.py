@@ -129,12 +129,9 @@ class EncoderLayer(nn.Module):
                 lse = lse_over_valid_pairs(q, k, lse, organism.valid[relation], outside, scale=scale)
         if prior.normaliser == "all":
             lse = add_keys(q, k, lse, outside.new_tensor([CLS]), scale=scale)
-        inside = torch.ones(len(q), dtype=torch.bool, device=q.device)
-        inside[outside] = False
-        genes = inside.nonzero()[:, 0]
         if prior.loss == "bce":
             # CLS and appended genes have no known non-edges: negatives are drawn among the other tokens.
-            count = prior.negatives or op.nnz
+            genes, count = _others(outside, len(q)), prior.negatives or op.nnz
             negatives = sample_non_edges(op, count, stream or torch.Generator(), among=genes, valid=tested)
             return graph_prior_bce(q, k, lse, op, negatives, scale=scale, reduction=prior.reduction)
         rows = None
@@ -151,8 +148,16 @@ class EncoderLayer(nn.Module):
             "reduction": prior.reduction,
         }
         if prior.loss == "bce_all":
-            return graph_prior_bce_all(q, k, lse, op, keys=genes, valid=tested, **of_target)
+            keys = _others(outside, len(q))
+            return graph_prior_bce_all(q, k, lse, op, keys=keys, valid=tested, **of_target)
         return graph_prior_kl(q, k, lse, op, **of_target)
+
+
+def _others(outside: Tensor, tokens: int) -> Tensor:
+    """Return the positions of the tokens that are not ``outside``."""
+    inside = torch.ones(tokens, dtype=torch.bool, device=outside.device)
+    inside[outside] = False
+    return inside.nonzero()[:, 0]
 
 
 def _followers(priors: dict[str, PriorHead], layer: int) -> dict[str, list[int]]:

@@ -5,6 +5,8 @@ Legend: b sets · k genes of the largest · Σk their sum · d width.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor, nn
 
@@ -45,6 +47,11 @@ class SetSummary(nn.Module):
             self.pool = nn.Linear(width, width, bias=False)
         elif how == "set_attention_concat":
             self.pool = nn.Linear(2 * width, width, bias=False)
+
+    def unused_parameters(self) -> Iterator[nn.Parameter]:
+        """Yield what describes a gene alone, where the summary is of genes among others only."""
+        if self.how == "partners" and self.attention is not None:
+            yield from self.attention.static.parameters()
 
     def forward(self, u: Tensor, offsets: Tensor) -> Tensor:
         """Summarise u [Σk, d] to b sets [b, d]."""
