@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import copy
+from functools import cache, reduce
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+import yaml
 
 from tests.models.plan_definition import encode, phenotype
 from tests.tiny import tiny_organism
 from wildtype.errors import ConfigError
 from wildtype.experiments.settings.compose import compose
-from wildtype.models.cell_transformer.config import CellTransformerConfig
+from wildtype.models.cell_transformer.config import CellTransformerConfig, check
 from wildtype.models.cell_transformer.model import CellTransformer
 from wildtype.models.interface import OrganismTensors, organism_tensors
 from wildtype.models.registry import settings_of_model
@@ -47,13 +50,32 @@ def write_tested(folder: Path) -> dict[str, np.ndarray]:
     return {"among": among, "listed": listed, "all": np.pad(np.ones((N, N), bool), (0, 1))}
 
 
+@cache
+def plan() -> CellTransformerConfig:
+    config = compose(["experiment=plan", *SIZES]).model
+    assert isinstance(config, CellTransformerConfig)
+    return config
+
+
+def changed(*overrides: str) -> CellTransformerConfig:
+    """The plan's settings with others: without the second that Hydra takes for each set of them."""
+    config = copy.deepcopy(plan())
+    for override in overrides:
+        name, _, value = override.partition("=")
+        *path, last = name.split(".")[1:]
+        node = reduce(getattr, path, config)
+        assert hasattr(node, last), name
+        setattr(node, last, yaml.safe_load(value))
+    return config
+
+
 def built(*overrides: str) -> tuple[CellTransformer, OrganismTensors, dict[str, torch.Tensor]]:
     """The model of ``experiment=plan`` in float64, an organism with a foreign gene, and its adjacencies."""
     organism = tiny_organism(N).add_gene("NEW1", features={"shape": [0.5, -1.0, 2.0]})
-    config = compose(["experiment=plan", *SIZES, *overrides]).model
-    assert isinstance(config, CellTransformerConfig)
     torch.manual_seed(0)
-    model = CellTransformer(config, genes=N + 1, features=0, phenotypes=2, relations=list(organism.graphs))
+    model = CellTransformer(
+        changed(*overrides), genes=N + 1, features=0, phenotypes=2, relations=list(organism.graphs)
+    )
     model.double()
     graphs = {name: torch.from_numpy(r.adjacency.toarray()).double() for name, r in organism.graphs.items()}
     return model, organism_tensors(model, organism, torch.zeros(N + 1, 0).double()), graphs
@@ -76,14 +98,14 @@ def test_plan_is_its_definition(
     valid = {name: known["all"] for name in ("physical", "regulatory")}
     more = []
     if tested == "tested_genes":
-        more = [f"model.prior.tested={{physical:{tmp_path}/genes,regulatory:{tmp_path}/genes}}"]
+        more = [f"model.prior.tested={{physical: {tmp_path}/genes, regulatory: {tmp_path}/genes}}"]
         valid = dict.fromkeys(valid, known["among"])
     elif tested != "all":
         field, one_way = tested.removesuffix("_pairs"), known["listed"]
         both = one_way | one_way.T  # a relation without direction has its pairs in both
         if field == "untested":
             both, one_way = ~both & known["all"], ~one_way & known["all"]
-        more = [f"model.prior.{field}={{physical:{tmp_path}/pairs,regulatory:{tmp_path}/pairs}}"]
+        more = [f"model.prior.{field}={{physical: {tmp_path}/pairs, regulatory: {tmp_path}/pairs}}"]
         valid = {"physical": both, "regulatory": one_way}
     model, organism, graphs = built(
         f"model.head.summary={summary}", f"model.prior.mask={mask}", f"model.prior.normaliser={normaliser}",
@@ -133,7 +155,7 @@ def test_every_part_of_the_definition_matters(tmp_path: Path) -> None:
     """No setting of the plan is without effect on a loss or a prediction."""
     known = write_tested(tmp_path)
     assert known["among"].any()
-    tested = f"model.prior.tested={{regulatory:{tmp_path}/genes}}"
+    tested = f"model.prior.tested={{regulatory: {tmp_path}/genes}}"
 
     def of(*overrides: str) -> tuple[float, torch.Tensor]:
         model, organism, _ = built(tested, *overrides)
@@ -160,6 +182,18 @@ def test_every_part_of_the_definition_matters(tmp_path: Path) -> None:
         "direct=[sum]",
     ):
         assert not torch.allclose(of(f"model.head.{change}")[1], predicted), change
+
+
+def test_tested_pairs_are_named_on_the_command_line() -> None:
+    config = compose(
+        ["experiment=plan", "model.prior.tested.physical=a/file", "model.prior.untested={regulatory: b}"]
+    )
+    assert config.model.prior.tested == {"physical": "a/file"}
+    assert config.model.prior.untested == {"regulatory": "b"}
+    config = compose(["model.prior.heads.physical={layer: 0, head: 1, also: [[1, 2]]}"])
+    assert config.model.prior.heads["physical"].places == [(0, 1), (1, 2)]
+    with pytest.raises(ConfigError, match="both name 'physical'"):
+        check(changed("model.prior.tested={physical: a}", "model.prior.untested={physical: a}"))
 
 
 def test_direct_plan_differs_by_its_direct_path_alone() -> None:
@@ -189,15 +223,15 @@ def test_plan_reads_nothing_but_cls_and_z() -> None:
 def test_files_of_tested_genes_that_do_not_fit_are_refused(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text(text)
     with pytest.raises(ConfigError, match=message):
-        built(f"model.prior.tested={{regulatory:{tmp_path}/file}}")
+        built(f"model.prior.tested={{regulatory: {tmp_path}/file}}")
     with pytest.raises(ConfigError, match="no such file"):
-        built(f"model.prior.untested={{regulatory:{tmp_path}/missing}}")
+        built(f"model.prior.untested={{regulatory: {tmp_path}/missing}}")
 
 
 def test_tested_pairs_of_a_relation_without_a_head_are_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("G001\n")
     with pytest.raises(ConfigError, match="which no head follows"):
-        built("model.prior.relations=[physical]", f"model.prior.tested={{regulatory:{tmp_path}/file}}")
+        built("model.prior.relations=[physical]", f"model.prior.tested={{regulatory: {tmp_path}/file}}")
 
 
 def test_settings_of_before_keep_their_pooling() -> None:
