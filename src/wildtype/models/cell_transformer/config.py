@@ -36,8 +36,9 @@ class PriorConfig:
     relations: list[str] = setting([], "Relations to follow; empty: every relation that has edges.")
     heads: dict[str, PriorHead] = setting(
         {},
-        "Layer, head and weight of every relation; empty: one head per relation, filling layers in order and "
-        "leaving at least one free head per layer.",
+        "Layer, head and weight of every relation, and further places in `also`; empty: as many heads per "
+        "relation as model.prior.per_relation, filling layers in order and leaving at least one free head per "
+        "layer.",
     )
     per_relation: int = setting(1, "Heads that the rule gives to every relation.", minimum=1)
     weight: float = setting(
