@@ -37,7 +37,7 @@ class PriorConfig:
     heads: dict[str, PriorHead] = setting(
         {},
         "Layer, head and weight of every relation, and further places in `also`; empty: as many heads per "
-        "relation as model.prior.per_relation, filling layers in order and leaving at least one free head per "
+        "relation as model.prior.per_relation, filling layers in order with at least one free head per "
         "layer.",
     )
     per_relation: int = setting(1, "Heads that the rule gives to every relation.", minimum=1)
