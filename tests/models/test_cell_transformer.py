@@ -59,6 +59,7 @@ NOTHING = {"head": HeadConfig(direct=[], heads=0, relations=False), "evidence": 
         },
         {"prior": PriorConfig(per_relation=2, target="uniform", normaliser="all", reduction="sum", rows=5)},
         {"prior": PriorConfig(loss="bce_all", epsilon=1e-8)},
+        {"prior": PriorConfig(loss="bce_sampled", negatives=7)},
         {"prior": PriorConfig(loss="bce")},
         {"prior": PriorConfig(rows=5, reverse=["regulatory"])},
     ],

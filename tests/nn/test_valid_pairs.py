@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 from tests.nn.test_graph_prior import lse_of
 from wildtype.errors import ShapeError
 from wildtype.nn import valid_pairs
-from wildtype.nn.graph_prior import graph_prior_bce, graph_prior_bce_all, graph_prior_kl, sample_non_edges
+from wildtype.nn.graph_prior import (
+    count_non_edges,
+    graph_prior_bce,
+    graph_prior_bce_all,
+    graph_prior_bce_sampled,
+    graph_prior_kl,
+    sample_non_edges,
+)
 from wildtype.nn.sparse import GraphError, SparseOperator
 from wildtype.nn.valid_pairs import ValidPairs, add_keys
 
@@ -118,6 +125,37 @@ def test_bce_over_all_valid_pairs_is_its_definition(terms, reduction):
     torch.testing.assert_close(ours, plain, rtol=1e-9, atol=1e-11)
     for x, y in zip(torch.autograd.grad(ours, (q, k)), torch.autograd.grad(plain, (q, k)), strict=True):
         torch.testing.assert_close(x, y, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("form", ["all", "among", "tested", "untested"])
+def test_the_sampled_bce_is_unbiased(form):
+    """It is linear in the sample: with every non-edge drawn once, it is its own expectation."""
+    q, k, op, outside = problem()
+    genes, valid = torch.arange(1, 8), None
+    if form == "among":
+        valid = ValidPairs.among(torch.tensor([1, 2, 4, 5, 6]), 8)
+    elif form != "all":
+        listed = torch.tensor([[1, 1, 1, 2, 4, 5, 5], [2, 3, 6, 7, 1, 3, 5]])
+        valid = ValidPairs.of_pairs(listed, 8, tested=form == "tested")
+    lse = lse_of(q, k, outside, 0.7)
+    op = op.row_normalised(1e-8) if valid is None else valid.edges_of(op.row_normalised(1e-8))
+    rows, keys = (x.flatten() for x in torch.meshgrid(op.rows_with_edges, genes, indexing="ij"))
+    edges = {tuple(p) for p in torch.stack(op.edges()).T.tolist()}
+    known = torch.ones_like(rows, dtype=torch.bool) if valid is None else valid.holds(rows, keys)
+    every = [p for p in torch.stack([rows, keys]).T[known].tolist() if tuple(p) not in edges]
+    assert count_non_edges(op, among=genes, valid=valid, own=True) == len(every)
+    drawn = sample_non_edges(op, 300, torch.Generator().manual_seed(0), among=genes, valid=valid, own=True)
+    assert {tuple(p) for p in drawn.T.tolist()} == set(map(tuple, every))
+    of = {"scale": 0.7, "normalised": True}
+    for reduction in ("mean", "sum"):
+        ours = graph_prior_bce_sampled(
+            q, k, lse, op, torch.tensor(every).T, len(every), reduction=reduction, **of
+        )
+        plain = graph_prior_bce_all(q, k, lse, op, keys=genes, valid=valid, reduction=reduction, **of)
+        torch.testing.assert_close(ours, plain, rtol=1e-9, atol=1e-11)
+        for x, y in zip(torch.autograd.grad(ours, (q, k)), torch.autograd.grad(plain, (q, k)), strict=True):
+            torch.testing.assert_close(x, y, rtol=1e-8, atol=1e-10)
+        lse = lse_of(q, k, outside, 0.7)
 
 
 def test_sums_are_means_times_the_number_of_rows_or_pairs():

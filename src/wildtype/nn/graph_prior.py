@@ -213,6 +213,58 @@ def graph_prior_bce_all(
         return mean if reduction == "mean" else len(prior.rows_with_edges) * mean
 
 
+def graph_prior_bce_sampled(
+    q: Tensor,
+    k: Tensor,
+    lse: Tensor,
+    op: SparseOperator,
+    negatives: Tensor,
+    non_edges: int,
+    *,
+    scale: float,
+    epsilon: float = 0.0,
+    normalised: bool = False,
+    reduction: Reduction = "mean",
+) -> Tensor:
+    """An unbiased estimate of `graph_prior_bce_all` from all edges and a sample of the non-edges.
+
+        −Σ_edges [Ã log α + (1 − Ã) log(1 − α)] − (P / M) Σ_sample log(1 − α)
+
+    O((e + M) d) time and memory.
+
+    Parameters
+    ----------
+    q, k, lse, op, scale, epsilon, normalised, reduction
+        As in `graph_prior_bce_all`.
+    negatives, non_edges
+        int64 [2, M], drawn uniformly from P non-edges (`sample_non_edges` and `count_non_edges` with ``own``:
+        a token with itself is a pair like any other).
+
+    Raises
+    ------
+    ShapeError
+        Shapes do not agree.
+    GraphError
+        The relation has no edges, or weights that are not positive.
+    """
+    _check(q, k, lse, op)
+    expect_shape("negatives", negatives, 2, "M")
+    prior = op if normalised else op.row_normalised(epsilon)
+    with torch.autocast(q.device.type, enabled=False):
+        q, k, lse = promoted(q), promoted(k), promoted(lse)
+
+        def log_alpha(rows: Tensor, columns: Tensor) -> Tensor:
+            logits = scale * (F.embedding(rows, q) * F.embedding(columns, k)).sum(-1)
+            return logits - F.embedding(rows, lse[:, None])[:, 0]
+
+        target, of_edges = prior.values.to(lse.dtype), log_alpha(*prior.edges())
+        edges = (target * of_edges + (1 - target) * _log_one_minus_exp(of_edges)).sum()
+        # Every sampled pair stands for P / M non-edges: its inverse probability of being drawn.
+        others = _log_one_minus_exp(log_alpha(*negatives)).sum() * (non_edges / max(negatives.shape[1], 1))
+        total = -(edges + others)
+        return total / len(prior.rows_with_edges) if reduction == "mean" else total
+
+
 def sample_non_edges(
     op: SparseOperator,
     count: int,
@@ -220,8 +272,9 @@ def sample_non_edges(
     *,
     among: Tensor | None = None,
     valid: ValidPairs | None = None,
+    own: bool = False,
 ) -> Tensor:
-    """Pairs (i, j), i ≠ j, that are no edge, i a row with edges, drawn uniformly with replacement.
+    """Pairs (i, j) that are no edge, i a row with edges, drawn uniformly with replacement.
 
     Parameters
     ----------
@@ -235,6 +288,8 @@ def sample_non_edges(
         int64 candidate columns (the inside keys); all columns when left out.
     valid
         R: pairs that nobody tested are no non-edges; all pairs are valid when left out.
+    own
+        Whether i may be j.
 
     Returns
     -------
@@ -245,28 +300,13 @@ def sample_non_edges(
     GraphError
         The relation has no edges, or no non-edges to draw from.
     """
-    _expect_edges(op)
-    rows, width = op.rows_with_edges, op.shape[1]
-    candidates = torch.arange(width, device=op.device) if among is None else torch.unique(among)
-    expect_index("among", candidates, width)
-    edge_rows, edge_cols = op.edges()
-    taken = torch.unique(torch.cat([edge_rows * width + edge_cols, rows * width + rows]))
-    if valid is not None and valid.form == "among":
-        candidates = candidates[torch.isin(candidates, valid.listed)]
-    elif valid is not None and valid.form == "untested":
-        of_rows = torch.isin(valid.listed // width, rows)
-        taken = torch.unique(torch.cat([taken, valid.listed[of_rows]]))
-    none_left = GraphError(f"{op!r} has no non-edges to sample: every candidate pair is an edge")
-    if valid is not None and valid.form == "tested":
-        pool = valid.listed[torch.isin(valid.listed // width, rows) & ~torch.isin(valid.listed, taken)]
-        pool = pool[torch.isin(pool % width, candidates)]
-        if not len(pool):
-            raise none_left
+    width, rows = op.shape[1], op.rows_with_edges
+    taken, candidates, pool = _non_edges(op, among, valid, own)
+    if not _number_of(op, taken, candidates, pool):
+        raise GraphError(f"{op!r} has no non-edges to sample: every candidate pair is an edge")
+    if pool is not None:
         drawn = pool[torch.randint(len(pool), (count,), generator=generator, device=op.device)]
         return torch.stack([drawn // width, drawn % width])
-    blocked = int(torch.isin(taken % width, candidates).sum())
-    if blocked == len(rows) * len(candidates):
-        raise none_left
     # Rejection keeps the draw uniform over non-edges; graphs are sparse, so that few draws are rejected.
     drawn = taken.new_empty(0)
     while len(drawn) < count:
@@ -277,6 +317,46 @@ def sample_non_edges(
         drawn = torch.cat([drawn, pairs[~torch.isin(pairs, taken)]])
     drawn = drawn[:count]
     return torch.stack([drawn // width, drawn % width])
+
+
+def count_non_edges(
+    op: SparseOperator, *, among: Tensor | None = None, valid: ValidPairs | None = None, own: bool = False
+) -> int:
+    """Return from how many pairs `sample_non_edges` draws."""
+    return _number_of(op, *_non_edges(op, among, valid, own))
+
+
+def _non_edges(
+    op: SparseOperator, among: Tensor | None, valid: ValidPairs | None, own: bool
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Return pairs of rows with edges that are no non-edges, and candidate columns; or all non-edges.
+
+    Pairs are numbers i · T + j. Where tested pairs are listed, the third holds the non-edges among them.
+    """
+    _expect_edges(op)
+    rows, width = op.rows_with_edges, op.shape[1]
+    candidates = torch.arange(width, device=op.device) if among is None else torch.unique(among)
+    expect_index("among", candidates, width)
+    edge_rows, edge_cols = op.edges()
+    taken = edge_rows * width + edge_cols
+    if not own:
+        taken = torch.cat([taken, rows * width + rows])
+    if valid is not None and valid.form == "among":
+        candidates = candidates[torch.isin(candidates, valid.listed)]
+    elif valid is not None and valid.form == "untested":
+        taken = torch.cat([taken, valid.listed[torch.isin(valid.listed // width, rows)]])
+    taken = torch.unique(taken)
+    if valid is None or valid.form != "tested":
+        return taken, candidates, None
+    pool = valid.listed[torch.isin(valid.listed // width, rows) & ~torch.isin(valid.listed, taken)]
+    return taken, candidates, pool[torch.isin(pool % width, candidates)]
+
+
+def _number_of(op: SparseOperator, taken: Tensor, candidates: Tensor, pool: Tensor | None) -> int:
+    if pool is not None:
+        return len(pool)
+    blocked = int(torch.isin(taken % op.shape[1], candidates).sum())
+    return len(op.rows_with_edges) * len(candidates) - blocked
 
 
 def lse_over_valid_pairs(

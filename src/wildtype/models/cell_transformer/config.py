@@ -46,10 +46,11 @@ class PriorConfig:
         "Weight λ of every prior placed by that rule (mean KL per regularised row, in nats); 0: none.",
         minimum=0,
     )
-    loss: Literal["kl", "bce", "bce_all"] = setting(
+    loss: Literal["kl", "bce", "bce_all", "bce_sampled"] = setting(
         "kl",
         "Prior loss: KL divergence; cross-entropy of edges against sampled non-edges; or cross-entropy of α "
-        "against Ã on all valid pairs (bce_all, a reference: n² operations per row block).",
+        "against Ã on all valid pairs (bce_all, n² operations), or its unbiased estimate from all edges and "
+        "sampled non-edges.",
     )
     target: Literal["weighted", "uniform"] = setting(
         "weighted", "Row target Ã: edge weights divided by their sum, or equal weights."
@@ -79,7 +80,9 @@ class PriorConfig:
     reverse: list[str] = setting([], "Relations read from target to source.")
     rows: int = setting(0, "Rows drawn per step and relation; 0: all.", minimum=0)
     negatives: int = setting(
-        0, "Loss bce: non-edges drawn per step and relation; 0: as many as edges.", minimum=0
+        0,
+        "Losses bce and bce_sampled: non-edges drawn per step and relation; 0: as many as edges.",
+        minimum=0,
     )
 
 

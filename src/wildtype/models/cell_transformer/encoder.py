@@ -20,8 +20,10 @@ from wildtype.models.cell_transformer.config import CellTransformerConfig, Prior
 from wildtype.models.interface import CLS, OrganismTensors
 from wildtype.nn.attention import attention_with_lse
 from wildtype.nn.graph_prior import (
+    count_non_edges,
     graph_prior_bce,
     graph_prior_bce_all,
+    graph_prior_bce_sampled,
     graph_prior_kl,
     lse_over_valid_pairs,
     sample_non_edges,
@@ -115,42 +117,55 @@ class EncoderLayer(nn.Module):
         """Return the loss of one head, over the rows of its relation."""
         op, scale, prior = organism.priors[relation], q.shape[-1] ** -0.5, self.settings
         outside, tested = organism.outside_tokens, organism.tested.get(relation)
-        appended = outside[outside != CLS]
-        if prior.mask == "terms":
-            # Every gene is a key of α, whatever is known of it; `priors` has left out the edges.
-            if len(appended):
-                lse = add_keys(q, k, lse, appended, scale=scale)
-        else:
-            if tested is not None:
-                lse = tested.lse(q, k, lse, outside, scale=scale)
-            if relation in organism.valid:
-                # Of an appended gene only the pairs of known status count; a normaliser over all of its pairs
-                # would treat unknown ones as absent.
-                lse = lse_over_valid_pairs(q, k, lse, organism.valid[relation], outside, scale=scale)
-        if prior.normaliser == "all":
-            lse = add_keys(q, k, lse, outside.new_tensor([CLS]), scale=scale)
-        if prior.loss == "bce":
+        lse = self._over_keys(q, k, lse, relation, organism)
+        genes = _others(outside, len(q)) if prior.loss != "kl" else outside
+        own = prior.loss == "bce_sampled"
+        negatives = genes.new_zeros(2, 0)
+        if prior.loss in ("bce", "bce_sampled"):
             # CLS and appended genes have no known non-edges: negatives are drawn among the other tokens.
-            genes, count = _others(outside, len(q)), prior.negatives or op.nnz
-            negatives = sample_non_edges(op, count, stream or torch.Generator(), among=genes, valid=tested)
+            count, draw = prior.negatives or op.nnz, stream or torch.Generator()
+            negatives = sample_non_edges(op, count, draw, among=genes, valid=tested, own=own)
+        if prior.loss == "bce":
             return graph_prior_bce(q, k, lse, op, negatives, scale=scale, reduction=prior.reduction)
+        of_target: dict[str, Any] = {
+            "scale": scale,
+            "epsilon": prior.epsilon,
+            "normalised": prior.mask == "terms" and tested is not None,
+            "reduction": prior.reduction,
+        }
+        if prior.loss == "bce_sampled":
+            non_edges = count_non_edges(op, among=genes, valid=tested, own=own)
+            return graph_prior_bce_sampled(q, k, lse, op, negatives, non_edges, **of_target)
         rows = None
         if 0 < prior.rows < len(op.rows_with_edges):
             # Drawn on the CPU, so that every device has the same rows. Their mean is an unbiased estimate of
             # the mean over all rows.
             drawn = torch.randperm(len(op.rows_with_edges), generator=stream)[: prior.rows]
             rows = op.rows_with_edges[drawn.to(op.rows_with_edges.device)]
-        of_target: dict[str, Any] = {
-            "scale": scale,
-            "rows": rows,
-            "epsilon": prior.epsilon,
-            "normalised": prior.mask == "terms" and tested is not None,
-            "reduction": prior.reduction,
-        }
         if prior.loss == "bce_all":
-            keys = _others(outside, len(q))
-            return graph_prior_bce_all(q, k, lse, op, keys=keys, valid=tested, **of_target)
-        return graph_prior_kl(q, k, lse, op, **of_target)
+            return graph_prior_bce_all(q, k, lse, op, keys=genes, valid=tested, rows=rows, **of_target)
+        return graph_prior_kl(q, k, lse, op, rows=rows, **of_target)
+
+    def _over_keys(
+        self, q: Tensor, k: Tensor, lse: Tensor, relation: str, organism: OrganismTensors
+    ) -> Tensor:
+        """Return the log-normaliser over the keys of α that the settings choose, from that over inside keys."""
+        scale, outside = q.shape[-1] ** -0.5, organism.outside_tokens
+        if self.settings.mask == "terms":
+            # Every gene is a key, whatever is known of it; edges at untested pairs are not in the operator.
+            appended = outside[outside != CLS]
+            if len(appended):
+                lse = add_keys(q, k, lse, appended, scale=scale)
+        else:
+            if relation in organism.tested:
+                lse = organism.tested[relation].lse(q, k, lse, outside, scale=scale)
+            if relation in organism.valid:
+                # Of an appended gene only the pairs of known status count; a normaliser over all of its pairs
+                # would treat unknown ones as absent.
+                lse = lse_over_valid_pairs(q, k, lse, organism.valid[relation], outside, scale=scale)
+        if self.settings.normaliser == "all":
+            lse = add_keys(q, k, lse, outside.new_tensor([CLS]), scale=scale)
+        return lse
 
 
 def _others(outside: Tensor, tokens: int) -> Tensor:
