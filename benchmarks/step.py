@@ -156,7 +156,10 @@ def plain_formulations() -> Iterator[None]:
     def attention(q: Tensor, k: Tensor, v: Tensor, *, outside: Tensor) -> Any:
         return checkpoint(attention_with_lse_reference, q, k, v, outside=outside, use_reentrant=False)
 
-    def prior(q: Tensor, k: Tensor, lse: Tensor, op: SparseOperator, *, scale: float, rows: None) -> Any:
+    def prior(
+        q: Tensor, k: Tensor, lse: Tensor, op: SparseOperator, *, scale: float, rows: None, **settings: Any
+    ) -> Any:
+        assert settings == {"epsilon": 0.0, "normalised": False, "reduction": "mean"}, "the defaults alone"
         inside = torch.arange(1, len(k))  # the first token is CLS, which no relation names
         return checkpoint(graph_prior_kl_reference, q, k, op, scale=scale, inside=inside, use_reentrant=False)
 

@@ -31,7 +31,7 @@ CASES = {
     **{name: [f"model={name}", *SMALL[name], "baselines=[]"] for name in MODELS},
     "cell_transformer, everything on": [
         *SMALL["cell_transformer"], "model.trees.bags=1", "model.evidence.two=4", "training.members=2",
-        "model.head.direct=[sum,product,set_attention]", "model.head.additive=true", "baselines=[]",
+        "model.head.direct=[sum,product,partners]", "model.head.additive=true", "baselines=[]",
     ],
     "baselines": [*SMALL["cell_transformer"], f"baselines=[{','.join(BASELINES)}]"],
 }  # fmt: skip

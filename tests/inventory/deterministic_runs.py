@@ -102,7 +102,7 @@ def everything(fit: Fit) -> Arrays:
         model__evidence__two=4,
         model__trees__bags=1,
         model__trees__iterations=20,
-        model__head__direct=["sum", "product", "set_attention"],
+        model__head__direct=["sum", "product", "partners"],
     )
     return whole(run)
 

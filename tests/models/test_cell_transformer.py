@@ -15,8 +15,8 @@ from wildtype.models.cell_transformer.config import (
     PriorHead,
     assign_heads,
 )
-from wildtype.models.cell_transformer.head import SetSummary
 from wildtype.models.cell_transformer.model import CellTransformer
+from wildtype.models.cell_transformer.summaries import SetSummary
 from wildtype.models.interface import CLS, OrganismTensors, prior_operator
 from wildtype.mutants import Kind, MutantTable
 from wildtype.mutants.batch import MutantBatch
@@ -52,6 +52,14 @@ NOTHING = {"head": HeadConfig(direct=[], heads=0, relations=False), "evidence": 
         {"head": HeadConfig(direct=[])},
         {"head": HeadConfig(heads=0)},
         {"head": HeadConfig(summary="set_attention", direct=["mean", "sum", "product", "set_attention"])},
+        {
+            "head": HeadConfig(
+                summary="set_attention_concat", direct=["partners"], scores="bilinear", order=False
+            )
+        },
+        {"prior": PriorConfig(per_relation=2, target="uniform", normaliser="all", reduction="sum", rows=5)},
+        {"prior": PriorConfig(loss="bce_all", epsilon=1e-8)},
+        {"prior": PriorConfig(loss="bce_sampled", negatives=7)},
         {"prior": PriorConfig(loss="bce")},
         {"prior": PriorConfig(rows=5, reverse=["regulatory"])},
     ],
@@ -178,6 +186,11 @@ def test_heads_fill_layers_and_leave_one_free() -> None:
     with pytest.raises(ConfigError, match="7 relations need 7 heads"):
         assign_heads(config, [f"r{i}" for i in range(7)])
     assert assign_heads(CellTransformerConfig(layers=0), ["a"]) == {}
+    config.prior.per_relation = 2
+    places = assign_heads(config, ["a", "b", "c"])
+    assert [p.places for p in places.values()] == [[(0, 0), (0, 1)], [(0, 2), (1, 0)], [(1, 1), (1, 2)]]
+    with pytest.raises(ConfigError, match="4 relations need 8 heads"):
+        assign_heads(config, ["a", "b", "c", "d"])
 
 
 @pytest.mark.parametrize(
@@ -186,6 +199,10 @@ def test_heads_fill_layers_and_leave_one_free() -> None:
         (PriorConfig(relations=["phisical"]), "names 'phisical', which is no relation"),
         (PriorConfig(heads={"a": PriorHead(0, 0), "b": PriorHead(0, 0)}), "the same head"),
         (PriorConfig(heads={"a": PriorHead(9, 0)}), "2 layers of 8 heads"),
+        (PriorConfig(heads={"a": PriorHead(0, 0, also=[[1, 8]])}), "layer 1, head 8"),
+        (PriorConfig(heads={"a": PriorHead(0, 0, also=[[0, 0]])}), "'a' twice the same head"),
+        (PriorConfig(heads={"a": PriorHead(0, 0, also=[[1]])}), r"write places as \[\[layer, head\]"),
+        (PriorConfig(tested={"c": "file"}), "names 'c'"),
         (PriorConfig(reverse=["c"]), "names 'c'"),
     ],
 )
@@ -226,6 +243,18 @@ def test_product_summary_is_the_mean_over_pairs() -> None:
         [(p[0] * p[1] + p[0] * p[2] + p[1] * p[2]) / 3, torch.zeros(4), torch.zeros(4), p[4] * p[5]]
     )
     torch.testing.assert_close(summary(u, offsets), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("how", ["set_attention", "set_attention_concat"])
+def test_single_genes_ask_different_questions(how: str) -> None:
+    """Hyper-SAGNN's static embedding describes a gene without partners, whose dynamic one is 0."""
+    torch.manual_seed(0)
+    summary = SetSummary(how, 4)
+    u, offsets = torch.randn(2, 4), torch.tensor([0, 1, 2, 2])
+    one, other, nothing = summary(u, offsets)
+    assert one.abs().max() > 1e-3
+    assert not torch.allclose(one, other)
+    assert not nothing.any()
 
 
 def test_appended_gene_changes_no_prior_of_old_rows() -> None:

@@ -74,7 +74,10 @@ def build(
         model.without_doses()
     if config.training.frozen:
         freeze(model, config.training.frozen, log)
-    return model, organism_tensors(model, organism, features, similarity)
+    tensors = organism_tensors(model, organism, features, similarity)
+    for name, pairs in tensors.tested.items():
+        log(f"relation {name}: {pairs}")
+    return model, tensors
 
 
 def _check_orders(config: TrainConfig, data: RunData) -> None:

@@ -20,12 +20,14 @@ WHOLE_CELL, ADDITIVE = "whole cell", "additive model"
 """Names of two parts: the latent z_S = Σ_i β_i φ_i, and what is added to the outputs gene by gene."""
 
 
-class HeadPlace(Protocol):
-    """Layer and head, from 0, of an attention head that follows a relation, and the weight of its prior."""
+class FollowingHeads(Protocol):
+    """The attention heads that follow a relation, and the weight of their prior."""
 
-    layer: int
-    head: int
     weight: float
+
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """Layer and head of each, from 0."""
 
 
 class ExplainableHead(nn.Module, ABC):
@@ -88,12 +90,12 @@ class ExplainableModel(Model):
     ----------
     head : ExplainableHead
         Reads phenotypes off the encoded wild type.
-    prior_heads : mapping of str to HeadPlace
-        The attention head that follows each relation.
+    prior_heads : mapping of str to FollowingHeads
+        The attention heads that follow each relation.
     """
 
     head: ExplainableHead
-    prior_heads: Mapping[str, HeadPlace]
+    prior_heads: Mapping[str, FollowingHeads]
 
     @property
     @abstractmethod

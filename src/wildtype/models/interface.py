@@ -34,6 +34,7 @@ from wildtype.mutants.cell_graph import CellGraph
 from wildtype.mutants.grid import CrossSides, ScreenGrid, VisibleCrosses
 from wildtype.mutants.loader import Batches
 from wildtype.nn.sparse import SparseOperator
+from wildtype.nn.valid_pairs import ValidPairs
 from wildtype.organism import GeneGraphs, Organism
 
 __all__ = [
@@ -240,6 +241,10 @@ class Model(nn.Module, ABC):
     def priors(self, graphs: GeneGraphs) -> dict[str, SparseOperator]:
         """Return the operator over tokens of every relation that an attention head follows."""
         return {}
+
+    def regularised(self, organism: Organism) -> tuple[dict[str, SparseOperator], dict[str, ValidPairs]]:
+        """Return the operators of ``priors``, and which pairs were tested where these are not all."""
+        return self.priors(organism.graphs), {}
 
     def transposed(self, relation: str) -> bool:
         """Whether the prior of a relation leads from targets to sources."""
@@ -461,7 +466,7 @@ def organism_tensors(
     graphs, needs, appended = organism.graphs, model.needs, organism.appended
     check_needs(type(model).__name__, needs)
     # Priors are losses of training: attention itself reads no graph.
-    followed = model.priors(graphs) if priors and "priors" in needs else {}
+    followed, tested = model.regularised(organism) if priors and "priors" in needs else ({}, {})
     relations = model.relations if "relations" in needs else ()
     # `metabolism` is required, `equivalents` are optional: only the first refuses an organism without it.
     wanted = "metabolism" in needs or ("equivalents" in needs and organism.metabolism is not None)
@@ -480,6 +485,7 @@ def organism_tensors(
         metabolism=None if whole is None else MetabolismTensors.of(whole),
         similarity=similarity,
         native=_native(organism),
+        tested=tested,
     )
 
 

@@ -27,6 +27,7 @@ from wildtype.errors import ConfigError
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.mutants.cell_graph import CellGraph
 from wildtype.nn.sparse import SparseOperator
+from wildtype.nn.valid_pairs import ValidPairs
 from wildtype.organism import GeneGraphs
 
 CLS = 0  # position of the CLS token; gene i is token i + 1
@@ -117,6 +118,9 @@ class OrganismTensors:
     native : int or None
         Number of first genes that every cell has, unless it lost them; None: all tokens. Foreign genes come
         behind them, and only a mutant that names one has it.
+    tested : dict of str to ValidPairs
+        Per relation, which pairs of tokens were tested, where not all were. Its entry in ``priors`` has edges
+        of such pairs alone.
 
     Raises
     ------
@@ -133,6 +137,7 @@ class OrganismTensors:
     similarity: GeneSimilarity | None = None
     encoded: int | None = None
     native: int | None = None
+    tested: dict[str, ValidPairs] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not len(self.outside):
@@ -172,11 +177,12 @@ class OrganismTensors:
             self.similarity,
             self.encoded,
             self.native,
+            {name: pairs.to(device) for name, pairs in self.tested.items()},
         )
 
     def without_priors(self) -> OrganismTensors:
         """Return the same for validation and prediction, which have no use for auxiliary losses."""
-        return replace(self, priors={}, valid={})
+        return replace(self, priors={}, valid={}, tested={})
 
     @property
     def outside_tokens(self) -> Tensor:
@@ -185,14 +191,16 @@ class OrganismTensors:
         return torch.cat([outside.new_tensor([CLS]), outside + CLS + 1])
 
 
-def prior_operator(graphs: GeneGraphs, relation: str, *, reverse: bool = False) -> SparseOperator:
+def prior_operator(
+    graphs: GeneGraphs, relation: str, *, reverse: bool = False, uniform: bool = False
+) -> SparseOperator:
     """Return one relation over tokens [t, t]; CLS has no edges.
 
-    Rows are sources, or targets when ``reverse``.
+    Rows are sources, or targets when ``reverse``. All weights are 1 when ``uniform``.
     """
     chosen = graphs[relation].reversed() if reverse else graphs[relation]
     rows, cols, weights = (torch.from_numpy(x) for x in chosen.endpoints())
-    values = weights if chosen.weighted else None
+    values = weights if chosen.weighted and not uniform else None
     # Token 0 is CLS: gene i is token i + 1.
     return SparseOperator.from_edges(rows + 1, cols + 1, chosen.n + 1, values, name=relation)
 

@@ -24,7 +24,8 @@ class WildType:
     genes : [n, d]
         One row per gene.
     losses : dict of str to scalar tensor
-        Auxiliary losses by name, unweighted: mean KL per regularised row in nats, one per graph prior.
+        Auxiliary losses by name, unweighted, one per graph prior: by default the mean KL per regularised row
+        in nats, summed over the heads that follow the relation.
     weights : dict of str to float
         Weight of each auxiliary loss in the training objective; ``data`` is that of the phenotypes (1 where
         it is not given).
@@ -36,6 +37,9 @@ class WildType:
     encoded : int or None
         Number of first genes that every mutant attends to; None: all. Of later ones, which are no tokens of
         the encoder or foreign to the cell, a mutant attends to those that it names.
+    native : int or None
+        Number of first genes that the cell has; later ones are keys of every mutant, absent from those that
+        do not add them. None: all, or foreign genes are no keys (``encoded``).
     """
 
     cls: Tensor
@@ -45,6 +49,7 @@ class WildType:
     regularised: tuple[Tensor, Tensor] | None = None
     traits: Tensor | None = None
     encoded: int | None = None
+    native: int | None = None
 
 
 @dataclass(frozen=True)

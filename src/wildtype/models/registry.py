@@ -30,6 +30,11 @@ def _nothing(config: Any) -> None:
     """Accept all settings."""
 
 
+def _as_they_are(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return stored settings as they are."""
+    return record
+
+
 @dataclass(frozen=True)
 class ModelDescription:
     """A model, as everything outside its folder knows it.
@@ -51,6 +56,8 @@ class ModelDescription:
         Returns, for a model of this kind, one in torch_geometric that computes the same with its weights.
     gradients : bool
         Whether it is trained by gradients, as `interface.Model.gradients`; known without importing torch.
+    stored : callable
+        Returns stored settings of an earlier version in today's names.
     """
 
     settings: type[Any]
@@ -59,6 +66,7 @@ class ModelDescription:
     training: Mapping[str, Any] = field(default_factory=dict)
     reference_implementation: Callable[[Any], Model] | None = None
     gradients: bool = True
+    stored: Callable[[Mapping[str, Any]], Mapping[str, Any]] = _as_they_are
 
     @property
     def name(self) -> str:
@@ -138,7 +146,7 @@ def settings_of_model(name: str, values: Mapping[str, Any]) -> Any:
     OmegaConfBaseException
         If there is no such setting, or a value is of another type.
     """
-    return from_record(config_class(name), values)
+    return from_record(config_class(name), MODELS.find(name).stored(values))
 
 
 def model_class(name: str) -> type[Model]:

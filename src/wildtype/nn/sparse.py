@@ -178,6 +178,7 @@ class SparseOperator:
         self._backward = backward
         self.name = name
         self.merged = merged
+        self._normalised: dict[float, SparseOperator] = {}
 
     @classmethod
     def from_edges(
@@ -270,15 +271,25 @@ class SparseOperator:
             merged=self.merged,
         )
 
-    def row_normalised(self) -> SparseOperator:
-        """Ã: every row that has edges divided by its sum, in float64; computed once and kept.
+    def row_normalised(self, epsilon: float = 0.0) -> SparseOperator:
+        """Ã_ij = A_ij / (Σ_j A_ij + ε), in float64; computed once for an ε and kept.
 
         Raises
         ------
         GraphError
             A weight is zero, negative or not finite.
         """
-        return self._row_normalised
+        if epsilon not in self._normalised:
+            self._normalised[epsilon] = self._divided_by_row_sums(epsilon)
+        return self._normalised[epsilon]
+
+    def only(self, keep: Tensor) -> SparseOperator:
+        """Return the operator with the entries where bool ``keep`` [e] is true, in the order of `edges()`."""
+        expect_shape("keep", keep, self.nnz)
+        rows, cols = self.edges()
+        return SparseOperator.from_edges(
+            rows[keep], cols[keep], self.shape, self.values[keep], name=self.name
+        )
 
     def pattern(self) -> SparseOperator:
         """The same edges with all values one; computed once and kept."""
@@ -344,14 +355,19 @@ class SparseOperator:
         return self.row_counts.nonzero().flatten()
 
     @cached_property
+    def row_sums(self) -> Tensor:
+        """Σ_j A_ij per row, float64 [n]."""
+        values = self.values.double()
+        return values.new_zeros(self.shape[0]).index_add_(0, self._forward.rows, values)
+
+    @cached_property
     def row_entropy_constant(self) -> Tensor:
         """Σ_j A_ij log A_ij per row, float64 [n], 0 for an empty row; of Ã, minus the row's entropy."""
         values = self.values.double()
         terms = torch.xlogy(values, values)
         return terms.new_zeros(self.shape[0]).index_add_(0, self._forward.rows, terms)
 
-    @cached_property
-    def _row_normalised(self) -> SparseOperator:
+    def _divided_by_row_sums(self, epsilon: float) -> SparseOperator:
         values = self.values.double()
         bad = ~((values > 0) & values.isfinite())
         if bad.any():
@@ -362,7 +378,7 @@ class SparseOperator:
                 f"{float(values[first]):g} at ({int(rows[first])}, {int(cols[first])}): "
                 "drop these edges or give them positive weights"
             )
-        sums = values.new_zeros(self.shape[0]).index_add_(0, self._forward.rows, values)
+        sums = self.row_sums + epsilon
         return SparseOperator(
             self._forward.with_values(values / sums[self._forward.rows]),
             # A column of the transpose is a row here: the same sums divide both.

@@ -95,6 +95,18 @@ def test_a_head_that_follows_nothing_does_not(tiny_run: Path) -> None:
     assert abs(measure.found.mean - measure.random_mean) < 5 * measure.random_sd + 0.05
 
 
+def test_every_head_of_a_relation_is_measured(tiny_run: Path) -> None:
+    config = CellTransformerConfig(**{**CONFIG.__dict__})
+    config.prior = PriorConfig(heads={"physical": PriorHead(0, 0, also=[[0, 1]])})
+    model = model_like(tiny_run, config)
+    look_at(model, 1, adjacency("physical"))
+    members = members_of([opened(tiny_run, model)])
+    (first, second), _ = regularised_heads(members, graphs=2, most_rows=99, seed=0)
+    assert [(one.head, one.relation) for one in (first, second)] == [(0, "physical"), (1, "physical")]
+    assert first.average_precision.found.mean < 0.7 < 0.99 < second.average_precision.found.mean
+    assert free_places(members[0].model) == []
+
+
 def test_a_relation_read_from_its_targets_is_turned_round(tiny_run: Path) -> None:
     config = CellTransformerConfig(**{**CONFIG.__dict__})
     config.prior = PriorConfig(

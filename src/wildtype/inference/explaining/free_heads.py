@@ -106,7 +106,7 @@ class LayerClaim:
     name : str
         Of the relation or set.
     given_to : tuple of int or None
-        Layer and head that follow this relation by a prior.
+        Layer and first head that follow this relation by a prior.
     fold : OverModels
         Largest fold over the free heads of the layer, in each model.
     untrained : float
@@ -127,7 +127,7 @@ class LayerClaim:
 
 def free_places(model: ExplainableModel) -> list[tuple[int, int]]:
     """Return layer and head of every head that follows no relation."""
-    taken = {(place.layer, place.head) for place in model.prior_heads.values()}
+    taken = {place for prior in model.prior_heads.values() for place in prior.places}
     return [place for place in model.attention_heads if place not in taken]
 
 
@@ -202,7 +202,7 @@ def layer_claims(
     top: int,
 ) -> list[LayerClaim]:
     """Return the claims on each layer: every relation, and the ``top`` sets that most models show."""
-    given = {name: (place.layer, place.head) for name, place in members[0].model.prior_heads.items()}
+    given = {name: prior.places[0] for name, prior in members[0].model.prior_heads.items()}
     best: dict[tuple[int, str, str], dict[str, float]] = {}
     seen: dict[tuple[int, str, str], set[str]] = {}
     for head, groups in found:

@@ -91,14 +91,14 @@ def regularised_heads(
     """
     # Members of one run share its organism: random graphs are made once per organism, not per model.
     known: dict[tuple[int, str], list[Relation]] = {}
-    found: dict[str, list[list[Recovery]]] = {}
+    found: dict[tuple[str, tuple[int, int]], list[list[Recovery]]] = {}
     rows_of: dict[str, tuple[Ints, Relation]] = {}
     remarks: list[str] = []
     first = members[0].model
     for member in members:
         assert member.run.organism is not None
         states = list(member.model.queries_and_keys(member.checkpoint.organism))
-        for name, place in member.model.prior_heads.items():
+        for name, prior in member.model.prior_heads.items():
             if name not in member.run.organism.graphs:
                 remarks.append(f"relation {name!r} is not in the organism any more, and is left out")
                 continue
@@ -109,31 +109,32 @@ def regularised_heads(
             given = [relation.transpose if reverse else relation.adjacency for relation in known[key]]
             rows = _rows(given[0].indptr, most_rows, seed, name)
             rows_of.setdefault(name, (rows, known[key][0]))
-            q, k = states[place.layer]
-            found.setdefault(name, []).append(recoveries(q[place.head], k[place.head], given, rows))
+            for layer, head in prior.places:
+                q, k = states[layer]
+                found.setdefault((name, (layer, head)), []).append(recoveries(q[head], k[head], given, rows))
     out = []
-    for name, (rows, relation) in rows_of.items():
-        place = first.prior_heads[name]
+    for (name, (layer, head)), of_members in found.items():
+        rows, relation = rows_of[name]
         reverse = first.transposed(name)
         matrix = relation.transpose if reverse else relation.adjacency
         measures = [
-            _against([[getattr(one, field) for one in member] for member in found[name]])
+            _against([[getattr(one, field) for one in member] for member in of_members])
             for field in ("average_precision", "recall", "mass")
         ]
         out.append(
             RegularisedHead(
-                place.layer,
-                place.head,
+                layer,
+                head,
                 name,
                 "targets" if reverse else "sources",
-                place.weight,
+                first.prior_heads[name].weight,
                 relation.nnz,
                 int((np.diff(matrix.indptr) > 0).sum()),
                 len(rows),
                 *measures,
             )
         )
-    return sorted(out, key=lambda head: (head.layer, head.head)), list(dict.fromkeys(remarks))
+    return sorted(out, key=lambda one: (one.layer, one.head)), list(dict.fromkeys(remarks))
 
 
 def _with_random(organism: Organism, name: str, graphs: int, seed: int) -> list[Relation]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wildtype.models.cell_transformer.config import CellTransformerConfig, check
+from wildtype.models.cell_transformer.config import CellTransformerConfig, check, stored_settings
 from wildtype.models.registry import MODELS, ModelDescription
 
 if TYPE_CHECKING:
@@ -17,4 +17,8 @@ def _model() -> type[CellTransformer]:
     return CellTransformer
 
 
-MODELS.register("cell_transformer", ModelDescription(CellTransformerConfig, _model, check), __name__)
+MODELS.register(
+    "cell_transformer",
+    ModelDescription(CellTransformerConfig, _model, check, stored=stored_settings),
+    __name__,
+)

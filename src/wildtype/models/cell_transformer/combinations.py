@@ -18,10 +18,12 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding, embedding_bag
 
 from wildtype.evidence.lookup import EvidenceIndex
-from wildtype.models.cell_transformer.head import MAX_ORDER, PerturbationHead, SetSummary
+from wildtype.models.cell_transformer.head import MAX_ORDER, PerturbationHead
+from wildtype.models.cell_transformer.summaries import SetSummary
 from wildtype.models.interface import Members, WildType
 from wildtype.nn.combined_queries import CombinedQueries
 from wildtype.nn.perturbation_head import perturbation_attention
+from wildtype.nn.set_attention import SetEmbeddings
 from wildtype.nn.threads import shares
 
 ROOM = 1 << 30
@@ -36,9 +38,10 @@ class Summaries:
 
     def __init__(self, summary: SetSummary, u: Tensor) -> None:
         self.how, self.row = summary.how, summary.project(u)
-        self.attention = summary.attention
+        self.attention, self.pooled = summary.attention, summary.pooled
         if self.attention is not None:
             self.tables = self.attention.tables(self.row)
+            self.static = self.attention.static(self.row).tanh()
 
     def __call__(self, sets: Tensor) -> Tensor:
         """Return the summary of every set."""
@@ -51,7 +54,8 @@ class Summaries:
             squares = embedding_bag(sets, self.row**2, mode="sum")
             return total.square_().sub_(squares).div_(max(k * (k - 1), 1))
         assert self.attention is not None
-        return self.attention.dynamic(sets, *self.tables).mean(1)
+        dynamic = self.attention.dynamic(sets, *self.tables)
+        return self.pooled(SetEmbeddings(dynamic, embedding(sets, self.static))).mean(1)
 
 
 class SetTables:
@@ -86,7 +90,9 @@ class SetTables:
         weight = dict(zip(head.columns, parts, strict=True))
         # The same limits as in the head: larger sets than training had use the embedding of its largest.
         known = min(k, MAX_ORDER, int(head.largest_order))
-        self.fixed = first.bias + weight["cls"] @ wild_type.cls + weight["order"] @ head.order.weight[known]
+        self.fixed = first.bias + weight["cls"] @ wild_type.cls
+        if head.order is not None:
+            self.fixed = self.fixed + weight["order"] @ head.order.weight[known]
         if head.condition is not None:
             self.fixed = self.fixed + weight["condition"] @ head.condition.weight[members.condition]
         self.own = u.new_zeros(len(u), first.out_features)
@@ -109,13 +115,14 @@ class SetTables:
         self.combined = None
         if head.heads:
             self.from_cell = weight["whole cell"]
-            self.cell = head.genome(h)
+            asking = embedding(members.gene, h) if head.bilinear else u
+            self.cell = head.genome(wild_type)
             self.delta = head.difference(self.cell, members.gene, state)
             keys, values = head.by_head(self.cell.keys), head.by_head(self.cell.values)
             if head.summary is None:
-                self.combined = CombinedQueries(head.scaled(head.query(u)), keys, values, k)
+                self.combined = CombinedQueries(head.scaled(head.query(asking)), keys, values, k)
             else:
-                self.asked = Summaries(head.summary, u)
+                self.asked = Summaries(head.summary, asking)
         if head.relations is not None:
             pairs = max(k * (k - 1) / 2, 1)
             # The readout is [Σ / P ‖ Σ / √P] over P pairs: both halves are multiples of one sum, so their

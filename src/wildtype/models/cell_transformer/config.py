@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from wildtype.errors import ConfigError
 from wildtype.settings import setting
 
 Expert = Literal["seen", "one", "none"]
-Summary = Literal["mean", "sum", "product", "set_attention"]
+Summary = Literal["mean", "sum", "product", "set_attention", "set_attention_concat", "partners"]
 OWN_QUERIES = "own_queries"
 
 
 @dataclass
 class PriorHead:
-    """One regularised attention head: which layer and head follow a relation, and how strongly."""
+    """The attention heads that follow a relation, at one place or several, and how strongly."""
 
     layer: int = setting(0, "Layer, from 0.", minimum=0)
     head: int = setting(0, "Attention head of the layer, from 0.", minimum=0)
-    weight: float = setting(0.1, "Weight λ of the prior.", minimum=0)
+    weight: float = setting(0.1, "Weight λ of the prior of every place.", minimum=0)
+    also: list[list[int]] = setting([], "Further places [layer, head] that follow the same relation.")
+
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """Layer and head of every place."""
+        return [(self.layer, self.head), *((layer, head) for layer, head in self.also)]
 
 
 @dataclass
@@ -30,21 +36,53 @@ class PriorConfig:
     relations: list[str] = setting([], "Relations to follow; empty: every relation that has edges.")
     heads: dict[str, PriorHead] = setting(
         {},
-        "Layer, head and weight of every relation; empty: one head per relation, filling layers in order and "
-        "leaving at least one free head per layer.",
+        "Layer, head and weight of every relation, and further places in `also`; empty: as many heads per "
+        "relation as model.prior.per_relation, filling layers in order with at least one free head per "
+        "layer.",
     )
+    per_relation: int = setting(1, "Heads that the rule gives to every relation.", minimum=1)
     weight: float = setting(
         0.1,
         "Weight λ of every prior placed by that rule (mean KL per regularised row, in nats); 0: none.",
         minimum=0,
     )
-    loss: Literal["kl", "bce"] = setting(
-        "kl", "Prior loss: KL divergence, or cross-entropy of edges against sampled non-edges."
+    loss: Literal["kl", "bce", "bce_all", "bce_sampled"] = setting(
+        "kl",
+        "Prior loss: KL divergence; cross-entropy of edges against sampled non-edges; or cross-entropy of α "
+        "against Ã on all valid pairs (bce_all, n² operations), or its unbiased estimate from all edges and "
+        "sampled non-edges.",
+    )
+    target: Literal["weighted", "uniform"] = setting(
+        "weighted", "Row target Ã: edge weights divided by their sum, or equal weights."
+    )
+    epsilon: float = setting(0.0, "ε of Ã = A / (sum of the row + ε).", minimum=0)
+    normaliser: Literal["genes", "all"] = setting(
+        "genes", "Keys over which α of a regularised row sums to 1: genes alone, or CLS, too."
+    )
+    reduction: Literal["mean", "sum"] = setting(
+        "mean",
+        "Mean over the regularised rows, or their sum: a weight λ of the sum is λ times their number of the "
+        "mean.",
+    )
+    tested: dict[str, str] = setting(
+        {},
+        "By relation, a file with one gene per line, or two with a tab or comma between: pairs among these "
+        "genes, or these pairs, were tested. Others are no non-edges.",
+    )
+    untested: dict[str, str] = setting(
+        {}, "By relation, a file with two genes per line: all pairs but these were tested."
+    )
+    mask: Literal["keys", "terms"] = setting(
+        "keys",
+        "Pairs that were not tested: they are no keys of α (keys), or α is over all keys and their terms are "
+        "left out of the loss (terms; then only edges that are left out matter).",
     )
     reverse: list[str] = setting([], "Relations read from target to source.")
     rows: int = setting(0, "Rows drawn per step and relation; 0: all.", minimum=0)
     negatives: int = setting(
-        0, "Loss bce: non-edges drawn per step and relation; 0: as many as edges.", minimum=0
+        0,
+        "Losses bce and bce_sampled: non-edges drawn per step and relation; 0: as many as edges.",
+        minimum=0,
     )
 
 
@@ -122,9 +160,22 @@ class HeadConfig:
 
     summary: Literal[Summary, "own_queries"] = setting(
         "sum",
-        "Summary of the perturbed genes S that queries the wild type; own_queries: every gene queries by "
-        "itself and S takes the mean, which makes screens fast.",
+        "Summary of the perturbed genes S that queries the wild type; set_attention: Hyper-SAGNN, mean of "
+        "W (dynamic − static)²; set_attention_concat: of W [dynamic ‖ static]; partners: of dynamic alone, 0 "
+        "for one gene; own_queries: every gene queries by itself and S takes the mean, which makes screens "
+        "fast.",
     )
+    scores: Literal["normed", "bilinear"] = setting(
+        "normed",
+        "Attention scores: products of queries and keys with LayerNorm and a learned scale, where S is "
+        "summarised with what was done to its genes; or q_Sᵀ W h_i, with q_S of gene states alone.",
+    )
+    foreign: Literal["left_out", "absent"] = setting(
+        "left_out",
+        "Foreign genes that a mutant lacks: no keys of its attention, or keys with the value of an absent "
+        "gene.",
+    )
+    order: bool = setting(True, "Read an embedding of the number of perturbed genes.")
     direct: list[Summary] = setting(
         ["sum", "product"], "Summaries of S that reach the output directly; empty: [h_CLS ‖ z_S] alone."
     )
@@ -193,6 +244,11 @@ def check(config: CellTransformerConfig) -> None:
             "model.head.direct=[], model.head.heads=0, model.head.relations=false and "
             "model.evidence.tokens=0 leave the head without S: set one of them"
         )
+    prior = config.prior
+    if both := sorted(prior.tested.keys() & prior.untested.keys()):
+        raise ConfigError(
+            f"model.prior.tested and model.prior.untested both name {both[0]!r}: give one of them"
+        )
     evidence = config.evidence
     if evidence.experts and (evidence.holdout or not evidence.tokens):
         raise ConfigError(
@@ -219,6 +275,8 @@ def assign_heads(config: CellTransformerConfig, relations: Sequence[str]) -> dic
         ("relations", prior.relations),
         ("heads", list(prior.heads)),
         ("reverse", prior.reverse),
+        ("tested", list(prior.tested)),
+        ("untested", list(prior.untested)),
     ):
         for name in names:
             if name not in relations:
@@ -227,30 +285,57 @@ def assign_heads(config: CellTransformerConfig, relations: Sequence[str]) -> dic
                     f"known: {known}"
                 )
     if prior.heads:
-        places: dict[tuple[int, int], str] = {}
-        for name, place in prior.heads.items():
-            if not (0 <= place.layer < config.layers and 0 <= place.head < config.heads):
+        taken: dict[tuple[int, int], str] = {}
+        for name, given in prior.heads.items():
+            if any(len(place) != 2 for place in given.also):
                 raise ConfigError(
-                    f"model.prior.heads gives {name!r} layer {place.layer}, head {place.head}; there are "
-                    f"{config.layers} layers of {config.heads} heads, counted from 0"
+                    f"model.prior.heads.{name}.also={given.also}: write places as [[layer, head], …]"
                 )
-            if (other := places.setdefault((place.layer, place.head), name)) != name:
-                raise ConfigError(
-                    f"model.prior.heads gives {other!r} and {name!r} the same head; move one of them"
-                )
+            for layer, head in given.places:
+                if not (0 <= layer < config.layers and 0 <= head < config.heads):
+                    raise ConfigError(
+                        f"model.prior.heads gives {name!r} layer {layer}, head {head}; there are "
+                        f"{config.layers} layers of {config.heads} heads, counted from 0"
+                    )
+                if (layer, head) in taken:
+                    other = taken[layer, head]
+                    pair = f"{name!r} twice" if other == name else f"{other!r} and {name!r}"
+                    raise ConfigError(f"model.prior.heads gives {pair} the same head; move one of them")
+                taken[layer, head] = name
         return dict(prior.heads)
     wanted = list(prior.relations or relations)
     if prior.weight == 0 or config.layers == 0:
         return {}
     # The free head of every layer can learn what no relation holds.
-    per_layer = config.heads - 1
-    if len(wanted) > per_layer * config.layers:
+    per_layer, each = config.heads - 1, prior.per_relation
+    if (needed := each * len(wanted)) > per_layer * config.layers:
         raise ConfigError(
-            f"{len(wanted)} relations need {len(wanted)} heads besides one free head per layer, and "
+            f"{len(wanted)} relations need {needed} heads besides one free head per layer, and "
             f"model.layers={config.layers} with model.heads={config.heads} offer "
             f"{per_layer * config.layers}: add layers or heads, or choose fewer with model.prior.relations"
         )
-    return {
-        name: PriorHead(layer=i // per_layer, head=i % per_layer, weight=prior.weight)
-        for i, name in enumerate(wanted)
-    }
+    places = [[i // per_layer, i % per_layer] for i in range(needed)]
+    found = {}
+    for i, name in enumerate(wanted):
+        (layer, head), *also = places[i * each : (i + 1) * each]
+        found[name] = PriorHead(layer, head, prior.weight, also)
+    return found
+
+
+def stored_settings(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return stored settings in today's names.
+
+    Until ``model.prior.target`` was a setting, ``set_attention`` was what ``partners`` is now.
+    """
+    if "target" in record.get("prior", {"target": ""}) or "head" not in record:
+        return record
+
+    def renamed(summary: str) -> str:
+        return "partners" if summary == "set_attention" else summary
+
+    head = dict(record["head"])
+    if "summary" in head:
+        head["summary"] = renamed(head["summary"])
+    if "direct" in head:
+        head["direct"] = [renamed(summary) for summary in head["direct"]]
+    return {**record, "head": head}

@@ -11,6 +11,7 @@ h) per graph prior with e edges.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -18,18 +19,27 @@ from torch import Tensor, nn
 from wildtype.models.cell_transformer.config import CellTransformerConfig, PriorHead
 from wildtype.models.interface import CLS, OrganismTensors
 from wildtype.nn.attention import attention_with_lse
-from wildtype.nn.graph_prior import graph_prior_bce, graph_prior_kl, lse_over_valid_pairs, sample_non_edges
+from wildtype.nn.graph_prior import (
+    count_non_edges,
+    graph_prior_bce,
+    graph_prior_bce_all,
+    graph_prior_bce_sampled,
+    graph_prior_kl,
+    lse_over_valid_pairs,
+    sample_non_edges,
+)
+from wildtype.nn.valid_pairs import add_keys
 from wildtype.phases import phase
 
 
 class EncoderLayer(nn.Module):
     """Pre-norm self-attention and feed-forward block; gives the graph priors of its heads, too."""
 
-    def __init__(self, config: CellTransformerConfig, priors: dict[str, PriorHead]) -> None:
+    def __init__(self, config: CellTransformerConfig, priors: dict[str, list[int]]) -> None:
         super().__init__()
         d = config.width
         self.heads = config.heads
-        self.priors = priors
+        self.priors = priors  # by relation, the heads of this layer that follow it
         self.settings = config.prior
         self.attention_norm = nn.LayerNorm(d)
         self.qkv = nn.Linear(d, 3 * d)
@@ -59,13 +69,13 @@ class EncoderLayer(nn.Module):
         heads = list(zip(q[0].unbind(), k[0].unbind(), lse[0].unbind(), strict=True))
         with phase("graph prior"):
             losses = {
-                name: self._prior(*heads[place.head], name, organism, stream)
-                for name, place in self.priors.items()
+                name: torch.stack([self._prior(*heads[h], name, organism, stream) for h in followers]).sum()
+                for name, followers in self.priors.items()
                 if name in organism.priors
             }
         # Pre-norm residuals (Xiong et al., ICML 2020).
         x = x + self.dropout(self.merge(out.transpose(1, 2).reshape(t, d)))
-        followed = [heads[place.head][:2] for place in self.priors.values()]
+        followed = [heads[h][:2] for followers in self.priors.values() for h in followers]
         return x + self.dropout(self.feedforward(x)), losses, followed
 
     def beside(self, y: Tensor, x: Tensor) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
@@ -83,7 +93,9 @@ class EncoderLayer(nn.Module):
         out = out + own * (v_own - out)
         y = y + self.dropout(self.merge(out.transpose(1, 2).reshape(a, d)))
         heads = list(zip(q_own[0].unbind(), k_own[0].unbind(), strict=True))
-        return y + self.dropout(self.feedforward(y)), [heads[place.head] for place in self.priors.values()]
+        return y + self.dropout(self.feedforward(y)), [
+            heads[h] for followers in self.priors.values() for h in followers
+        ]
 
     def attending(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return queries, keys and values [1, h, t, d / h] of tokens [t, d]."""
@@ -102,26 +114,71 @@ class EncoderLayer(nn.Module):
         organism: OrganismTensors,
         stream: torch.Generator | None,
     ) -> Tensor:
-        op, scale = organism.priors[relation], q.shape[-1] ** -0.5
-        if relation in organism.valid:
-            # Of an appended gene only the pairs of known status count; a normaliser over all of its pairs
-            # would treat unknown ones as absent.
-            pairs, outside = organism.valid[relation], organism.outside_tokens
-            lse = lse_over_valid_pairs(q, k, lse, pairs, outside, scale=scale)
-        if self.settings.loss == "bce":
+        """Return the loss of one head, over the rows of its relation."""
+        op, scale, prior = organism.priors[relation], q.shape[-1] ** -0.5, self.settings
+        outside, tested = organism.outside_tokens, organism.tested.get(relation)
+        lse = self._over_keys(q, k, lse, relation, organism)
+        genes = _others(outside, len(q)) if prior.loss != "kl" else outside
+        own = prior.loss == "bce_sampled"
+        negatives = genes.new_zeros(2, 0)
+        if prior.loss in ("bce", "bce_sampled"):
             # CLS and appended genes have no known non-edges: negatives are drawn among the other tokens.
-            inside = torch.ones(len(q), dtype=torch.bool, device=q.device)
-            inside[organism.outside_tokens] = False
-            count = self.settings.negatives or op.nnz
-            negatives = sample_non_edges(op, count, stream or torch.Generator(), among=inside.nonzero()[:, 0])
-            return graph_prior_bce(q, k, lse, op, negatives, scale=scale)
+            count, draw = prior.negatives or op.nnz, stream or torch.Generator()
+            negatives = sample_non_edges(op, count, draw, among=genes, valid=tested, own=own)
+        if prior.loss == "bce":
+            return graph_prior_bce(q, k, lse, op, negatives, scale=scale, reduction=prior.reduction)
+        of_target: dict[str, Any] = {
+            "scale": scale,
+            "epsilon": prior.epsilon,
+            "normalised": prior.mask == "terms" and tested is not None,
+            "reduction": prior.reduction,
+        }
+        if prior.loss == "bce_sampled":
+            non_edges = count_non_edges(op, among=genes, valid=tested, own=own)
+            return graph_prior_bce_sampled(q, k, lse, op, negatives, non_edges, **of_target)
         rows = None
-        if 0 < self.settings.rows < len(op.rows_with_edges):
+        if 0 < prior.rows < len(op.rows_with_edges):
             # Drawn on the CPU, so that every device has the same rows. Their mean is an unbiased estimate of
             # the mean over all rows.
-            drawn = torch.randperm(len(op.rows_with_edges), generator=stream)[: self.settings.rows]
+            drawn = torch.randperm(len(op.rows_with_edges), generator=stream)[: prior.rows]
             rows = op.rows_with_edges[drawn.to(op.rows_with_edges.device)]
-        return graph_prior_kl(q, k, lse, op, scale=scale, rows=rows)
+        if prior.loss == "bce_all":
+            return graph_prior_bce_all(q, k, lse, op, keys=genes, valid=tested, rows=rows, **of_target)
+        return graph_prior_kl(q, k, lse, op, rows=rows, **of_target)
+
+    def _over_keys(
+        self, q: Tensor, k: Tensor, lse: Tensor, relation: str, organism: OrganismTensors
+    ) -> Tensor:
+        """Return the log-normaliser over the keys of α that the settings choose, from that over inside keys."""
+        scale, outside = q.shape[-1] ** -0.5, organism.outside_tokens
+        if self.settings.mask == "terms":
+            # Every gene is a key, whatever is known of it; edges at untested pairs are not in the operator.
+            appended = outside[outside != CLS]
+            if len(appended):
+                lse = add_keys(q, k, lse, appended, scale=scale)
+        else:
+            if relation in organism.tested:
+                lse = organism.tested[relation].lse(q, k, lse, outside, scale=scale)
+            if relation in organism.valid:
+                # Of an appended gene only the pairs of known status count; a normaliser over all of its pairs
+                # would treat unknown ones as absent.
+                lse = lse_over_valid_pairs(q, k, lse, organism.valid[relation], outside, scale=scale)
+        if self.settings.normaliser == "all":
+            lse = add_keys(q, k, lse, outside.new_tensor([CLS]), scale=scale)
+        return lse
+
+
+def _others(outside: Tensor, tokens: int) -> Tensor:
+    """Return the positions of the tokens that are not ``outside``."""
+    inside = torch.ones(tokens, dtype=torch.bool, device=outside.device)
+    inside[outside] = False
+    return inside.nonzero()[:, 0]
+
+
+def _followers(priors: dict[str, PriorHead], layer: int) -> dict[str, list[int]]:
+    """Return, by relation, the heads of a layer that follow it."""
+    found = {name: [head for at, head in prior.places if at == layer] for name, prior in priors.items()}
+    return {name: heads for name, heads in found.items() if heads}
 
 
 class Encoder(nn.Module):
@@ -142,8 +199,7 @@ class Encoder(nn.Module):
             else None
         )
         self.layers = nn.ModuleList(
-            EncoderLayer(config, {name: place for name, place in priors.items() if place.layer == layer})
-            for layer in range(config.layers)
+            EncoderLayer(config, _followers(priors, layer)) for layer in range(config.layers)
         )
         self.norm = nn.LayerNorm(d)
 
@@ -152,8 +208,8 @@ class Encoder(nn.Module):
     ) -> tuple[Tensor, Tensor, dict[str, Tensor], tuple[Tensor, Tensor] | None]:
         """Return h_CLS [d], gene states [n, d], losses of the graph priors, and regularised queries and keys.
 
-        Losses are the mean KL per row in nats. Queries and keys are those of the genes [n, r, d_h] in the
-        r heads that follow a relation.
+        Losses are summed over the heads of a relation. Queries and keys are those of the genes [n, r, d_h] in
+        the r heads that follow a relation.
         """
         tokens = self.tokens(organism)
         x, y = tokens[: CLS + 1 + organism.tokens], tokens[CLS + 1 + organism.tokens :]
@@ -163,7 +219,8 @@ class Encoder(nn.Module):
             assert isinstance(layer, EncoderLayer)
             x_in = x
             x, of_layer, pairs = layer(x, organism, stream)
-            losses |= of_layer
+            for name, loss in of_layer.items():  # a relation may have heads in several layers
+                losses[name] = losses[name] + loss if name in losses else loss
             if len(y):
                 y, beside = layer.beside(y, x_in)
                 pairs = [

@@ -8,7 +8,8 @@ Legend: b mutants · k perturbed per mutant · Σk their sum · n genes · d wid
 φ depends on what was done to a gene; it differs from its value in the wild type only on S, so that z_S is
 one attention over n shared keys plus a correction of k rows per mutant. With the first two terms alone
 the softmax over thousands of genes starts nearly uniform and S reaches the output with weight 1/n; hence
-the direct summaries and the sharp initial scale.
+the direct summaries and the sharp initial scale. Every part is a setting: without the others, and with
+``scores: bilinear``, it is β = softmax_i(q_Sᵀ W h_i) and y = MLP([h_CLS ‖ z_S]) (``experiment=plan``).
 """
 
 from __future__ import annotations
@@ -25,68 +26,18 @@ from wildtype.models.cell_transformer.config import OWN_QUERIES, CellTransformer
 from wildtype.models.cell_transformer.evidence import EvidenceReadout
 from wildtype.models.cell_transformer.outputs import Outputs
 from wildtype.models.cell_transformer.readouts import RelationReadout
+from wildtype.models.cell_transformer.summaries import SetSummary
 from wildtype.models.explainable import ADDITIVE, WHOLE_CELL, ExplainableHead
 from wildtype.models.interface import Output, Prediction, WildType
 from wildtype.mutants import Kind
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.evidence_tokens import EvidenceTokens
 from wildtype.nn.perturbation_head import perturbation_attention
-from wildtype.nn.ragged import pad_ragged, segment_ids, segment_mean, segment_sum
-from wildtype.nn.set_attention import SetAttention
+from wildtype.nn.ragged import segment_ids, segment_mean, segment_sum
 
 MAX_ORDER = 16
 STATE = "state"
 """Names of what outputs are read off, and of what is added to them."""
-
-
-class SetSummary(nn.Module):
-    """One vector [b, d] per set from the states of its genes [Σk, d].
-
-    ``sum`` and ``mean`` are over the genes of a set. ``product`` is the mean over pairs of elementwise
-    products, by the factorisation-machine identity (Rendle 2010). ``set_attention`` is self-excluding
-    attention within the set (Hyper-SAGNN, Zhang, Zou & Ma 2020), averaged.
-    """
-
-    def __init__(self, how: str, width: int) -> None:
-        super().__init__()
-        self.how = how
-        self.project = nn.Linear(width, width)
-        self.attention = SetAttention(width, heads=1, exclude_self=True) if how == "set_attention" else None
-
-    def forward(self, u: Tensor, offsets: Tensor) -> Tensor:
-        """Summarise u [Σk, d] to [b, d]."""
-        u = self.project(u)
-        if self.how == "sum":
-            return segment_sum(u, offsets)
-        if self.how == "mean":
-            return segment_mean(u, offsets)
-        count = (offsets[1:] - offsets[:-1]).to(u.dtype)[:, None]
-        if self.how == "product":
-            total = segment_sum(u, offsets)
-            pairs: Tensor = (total**2 - segment_sum(u**2, offsets)) / (count * (count - 1)).clamp(min=1)
-            return pairs
-        assert self.attention is not None
-        padded, mask = pad_ragged(u, offsets)
-        embedded: Tensor = self.attention(padded, mask).dynamic
-        return embedded.sum(1) / count.clamp(min=1)
-
-    def by_gene(self, u: Tensor, offsets: Tensor) -> Tensor:
-        """Return the share [Σk, d] of every gene in the summary of its set; each has half of its pairs."""
-        u = self.project(u)
-        owner = segment_ids(offsets)
-        count = (offsets[1:] - offsets[:-1]).to(u.dtype)[owner, None]
-        if self.how == "sum":
-            return u
-        if self.how == "mean":
-            return u / count
-        if self.how == "product":
-            # u_i Σ_{j≠i} u_j: over all genes of a set every pair occurs twice, once at either end.
-            partners = segment_sum(u, offsets)[owner] - u
-            return u * partners / (count * (count - 1)).clamp(min=1)
-        assert self.attention is not None
-        padded, mask = pad_ragged(u, offsets)
-        embedded: Tensor = self.attention(padded, mask).dynamic
-        return embedded[mask] / count
 
 
 def smallest_part(tokens: EvidenceTokens, phenotypes: int) -> Tensor:
@@ -132,19 +83,27 @@ class PerturbationHead(ExplainableHead):
         self.heads = head.heads
         self.kind = nn.Embedding(len(Kind), d)
         self.dose = nn.Linear(1, d, bias=False)
-        self.order = nn.Embedding(MAX_ORDER + 1, d)
+        self.order = nn.Embedding(MAX_ORDER + 1, d) if head.order else None
         # Larger sets than training has are taken as its largest: their own embedding was never learned.
         self.register_buffer("largest_order", torch.zeros((), dtype=torch.int64))
         self.condition = nn.Embedding(conditions, d) if conditions > 1 else None
         asks = head.heads and head.summary != OWN_QUERIES
-        self.summary = SetSummary(head.summary, d) if asks else None
-        if head.heads:
+        self.bilinear = head.scores == "bilinear"
+        self.summary = SetSummary(head.summary, d, project=not self.bilinear) if asks else None
+        self.log_scale = None
+        if head.heads and self.bilinear:
+            # s_i = q_Sᵀ W h_i: W is the map of queries, and keys are the states.
+            self.query: nn.Module = nn.Linear(d, d, bias=False)
+            self.key: nn.Module = nn.Identity()
+        elif head.heads:
             # LayerNorm fixes the length of queries and keys, so a logit starts with standard deviation
             # `sharpness`. The scale is learned as a logarithm, which keeps it positive.
             self.query = nn.Sequential(nn.Linear(d, d), nn.LayerNorm(d))
             self.key = nn.Sequential(nn.Linear(d, d), nn.LayerNorm(d))
+        if head.heads:
             self.value_in = nn.Linear(d, d)
             self.value_out = nn.Linear(d, d)
+        if head.heads and not self.bilinear:
             self.log_scale = nn.Parameter(torch.full((head.heads, 1, 1), head.sharpness).log())
         self.direct = nn.ModuleList(SetSummary(how, d) for how in head.direct)
         self.bare = not head.heads and not head.direct  # then the output reads the kinds themselves
@@ -184,7 +143,7 @@ class PerturbationHead(ExplainableHead):
 
     def _columns(self, d: int) -> dict[str, int]:
         """Return the names and widths of what the output reads, in its order."""
-        names = ["cls", "order"]
+        names = ["cls", "order"] if self.order is not None else ["cls"]
         names += [WHOLE_CELL] if self.heads else []
         names += [name for name, _ in self.direct_by_name()]
         names += [STATE] if self.bare else []
@@ -224,16 +183,16 @@ class PerturbationHead(ExplainableHead):
 
     def perturbed(self, wild_type: WildType, mutants: MutantBatch) -> dict[str, Tensor]:
         """Return the parts [b, ·] computed from the wild type and S alone, by name."""
-        h = wild_type.genes
-        state = self._state(mutants)
-        u = nn.functional.embedding(mutants.gene, h) + state
+        state, u, asking = self._states(wild_type, mutants)
         order = (mutants.offsets[1:] - mutants.offsets[:-1]).clamp(max=MAX_ORDER)
         if self.training and len(order):
             self.largest_order.copy_(torch.maximum(self.largest_order, order.max()))
         order = torch.minimum(order, self.largest_order)
-        parts = {"cls": wild_type.cls.expand(len(mutants), -1), "order": self.order(order)}
+        parts = {"cls": wild_type.cls.expand(len(mutants), -1)}
+        if self.order is not None:
+            parts["order"] = self.order(order)
         if self.heads:
-            parts[WHOLE_CELL] = self._whole_cell(wild_type, u, state, mutants)
+            parts[WHOLE_CELL] = self._whole_cell(wild_type, asking, state, mutants)
         for name, summary in self.direct_by_name():
             parts[name] = summary(u, mutants.offsets)
         if self.bare:
@@ -288,16 +247,14 @@ class PerturbationHead(ExplainableHead):
 
     def whole_cell(self, wild_type: WildType, mutants: MutantBatch) -> Tensor:
         """Return z_S [b, d] alone."""
-        state = self._state(mutants)
-        u = nn.functional.embedding(mutants.gene, wild_type.genes) + state
-        return self._whole_cell(wild_type, u, state, mutants)
+        state, _, asking = self._states(wild_type, mutants)
+        return self._whole_cell(wild_type, asking, state, mutants)
 
     def attended(self, wild_type: WildType, mutants: MutantBatch) -> tuple[Tensor, Tensor]:
         """Return β [heads, n] and φ [heads, n, d / heads] of a batch of one mutant: z_S is Σ_i β_i φ_i."""
-        state = self._state(mutants)
-        u = nn.functional.embedding(mutants.gene, wild_type.genes) + state
-        cell = self.genome(wild_type.genes)
-        query = self.scaled(self._asked(u, mutants))
+        state, _, asking = self._states(wild_type, mutants)
+        cell = self.genome(wild_type)
+        query = self.scaled(self._asked(asking, mutants))
         logits = query @ self.by_head(cell.keys).transpose(1, 2)
         if wild_type.encoded is not None:
             beside = torch.arange(logits.shape[-1], device=logits.device) >= wild_type.encoded
@@ -320,10 +277,16 @@ class PerturbationHead(ExplainableHead):
             state = state + self.dose(torch.nan_to_num(mutants.dose)[:, None])
         return state
 
-    def _whole_cell(self, wild_type: WildType, u: Tensor, state: Tensor, mutants: MutantBatch) -> Tensor:
+    def _states(self, wild_type: WildType, mutants: MutantBatch) -> tuple[Tensor, Tensor, Tensor]:
+        """Return what was done to genes [Σk, d], that with their states, and what queries read of both."""
+        h, state = nn.functional.embedding(mutants.gene, wild_type.genes), self._state(mutants)
+        u = h + state
+        return state, u, h if self.bilinear else u
+
+    def _whole_cell(self, wild_type: WildType, asking: Tensor, state: Tensor, mutants: MutantBatch) -> Tensor:
         """Return z_S [b, d]: cross-attention of every mutant over all tokens and its own other genes."""
-        asked = self._asked(u, mutants)
-        cell = self.genome(wild_type.genes)
+        asked = self._asked(asking, mutants)
+        cell = self.genome(wild_type)
         # z_S = Σ_i β_i φ⁰_i + Σ_{i ∈ S} β_i (φ_i − φ⁰_i): values of all n genes never exist per mutant.
         # Memory O((b + n) d + Σk d).
         delta = self.difference(cell, mutants.gene, state)
@@ -339,13 +302,13 @@ class PerturbationHead(ExplainableHead):
         )
         return z.transpose(0, 1).flatten(1)
 
-    def _asked(self, u: Tensor, mutants: MutantBatch) -> Tensor:
-        """Return the query [b, d] of every mutant."""
+    def _asked(self, asking: Tensor, mutants: MutantBatch) -> Tensor:
+        """Return the query [b, d] of every mutant, from what its genes ask [Σk, d]."""
         if self.summary is None:
             # A mean of queries makes exp(q_S·k_j) a product over genes, which `nn/combined_queries.py`
             # exploits.
-            return segment_mean(self.query(u), mutants.offsets)
-        asked: Tensor = self.query(self.summary(u, mutants.offsets))
+            return segment_mean(self.query(asking), mutants.offsets)
+        asked: Tensor = self.query(self.summary(asking, mutants.offsets))
         return asked
 
     def by_head(self, x: Tensor) -> Tensor:
@@ -355,14 +318,21 @@ class PerturbationHead(ExplainableHead):
     def scaled(self, query: Tensor) -> Tensor:
         """Return queries [m, d] by head, such that their products with keys are logits."""
         split = self.by_head(query)
+        if self.log_scale is None:
+            return split
         scale: Tensor = self.log_scale.exp() * split.shape[-1] ** -0.5
         return split * scale
 
-    def genome(self, h: Tensor) -> GeneKeyValues:
-        """Return what genes h [n, d] offer to be read."""
-        inner = self.value_in(h)
+    def genome(self, wild_type: WildType) -> GeneKeyValues:
+        """Return what the genes [n, d] of the wild type offer to be read."""
+        h = wild_type.genes
+        inner, default = self.value_in(h), self.kind.weight[Kind.PRESENT]
+        if wild_type.native is not None:
+            # A foreign gene is absent from the cell, unless a mutant adds it.
+            lacking = torch.arange(len(h), device=h.device) >= wild_type.native
+            default = torch.where(lacking[:, None], self.kind.weight[Kind.ABSENT], default)
         # φ⁰ and φ pass the same layers, so φ − φ⁰ is exactly zero where nothing was done to a gene.
-        values = self.value_out(nn.functional.gelu(inner + self.kind.weight[Kind.PRESENT]))
+        values = self.value_out(nn.functional.gelu(inner + default))
         return GeneKeyValues(self.key(h), inner, values)
 
     def difference(self, cell: GeneKeyValues, gene: Tensor, state: Tensor) -> Tensor:

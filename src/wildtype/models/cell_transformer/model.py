@@ -27,6 +27,7 @@ from wildtype.models.cell_transformer.rows import (
     expert_weights,
     with_evidence,
 )
+from wildtype.models.cell_transformer.tested import tested_pairs
 from wildtype.models.cell_transformer.trees import EvidenceTrees
 from wildtype.models.explainable import ExplainableModel
 from wildtype.models.interface import (
@@ -44,7 +45,8 @@ from wildtype.models.registry import check
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.loader import Batches
 from wildtype.nn.sparse import SparseOperator
-from wildtype.organism import GeneGraphs
+from wildtype.nn.valid_pairs import ValidPairs
+from wildtype.organism import GeneGraphs, Organism
 
 
 class CellTransformer(ExplainableModel):
@@ -97,7 +99,8 @@ class CellTransformer(ExplainableModel):
         self.features = features
         self.encoder = Encoder(config, genes, features, self.prior_heads)
         outputs = Output.of(phenotypes)
-        self.head = PerturbationHead(config, outputs, conditions, channels, traits, len(self.prior_heads))
+        followers = sum(len(prior.places) for prior in self.prior_heads.values())
+        self.head = PerturbationHead(config, outputs, conditions, channels, traits, followers)
         evidence = channels > 0 and config.evidence.tokens > 0
         self.needs = self.needed(config)
         self.equivalents = None
@@ -130,7 +133,9 @@ class CellTransformer(ExplainableModel):
     def named_relations(cls, config: CellTransformerConfig) -> list[str]:
         """Return the relations that these settings name, each once."""
         prior = config.prior
-        return list(dict.fromkeys([*prior.relations, *prior.heads, *prior.reverse]))
+        return list(
+            dict.fromkeys([*prior.relations, *prior.heads, *prior.reverse, *prior.tested, *prior.untested])
+        )
 
     @classmethod
     def build(cls, config: CellTransformerConfig, inputs: ModelInputs) -> Self:
@@ -287,8 +292,39 @@ class CellTransformer(ExplainableModel):
 
     def priors(self, graphs: GeneGraphs) -> dict[str, SparseOperator]:
         """Return the operator over tokens of every relation that a head follows."""
-        reverse = set(self.config.prior.reverse)
-        return {name: prior_operator(graphs, name, reverse=name in reverse) for name in self.prior_heads}
+        reverse, uniform = set(self.config.prior.reverse), self.config.prior.target == "uniform"
+        return {
+            name: prior_operator(graphs, name, reverse=name in reverse, uniform=uniform)
+            for name in self.prior_heads
+        }
+
+    def regularised(self, organism: Organism) -> tuple[dict[str, SparseOperator], dict[str, ValidPairs]]:
+        """Return the operators of ``priors``, less edges at untested pairs, and the pairs that were tested.
+
+        Raises
+        ------
+        ConfigError
+            If a file of tested pairs cannot be read or no edge is among them, or no head follows a relation
+            that has one.
+        """
+        prior, operators = self.config.prior, self.priors(organism.graphs)
+        for name in (*prior.tested, *prior.untested):
+            if name not in operators:
+                raise ConfigError(
+                    f"model.prior.tested and model.prior.untested name {name!r}, which no head follows: "
+                    f"leave it out, or give it a head"
+                )
+        found = {name: tested_pairs(prior, name, organism) for name in operators}
+        tested = {name: pairs for name, pairs in found.items() if pairs is not None}
+        for name, pairs in tested.items():
+            # R ∘ Ã keeps the sums of all edges; without invalid keys the rest of a row is divided anew.
+            op = operators[name].row_normalised(prior.epsilon) if prior.mask == "terms" else operators[name]
+            operators[name] = pairs.edges_of(op)
+            if not operators[name].nnz:
+                raise ConfigError(
+                    f"relation {name!r} has no edge at a tested pair: leave it out of the priors"
+                )
+        return operators, tested
 
     def without_doses(self) -> None:
         """Exclude the parameters that read doses from training."""
@@ -319,9 +355,13 @@ class CellTransformer(ExplainableModel):
             )
         cls, genes, losses, regularised = self.encoder(organism, stream)
         weights = {name: self.prior_heads[name].weight for name in losses}
-        # A foreign gene is absent from every mutant that does not name it, so that nothing is read off it.
-        shared = organism.encoded if organism.native is None else organism.native
-        return WildType(cls, genes, losses, weights, regularised, self._traits(organism), shared)
+        shared, native = organism.encoded, None
+        if self.config.head.foreign == "absent":
+            native = organism.native
+        elif organism.native is not None:
+            # A foreign gene is absent from every mutant that does not name it: nothing is read off it.
+            shared = organism.native
+        return WildType(cls, genes, losses, weights, regularised, self._traits(organism), shared, native)
 
     def _traits(self, organism: OrganismTensors) -> Tensor | None:
         """Return what trees read of every gene [n, i]."""
