@@ -13,7 +13,7 @@ the direct summaries and the sharp initial scale.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -52,6 +52,11 @@ class SetSummary(nn.Module):
         self.how = how
         self.project = nn.Linear(width, width)
         self.attention = SetAttention(width, heads=1, exclude_self=True) if how == "set_attention" else None
+
+    def unused_parameters(self) -> Iterator[nn.Parameter]:
+        """Yield what describes a gene alone: the summary is made of genes among others."""
+        if self.attention is not None:
+            yield from self.attention.static.parameters()
 
     def forward(self, u: Tensor, offsets: Tensor) -> Tensor:
         """Summarise u [Σk, d] to [b, d]."""
