@@ -6,7 +6,7 @@ CODE   := src benchmarks tests tools docs/notebooks
 # Publishers' files for the tests on real yeast data; tests that need them say so when the folder is not there.
 export WILDTYPE_MIRROR ?= $(abspath ../shared/data/yeast)
 
-.PHONY: help install dev browser demo test test-slow docs picture wheel audit sbom lint clean
+.PHONY: help install dev browser demo test test-slow test-processes docs picture wheel audit sbom lint clean
 .DEFAULT_GOAL := help
 
 help: ## show the targets
@@ -37,11 +37,14 @@ test: $(VENV)/.dev ## linters, types and the test suite (under 5 minutes on 2 co
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/mypy
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow'
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow and not processes'
 
 test-slow: $(VENV)/.dev ## the tests marked slow (under 25 minutes on 2 cores)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m 'slow and not alone' --durations 10
 	$(BIN)/python -m pytest -m alone
+
+test-processes: $(VENV)/.dev ## train options in all pairs by one process and by several, print their number (10 minutes)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m processes
 
 docs: $(VENV)/.dev ## build the documents as a site in dist/docs (without the network)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import subprocess
 import sys
 from pathlib import Path
 
@@ -39,6 +41,40 @@ def test_run_step_compare_and_page(tmp_path: Path) -> None:
     for dry in ([], ["--slurm", "--dry-run"]):
         assert_one_sentence(wildtype("profile", "run", *SMALL, "--modes", "half", *dry), "known: data_only")
         assert_one_sentence(wildtype("profile", "step", *SMALL, "--steps", "0", *dry), "steps=0")
+
+
+def _of_processes(count: int, *words: str) -> str:
+    """Return what a command prints that torchrun starts in so many processes."""
+    group = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={count}"]
+    program = ["--no-python", sys.executable, "-c", "from wildtype.cli.main import main; main()"]
+    done = subprocess.run([*group, *program, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "Traceback" not in done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("tiny_in_cache")
+def test_several_processes_say_how_long_they_wait_for_each_other(tmp_path: Path) -> None:
+    words = [*SMALL, "--steps", "3", "--folder", str(tmp_path)]
+    report = json.loads(_of_processes(2, "profile", "run", *words, "--json"))  # one process prints
+    of_mode = {mode: record["processes"] for mode, record in report["modes"].items()}
+    assert of_mode["forward"] == {
+        "count": 2, "gradient_sync": None, "exchange": None, "wait": None, "slowest": None
+    }  # fmt: skip
+    for mode in ("data_only", "forward_backward", "training"):
+        found, record = of_mode[mode], report["modes"][mode]
+        assert record["phases"]["gradient sync"]["mean"] == pytest.approx(found["gradient_sync"][0])
+        assert found["exchange"] > 0
+        for i in range(2):
+            assert found["gradient_sync"][i] == pytest.approx(found["exchange"] + found["wait"][i])
+        assert sum(found["slowest"]) == pytest.approx(1.0)
+        assert json.loads((tmp_path / f"profile-{mode}.json").read_text())["processes"] == found
+    assert report["parts"]["sync"]["seconds"] > 0
+    said = _of_processes(3, "profile", "step", *words)
+    assert said.count("a step") == 1
+    assert "3 processes; gradient sync of each, ms per step: " in said
+    assert "waiting for the slowest: " in said
 
 
 @pytest.mark.usefixtures("tiny_in_cache")
@@ -113,3 +149,7 @@ def test_the_same_command_as_a_slurm_job(
     assert str(tmp_path) in said.stdout
     assert "--dry-run" not in said.stdout
     assert "--slurm" not in said.stdout
+    asked = [line.split("=", 1) for line in said.stdout.splitlines() if line.startswith("#SBATCH --")]
+    options = {name.removeprefix("#SBATCH --"): value for name, value in asked}
+    assert (options["nodes"], options["ntasks-per-node"], options["gpus-per-node"]) == ("1", "3", "3")
+    assert "--kill-on-bad-exit=1" in shlex.split(said.stdout.splitlines()[-1])

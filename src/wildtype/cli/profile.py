@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from wildtype.cli.output import Json, Plugins, console, notes, print_json
-from wildtype.cli.slurm import DryRun, Prefix, PresetFile, Slurm, submitted
+from wildtype.cli.slurm import DryRun, Prefix, PresetFile, Slurm, submitted, use_all_gpus
 from wildtype.models.registry import MODELS
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -50,9 +50,14 @@ def run(
     check_counts(steps=steps)
     if submitted(slurm, preset, prefix, dry_run):
         return
-    report = profile_run(
-        config, steps=steps, modes=chosen, reference=reference, folder=target, log=notes().print
-    )
+    use_all_gpus(config)
+    from wildtype.training.world import world
+
+    first = world().is_rank_zero
+    log = notes().print if first else lambda text: None
+    report = profile_run(config, steps=steps, modes=chosen, reference=reference, folder=target, log=log)
+    if not first:
+        return
     records = list(report["modes"].values())
     _page(html, records)
     if json:
@@ -88,7 +93,12 @@ def step(
     check_counts(steps=steps)
     if submitted(slurm, preset, prefix, dry_run):
         return
+    use_all_gpus(config)
+    from wildtype.training.world import world
+
     record = profile_step(config, steps=steps, folder=target)
+    if not world().is_rank_zero:
+        return
     _page(html, [record])
     show_record(record, json)
 

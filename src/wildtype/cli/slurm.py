@@ -4,14 +4,30 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from wildtype.experiments.settings.schema import TrainConfig
 
 Slurm = Annotated[bool, typer.Option("--slurm", help="Submit this command as a Slurm job.")]
 PresetFile = Annotated[str, typer.Option("--preset", help="YAML file: partition, gpus, time, mail, …")]
 Prefix = Annotated[str, typer.Option("--prefix", help="Wrap the command, as in 'apptainer exec image.sif'.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the sbatch script and submit nothing.")]
+
+
+def use_all_gpus(config: TrainConfig) -> None:
+    """Go on in one process per GPU, where Slurm started one and gave it several; else go on here."""
+    from wildtype.models.registry import MODELS
+    from wildtype.training.local_processes import become, processes_to_start
+
+    if not MODELS[config.model.name].gradients:
+        return  # all it takes is fitted by one process
+    count = processes_to_start(config.training.device)
+    if count > 1:
+        typer.echo(f"wildtype: {count} GPUs are visible: one process for each", err=True)
+        become(count)
 
 
 def submitted(slurm: bool, preset: str, prefix: str, dry_run: bool, tasks: int = 0) -> bool:

@@ -9,7 +9,7 @@ import typer
 
 from wildtype.cli.output import Json, Plugins, console, notes, print_json
 from wildtype.cli.profile import show_record
-from wildtype.cli.slurm import DryRun, Prefix, PresetFile, Slurm, submitted
+from wildtype.cli.slurm import DryRun, Prefix, PresetFile, Slurm, submitted, use_all_gpus
 
 
 def command(
@@ -49,6 +49,7 @@ def command(
     # Settings are composed above, before anything is submitted: a mistake must not wait in a queue.
     if submitted(slurm, preset, prefix, dry_run):
         return
+    use_all_gpus(config)
     from wildtype.experiments.run import train
     from wildtype.report.comparison_tables import print_comparison
     from wildtype.training.world import world
@@ -82,6 +83,7 @@ def _many(
         raise ConfigError(f"--only {only}: there are {len(runs)} runs, counted from 0")
     if submitted(slurm, preset, prefix, dry_run, tasks=len(runs)):
         return
+    use_all_gpus(runs[0].config)
     from wildtype.cli.evaluate import show_comparison
     from wildtype.experiments.folder import REPORT
     from wildtype.experiments.many import multirun

@@ -35,6 +35,7 @@ from wildtype.training.config import Execution
 from wildtype.training.fit import accelerator, fit_model, in_bfloat16
 from wildtype.training.task import FitTask
 from wildtype.training.weights import TargetWeights
+from wildtype.training.world import world
 
 MODES: tuple[Execution, ...] = ("data_only", "forward", "forward_backward", "training")
 """Each does the work of the one before, and more."""
@@ -58,6 +59,9 @@ def profile_run(
     log: Log = lambda text: None,
 ) -> dict[str, Any]:
     """Run some steps of a configuration in every mode, and attribute their differences.
+
+    Of several processes, the first writes; records are of its time, and say of all how long they exchange
+    gradients and wait for the slowest.
 
     Parameters
     ----------
@@ -86,6 +90,7 @@ def profile_run(
     check_counts(steps=steps)
     require_gradients(config.model.name, "a profile")
     data = prepare(config, dataset)
+    folder = _of_first_process(folder)
     if folder is not None:
         # If this run is killed, an older profile must not be taken for its result.
         (folder / FILE).unlink(missing_ok=True)
@@ -110,12 +115,15 @@ def profile_step(
     check_counts(steps=steps)
     require_gradients(config.model.name, "a profile")
     data = prepare(config, dataset)
+    folder = _of_first_process(folder)
     _, tensors = build(config, data, config.seed)
     loader = _Fixed(loaders(config, data, tensors, config.seed, shuffle=False).train)
     record = _steps(config, data, steps, folder, FILE, loader)
+    served = world().gathered((len(loader.batch), len(loader.batch.gene)))
+    mutants, genes = (sum(counts) for counts in zip(*served, strict=True))
     return record | {
-        "mutants_per_second": len(loader.batch) / record["seconds_per_step"]["mean"],
-        "perturbed_genes": len(loader.batch.gene),
+        "mutants_per_second": mutants / record["seconds_per_step"]["mean"],
+        "perturbed_genes": genes,
     }
 
 
@@ -345,7 +353,12 @@ def _steps(
             validation_loader=batches.validation,
             outputs=Output.of([p.to_json() for p in data.dataset.phenotypes]),
         )
-        return writing.done()
+        return writing.done(world())
+
+
+def _of_first_process(folder: Path | None) -> Path | None:
+    """Return the folder of profiles in the first of several processes, which writes for all of them."""
+    return folder if world().is_rank_zero else None
 
 
 def _added(records: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:

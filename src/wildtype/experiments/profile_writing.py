@@ -12,9 +12,12 @@ from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.models.interface import Model, OrganismTensors
 from wildtype.profiling.machine import high_water
 from wildtype.profiling.operators import OperatorCounter
+from wildtype.profiling.processes import of_processes
 from wildtype.profiling.record import RecordWriter, Workload
+from wildtype.training.exchange import SYNC
 from wildtype.training.fit import accelerator
 from wildtype.training.phase_hooks import recorder_for
+from wildtype.training.world import World
 
 WARM_UP = 5
 """Steps that do not count; half of the steps in a run of fewer than twice as many."""
@@ -87,10 +90,13 @@ class ProfileWriting(Callback):
         """Write the record if the last writing is some seconds ago."""
         self.writer.step()
 
-    def done(self) -> dict[str, Any]:
-        """Write the complete record, and return it."""
+    def done(self, processes: World | None = None) -> dict[str, Any]:
+        """Write the complete record, and return it; all ``processes`` must ask, if they are named."""
         counts = self.counter.counts() if self.counter is not None and self.counter.operators else None
-        return self.writer.write(complete=True, counts=counts)
+        found = None
+        if processes is not None and processes.size > 1:
+            found = of_processes(processes.gathered(self.recorder.phase_seconds(SYNC)))
+        return self.writer.write(complete=True, counts=counts, processes=found)
 
 
 def _gpu_high_water() -> float:

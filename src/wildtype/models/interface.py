@@ -6,7 +6,7 @@ Legend: n genes · f features per gene · b mutants · p phenotypes · m members
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -316,6 +316,17 @@ class Model(nn.Module, ABC):
     def set_epoch(self, epoch: int) -> None:
         """Announce an epoch (from 0), for schedules that change during training."""
         return
+
+    def unused_parameters(self) -> Iterator[nn.Parameter]:
+        """Yield the parameters that no loss depends on, with these settings and in the epoch announced last.
+
+        They are those that its modules declare by a method of this name; a model adds its own. Under several
+        processes every other parameter must have a gradient in every step.
+        """
+        for module in self.modules():
+            declared = getattr(module, "unused_parameters", None)
+            if module is not self and declared is not None:
+                yield from declared()
 
     @property
     def has_post_fit(self) -> bool:

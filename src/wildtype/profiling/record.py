@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,6 +63,7 @@ def profile_record(
     execution: str = "training",
     complete: bool = True,
     counts: OperatorCounts | None = None,
+    processes: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the findings of a recorder so far, as JSON-like values.
 
@@ -75,6 +77,8 @@ def profile_record(
         Whether the run came to its end.
     counts
         Operators of one step, if they were counted.
+    processes
+        What `of_processes` found, if several train together; the rest of the record is of the first.
     """
     totals, cpu, steps = recorder.totals(), recorder.cpu_totals(), recorder.steps
     whole = recorder.step_seconds()
@@ -105,6 +109,7 @@ def profile_record(
         "overhead_share": recorder.cuts_per_step() * seconds_per_cut() / mean if steps else float("nan"),
         "counters": None if counts is None else counts.counters(top=12),
         "reads": None if counts is None else counts.reads_json(),
+        "processes": processes,
         "timeline": [
             [{"phase": phase, "start": start, "end": end} for phase, start, end in pieces]
             for pieces in recorder.timelines()
@@ -147,11 +152,9 @@ class RecordWriter:
         self.settings = settings
         self._last = time.perf_counter()
 
-    def write(self, *, complete: bool, counts: OperatorCounts | None = None) -> dict[str, Any]:
-        """Write the record now, and return it."""
-        record = profile_record(
-            self.recorder, self.workload, complete=complete, counts=counts, **self.settings
-        )
+    def write(self, *, complete: bool, **found: Any) -> dict[str, Any]:
+        """Write the record now, and return it; what was ``found`` is as in `profile_record`."""
+        record = profile_record(self.recorder, self.workload, complete=complete, **found, **self.settings)
         write_json(self.target, record)
         self._last = time.perf_counter()
         return record

@@ -255,12 +255,17 @@ def _facts(runs: Runs) -> Section:
 
     def measured(record: Record) -> dict[str, Any]:
         rest, overhead = record.get("unattributed") or {}, record.get("overhead_share")
+        together = record.get("processes") or {}
+        waits = together.get("wait")
         outside = {f"{name}, s": number(v) for name, v in (record.get("outside") or {}).items()}
         return {
             "execution": record.get("execution"),
             "timed steps": record.get("steps"),
             "unattributed": percent(rest.get("share"), 1.0),
             "measuring itself": percent(overhead, 1.0),
+            "processes": together.get("count"),
+            "of a step, waiting for the slowest process": waits
+            and percent(sum(waits) / len(waits), mean_step(record)),
         } | outside
 
     head = ["", *(_name(letter, record) for letter, record in runs)]

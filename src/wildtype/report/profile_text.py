@@ -182,10 +182,29 @@ def _facts(record: Record) -> list[str]:
     seconds = mean_step(record)
     rate = number(round(work["batch_size"] / seconds)) if seconds and work.get("batch_size") else NONE
     return [
+        *_processes(record.get("processes"), Scale.of([seconds])),
         f"{', '.join(sizes) or 'sizes not known'}; {rate} mutants/s",
         f"outside of steps, in all: {outside or 'nothing'}",
         f"measuring itself takes {percent(overhead, 1.0)} of a step",
         place(record),
+    ]
+
+
+def _processes(processes: Mapping[str, Any] | None, scale: Scale) -> list[str]:
+    """Return a line about the processes of a run, if there were several."""
+    if processes is None:
+        return []
+    if processes["gradient_sync"] is None:
+        return [f"{processes['count']} processes, which exchange no gradients here"]
+
+    def each(name: str) -> str:
+        return ", ".join(scale.show(value) for value in processes[name])
+
+    count, share = processes["count"], max(processes["slowest"])
+    return [
+        f"{count} processes; gradient sync of each, {scale.unit} per step: {each('gradient_sync')}",
+        f"of it {scale.show(processes['exchange'])} exchange, and waiting for the slowest: {each('wait')}; "
+        f"the slowest is process {processes['slowest'].index(share)} in {percent(share, 1.0)} of the steps",
     ]
 
 

@@ -21,7 +21,6 @@ from lightning.pytorch.plugins.environments import (
     SLURMEnvironment,
     TorchElasticEnvironment,
 )
-from lightning.pytorch.strategies import DDPStrategy
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from wildtype.errors import ConfigError
@@ -29,6 +28,8 @@ from wildtype.models.interface import Model, OrganismTensors, Output
 from wildtype.mutants import MutantTable
 from wildtype.mutants.loader import Batches, MutantLoader
 from wildtype.training.config import EXECUTIONS, TrainingConfig
+from wildtype.training.exchange import GradientExchange
+from wildtype.training.local_processes import check_visible, idle_gpus
 from wildtype.training.micro_batches import for_this_rank
 from wildtype.training.phase_hooks import PhaseHooks, PhaseProfiler, recorder_for
 from wildtype.training.phase_recorder import PhaseRecorder
@@ -108,12 +109,15 @@ class _NextEpoch(Callback):
 
 
 def accelerator(config: TrainingConfig) -> str:
-    """Return where training takes place, ``gpu`` or ``cpu``; raises ``ConfigError`` if it cannot."""
+    """Return where training takes place, ``gpu`` or ``cpu``; raises ``ConfigError`` if it cannot there."""
     if config.device == "cuda" and not torch.cuda.is_available():
         raise ConfigError(
             "training.device=cuda, but no CUDA device is visible: use device=cpu or device=auto"
         )
-    return "gpu" if config.device != "cpu" and torch.cuda.is_available() else "cpu"
+    if config.device == "cpu" or not torch.cuda.is_available():
+        return "cpu"
+    check_visible(world())
+    return "gpu"
 
 
 def fit_model(
@@ -181,6 +185,8 @@ def fit_model(
     place = accelerator(config)
     trains = execution == "training"
     processes = world()
+    if place == "gpu" and (idle := idle_gpus(processes)):
+        warnings.warn(idle, stacklevel=2)
     if loader is None:
         loader = for_this_rank(MutantLoader(train, config.batch_size, shuffle=True, seed=seed))
     if validation_loader is None:
@@ -215,7 +221,9 @@ def fit_model(
                 accelerator=place,
                 devices=processes.local,
                 num_nodes=processes.size // processes.local,
-                strategy=_strategy(processes, place),
+                strategy="auto"
+                if processes.size == 1
+                else GradientExchange(place, backward=execution != "forward"),
                 plugins=[_environment(processes)],
                 precision="bf16-mixed" if in_bfloat16(config, place) else "32-true",
                 max_epochs=config.epochs - keeper.epoch,
@@ -249,17 +257,6 @@ def fit_model(
         scores=tuple(keeper.scores) if trains else (),
         snapshots=tuple(config.snapshot_epochs) if trains else (),
     )
-
-
-def _strategy(processes: World, place: str) -> DDPStrategy | str:
-    """Return how gradients are averaged over processes."""
-    if processes.size == 1:
-        return "auto"
-    # Every parameter has a gradient in every step (a process without mutants has gradients of 0), so that DDP
-    # need not walk the graph for unused ones and fills its buckets while the backward pass runs. Buffers are
-    # counters, which `FitTask` joins before validation; broadcasting rank 0's would lose the others'.
-    backend = "gloo" if place == "cpu" else "nccl"
-    return DDPStrategy(find_unused_parameters=False, broadcast_buffers=False, process_group_backend=backend)
 
 
 def _environment(processes: World) -> ClusterEnvironment:

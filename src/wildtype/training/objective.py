@@ -77,7 +77,7 @@ def objective(
     """
     known = ~mutants.value.isnan()
     # Unknown targets get the error 0 before the loss, not after: the gradient of 0 · nan is nan.
-    own = targets_of(prediction, mutants).float()
+    own = wide(targets_of(prediction, mutants))
     rows = LOSSES[loss](torch.where(known, own - mutants.value, 0.0))
     count = number_of(known, mutants)
     if weights is not None and weights.any_class:
@@ -95,10 +95,12 @@ def objective(
     for p, profile in prediction.profiles.items():
         measured = profile_targets(mutants, p)
         if measured is None:
+            # Gradients of 0, not none: one process's share of a step may be without a profile.
+            total = total + profile.dense(mutants.phenotype[:0]).sum()
             continue
         rows_of, truth = measured
         there = ~truth.isnan()
-        entries = LOSSES[loss](torch.where(there, profile.dense(rows_of).float() - truth, 0.0))
+        entries = LOSSES[loss](torch.where(there, wide(profile.dense(rows_of)) - truth, 0.0))
         total = total + entries.sum() * (1.0 if weights is None else weights.factor[p])
         count = count + there.sum()
     # A micro-batch is divided by the known targets of its whole step, so that micro-batches add up to the
@@ -120,6 +122,11 @@ def targets_of(prediction: Prediction, mutants: MutantBatch) -> Tensor:
         return prediction.mean.gather(1, mutants.phenotype[:, None]).squeeze(1)
     at = mutants.mutant * prediction.mean.shape[1] + mutants.phenotype
     return prediction.mean.reshape(-1).index_select(0, at)  # its backward is the same from run to run
+
+
+def wide(x: Tensor) -> Tensor:
+    """Return a tensor in float32 at least: losses are not computed in half precision."""
+    return x if x.dtype == torch.float64 else x.float()
 
 
 def profile_targets(mutants: MutantBatch, phenotype: int) -> tuple[Tensor, Tensor] | None:

@@ -7,7 +7,8 @@ stopped.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,17 +17,18 @@ from lightning.pytorch import LightningModule
 from lightning.pytorch.loggers import Logger
 from torch import Tensor, nn
 
-from wildtype.errors import DivergedError
+from wildtype.errors import ConfigError, DivergedError
 from wildtype.models.interface import Model, OrganismTensors, Output, WildType
 from wildtype.mutants.batch import MutantBatch
 from wildtype.phases import no_phase, phase
 from wildtype.seeds import derive
+from wildtype.training import exchange
 from wildtype.training.config import TrainingConfig
-from wildtype.training.micro_batches import DetachedWildType, micro_batches
+from wildtype.training.micro_batches import DetachedWildType, known_targets, micro_batches
 from wildtype.training.objective import Objective, learning_rate, objective
 from wildtype.training.validation import ValidationScore
 from wildtype.training.weights import TargetWeights
-from wildtype.training.world import World
+from wildtype.training.world import Pending, World
 
 GATHERED = 20
 """Steps between two readings."""
@@ -63,20 +65,27 @@ class StepLog:
 
     def __init__(self, loggers: Sequence[Logger]) -> None:
         self.loggers = loggers
-        self._rows: list[tuple[int, int, dict[str, Tensor]]] = []
+        self._rows: list[tuple[int, int, Pending, Callable[[Tensor], dict[str, Tensor]]]] = []
 
-    def add(self, step: int, epoch: int, record: dict[str, Tensor]) -> None:
-        """Take the numbers of a step of the run."""
-        self._rows.append((step, epoch, record))
+    def add(
+        self, step: int, epoch: int, sums: Pending, record: Callable[[Tensor], dict[str, Tensor]]
+    ) -> None:
+        """Take the numbers of a step of the run: what ``record`` makes of sums over processes."""
+        self._rows.append((step, epoch, sums, record))
 
     @property
     def full(self) -> bool:
         """Whether enough steps have gathered to be read."""
         return len(self._rows) >= GATHERED
 
-    def flush(self) -> NotFinite | None:
-        """Write what has gathered, read in one go; return the first loss among it that is not finite."""
-        rows, self._rows = self._rows, []
+    def flush(self, *, wait: bool = True) -> NotFinite | None:
+        """Write what has gathered, read in one go; return the first loss among it that is not finite.
+
+        Without ``wait``, steps are left out that another process has not come to, and may never.
+        """
+        there = [row for row in self._rows if wait or row[2].arrived()]
+        rows = [(step, epoch, record(sums.result())) for step, epoch, sums, record in there]
+        self._rows = []
         tensors = [value.detach().float() for _, _, record in rows for value in record.values()]
         values = iter(torch.stack(tensors).tolist() if tensors else [])
         found = None
@@ -141,19 +150,29 @@ class FitTask(LightningModule):
         self.weights = weights
         self.outputs = tuple(outputs)
         self.execution = execution
+        self._still: list[nn.Parameter] = []
         if execution == "data_only":
             self.trivial = nn.Parameter(torch.zeros(()))
+            # Processes wait for the gradient of every parameter that asks for one.
+            self._still = [p.requires_grad_(False) for p in model.parameters() if p.requires_grad]
         self.step = 0  # of the whole run, resumed parts included
         self.epoch = 0  # finished ones, likewise
         self.validation_score = float("-inf")
         self._validation = ValidationScore(self.outputs)
         self._wild_type: WildType | None = None
+        self._unused: list[nn.Parameter] = []
+        self._gradients_checked = False
 
     def on_fit_start(self) -> None:
         """Move the organism beside the model."""
         self.organism = self.organism.to(self.device)
         self.weights = None if self.weights is None else self.weights.to(self.device)
         self._log = StepLog(self.trainer.loggers if self.world.is_rank_zero else [])
+
+    def on_fit_end(self) -> None:
+        """Give parameters back what was taken from them."""
+        for parameter in self._still:
+            parameter.requires_grad_(True)
 
     def transfer_batch_to_device(
         self, batch: MutantBatch, device: torch.device, dataloader_idx: int
@@ -164,7 +183,11 @@ class FitTask(LightningModule):
     def on_train_epoch_start(self) -> None:
         """Tell the model which epoch begins, and encode the wild type if that is to serve for all of it."""
         self.model.set_epoch(self.epoch)
+        self._unused = [p for p in self.model.unused_parameters() if p.requires_grad]
+        self._gradients_checked = False
         if self.model.encode_per_epoch and self.execution != "data_only":
+            # Dropout of the wild type is the same in all processes, and in a resumed run.
+            self._draw_from(derive(self.seed, "wild type of epoch", self.epoch))
             with torch.no_grad():
                 self._wild_type = self.model.encode(self.organism)
 
@@ -176,14 +199,17 @@ class FitTask(LightningModule):
             seed = derive(self.seed, "step", self.step)
             if not self.world.is_rank_zero:  # rank 0 draws as a single process does
                 seed = derive(seed, "process", self.world.rank)
-            torch.default_generator.manual_seed(seed)
-            if self.device.type == "cuda":
-                torch.cuda.manual_seed(seed)
+            self._draw_from(seed)
             peak, warmup = self.config.learning_rate, self.config.warmup
             rate = learning_rate(self.step, self.cycle_ends, peak, warmup)
             for group in self.trainer.optimizers[0].param_groups:
                 group["lr"] = rate
             self.trainer.optimizers[0].zero_grad()
+
+    def _draw_from(self, seed: int) -> None:
+        torch.default_generator.manual_seed(seed)
+        if self.device.type == "cuda":
+            torch.cuda.manual_seed(seed)
 
     def optimizer_zero_grad(self, *arguments: Any) -> None:
         """Do nothing: the gradients of a step's micro-batches add up, and were cleared when it began."""
@@ -193,20 +219,27 @@ class FitTask(LightningModule):
         if self.execution == "data_only":
             with phase("loss"):
                 # A mean over known targets that is 0, not 0/0, for a batch without any.
-                known = (~batch.value.isnan()).sum()
-                total = self.trivial * (batch.value.nansum() / known.clamp(min=1))
-                record = {"loss": total.detach()}
+                known = known_targets(batch) if batch.step_targets is None else batch.step_targets
+                total = self.world.size * self.trivial * (batch.value.nansum() / known.clamp(min=1))
+                sums = self.world.total_later(total.detach() / self.world.size)
+                record = self._record_of_data
         else:
             several = self.config.gradient_accumulation_steps > 1
             result = self._accumulate(batch) if several else self.objective(batch)
             with phase("loss"):
-                total, record = result.total, self._over_processes(result).log_record()
+                total = result.total
+                sums, record = self._over_processes(result)
+                if self.world.size > 1 and self._unused:
+                    # Processes wait for a gradient of every parameter: 0, which is taken away again.
+                    total = total + torch.stack([0 * p.sum() for p in self._unused]).sum()
         with phase("logging"):
-            self._log.add(self.step, self.epoch, record)
+            self._log.add(self.step, self.epoch, sums, record)
             if self._log.full:
                 self.check_losses()
         self.step += 1
-        return None if self.execution == "forward" else total
+        # Without a loss Lightning leaves out the backward pass. It refuses that where processes wait for each
+        # other; `backward` leaves it out then.
+        return None if self.execution == "forward" and self.world.size == 1 else total
 
     def objective(self, batch: MutantBatch) -> Objective:
         """Encode the wild type, unless that is done once per epoch, and return the batch's objective."""
@@ -258,17 +291,62 @@ class FitTask(LightningModule):
             result.weighted["data"] = result.weighted["data"] + rest
         return result
 
-    def _over_processes(self, result: Objective) -> Objective:
-        """Return the losses of all processes together, for the log."""
-        if self.world.size == 1:
-            return result
+    @staticmethod
+    def _record_of_data(total: Tensor) -> dict[str, Tensor]:
+        return {"loss": total}
+
+    def _over_processes(self, result: Objective) -> tuple[Pending, Callable[[Tensor], dict[str, Tensor]]]:
+        """Begin to sum the data losses of all processes; return the sums, and what makes a record of them."""
         # A process divides by the known targets of all of them: the data losses add up to that of the batch.
         # Its weighted data loss is multiplied by their number, since DDP averages gradients; not in the log.
-        data = self.world.total(result.terms["data"].detach())
-        terms = {name: term.detach() for name, term in result.terms.items()} | {"data": data}
+        terms = {name: term.detach() for name, term in result.terms.items()}
         weighted = {name: term.detach() for name, term in result.weighted.items()}
-        weighted["data"] = self.world.total(result.weighted["data"].detach() / self.world.size)
-        return Objective(torch.stack(list(weighted.values())).sum(), terms, weighted)
+        parts = torch.stack([terms["data"], weighted["data"] / self.world.size])
+
+        def record(sums: Tensor) -> dict[str, Tensor]:
+            terms["data"], weighted["data"] = sums.unbind()
+            return Objective(torch.stack(list(weighted.values())).sum(), terms, weighted).log_record()
+
+        # Only the exchange of gradients makes processes wait for each other in a step.
+        return self.world.total_later(parts), record
+
+    def backward(self, loss: Tensor, *arguments: Any, **more: Any) -> None:
+        """Run the backward pass, at the end of which processes exchange gradients."""
+        if self.execution != "forward":
+            loss.backward()
+            exchange.leave()
+
+    def on_after_backward(self) -> None:
+        """Hold gradients to what the model declares; those of 0 for unused parameters are taken away."""
+        if self.execution == "forward":
+            return
+        if not self._gradients_checked:
+            self._check_gradients()
+            self._gradients_checked = True
+        # As in one process, where they have none: the optimiser neither decays such weights nor moves them.
+        for parameter in self._unused:
+            parameter.grad = None
+
+    def _check_gradients(self) -> None:
+        """Compare parameters without gradients with those that the model declares, in an epoch's first step.
+
+        Raises
+        ------
+        ConfigError
+            If a declared one has a gradient; or, of several processes, if one has none that is not declared.
+        """
+        declared = {id(p) for p in self._unused}
+        for name, p in self.model.named_parameters():
+            what = f"model {self.model.config.name}: the parameter {name}"
+            if id(p) in declared and p.grad is not None and p.grad.any():
+                raise ConfigError(
+                    f"{what} is declared unused and has a gradient: leave it out of unused_parameters"
+                )
+            if self.world.size > 1 and p.requires_grad and p.grad is None:
+                raise ConfigError(
+                    f"{what} has no gradient in process {self.world.rank}, and processes wait for the "
+                    f"gradients of all parameters: declare it in unused_parameters if no loss depends on it"
+                )
 
     def optimizer_step(
         self, epoch: int, batch_idx: int, optimizer: Any, optimizer_closure: Any = None
@@ -297,7 +375,7 @@ class FitTask(LightningModule):
 
     def flush_log(self) -> None:
         """Write what has been logged so far."""
-        self._log.flush()
+        self._log.flush(wait=False)
 
     def check_losses(self) -> None:
         """Write what has been logged so far, and stop if a loss is not finite; every process must call it.
@@ -311,7 +389,9 @@ class FitTask(LightningModule):
         # never makes a GPU wait. Some steps later is early enough: nothing is saved before this is called.
         # One process may see a loss that the others do not (an infinite prior under its own dropout), so
         # all of them exchange what they saw and stop together; one alone would leave the others waiting.
-        found = [problem for problem in self.world.gathered(self._log.flush()) if problem is not None]
+        mine = self._log.flush()
+        with phase(exchange.SYNC) if self.world.size > 1 else nullcontext():
+            found = [problem for problem in self.world.gathered(mine) if problem is not None]
         if found:
             raise DivergedError(self._divergence(min(found, key=lambda problem: problem.step)))
 

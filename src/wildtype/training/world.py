@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -13,6 +14,20 @@ from torch import Tensor
 from wildtype.errors import ConfigError
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A sum over processes that is being made."""
+
+    value: Tensor
+    arrived: Callable[[], bool] = lambda: True
+    wait: Callable[[], object] = lambda: None
+
+    def result(self) -> Tensor:
+        """Return the sum, once every process has given its part."""
+        self.wait()
+        return self.value
 
 
 @dataclass(frozen=True)
@@ -45,6 +60,14 @@ class World:
             value = value.clone()  # all_reduce writes in place
             torch.distributed.all_reduce(value)
         return value
+
+    def total_later(self, value: Tensor) -> Pending:
+        """Begin to sum a tensor over processes; every process must begin, and none waits for the others."""
+        if self.size == 1:
+            return Pending(value)
+        value = value.clone()
+        work = torch.distributed.all_reduce(value, async_op=True)
+        return Pending(value, work.is_completed, work.wait)
 
     def largest(self, value: Tensor) -> Tensor:
         """Return the largest entries over processes; every process must call it."""

@@ -7,7 +7,7 @@ Source: Zhang, Ma & Ma, "DANGO: predicting higher-order genetic interactions", b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -152,6 +152,14 @@ class Dango(Model):
     def set_epoch(self, epoch: int) -> None:
         """Set the weights of the losses for an epoch (from 0), by the schedule."""
         self.reconstruction_share = reconstruction_share(self.config.schedule, epoch, self.config.transition)
+
+    def unused_parameters(self) -> Iterator[nn.Parameter]:
+        """Yield what reconstructs the networks, once the schedule gives that no weight."""
+        yield from super().unused_parameters()
+        if self.reconstruction_share == 0:
+            for network in self.networks:
+                assert isinstance(network, GeneNetwork)
+                yield from network.reconstruct.parameters()
 
     def encode(self, organism: OrganismTensors, stream: torch.Generator | None = None) -> WildType:
         """Embed the genes: once per step, whatever the number of mutants. ``cls`` is the mean of all genes.

@@ -13,7 +13,7 @@ difference, because it reaches no kept gene.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from threading import get_ident
 from typing import Self
@@ -140,6 +140,15 @@ class DifferenceGNN(Model):
         self.register_buffer("removes", removes, persistent=False)
         initialise(self)
         nn.init.normal_(self.table, std=0.02)
+
+    def unused_parameters(self) -> Iterator[nn.Parameter]:
+        """Yield what encodes the wild type alone, if that is done once per epoch, without gradients."""
+        yield from super().unused_parameters()
+        if self.encode_per_epoch:
+            yield self.table
+            yield from self.preprocess.parameters()
+            if self.global_head is None:  # the local head reads the wild type and passes no mutant
+                yield from self.layers.parameters()
 
     @classmethod
     def needed(cls, config: DifferenceGNNConfig) -> tuple[str, ...]:
