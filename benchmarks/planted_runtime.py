@@ -63,7 +63,11 @@ def _in_every_step(work: Callable[[FitTask], object]) -> Iterator[None]:
 def collects_every_step() -> Iterator[None]:
     """Collect garbage in every step, as programs do that once ran out of memory."""
     held = [[number] for number in range(HELD)]
-    with _in_every_step(lambda task: gc.collect()):
+
+    def collects(task: FitTask) -> None:
+        gc.collect()
+
+    with _in_every_step(collects):
         yield
     del held
 
@@ -125,7 +129,7 @@ class SavesEveryStep(Callback):
 
     def saves(self, folder: Path, task: LightningModule) -> None:
         """Write five files."""
-        state = {"model": task.state_dict(), "optimizer": task.optimizers().state_dict()}  # type: ignore[union-attr]
+        state = {"model": task.state_dict(), "optimizer": task.optimizers().state_dict()}
         for number in range(5):
             with open(folder / f"{number}.pt", "wb") as file:
                 torch.save(state, file)
@@ -270,14 +274,14 @@ class InFloat64(ModelWrapper):
         return replace(found, mean=found.mean.float())
 
 
-NO_PHASE = frozenset({"unattributed"})
+NO_PHASE = frozenset({"between phases"})
 RUNTIME: dict[str, Plant] = {
     "gc.collect in every step": Plant(
         Ways(),
         Ways(around=collects_every_step),
         frozenset({"garbage collector"}),
         frozenset({"garbage collector"}),
-        "in training_step",
+        "in collects",
     ),
     "a collector that never rests": Plant(
         Ways(),
