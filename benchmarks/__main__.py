@@ -34,6 +34,7 @@ NAMES = (
     "masked-gin",
     "organism-import",
     "planted",
+    "threads",
     "foreign-gene",
 )
 Bench = Callable[..., dict[str, Any]]

@@ -250,7 +250,7 @@ class CopiesStates(ModelWrapper):
     def copies(self, wild_type: WildType) -> WildType:
         """Return the wild type, copied to and fro."""
         genes = wild_type.genes
-        for _ in range(100):
+        for _ in range(400):
             genes = genes.clone()
             genes = genes.to("cpu", copy=True)
         return replace(wild_type, genes=genes)

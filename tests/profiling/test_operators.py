@@ -109,6 +109,7 @@ def test_the_record_gets_counters_and_reads() -> None:
         "operators",
         "scalar_reads",
         "allocated_mib",
+        "seconds",
         "copies",
         "float64",
         "top",

@@ -48,8 +48,10 @@ from wildtype.experiments.folder import (
     DONE,
     EXTERNAL,
     MEMBERS,
+    RECORD,
     claim,
     locked_run,
+    recorded_threads,
     resumable,
     settings_of,
 )
@@ -61,12 +63,15 @@ from wildtype.files import content_hash, write_json, write_text, writing
 from wildtype.models.baselines import BASELINES, make_baseline
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.ensemble import Ensemble
+from wildtype.models.interface import Model, OrganismTensors
 from wildtype.models.registry import check, require_gradients
 from wildtype.mutants import MutantTable
 from wildtype.profiling.machine import PeakMemory
 from wildtype.report.comparison_tables import comparison_to_markdown
 from wildtype.settings import check_settings
 from wildtype.training.fit import accelerator
+from wildtype.training.thread_count import threads_of_training
+from wildtype.training.waiting import ADVICE, spinning
 from wildtype.training.world import world
 
 Log = Callable[[str], None]
@@ -128,6 +133,7 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
         log(f"estimate: {estimate.seconds_per_epoch:,.2f} s per epoch, {estimate.memory_mib:,.0f} MiB")
         refuse(estimate)
     model, tensors = build(config, data, config.seed, log)
+    config = _with_threads(config, model, tensors, log)
     fingerprint = content_hash(resumable(settings_of(config)), data.dataset.sha256, data.split.to_json())
     # All processes train the network together; only the first may claim and write the run directory.
     if not world().is_rank_zero:
@@ -139,7 +145,7 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
     folder = claim(config, fingerprint)
     write_json(folder / "card.json", data.whole.card())
     write_json(folder / "split.json", data.split.to_json())
-    write_json(folder / "record.json", environment() | of_data(data))
+    write_json(folder / RECORD, environment() | of_data(data))
     log(_split_line(data))
     for remark in data.dataset.selection_remarks():
         log(remark)
@@ -243,6 +249,26 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
     # Last, since this file marks a finished run: whatever failed before leaves a run that can be resumed.
     write_json(folder / DONE, {name: comparison.to_json() for name, comparison in comparisons.items()})
     return Run(folder)
+
+
+def _with_threads(config: TrainConfig, model: Model, tensors: OrganismTensors, log: Log) -> TrainConfig:
+    """Return settings that name the number of CPU threads: that of the run to resume, or by the rule."""
+    if not model.gradients:
+        return config
+    threads = config.training.threads
+    if not threads and config.run.resume:
+        threads = recorded_threads(Path(config.run.folder))
+    training = replace(config.training, threads=threads)
+    threads = threads_of_training(
+        training,
+        model,
+        tensors.genes,
+        processes=world().local,
+        accelerated=accelerator(config.training) == "gpu",
+    )
+    if spinning(threads):
+        log(ADVICE)
+    return replace(config, training=replace(training, threads=threads))
 
 
 def _fitness(checkpoint: Checkpoint, table: MutantTable) -> NDArray[np.float64]:

@@ -203,7 +203,7 @@ def _times(record: Record, speed: float, both: tuple[Record, Record]) -> dict[st
 
 
 def _steady(record: Record) -> dict[str, dict[str, float]]:
-    """Return the clocks of every phase and of the rest; as means of all steps where the record has no other."""
+    """Return the clocks of every phase and of the rest; means of all steps in a record without others."""
     known = (record.get("steady") or {}).get("phases") or {}
     rest = {"mean": record["unattributed"]["mean"]}
     rows = {**record["phases"], NOT_SAMPLED: rest}

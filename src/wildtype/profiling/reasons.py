@@ -18,8 +18,12 @@ MANY_READS = 0.1
 """Scalar reads per further operator from which on the reads are the reason."""
 MOST_OF_IT = 0.6
 """Share of a difference that a function must explain to be named for it."""
+FEW_SAMPLES = 3
+"""Samples below which a function is not named."""
 OTHER_THREAD = 0.2
 """Share of samples in which another thread was at work, from which on it is named."""
+MOST_PER_OPERATOR = 200e-6
+"""Seconds that a call of an operator takes at most, with the Python around it, unless it was timed longer."""
 KINDS = (
     "steps",
     "garbage collector",
@@ -96,7 +100,9 @@ def _kind(slow: Record, fast: Record, phase: str, times: tuple[Times, Times], ga
     if copies >= 8 and copies >= more / 2 and copies >= theirs["copies"] / 2:
         return "copies", f"{copies:,.0f} more copies of tensors per step"
     ratio = mine["operators"] / max(theirs["operators"], 1)
-    if ratio >= 1.5 and more >= 8:
+    # What operators and the Python around them take is known; a few of them explain no second.
+    taken = mine["seconds"] - theirs["seconds"]
+    if ratio >= 1.5 and more >= 8 and (taken >= gap / 4 or gap <= more * MOST_PER_OPERATOR):
         first = mine["top"][0]["name"] if mine["top"] else "none"
         return "more operators", (
             f"{mine['operators']:,.0f} operators instead of {theirs['operators']:,.0f}, most of all {first}"
@@ -114,6 +120,7 @@ NOTHING: dict[str, Any] = {
     "scalar_reads": 0.0,
     "allocated_mib": 0.0,
     "copies": 0.0,
+    "seconds": 0.0,
     "float64": 0.0,
     "top": [],
     "slowest": [],
@@ -175,21 +182,32 @@ def _function(place: str) -> str:
 
 
 def place_of(slow: Record, fast: Record, phase: str, times: tuple[Times, Times], gap: float) -> str:
-    """Return the innermost function that most of a difference lies in; empty where none does."""
+    """Return the innermost function that most of a difference lies in; empty where none does.
+
+    An innermost function that takes longer than in the other run has an excess, which counts for those that
+    call it. A function that the other run does not have comes first: it is what was changed.
+    """
     rows, others = ((record.get("places") or {}).get(phase, []) for record in (slow, fast))
     # Samples divide the time on the wall, from which other jobs take of all places alike.
     scale, scale_there = (
-        time.seconds / record["phases"].get(phase, {}).get("mean", 0.0) if time.seconds else 0.0
+        time.seconds / record["phases"][phase]["mean"] if time.seconds and phase in record["phases"] else 0.0
         for record, time in ((slow, times[0]), (fast, times[1]))
     )
-    known = {row["function"]: row["seconds"] * scale_there for row in others}
+    mine, theirs = (
+        {row["function"]: row["leaves"].get(row["function"], 0.0) for row in each} for each in (rows, others)
+    )
+    excess = {
+        leaf: max(1 - theirs.get(leaf, 0.0) * scale_there / (seconds * scale), 0.0)
+        for leaf, seconds in mine.items()
+        if seconds * scale > 0
+    }
     found = [
         row
         for row in rows
-        if row["samples"] >= 3
-        and row["seconds"] * scale - known.get(row["function"], 0.0) >= MOST_OF_IT * gap
+        if row["samples"] >= FEW_SAMPLES
+        and scale * sum(s * excess.get(leaf, 1.0) for leaf, s in row["leaves"].items()) >= MOST_OF_IT * gap
     ]
-    best = max(found, key=lambda row: (row["depth"], row["seconds"]), default=None)
+    best = max(found, key=lambda row: (row["function"] not in theirs, row["depth"]), default=None)
     return str(best["where"]) if best else ""
 
 

@@ -23,7 +23,7 @@ from wildtype.files import write_json
 from wildtype.phases import BETWEEN
 from wildtype.profiling.machine import machine
 from wildtype.training.phase_recorder import NONE, PhaseRecorder, seconds_per_cut
-from wildtype.training.stack_sampler import LOOP
+from wildtype.training.stack_sampler import LOOP, place_of_code
 
 if TYPE_CHECKING:
     from wildtype.profiling.trace_analysis import OperatorCounts
@@ -114,14 +114,7 @@ def profile_record(
         "unattributed": {"mean": lost, "share": lost / mean if steps else float("nan")},
         "outside": dict(recorder.outside),
         "load": {} if recorder.load is None else recorder.load.to_json(steps, delay, mean),
-        "collections": [
-            {"generation": generation, "where": where, "calls": calls / steps, "seconds": seconds / steps}
-            for (generation, where), (calls, seconds) in sorted(
-                recorder.collections.items(), key=lambda item: -item[1][1]
-            )[:MOST_PLACES]
-        ]
-        if steps
-        else [],
+        "collections": _collections(recorder),
         "places": places,
         "other_threads": dict(
             sorted(recorder.sampler.others.items(), key=lambda item: -item[1])[:MOST_OTHERS]
@@ -145,17 +138,33 @@ def _spread(seconds: NDArray[np.float64]) -> dict[str, float]:
     return {"median": float(np.median(seconds)), "p95": float(np.quantile(seconds, 0.95))}
 
 
+def _collections(recorder: PhaseRecorder) -> list[dict[str, Any]]:
+    """Return the garbage collections of a mean step by generation and place, most time first."""
+    ranked = sorted(recorder.collections.items(), key=lambda item: -item[1][1])[:MOST_PLACES]
+    steps = max(recorder.steps, 1)
+    return [
+        {
+            "generation": generation,
+            "where": place_of_code(*place) if len(place) == 2 else "".join(place),
+            "calls": calls / steps,
+            "seconds": seconds / steps,
+        }
+        for (generation, *place), (calls, seconds) in ranked
+    ]
+
+
 def _places(recorder: PhaseRecorder) -> dict[str, list[dict[str, Any]]]:
     """Return, per phase, the functions that samples of the stack saw, by time with what they call.
 
     A phase's time is divided among its samples. ``depth`` counts from the outermost function; ``where`` is
-    the line of the function that was seen longest.
+    the line of the function that was seen longest; ``leaves`` are the innermost functions below it, with
+    their seconds.
     """
     sampler, steps = recorder.sampler, recorder.steps
     if sampler is None or not steps:
         return {}
-    totals, whole = recorder.totals(), dict[str, float]()
-    seen = list(sampler.seconds.items())
+    totals, seen = recorder.totals(), list(sampler.seconds.items())
+    whole: dict[str, float] = {}
     for (phase, _), seconds in seen:
         whole[phase or NONE] = whole.get(phase or NONE, 0.0) + seconds
     found: dict[str, dict[str, dict[str, Any]]] = {}
@@ -164,15 +173,16 @@ def _places(recorder: PhaseRecorder) -> dict[str, list[dict[str, Any]]]:
         name = phase or NONE
         part = totals.get(name, 0.0) / steps * seconds / whole[name] if whole[name] else 0.0
         # A function that calls itself counts once, where it is first.
-        for depth, (function, where) in enumerate(
-            {function_of(place): place for place in stack or (LOOP,)}.items()
-        ):
+        functions = {function_of(place): place for place in stack or (LOOP,)}
+        leaf = list(functions)[-1]
+        for depth, (function, where) in enumerate(functions.items()):
             place = found.setdefault(name, {}).setdefault(
-                function, {"function": function, "seconds": 0.0, "samples": 0, "depth": depth}
+                function, {"function": function, "seconds": 0.0, "samples": 0, "depth": depth, "leaves": {}}
             )
             place["seconds"] += part
             place["samples"] += sampler.samples[phase, stack]
             place["depth"] = max(place["depth"], depth)
+            place["leaves"][leaf] = place["leaves"].get(leaf, 0.0) + part
             at = lines.setdefault((name, function), {})
             at[where] = at.get(where, 0.0) + part
     for (name, function), at in lines.items():
@@ -210,6 +220,7 @@ def _share_out(
         places[BETWEEN] = places.pop(NONE, [])
         for place in places[BETWEEN]:
             place["seconds"] *= 1 - unseen
+            place["leaves"] = {leaf: seconds * (1 - unseen) for leaf, seconds in place["leaves"].items()}
     return float(rest["mean"]) * unseen
 
 

@@ -78,8 +78,8 @@ class OperatorCounts:
 
     def counters(self, top: int = 5) -> dict[str, dict[str, Any]]:
         """Return JSON per phase: operators, scalar_reads (``.item()``, ``float(t)``, ``bool(t)``),
-        allocated_mib, copies, float64 (operators that make such tensors), and ``top`` of the most called, and
-        of the slowest.
+        allocated_mib, seconds, copies, float64 (operators that make such tensors), and ``top`` of the most
+        called, and of the slowest.
         """
         report = {}
         for phase, totals in self.operators.items():
@@ -89,6 +89,7 @@ class OperatorCounts:
                 "operators": sum(total.calls for total in totals.values()),
                 "scalar_reads": sum(scalars, start=0.0),
                 "allocated_mib": sum(total.allocated_mib for total in totals.values()),
+                "seconds": sum(total.seconds for total in totals.values()),
                 "copies": sum(t.calls for name, t in totals.items() if name in COPIES),
                 "float64": sum(total.float64 for total in totals.values()),
                 "top": [{"name": name, "calls": t.calls, "seconds": t.seconds} for name, t in ranked[:top]],

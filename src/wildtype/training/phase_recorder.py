@@ -45,6 +45,8 @@ WATCHED = 2
 FEW = 8
 """Steps below which every one counts in a comparison."""
 NONE = "unattributed"
+FULL = 2
+"""Generation of a full collection."""
 CLOCKS = ("seconds", "cpu", "thread", "delay")
 
 
@@ -64,10 +66,11 @@ class _Cuts:
     Arrays of numbers and no objects: making objects can start the garbage collector, within a reading.
     """
 
-    __slots__ = ("clocks", "events", "phases")
+    __slots__ = ("clocks", "events", "phases", "short")
 
     def __init__(self) -> None:
         self.clocks: tuple[array[float], ...] = tuple(array("d") for _ in CLOCKS)
+        self.short: array[float] = array("d")  # seconds of short collections in the piece before each cut
         self.phases: list[str] = []
         self.events: list[Event | None] = []
 
@@ -122,8 +125,8 @@ class PhaseRecorder:
 
     Attributes
     ----------
-    collections : dict of (int, str) to [int, float]
-        Of each generation and place: how often garbage was collected in counted steps, and the seconds.
+    collections : dict of (generation, place) to [int, float]
+        Places are text, or code and line: how often garbage was collected in counted steps, and the seconds.
     load : MachineLoad or None
         What else the machine did meanwhile, where the wall's clock is read.
     """
@@ -149,12 +152,13 @@ class PhaseRecorder:
         self._waiting: deque[_Cuts] = deque()
         self._sums: dict[str, dict[str, float]] = {name: {} for name in CLOCKS}
         self._kept: deque[StepTimes] = deque(maxlen=KEPT)
-        self.collections: dict[tuple[int, str], list[float]] = {}
+        self.collections: dict[tuple[Any, ...], list[float]] = {}
         real = self.clock is time.perf_counter
         self.load = MachineLoad() if real else None
-        self._collecting = ""
-        self._started: float | None = None
+        self._collecting: tuple[Any, ...] = ()
+        self._began: float | None = None
         self._collected = 0.0  # seconds of the collector, also in steps that do not count
+        self._short = 0.0  # of short collections since the last cut
         if self.thread_clock is None and real:
             self.thread_clock = ThreadClock()
         if self.sampler is None and self.inside is not None:
@@ -224,27 +228,39 @@ class PhaseRecorder:
         cpu.append(self.cpu_clock())
         thread.append(own.cpu if own is not None else cpu[-1])
         delay.append(own.delay if own is not None else 0.0)
+        cuts.short.append(self._short)
+        self._short = 0.0
         cuts.phases.append(phase or NONE)
         self._cutting = False
 
     def _collector(self, what: str, about: dict[str, int]) -> None:
-        """Take a report of the garbage collector: it starts or stops."""
+        """Take a report of the garbage collector: it starts or stops.
+
+        A full collection interrupts the phase. The short ones may come a thousand times in a step: their
+        seconds are taken out of the piece of the phase when it ends, since a cut costs more than they do.
+        """
         if self._cutting or threading.get_ident() != self._thread:
             return
+        full = about["generation"] == FULL or self.thread_clock is None or self.event is not None
         if what == "start":
-            self._started = self.clock()
+            self._began = self.clock() if full else time.thread_time()
+            frame = sys._getframe(1)
             # Where an object too many was made, or gc.collect() was called.
-            stack = stack_of(sys._getframe(1), self._below)
-            self._collecting = stack[-1] if stack else ""
-            self.change(COLLECTOR)
-        elif self._started is not None:
-            self.change(current())
-            seconds, self._started = self.clock() - self._started, None
+            self._collecting = stack_of(frame, self._below)[-1:] if full else (frame.f_code, frame.f_lineno)
+            if full:
+                self.change(COLLECTOR)
+        elif self._began is not None:
+            if full:
+                self.change(current())
+            seconds, self._began = (self.clock() if full else time.thread_time()) - self._began, None
             self._collected += seconds
-            if self._cuts is not None and self.begun > self.warm_up:
-                found = self.collections.setdefault((about["generation"], self._collecting), [0, 0.0])
-                found[0] += 1
-                found[1] += seconds
+            if self._cuts is not None:
+                if not full:
+                    self._short += seconds
+                if self.begun > self.warm_up:
+                    found = self.collections.setdefault((about["generation"], *self._collecting), [0, 0.0])
+                    found[0] += 1
+                    found[1] += seconds
 
     @contextmanager
     def apart(self, name: str) -> Iterator[None]:
@@ -261,7 +277,7 @@ class PhaseRecorder:
         """Listen to the phases of this process; a step that ends in an error does not count."""
         # The function that listens calls everything that is measured: it and its callers say nothing.
         frame = sys._getframe(2)
-        self._below, self._thread, self._started = frame.f_code, threading.get_ident(), None
+        self._below, self._thread, self._began = frame.f_code, threading.get_ident(), None
         del frame
         if self.thread_clock is not None:
             self.thread_clock.open()
@@ -372,8 +388,12 @@ def _times(cuts: _Cuts) -> StepTimes:
         begins, ends = cuts.events[i], cuts.events[i + 1]
         if begins is not None:
             taken[0] = begins.elapsed_time(ends) / 1000
-        for values, seconds in zip(sums, taken, strict=True):
-            values[phase] = values.get(phase, 0.0) + seconds
+        short = min(cuts.short[i + 1], *taken[:3]) if cuts.short[i + 1] else 0.0
+        for values, seconds, clock in zip(sums, taken, CLOCKS, strict=True):
+            moved = 0.0 if clock == "delay" else short
+            values[phase] = values.get(phase, 0.0) + seconds - moved
+            if short:
+                values[COLLECTOR] = values.get(COLLECTOR, 0.0) + moved
         times.pieces.append((phase, at, at + taken[0]))
         at += taken[0]
     return times

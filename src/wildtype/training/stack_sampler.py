@@ -119,7 +119,7 @@ class StackSampler:
         own = threading.get_ident()
         for ident, frame in frames.items():
             # A thread that waits stands in a function of Python's library, such as Queue.get.
-            if ident != own and _label(frame.f_code) is not None:
+            if ident != own and _counts(frame.f_code):
                 place = where(frame)
                 self.others[place] = self.others.get(place, 0) + 1
 
@@ -131,7 +131,7 @@ def stack_of(frame: FrameType | None, below: CodeType | None = None) -> Stack:
     """
     places: list[str] = []
     while frame is not None and frame.f_code is not below:
-        if _label(frame.f_code) is not None:
+        if _counts(frame.f_code):
             places.append(where(frame))
         frame = frame.f_back
     return tuple(reversed(places))
@@ -139,24 +139,23 @@ def stack_of(frame: FrameType | None, below: CodeType | None = None) -> Stack:
 
 def where(frame: FrameType) -> str:
     """Return ``file.py:12 in function``."""
-    file, function = _label(frame.f_code) or _named(frame.f_code)
-    return f"{file}:{frame.f_lineno} in {function}"
+    return place_of_code(frame.f_code, frame.f_lineno)
+
+
+def place_of_code(code: CodeType, line: int) -> str:
+    """Return the same of a line of code."""
+    return f"{short_path(code.co_filename)}:{line} in {code.co_name}"
 
 
 @cache
-def _label(code: CodeType) -> tuple[str, str] | None:
-    """Return file and function of code, None for that of libraries and of the measurement."""
+def _counts(code: CodeType) -> bool:
+    """Return whether code is that of the project or the user, and not of libraries or the measurement."""
     file = code.co_filename
     if file.startswith("<frozen") or (file == "<string>" and code.co_name.startswith("__")):
-        return None  # importlib, and methods that dataclasses make
+        return False  # importlib, and methods that dataclasses make
     if file.startswith(PACKAGE):
-        return None if file in OWN else _named(code)
-    library = file.startswith(LIBRARIES) or any(part in Path(file).as_posix() for part in PACKAGES)
-    return None if library else _named(code)
-
-
-def _named(code: CodeType) -> tuple[str, str]:
-    return short_path(code.co_filename), code.co_name
+        return file not in OWN
+    return not file.startswith(LIBRARIES) and not any(part in Path(file).as_posix() for part in PACKAGES)
 
 
 @cache
