@@ -143,9 +143,13 @@ def _unnamed(config: TrainConfig) -> Path:
 def recorded_threads(folder: Path) -> int:
     """Return the number of CPU threads that a run was trained with, 0 where it is not recorded.
 
-    Runs of earlier versions record all threads of their machine.
+    Runs of earlier versions, unless their settings name a number, took all threads of their machine.
     """
-    for name, keys in ((MARK, ("settings", "training", "threads")), (RECORD, ("machine", "threads"))):
+    for name, keys in (
+        (RECORD, ("threads",)),
+        (MARK, ("settings", "training", "threads")),
+        (RECORD, ("machine", "threads")),
+    ):
         try:
             value: Any = json.loads((folder / name).read_text(encoding="utf-8"))
             for key in keys:

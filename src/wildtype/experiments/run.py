@@ -133,19 +133,20 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
         log(f"estimate: {estimate.seconds_per_epoch:,.2f} s per epoch, {estimate.memory_mib:,.0f} MiB")
         refuse(estimate)
     model, tensors = build(config, data, config.seed, log)
-    config = _with_threads(config, model, tensors, log)
+    threads = _threads(config, model, tensors, log)
+    fitted = replace(config, training=replace(config.training, threads=threads))
     fingerprint = content_hash(resumable(settings_of(config)), data.dataset.sha256, data.split.to_json())
     # All processes train the network together; only the first may claim and write the run directory.
     if not world().is_rank_zero:
         folder = Path(config.run.folder)
-        fit_members(config, data, model, tensors, folder, fingerprint)
+        fit_members(fitted, data, model, tensors, folder, fingerprint)
         return Run(folder)
     # After the models are built: their draws from torch's stream stay those of a run without external tests.
     outside = external_rows(data, log)
     folder = claim(config, fingerprint)
     write_json(folder / "card.json", data.whole.card())
     write_json(folder / "split.json", data.split.to_json())
-    write_json(folder / RECORD, environment() | of_data(data))
+    write_json(folder / RECORD, environment() | of_data(data) | {"threads": threads})
     log(_split_line(data))
     for remark in data.dataset.selection_remarks():
         log(remark)
@@ -159,7 +160,7 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
             log(f"relation {text}: {relation.edges:,} edges of genes of the run; rows not used: {left}")
 
     with PeakMemory() as memory:
-        members, reports = fit_members(config, data, model, tensors, folder, fingerprint)
+        members, reports = fit_members(fitted, data, model, tensors, folder, fingerprint)
         if config.execution != "training":
             return Run(folder)
         start = time.perf_counter()
@@ -251,24 +252,16 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
     return Run(folder)
 
 
-def _with_threads(config: TrainConfig, model: Model, tensors: OrganismTensors, log: Log) -> TrainConfig:
-    """Return settings that name the number of CPU threads: that of the run to resume, or by the rule."""
-    if not model.gradients:
-        return config
-    threads = config.training.threads
-    if not threads and config.run.resume:
-        threads = recorded_threads(Path(config.run.folder))
-    training = replace(config.training, threads=threads)
-    threads = threads_of_training(
-        training,
-        model,
-        tensors.genes,
-        processes=world().local,
-        accelerated=accelerator(config.training) == "gpu",
-    )
-    if spinning(threads):
+def _threads(config: TrainConfig, model: Model, tensors: OrganismTensors, log: Log) -> int:
+    """Return the number of CPU threads of the training: that of the run to resume, or by the rule."""
+    training, processes = config.training, world().local
+    if config.run.resume and not training.threads:
+        training = replace(training, threads=recorded_threads(Path(config.run.folder)))
+    on_gpu = accelerator(training) == "gpu"
+    found = threads_of_training(training, model, tensors.genes, processes=processes, accelerated=on_gpu)
+    if spinning(found):
         log(ADVICE)
-    return replace(config, training=replace(training, threads=threads))
+    return found
 
 
 def _fitness(checkpoint: Checkpoint, table: MutantTable) -> NDArray[np.float64]:

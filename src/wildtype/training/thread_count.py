@@ -6,8 +6,8 @@
 
 The work is a step's number of multiplications, as far as a number of weights gives it. A thread more must be
 worth its waiting at the end of every operation: small models are as fast with one thread, and leave the other
-cores to other jobs. `python -m benchmarks threads` measured the constant. The number is kept in the settings
-of a run, since the order of sums depends on it: a run that is resumed or reproduced takes that of the first.
+cores to other jobs. `python -m benchmarks threads` measured the constant. The number is kept in the record of
+a run, since the order of sums depends on it: a run that is resumed or reproduced takes that of the first.
 """
 
 from __future__ import annotations
