@@ -39,7 +39,7 @@ NAMES = (
 )
 Bench = Callable[..., dict[str, Any]]
 Rows = list[dict[str, Any]]
-PLANTED = ("planted", "ratio", "phase", "kind", "share", "unexplained", "found")
+PLANTED = ("planted", "ratio", "phase", "kind", "share", "unattributed", "found")
 ROWS: dict[str, Callable[[Rows], list[Table]]] = {
     "pipelines": pipeline_tables,
     "planted": lambda rows: [rows_table(rows, PLANTED)],
