@@ -34,11 +34,12 @@ NAMES = (
     "masked-gin",
     "organism-import",
     "planted",
+    "threads",
     "foreign-gene",
 )
 Bench = Callable[..., dict[str, Any]]
 Rows = list[dict[str, Any]]
-PLANTED = ("planted", "ratio", "phase", "kind", "share", "unexplained", "found")
+PLANTED = ("planted", "ratio", "phase", "kind", "share", "unattributed", "found")
 ROWS: dict[str, Callable[[Rows], list[Table]]] = {
     "pipelines": pipeline_tables,
     "planted": lambda rows: [rows_table(rows, PLANTED)],

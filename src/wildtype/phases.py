@@ -32,9 +32,12 @@ PHASES = (
     "optimizer",
     "logging",
     "callbacks",
+    "between phases",
+    "garbage collector",
 )
 """In the order of a step; ``wait for loader`` is waiting time without fetch, representation and collate,
-which a loader in the same process marks itself."""
+which a loader in the same process marks itself. No code marks the last two: a profile finds them."""
+BETWEEN, COLLECTOR = PHASES[-2:]
 
 
 class Listener(Protocol):

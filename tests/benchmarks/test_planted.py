@@ -54,4 +54,4 @@ def test_a_dense_adjacency_gives_the_same_loss():
 def test_every_planted_slow_down_is_the_first_cause_that_is_named():
     report = bench_planted()
     assert [row["planted"] for row in report["rows"] if not row["found"]] == []
-    assert len(report["rows"]) == 10
+    assert len(report["rows"]) == 21

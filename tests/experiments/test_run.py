@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,15 @@ from tests.tiny import tiny_dataset
 from wildtype.errors import CheckpointError, ConfigError, OutputError, SplitError, WildtypeError
 from wildtype.evidence.reference import PARTS
 from wildtype.experiments import folder as module
+from wildtype.experiments import run as run_module
 from wildtype.experiments.data import prepare
 from wildtype.experiments.run import train
 from wildtype.experiments.settings.compose import compose
 from wildtype.experiments.settings.schema import TrainConfig
+from wildtype.experiments.setup import build
 from wildtype.experiments.stored import Run
 from wildtype.models.ensemble import Ensemble
+from wildtype.models.interface import Model, OrganismTensors
 from wildtype.mutants.selection import Selection
 from wildtype.training import saved_weights
 
@@ -130,6 +134,44 @@ def test_killed_run_resumes_to_the_same_result(tmp_path: Path, monkeypatch: pyte
     resumed = train(settings(tmp_path / "killed", *words, "run.resume=true"), dataset=tiny_dataset())
     a, b = (pd.read_parquet(run.path / "predictions.parquet") for run in (whole, resumed))
     pd.testing.assert_frame_equal(a, b)
+
+
+def test_resume_and_reproduce_take_the_recorded_number_of_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from wildtype.experiments.reproduce import reproduce
+    from wildtype.training import fit
+
+    taken: list[int] = []
+    real = fit._threads
+
+    def threads(wanted: int) -> object:
+        taken.append(wanted)
+        return real(wanted)
+
+    monkeypatch.setattr(fit, "_threads", threads)
+    rule = "wildtype.experiments.run.threads_of_training"
+    with monkeypatch.context() as patched:
+        patched.setattr(rule, lambda *arguments, **options: 2)
+        train(settings(tmp_path / "a", "training.epochs=1", "training.patience=0"), dataset=tiny_dataset())
+    record = json.loads((tmp_path / "a" / "record.json").read_text())
+    stored = json.loads((tmp_path / "a" / "settings.json").read_text())["settings"]
+    assert (record["threads"], stored["training"]["threads"]) == (2, 0)
+    reproduce(tmp_path / "a", tmp_path / "b", dataset=tiny_dataset())
+    # A run that did not come to its end: the state is there, and the table is not.
+    (tmp_path / "a" / "comparison.json").unlink()
+    config = settings(tmp_path / "a", "training.epochs=1", "training.patience=0", "run.resume=true")
+    assert run_module._threads(config, *untrained(config)) == 2
+    # A run of an earlier version records the threads of its machine.
+    del record["threads"]
+    (tmp_path / "a" / "record.json").write_text(json.dumps(record | {"machine": {"threads": 3}}))
+    assert run_module._threads(config, *untrained(config)) == 3
+    assert taken == [2, 2]
+
+
+def untrained(config: TrainConfig) -> tuple[Model, OrganismTensors, Callable[[str], None]]:
+    """The model of settings, what it sees, and a log that nobody reads."""
+    return *build(config, prepare(config, tiny_dataset()), 0), lambda text: None
 
 
 def test_taken_folder_is_not_touched(tmp_path: Path) -> None:

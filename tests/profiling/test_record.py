@@ -228,3 +228,181 @@ def test_runs_that_take_the_same_time_have_no_causes():
 def test_a_record_of_a_folder_and_of_its_file_are_the_same(tmp_path: Path):
     (tmp_path / FILE).write_text(json.dumps(record({"head": 1.0}), default=float))
     assert load_record(tmp_path) == load_record(tmp_path / FILE)
+
+
+# ------------------------------------------------------------------------------ a machine with other jobs
+
+
+def busy(found, *, delay=None, probe=1.0, **load):
+    """A record as if other jobs had run beside it, with the seconds per phase that they took."""
+    found["load"] = {
+        "cores": 2, "threads": 1, "own_cores": 0.5, "other_cores": 1.5, "load": 4.0, "put_off": 0.5,
+        "probe": probe, "busy": True, **load,
+    }  # fmt: skip
+    for name, seconds in (delay or {}).items():
+        for row, key in ((found["phases"][name], "mean"), (found["steady"]["phases"][name], "seconds")):
+            row[key] += seconds
+            row["delay"] += seconds
+        found["seconds_per_step"]["mean"] += seconds
+    return found
+
+
+def test_what_other_jobs_took_is_left_out_and_said():
+    base = busy(record({"head": 1.0, "backward": 2.0}, "base"), delay={"backward": 3.0})
+    slow = busy(record({"head": 4.0, "backward": 2.0}, "slow"), delay={"head": 0.5})
+    gap = compare_profiles(base, slow)[0]
+    assert gap.step == {"base": 3.0, "other": 6.0, "ratio": 2.0, "difference": 3.0}
+    assert [(cause.phase, cause.share) for cause in gap.causes] == [("head", pytest.approx(1.0))]
+    assert gap.sentence().startswith("slow takes 2.00 times as long as base per epoch; 100% of it: head")
+    assert len(gap.remarks) == 2
+    assert gap.remarks[0].startswith(
+        "base was measured on a busy machine: other processes used 1.5 of 2 cores"
+    )
+
+
+def test_a_processor_that_is_shared_is_slower_in_all_phases_and_no_cause():
+    base = busy(record({"head": 1.0, "backward": 2.0}, "base"), probe=1.0)
+    slow = busy(record({"head": 1.5, "backward": 3.0}, "slow"), probe=1.5)
+    gap = compare_profiles(base, slow)[0]
+    assert gap.causes == []
+    assert gap.sentence() == "slow and base take the same time."
+    assert "arithmetic took 1.50 times as long as in the other run" in gap.remarks[1]
+    # Without another job the run slows its own processor down, which is no excuse.
+    base["load"]["busy"] = slow["load"]["busy"] = False
+    gap = compare_profiles(base, slow)[0]
+    assert gap.epoch["ratio"] == 1.5
+    assert gap.remarks == []
+
+
+def test_a_difference_within_the_noise_is_no_cause():
+    base, slow = record({"head": 1.0, "loss": 1.0}, "base"), record({"head": 1.2, "loss": 1.0}, "slow")
+    for each in (base, slow):
+        each["steady"]["sd"].update({"": 0.3, "head": 0.3})
+    gap = compare_profiles(base, slow)[0]
+    assert gap.noise == pytest.approx(2 * (2 * 0.3**2 / 3) ** 0.5)
+    assert gap.causes == []
+    assert gap.sentence() == (
+        "slow and base differ by less than the noise of the runs (200.00 ms per step, noise 489.90 ms)."
+    )
+    for each in (base, slow):
+        each["steady"]["sd"].update({"": 0.03, "head": 0.03})
+    assert [cause.phase for cause in compare_profiles(base, slow)[0].causes] == ["head"]
+
+
+def test_one_long_step_is_an_accident():
+    def steps(long):
+        clock = Clock()
+        recorder = PhaseRecorder(warm_up=0, clock=clock, cpu_clock=clock)
+        with recorder.listening():
+            for step in range(10):
+                recorder.begin()
+                with phase("head"):
+                    clock.now += 50.0 if step == 4 and long else 1.0 + step / 100
+            recorder.finish()
+        return profile_record(recorder, WORK, name="run")
+
+    assert steps(True)["phases"]["head"]["mean"] > 5
+    assert compare_profiles(steps(False), steps(True))[0].causes == []
+
+
+def test_threads_that_put_each_other_off_are_the_runs_own():
+    base = record({"head": 1.0, "backward": 2.0}, "base")
+    base["load"] = {"cores": 2, "threads": 1, "own_cores": 1.0, "other_cores": 0.0, "busy": False}
+    slow = record({"head": 1.0, "backward": 2.0}, "slow")
+    slow = busy(
+        slow, delay={"head": 1.0, "backward": 4.0}, own_cores=1.9, other_cores=0.0, threads=16, busy=False
+    )
+    gap = compare_profiles(base, slow)[0]
+    (cause,) = gap.causes
+    assert (cause.phase, cause.kind, cause.share) == (None, "threads", pytest.approx(1.0))
+    assert cause.evidence.startswith("16 threads on 2 cores instead of 1, which take each other's processors")
+
+
+def test_the_collector_names_itself_and_its_place():
+    base = record({"head": 1.0}, "base")
+    slow = record({"head": 1.0, "garbage collector": 9.0}, "slow")
+    slow["collections"] = [{"generation": 2, "where": "a.py:3 in f", "calls": 1.0, "seconds": 9.0}]
+    (cause,) = compare_profiles(base, slow)[0].causes
+    assert (cause.phase, cause.kind) == ("garbage collector", "garbage collector")
+    assert cause.evidence.endswith(": 1 full collections per step instead of 0, at a.py:3 in f")
+
+
+def test_time_in_no_phase_is_a_cause_and_sampled_it_has_a_place():
+    base, slow = record({"head": 1.0}, "base"), record({"head": 1.0}, "slow", rest=9.0)
+    (cause,) = compare_profiles(base, slow)[0].causes
+    assert (cause.phase, cause.kind) == ("unattributed", "not sampled")
+    slow["phases"]["between phases"] = {"mean": 8.9, "cpu": 8.9, "thread": 8.9, "delay": 0.0}
+    slow["unattributed"]["mean"] = 0.1
+    slow["places"] = {"between phases": [place("f", 8.9, 0, g=8.9), place("g", 8.9, 1)]}
+    (cause,) = compare_profiles(base, slow)[0].causes
+    assert (cause.phase, cause.kind) == ("between phases", "waiting")
+    assert cause.evidence.endswith(", at m.py:7 in g")
+
+
+def place(name, seconds, depth, **leaves):
+    leaves = {f"m.py in {leaf}": value for leaf, value in (leaves or {name: seconds}).items()}
+    return {
+        "function": f"m.py in {name}", "where": f"m.py:7 in {name}", "seconds": seconds, "samples": 50,
+        "depth": depth, "leaves": leaves,
+    }  # fmt: skip
+
+
+def test_a_new_wrapper_is_not_blamed_for_what_it_calls():
+    base, slow = record({"head": 10.0}, "base"), record({"head": 20.0}, "slow")
+    base["places"] = {"head": [place("model", 10.0, 0)]}
+    slow["places"] = {
+        "head": [
+            place("wrapper", 20.0, 0, model=10.0, copies=10.0),
+            place("model", 10.0, 1),
+            place("copies", 10.0, 1),
+        ]
+    }
+    (cause,) = compare_profiles(base, slow)[0].causes
+    assert cause.evidence.endswith(", at m.py:7 in copies")
+    # An old function that takes longer is named where no new one calls it.
+    slow["places"] = {"head": [place("model", 20.0, 0)]}
+    (cause,) = compare_profiles(base, slow)[0].causes
+    assert cause.evidence.endswith(", at m.py:7 in model")
+
+
+@pytest.mark.parametrize(
+    ("kind", "totals", "said"),
+    [
+        (
+            "copies",
+            {"aten::mm": (4.0, 0.5), "aten::clone": (50.0, 1.0)},
+            "50 more copies of tensors per step",
+        ),
+        ("float64", {"aten::mm": (4.0, 2.5, 0.0, 4.0)}, "4 of 4 operators compute in float64"),
+        # A handful of operators that take no time do not explain seconds.
+        ("python", {"aten::mm": (4.0, 0.5), "aten::detach": (40.0, 0.001)}, "between the operators"),
+    ],
+)
+def test_copies_wide_numbers_and_operators_that_explain_nothing(kind, totals, said):
+    base = record({"head": 1.0}, "base", counts=counts("head", {"aten::mm": (4.0, 0.5)}))
+    slow = record({"head": 3.0}, "slow", counts=counts("head", totals))
+    cause = compare_profiles(base, slow)[0].causes[0]
+    assert cause.kind == kind
+    assert said in cause.evidence
+
+
+def test_one_reason_in_several_phases_is_one_cause():
+    totals = {"aten::mm": OperatorTotal(4.0, 0.5)}, {"aten::mm": OperatorTotal(4.0, 1.5, 0.0, 4.0)}
+    both = [OperatorCounts({name: each for name in ("head", "backward")}, {}) for each in totals]
+    base = record({"head": 1.0, "backward": 2.0}, "base", counts=both[0])
+    slow = record({"head": 2.0, "backward": 4.0}, "slow", counts=both[1])
+    (cause,) = compare_profiles(base, slow)[0].causes
+    assert (cause.phase, cause.kind, cause.share) == ("backward", "float64", pytest.approx(1.0))
+    assert cause.evidence.endswith("; also head")
+
+
+def test_another_thread_at_work_is_named():
+    base = record({"head": 1.0}, "base")
+    slow = record({"head": 3.0}, "slow")
+    # The training thread waits for the interpreter's lock, and the process does not.
+    slow["steady"]["phases"]["head"]["thread"] = 1.0
+    slow["places"] = {"head": [place("model", 3.0, 0)]}
+    slow["other_threads"] = {"plugin.py:3 in polls": 40}
+    (cause,) = compare_profiles(base, slow)[0].causes
+    assert cause.kind == "other threads"
+    assert "another thread of this program was at work, at plugin.py:3 in polls" in cause.evidence

@@ -11,8 +11,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from tests.report.test_profile_page import killed, profile
-from wildtype.phases import PHASES
+from tests.report.test_profile_page import FAST, killed, profile
 from wildtype.profiling.compare import compare_profiles
 from wildtype.profiling.estimate import RunEstimate
 from wildtype.report.profile_tables import estimate_table, parts_table, print_gap, rows_table
@@ -52,7 +51,7 @@ def test_record_fits_a_terminal() -> None:
     assert lines[1] == "training, 50 timed steps, batches of 256"
     names = [line.split("  ")[0] for line in lines]
     start = names.index("wait for loader")
-    assert names[start : start + len(PHASES) + 1] == [*PHASES, "unattributed"]
+    assert names[start : start + len(FAST) + 1] == [*FAST, "unattributed"]
     row = next(line for line in lines if line.startswith("backward "))
     for cell in ("13.90", "17.38", "41.8 %", "━━━━━", "512"):
         assert cell in row

@@ -18,7 +18,7 @@ from wildtype.models.cell_transformer.config import CellTransformerConfig
 from wildtype.models.cell_transformer.model import CellTransformer
 from wildtype.models.interface import OrganismTensors
 from wildtype.mutants import MutantTable
-from wildtype.phases import current
+from wildtype.phases import COLLECTOR, current
 from wildtype.profiling.operators import OperatorCounter
 from wildtype.profiling.record import RecordWriter, Workload
 from wildtype.training.config import TrainingConfig
@@ -41,7 +41,8 @@ def test_every_mode_reports_its_phases_and_does_no_more_than_it_says(tmp_path: P
     recorder = PhaseRecorder(warm_up=0)
     before, _ = fit(tmp_path / "before", TrainingConfig(epochs=1, device="cpu"), execution="data_only")
     model, report = fit(tmp_path, CONFIG, execution=execution, recorder=recorder)
-    assert set(recorder.totals()) == EXPECTED[execution]
+    # The garbage collector comes when it wants.
+    assert set(recorder.totals()) - {COLLECTOR} == EXPECTED[execution]
     assert recorder.steps == report.steps == 16
     weights = dict(before.named_parameters())
     same = all(torch.equal(value, weights[name]) for name, value in model.named_parameters())

@@ -28,6 +28,7 @@ from wildtype.cli import (
     tune,
 )
 from wildtype.errors import WildtypeError
+from wildtype.training.waiting import wait_passively
 
 app = typer.Typer(
     name="wildtype",
@@ -81,6 +82,7 @@ def _root(
 def main() -> None:
     """Run the command line and exit."""
     threading.excepthook = _in_a_thread
+    wait_passively(os.environ)  # before torch is loaded, which reads it once
     arguments = sys.argv[1:]
     # Typer accepts an option of the program only before the command; users append it to a failed one.
     if "--debug" in arguments:

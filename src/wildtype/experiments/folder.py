@@ -33,6 +33,7 @@ MEMBER = "member-"
 MEMBERS = "vectors.csv"
 EXPLANATION = "explain.json"
 REPORT = "report.html"
+RECORD = "record.json"
 
 
 def settings_of(config: TrainConfig) -> dict[str, Any]:
@@ -139,6 +140,27 @@ def _unnamed(config: TrainConfig) -> Path:
     return directory
 
 
+def recorded_threads(folder: Path) -> int:
+    """Return the number of CPU threads that a run was trained with, 0 where it is not recorded.
+
+    Runs of earlier versions, unless their settings name a number, took all threads of their machine.
+    """
+    for name, keys in (
+        (RECORD, ("threads",)),
+        (MARK, ("settings", "training", "threads")),
+        (RECORD, ("machine", "threads")),
+    ):
+        try:
+            value: Any = json.loads((folder / name).read_text(encoding="utf-8"))
+            for key in keys:
+                value = value[key]
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # a run that cannot be read is refused where it is read
+        if isinstance(value, int) and value > 0:
+            return value
+    return 0
+
+
 def recorded_plugins(config: TrainConfig) -> list[dict[str, str]]:
     """Return what ``settings.json`` records of the plug-ins behind a run's model and baselines."""
     baselines = BASELINES if config.baselines == ["all"] else config.baselines
@@ -209,7 +231,7 @@ def clear(folder: Path) -> None:
         EXPLANATION,
         "card.json",
         "split.json",
-        "record.json",
+        RECORD,
         MARK,
     ):
         (folder / name).unlink(missing_ok=True)

@@ -25,7 +25,7 @@ from wildtype.models.registry import reference_implementation, require_gradients
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.cell_graph import CellGraph
 from wildtype.mutants.loader import Batches
-from wildtype.phases import listening, phase
+from wildtype.phases import BETWEEN, COLLECTOR, listening, phase
 from wildtype.profiling.pipelines import measure_pipelines
 from wildtype.profiling.python_lines import LineReport, time_lines
 from wildtype.profiling.record import FILE
@@ -45,6 +45,7 @@ PARTS = {
     "model": ("encode wild type", "graph prior", "head", "loss", "backward", "optimizer"),
     "sync": ("gradient sync",),
     "logging and callbacks": ("logging", "callbacks"),
+    "between phases and collector": (BETWEEN, COLLECTOR),
 }
 
 

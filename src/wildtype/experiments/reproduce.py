@@ -15,7 +15,7 @@ import pandas as pd
 from wildtype.datasets import Dataset
 from wildtype.errors import CheckpointError, ConfigError, reason_of
 from wildtype.experiments.data import load_for, prepare
-from wildtype.experiments.folder import MARK
+from wildtype.experiments.folder import MARK, RECORD, recorded_threads
 from wildtype.experiments.record import environment, of_data
 from wildtype.experiments.run import train
 from wildtype.experiments.settings.stored import read_settings
@@ -123,6 +123,8 @@ def reproduce(
     config, then = read_settings(run / MARK), Run(run)
     frames = [_predictions(then)]
     recorded = _record(run)
+    # Sums are in another order with another number of threads.
+    config.training = replace(config.training, threads=config.training.threads or recorded_threads(run))
     config.run = replace(config.run, folder=str(folder), overwrite=False, resume=False, estimate=False)
     dataset = load_for(config) if dataset is None else dataset
     _check_data(run, recorded, of_data(prepare(config, dataset)), then)
@@ -170,12 +172,12 @@ def _predictions(run: Run) -> pd.DataFrame:
 
 def _record(run: Path) -> dict[str, Any]:
     try:
-        record: dict[str, Any] = json.loads((run / "record.json").read_text(encoding="utf-8"))
+        record: dict[str, Any] = json.loads((run / RECORD).read_text(encoding="utf-8"))
         _versions(record)
         return record
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(
-            f"{str(run / 'record.json')!r} is missing or damaged ({reason_of(error)}): what the run was "
+            f"{str(run / RECORD)!r} is missing or damaged ({reason_of(error)}): what the run was "
             f"made with is not known"
         ) from error
 

@@ -48,8 +48,10 @@ from wildtype.experiments.folder import (
     DONE,
     EXTERNAL,
     MEMBERS,
+    RECORD,
     claim,
     locked_run,
+    recorded_threads,
     resumable,
     settings_of,
 )
@@ -61,12 +63,15 @@ from wildtype.files import content_hash, write_json, write_text, writing
 from wildtype.models.baselines import BASELINES, make_baseline
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.ensemble import Ensemble
+from wildtype.models.interface import Model, OrganismTensors
 from wildtype.models.registry import check, require_gradients
 from wildtype.mutants import MutantTable
 from wildtype.profiling.machine import PeakMemory
 from wildtype.report.comparison_tables import comparison_to_markdown
 from wildtype.settings import check_settings
 from wildtype.training.fit import accelerator
+from wildtype.training.thread_count import threads_of_training
+from wildtype.training.waiting import ADVICE, spinning
 from wildtype.training.world import world
 
 Log = Callable[[str], None]
@@ -128,18 +133,20 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
         log(f"estimate: {estimate.seconds_per_epoch:,.2f} s per epoch, {estimate.memory_mib:,.0f} MiB")
         refuse(estimate)
     model, tensors = build(config, data, config.seed, log)
+    threads = _threads(config, model, tensors, log)
+    fitted = replace(config, training=replace(config.training, threads=threads))
     fingerprint = content_hash(resumable(settings_of(config)), data.dataset.sha256, data.split.to_json())
     # All processes train the network together; only the first may claim and write the run directory.
     if not world().is_rank_zero:
         folder = Path(config.run.folder)
-        fit_members(config, data, model, tensors, folder, fingerprint)
+        fit_members(fitted, data, model, tensors, folder, fingerprint)
         return Run(folder)
     # After the models are built: their draws from torch's stream stay those of a run without external tests.
     outside = external_rows(data, log)
     folder = claim(config, fingerprint)
     write_json(folder / "card.json", data.whole.card())
     write_json(folder / "split.json", data.split.to_json())
-    write_json(folder / "record.json", environment() | of_data(data))
+    write_json(folder / RECORD, environment() | of_data(data) | {"threads": threads})
     log(_split_line(data))
     for remark in data.dataset.selection_remarks():
         log(remark)
@@ -153,7 +160,7 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
             log(f"relation {text}: {relation.edges:,} edges of genes of the run; rows not used: {left}")
 
     with PeakMemory() as memory:
-        members, reports = fit_members(config, data, model, tensors, folder, fingerprint)
+        members, reports = fit_members(fitted, data, model, tensors, folder, fingerprint)
         if config.execution != "training":
             return Run(folder)
         start = time.perf_counter()
@@ -243,6 +250,18 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
     # Last, since this file marks a finished run: whatever failed before leaves a run that can be resumed.
     write_json(folder / DONE, {name: comparison.to_json() for name, comparison in comparisons.items()})
     return Run(folder)
+
+
+def _threads(config: TrainConfig, model: Model, tensors: OrganismTensors, log: Log) -> int:
+    """Return the number of CPU threads of the training: that of the run to resume, or by the rule."""
+    training, processes = config.training, world().local
+    if config.run.resume and not training.threads:
+        training = replace(training, threads=recorded_threads(Path(config.run.folder)))
+    on_gpu = accelerator(training) == "gpu"
+    found = threads_of_training(training, model, tensors.genes, processes=processes, accelerated=on_gpu)
+    if spinning(found):
+        log(ADVICE)
+    return found
 
 
 def _fitness(checkpoint: Checkpoint, table: MutantTable) -> NDArray[np.float64]:

@@ -178,6 +178,8 @@ class Model(nn.Module, ABC):
         Names of the relations that it passes messages over.
     encode_per_epoch : bool
         Whether training uses one wild type, without its gradient, for a whole epoch: an approximation.
+    graph_per_mutant : bool
+        Whether a step works on a graph of all genes for every mutant, and not once for all of them.
     by_gene, by_feature : tuple of str
         Names of the parameters with one row per gene, and of those with one column per gene feature: weights
         of another organism's model take their place by name.
@@ -191,6 +193,7 @@ class Model(nn.Module, ABC):
     gradients: bool = True
     relations: tuple[str, ...] = ()
     encode_per_epoch: bool = False
+    graph_per_mutant: bool = False
     by_gene: tuple[str, ...] = ()
     by_feature: tuple[str, ...] = ()
 
@@ -440,6 +443,7 @@ class ModelWrapper(Model):
     def __init__(self, inner: Model) -> None:
         super().__init__()
         self.config, self.needs, self.relations = inner.config, inner.needs, inner.relations
+        self.graph_per_mutant = inner.graph_per_mutant
         self.inner = inner
 
     def encode(self, organism: OrganismTensors, stream: torch.Generator | None = None) -> WildType:

@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from functools import cache
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
@@ -26,6 +25,7 @@ from torch.utils._pytree import tree_leaves
 
 from wildtype.phases import current
 from wildtype.profiling.trace_analysis import SCALAR_READ, OperatorCounts, OperatorTotal, Read
+from wildtype.training.stack_sampler import short_path
 
 Step = Callable[[], object]
 Phase = Callable[[], "str | None"]
@@ -102,7 +102,9 @@ class OperatorCounter:
         return OperatorCounts(
             {
                 phase: {
-                    name: OperatorTotal(t.calls / steps, t.seconds / steps, t.allocated_mib / steps)
+                    name: OperatorTotal(
+                        t.calls / steps, t.seconds / steps, t.allocated_mib / steps, t.float64 / steps
+                    )
                     for name, t in totals.items()
                 }
                 for phase, totals in self.operators.items()
@@ -110,12 +112,13 @@ class OperatorCounter:
             {read: calls / steps for read, calls in self.reads.items()},
         )
 
-    def add(self, name: str, seconds: float, allocated: int) -> None:
-        """Count one call of an operator that took ``allocated`` bytes."""
+    def add(self, name: str, seconds: float, allocated: int, float64: bool = False) -> None:
+        """Count one call of an operator that took ``allocated`` bytes, and may have made float64."""
         total = self.operators.setdefault(self.phase() or UNATTRIBUTED, {}).setdefault(name, OperatorTotal())
         total.calls += 1
         total.seconds += seconds
         total.allocated_mib += allocated / 2**20
+        total.float64 += float64
 
     def add_read(self, what: str, on_device: bool, frame: FrameType) -> None:
         """Count one read, unless it is an optimiser's look at its own step counter."""
@@ -145,7 +148,12 @@ class _Operators(TorchDispatchMode):
         # of Python's values passes through lift_fresh, whose argument is that same new storage.
         known = set() if name == "aten::lift_fresh" else {key for x in given for key, _ in _storages(x)}
         new = {key: size for x in tree_leaves(made) for key, size in _storages(x) if key not in known}
-        self.counter.add(name, seconds, sum(new.values()))
+        # Python's numbers are float64 tensors of one element on their way, which costs nothing.
+        wide = any(
+            isinstance(x, torch.Tensor) and x.dtype == torch.float64 and x.numel() > 1
+            for x in tree_leaves(made)
+        )
+        self.counter.add(name, seconds, sum(new.values()), wide)
         what = _read_of(name, args, kwargs, made)
         if what:
             on_device = any(x.device.type != "cpu" for x in given) or _on_device(made)
@@ -215,16 +223,6 @@ def _line(frame: FrameType | None) -> tuple[str, bool]:
                 break
             own_counter |= code.co_name == "_get_value"
         elif code.co_filename != __file__:
-            return f"{_short(code.co_filename)}:{frame.f_lineno} in {code.co_name}", own_counter
+            return f"{short_path(code.co_filename)}:{frame.f_lineno} in {code.co_name}", own_counter
         frame = frame.f_back
     return BACKWARD, own_counter
-
-
-@cache
-def _short(file: str) -> str:
-    """Return a source file's path from the top of its package on: ``wildtype/nn/sparse.py``."""
-    path = Path(file)
-    top = path.parent
-    while (top / "__init__.py").is_file():
-        top = top.parent
-    return str(path.relative_to(top))

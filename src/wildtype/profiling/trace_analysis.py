@@ -21,6 +21,7 @@ Interval = tuple[float, float]
 
 PHASE_MARK = "phase: "
 SCALAR_READ = "aten::item"
+COPIES = frozenset({"aten::clone", "aten::copy_", "aten::_to_copy", "aten::lift_fresh_copy"})
 _STEP_MARK = "ProfilerStep#"
 _NODE_MARK = "autograd::engine::evaluate_function: "
 _KERNELS = frozenset({"kernel", "gpu_memcpy", "gpu_memset"})
@@ -32,11 +33,12 @@ _GAPS = 10
 
 @dataclass
 class OperatorTotal:
-    """Calls of one operator: number, seconds on the calling thread, MiB of new storage."""
+    """Calls of one operator: number, seconds on the calling thread, MiB of new storage, float64 results."""
 
     calls: float = 0.0
     seconds: float = 0.0
     allocated_mib: float = 0.0
+    float64: float = 0.0
 
 
 @dataclass(frozen=True, order=True)
@@ -76,7 +78,8 @@ class OperatorCounts:
 
     def counters(self, top: int = 5) -> dict[str, dict[str, Any]]:
         """Return JSON per phase: operators, scalar_reads (``.item()``, ``float(t)``, ``bool(t)``),
-        allocated_mib, and the ``top`` most called.
+        allocated_mib, seconds, copies, float64 (operators that make such tensors), and ``top`` of the most
+        called, and of the slowest.
         """
         report = {}
         for phase, totals in self.operators.items():
@@ -86,7 +89,14 @@ class OperatorCounts:
                 "operators": sum(total.calls for total in totals.values()),
                 "scalar_reads": sum(scalars, start=0.0),
                 "allocated_mib": sum(total.allocated_mib for total in totals.values()),
+                "seconds": sum(total.seconds for total in totals.values()),
+                "copies": sum(t.calls for name, t in totals.items() if name in COPIES),
+                "float64": sum(total.float64 for total in totals.values()),
                 "top": [{"name": name, "calls": t.calls, "seconds": t.seconds} for name, t in ranked[:top]],
+                "slowest": [
+                    {"name": name, "calls": t.calls, "seconds": t.seconds}
+                    for name, t in sorted(ranked, key=lambda item: -item[1].seconds)[:top]
+                ],
             }
         return report
 

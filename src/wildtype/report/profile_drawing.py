@@ -43,6 +43,8 @@ COLOURS = dict(
             "#68386c",
             "#c3dab0",
             "#7d8867",
+            "#1e159a",
+            "#181429",
         ],
         strict=True,
     )

@@ -17,6 +17,8 @@ from wildtype.report.profile_text import Scale
 def print_gap(gap: Gap, console: Console) -> None:
     """Print how one run differs from another: in a sentence, by phase, per epoch, and why."""
     console.print(gap.sentence(), markup=False, highlight=False)
+    for remark in gap.remarks:
+        console.print(remark, markup=False, highlight=False)
     scale = Scale.of([gap.step["base"], gap.step["other"]])
     table = Table(
         "phase", escape(gap.base), escape(gap.other), f"difference, {scale.unit}", "ratio", "share of the gap"

@@ -65,7 +65,9 @@ class TrainingConfig:
     deterministic: bool = setting(
         False, "Use one thread and deterministic kernels: equal runs give equal bits."
     )
-    threads: int = setting(0, "CPU threads; 0: all.", minimum=0)
+    threads: int = setting(
+        0, "CPU threads of a process; 0: by the size of the model, at most the cores.", minimum=0
+    )
     start: str = setting(
         "", "Run or checkpoint whose weights training starts from, matched by name; empty: random weights."
     )

@@ -36,6 +36,7 @@ from wildtype.training.phase_recorder import PhaseRecorder
 from wildtype.training.progress import Progress, TimedLoader
 from wildtype.training.saved_weights import BestCheckpoint, Snapshots, restore_optimizer
 from wildtype.training.task import FitTask
+from wildtype.training.thread_count import threads_of_training
 from wildtype.training.weights import TargetWeights
 from wildtype.training.world import World, world
 
@@ -213,7 +214,10 @@ def fit_model(
     hooks += [progress, *callbacks]
     start = time.perf_counter()
     if keeper.epoch < config.epochs and not keeper.stopped:
-        with _threads(config), recorder.listening(), warnings.catch_warnings():
+        threads = threads_of_training(
+            config, model, organism.genes, processes=processes.local, accelerated=place == "gpu"
+        )
+        with _threads(threads), recorder.listening(), warnings.catch_warnings():
             # Lightning advises on data-loading workers; batches here are slices of arrays and need none.
             warnings.filterwarnings("ignore", module="lightning.*")
             logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
@@ -288,17 +292,15 @@ def in_bfloat16(config: TrainingConfig, place: str) -> bool:
 
 
 class _threads:
-    """Sets the number of CPU threads during training (one when the run must be deterministic)."""
+    """Sets the number of CPU threads during training."""
 
-    def __init__(self, config: TrainingConfig) -> None:
-        # Sums of several threads are added in the order in which they finish.
-        self.wanted = 1 if config.deterministic else config.threads
+    def __init__(self, wanted: int) -> None:
+        self.wanted = wanted
 
     def __enter__(self) -> None:
         self.before = torch.get_num_threads()
         self.was_deterministic = torch.are_deterministic_algorithms_enabled()
-        if self.wanted:
-            torch.set_num_threads(self.wanted)
+        torch.set_num_threads(self.wanted)
 
     def __exit__(self, *error: object) -> None:
         torch.set_num_threads(self.before)

@@ -99,6 +99,7 @@ class DifferenceGNN(Model):
     """
 
     needs: tuple[str, ...] = ("relations",)
+    graph_per_mutant = True
     removes: Tensor
     gate: Gate | None
 

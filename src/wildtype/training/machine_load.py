@@ -1,0 +1,113 @@
+"""`MachineLoad`: what else a machine did while steps were timed, and how fast its processor was.
+
+A time on the wall belongs to a machine and to all that runs on it. These figures say whether another job ran
+beside: the share of the processors that other processes had, those a hypervisor took away, involuntary
+changes of the thread on a processor, and a fixed piece of arithmetic, which takes longer where a processor is
+shared or runs at a lower clock.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import statistics
+import sys
+import time
+from collections import deque
+from typing import Any
+
+import numpy as np
+import psutil
+
+PROBES = 1000
+"""Probes that are kept, the last ones."""
+BUSY_CORES = 0.25
+"""Cores' worth of other processes from which on a machine is called busy."""
+PUT_OFF = 0.05
+"""Share of a step without a processor from which on it is."""
+_PROBE = np.linspace(0.0, 1.0, 4096)
+
+
+class MachineLoad:
+    """Compares the machine's counters before the first counted step with those after the last.
+
+    Attributes
+    ----------
+    threads : int
+        The most threads that torch had in a counted step.
+    """
+
+    def __init__(self) -> None:
+        self.threads = 0
+        self._first: dict[str, float] | None = None
+        self._last: dict[str, float] = {}
+        self._probes: deque[float] = deque(maxlen=PROBES)
+
+    def begin(self) -> None:
+        """The first counted step begins."""
+        self._first = _counters()
+
+    def step(self) -> None:
+        """A counted step has ended."""
+        torch = sys.modules.get("torch")
+        if torch is not None:
+            self.threads = max(self.threads, int(torch.get_num_threads()))
+        # Every step takes the probe once: what slows the processor now and then must not hide between two.
+        start = time.thread_time()
+        for _ in range(8):
+            np.dot(_PROBE, _PROBE)
+        self._probes.append(time.thread_time() - start)
+
+    def to_json(self, steps: int, delay: float, seconds: float) -> dict[str, Any]:
+        """Return the findings: processors in use, interruptions per step, and whether the machine was busy.
+
+        Parameters
+        ----------
+        steps : int
+            Counted steps.
+        delay, seconds : float
+            Of a mean step: without a processor, and in all.
+        """
+        if self._first is None or not steps:
+            return {}
+        now = _counters()
+        more = {name: now[name] - before for name, before in self._first.items()}
+        wall = max(more["wall"], 1e-9)
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        others = max(more["busy"] - more["own"], 0.0) / wall
+        return {
+            "cores": cores,
+            "threads": self.threads,
+            "own_cores": more["own"] / wall,
+            "other_cores": others,
+            "stolen_cores": more["steal"] / wall,
+            "load": now["load"],
+            "involuntary_switches": more["switches"] / steps,
+            "page_faults": more["faults"] / steps,
+            "probe": statistics.median(self._probes) if self._probes else None,
+            "put_off": delay / seconds if seconds else 0.0,
+            # Threads of this run that take each other's processors are no other job.
+            "busy": others >= BUSY_CORES and (delay >= PUT_OFF * seconds or others >= cores - 1),
+        }
+
+
+def _counters() -> dict[str, float]:
+    own, times = resource.getrusage(resource.RUSAGE_SELF), psutil.cpu_times()
+    children = 0.0
+    for child in psutil.Process().children(recursive=True):
+        try:
+            used = child.cpu_times()
+        except psutil.Error:  # it has just ended
+            continue
+        children += used.user + used.system
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    idle = times.idle + getattr(times, "iowait", 0.0) + getattr(times, "steal", 0.0)
+    return {
+        "wall": time.perf_counter(),
+        "busy": sum(times) - idle - getattr(times, "guest", 0.0) - getattr(times, "guest_nice", 0.0),
+        "steal": getattr(times, "steal", 0.0),
+        "own": own.ru_utime + own.ru_stime + children + ended.ru_utime + ended.ru_stime,
+        "switches": own.ru_nivcsw,
+        "faults": own.ru_minflt,
+        "load": os.getloadavg()[0],
+    }
