@@ -430,7 +430,7 @@ class _Table:
             elif kind is float:
                 out.append(self._numbers(column, position))
             else:
-                out.append(self._texts(column, kind))
+                out.append(self._texts(column, kind if isinstance(kind, Only) else None))
         return tuple(out)
 
     def _numbers(self, column: Any, position: int) -> NDArray[np.float64]:
@@ -450,22 +450,22 @@ class _Table:
             at += len(part)
         return out
 
-    def _texts(self, column: Any, kind: type[str] | Only) -> TextColumn:
+    def _texts(self, column: Any, only: Only | None) -> TextColumn:
         import pyarrow.compute as pc
 
         texts = column
-        if kind is str:
+        if only is None:
             column = column.unify_dictionaries()
             texts = column.chunk(0).dictionary
         wrong = pc.match_substring_regex(pc.utf8_trim_whitespace(texts), _CONTROL)
         if pc.any(wrong).as_py():
             found = np.asarray(wrong)
-            if kind is str:
+            if only is None:
                 found = found[np.concatenate([chunk.indices for chunk in column.chunks])]
             row = int(found.argmax())
             received = shown(column[row].as_py().strip())
             raise _error(self.path, self.first_line + row, received, "printable text")
-        return text_column(kind.of(column) if isinstance(kind, Only) else column)
+        return text_column(column if only is None else only.of(column))
 
     def _not_a_number(self, row: int, cell: str, position: int) -> SourceError:
         name = self.header[position] if self.header else f"field {position + 1}"
