@@ -49,6 +49,8 @@ def test_the_same_in_another_table(
         "genes;value\nG003Δ,G005;-0,31\nwt;0\nG005Δ,g007-ts;0,25\n",
         # What a model assumes of a gene that is named without a kind.
         "genes,value\nG003 G005,-0.31\nG005 G007,0.25\n",
+        # What is written as a deletion stays one where the table says that others are reduced.
+        "genes,value\nG003Δ G005Δ,-0.31\nG005Δ G007,0.25\n",
         # A column called as a phenotype, beside other numbers.
         "genes,n,epsilon\nG003:absent G005:absent,3,-0.31\nG005:absent G007:reduced,3,0.25\n",
     ],

@@ -120,7 +120,7 @@ class MutantReader:
         self.foreign = frozenset(
             [] if organism.foreign is None else np.flatnonzero(organism.foreign).tolist()
         )
-        self.kind, self.assumed = parse_kind(layout.kind), assumed
+        self.kind, self.assumed = (parse_kind(layout.kind) if layout.kind else None), assumed
         self.spellings = Spellings(index, layout.controls, read_guides(layout.guides), organism.units)
         self.understood: dict[str, Counter[str]] = {}
         """Names that are not the organism's, by the rule that they were understood by."""
@@ -190,7 +190,9 @@ class MutantReader:
             if kind is not None and gene.kind is not None and not _agree(kind, gene.kind):
                 message = f"says {KINDS[kind][0]} of {shown(name)}, which is written as {KINDS[gene.kind][0]}"
                 problems.append(Wrong("kind", f"{message}: correct one of them", KIND))
-            kind = kind or gene.kind or self.kind or self._assumed(gene.position)
+            # A deletion is 0: what is stated is told from what is not by None alone.
+            given = (kind, gene.kind, self.kind)
+            kind = next((one for one in given if one is not None), self._assumed(gene.position))
             found[gene.position] = (kind, gene.allele)
             spelled.setdefault(gene.position, []).append(name)
             if gene.how:
