@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from wildtype.cli.evidence import as_evidence, with_evidence
 from wildtype.errors import ConfigError, SourceError
 from wildtype.inference.predictor import load
+from wildtype.mutants import Kind
 from wildtype.organism import GeneIndex, Organism
 from wildtype.sources.user_tables.layout import Layout, save_layout
 from wildtype.sources.user_tables.table import read_table
@@ -38,6 +40,38 @@ def test_the_same_in_another_table(
     expected = with_evidence(predictor, plain).predict(ASKED)
     pd.testing.assert_frame_equal(given.predict(ASKED), expected)
     assert not expected.equals(predictor.predict(ASKED))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # Alleles, a wild type and a decimal comma beside a column genes, as in tables without one.
+        "genes;value\nG003Δ,G005;-0,31\nwt;0\nG005Δ,g007-ts;0,25\n",
+        # What a model assumes of a gene that is named without a kind.
+        "genes,value\nG003 G005,-0.31\nG005 G007,0.25\n",
+        # What is written as a deletion stays one where the table says that others are reduced.
+        "genes,value\nG003Δ G005Δ,-0.31\nG005Δ G007,0.25\n",
+        # A column called as a phenotype, beside other numbers.
+        "genes,n,epsilon\nG003:absent G005:absent,3,-0.31\nG005:absent G007:reduced,3,0.25\n",
+    ],
+)
+def test_a_column_genes_is_read_in_no_other_way(
+    tiny_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    path, mapping = tmp_path / "own.csv", tmp_path / "mapping.yaml"
+    path.write_text(text)
+    save_layout(mapping, Layout(decimal="," if ";" in text else "."))
+    predictor = load(tiny_run)
+    # Not all alike: the last gene is knocked down where nothing else is said.
+    predictor.core.__dict__["kinds"] = np.where(
+        np.arange(len(predictor.genes)) == predictor.genes.find("G007"), Kind.REDUCED, predictor.kinds
+    ).astype(np.uint8)
+    given = with_evidence(predictor, path, mapping).predict(ASKED)
+    said = "genes without a stated kind are those of the model: 22 absent, 2 reduced"
+    assert said in capsys.readouterr().err
+    sets = [["G003:absent", "G005:absent"], ["G005:absent", "G007:reduced"]]
+    frame = pd.DataFrame({"genes": sets, "value": [-0.31, 0.25]})
+    pd.testing.assert_frame_equal(given, predictor.with_evidence(frame).predict(ASKED))
 
 
 def test_what_is_no_evidence(tiny_run: Path, tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ import pytest
 
 from tests.sources.fuzz.mutations import JUNK
 from tests.tiny import tiny_dataset, tiny_organism
+from wildtype.cli.evidence import with_evidence
 from wildtype.datasets.storage import read_dataset, save_dataset
 from wildtype.errors import WildtypeError
 from wildtype.experiments.settings.ablation import read_ablation
@@ -32,7 +33,6 @@ from wildtype.experiments.settings.compose import compose
 from wildtype.experiments.settings.stored import read_settings
 from wildtype.experiments.settings.tuning import read_tuning
 from wildtype.experiments.stored import Run
-from wildtype.inference.own_evidence import read_evidence
 from wildtype.inference.predictor import Predictor, load
 from wildtype.inference.sets import parse_set, read_lines, read_sets
 from wildtype.organism.storage import read_organism, save_organism
@@ -147,10 +147,8 @@ def test_files_of_sets_and_of_own_measurements(predictor: Predictor, tmp_path: P
             if found is not None:
                 read += answered(lambda found=found: predictor.predict(found), found) is not None
         else:
-            given = answered(lambda path=path: read_evidence(path), path.read_bytes())
-            if given is not None:
-                ask = lambda given=given: predictor.with_evidence(given).predict([["G001", "G003"]])  # noqa: E731
-                read += answered(ask, path.read_bytes()) is not None
+            ask = lambda path=path: with_evidence(predictor, path).predict([["G001", "G003"]])  # noqa: E731
+            read += answered(ask, path.read_bytes()) is not None
     assert read > 0
 
 

@@ -14,7 +14,6 @@ import wildtype as wt
 from tests.command import assert_one_sentence, wildtype
 from tests.tiny import tiny_dataset
 from wildtype.errors import CheckpointError, ConfigError, GeneSetError, SourceError, UnknownGeneError
-from wildtype.inference.own_evidence import read_evidence
 from wildtype.inference.predictor import Predictor
 from wildtype.inference.sets import parse_set, read_lines, read_sets
 from wildtype.mutants import MutantTable
@@ -152,7 +151,6 @@ def test_what_pandas_noted_in_a_parquet_file_is_not_needed(tmp_path: Path) -> No
     table = pa.table({"genes": ["A,B"], "value": [0.5]})
     pq.write_table(table.replace_schema_metadata({"pandas": '{"columns": 3}'}), tmp_path / "noted.parquet")
     assert read_sets(tmp_path / "noted.parquet") == [["A", "B"]]
-    assert read_evidence(tmp_path / "noted.parquet")["value"].tolist() == [0.5]
 
 
 def test_files_of_sets(tmp_path: Path) -> None:

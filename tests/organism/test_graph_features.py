@@ -48,6 +48,29 @@ def test_components_are_the_leading_eigenvectors(n: int, edges: int, directed: b
     assert (v[np.abs(v).argmax(0), np.arange(8)] > 0).all()
 
 
+def test_components_of_a_large_graph_are_eigenvectors_as_far_as_float32_can_show() -> None:
+    n, size = 10_400, 650  # sixteen groups of unequal size, joined by few edges
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, n, 60_000)
+    within = rows // size * size + rng.integers(0, size, rows.size)
+    cols = np.where(
+        rng.random(rows.size) < 0.9 - 0.02 * (rows // size), within, rng.integers(0, n, rows.size)
+    )
+    relation = Relation.from_edges("groups", rows, cols, n, directed=False)
+    vectors = spectral_components(relation, 6)
+    nodes = np.flatnonzero(np.isfinite(vectors).all(1))
+    assert len(nodes) > 10_000
+    a = relation.restrict(nodes).adjacency.astype(np.float64)
+    root = 1 / np.sqrt(a.sum(1))
+    v = vectors[nodes].astype(np.float64)
+    product = root[:, None] * (a @ (root[:, None] * v))
+    values = (v * product).mean(0)
+    np.testing.assert_allclose(product, v * values, atol=1e-4)
+    np.testing.assert_allclose(v.T @ v / len(nodes), np.eye(6), atol=1e-4)
+    assert (np.diff(values) < 0).all()
+    np.testing.assert_array_equal(spectral_components(relation, 6), vectors)
+
+
 def test_components_repeat_and_survive_a_new_order_of_genes() -> None:
     relation = random_relation(400, 3000)
     once, twice = spectral_components(relation, 6), spectral_components(relation, 6)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from wildtype.errors import SourceError
 from wildtype.organism import GeneIndex
-from wildtype.sources.columns import Columns, column_blocks, read_columns
+from wildtype.sources.columns import Columns, Only, column_blocks, read_columns
 from wildtype.sources.text import read_pieces, read_rows
 
 GENES = GeneIndex(["YAL001C", "YAL043C-A", "Q0045"], {"YAL001C": "TFC3"}, {"Q0045": ["OXI3"]})
@@ -268,3 +268,19 @@ def test_pieces_are_the_file_also_of_several_members(tmp_path: Path, size: int |
     plain = tmp_path / "plain"
     plain.write_bytes(whole)
     assert b"".join(read_pieces(plain, size=size)) == whole
+
+
+def test_a_column_of_few_texts_that_matter_holds_no_others(tmp_path: Path) -> None:
+    names = ["ACT1", "act1 ", " Straße", "STRASSE", "other", "", "ÉTÉ", "été", "act10"]
+    path = tmp_path / "names.tsv"
+    path.write_text("".join(f"p{i % 2}\t{name}\n" for i, name in enumerate(names)), encoding="utf-8")
+    (block,) = column_blocks(path, types=lambda first: [str, Only(frozenset({"ACT1", "STRASSE", "ÉTÉ"}))])
+    kept = [block.text(1)[row] for row in range(len(block))]
+    assert kept == ["ACT1", "act1", "Straße", "STRASSE", "", "", "ÉTÉ", "été", ""]
+
+
+def test_a_control_character_is_refused_also_in_a_text_that_does_not_matter(tmp_path: Path) -> None:
+    path = tmp_path / "names.tsv"
+    path.write_bytes(b"p\tACT1\np\tu\x01\np\tv\x02\n")
+    with pytest.raises(SourceError, match=r"line 2: received 'u\\x01', expected printable text"):
+        list(column_blocks(path, types=lambda first: [str, Only(frozenset({"ACT1"}))]))

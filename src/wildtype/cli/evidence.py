@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,17 +11,18 @@ import typer
 from wildtype.cli.output import notes
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
     from wildtype.datasets.measurements import Measurements
+    from wildtype.datasets.records import PerturbationKind
     from wildtype.inference.predictor import Predictor
-    from wildtype.organism import GeneIndex
+    from wildtype.sources.user_tables.layout import Layout
 
 Evidence = Annotated[
     Path | None,
-    typer.Option(
-        help="Table of your measurements to look up as well: genes and value, or as for data import."
-    ),
+    typer.Option(help="Table of your measurements to look up as well, in any layout that data import reads."),
 ]
 EvidenceMapping = Annotated[
     Path | None, typer.Option(help="How to read that table: a file of `data import --save-mapping`.")
@@ -30,8 +32,9 @@ EvidenceMapping = Annotated[
 def with_evidence(predictor: Predictor, path: Path | None, mapping: Path | None = None) -> Predictor:
     """Return a predictor that also looks up the measurements of a table; without one, as it is.
 
-    A CSV or Parquet file with a column ``genes`` is read as `own_evidence.with_evidence` describes. Any other
-    table, and each with a mapping, is read as `data import` reads it; what was guessed is shown.
+    It is read as `data import` reads a table, and what was guessed is shown. What a model knows is not asked
+    for: columns that are called as its phenotypes hold their values, and genes that a table names without a
+    kind of perturbation are perturbed as `predict` assumes.
 
     Raises
     ------
@@ -41,42 +44,70 @@ def with_evidence(predictor: Predictor, path: Path | None, mapping: Path | None 
         If the table cannot be read, or does not fit the model.
     """
     from wildtype.errors import ConfigError, SourceError
-    from wildtype.inference.own_evidence import read_evidence
-    from wildtype.inference.sets import COLUMN
+    from wildtype.organism import Organism
+    from wildtype.sources.user_tables.layout import Layout, read_layout
+    from wildtype.sources.user_tables.table import read_table
+    from wildtype.sources.user_tables.vocabulary import KINDS
 
     if path is None:
         if mapping is not None:
             raise ConfigError(f"--evidence-mapping {str(mapping)!r} is of no table: give --evidence as well")
         return predictor
-    frame = None
-    try:
-        frame = read_evidence(path)
-    except SourceError:
-        if not path.is_file():
-            raise
-    if mapping is not None or frame is None or COLUMN not in frame.columns:
-        frame = _as_imported(path, predictor.genes, mapping)
-    return predictor.with_evidence(frame)
-
-
-def _as_imported(path: Path, genes: GeneIndex, mapping: Path | None) -> pd.DataFrame:
-    from wildtype.errors import SourceError
-    from wildtype.organism import Organism
-    from wildtype.sources.user_tables.layout import Layout, read_layout
-    from wildtype.sources.user_tables.table import read_table
-
     told: list[Any] = []
     counts: list[Any] = []
     layout = Layout() if mapping is None else read_layout(mapping)
-    organism = Organism(genes.organism, genes)
-    measurements = read_table(path, organism, layout, collect=counts.append, tell=told.append)
+    assumed = _assumed(predictor)
+    layout = _with_phenotypes(path, layout, [one["name"] for one in predictor.checkpoint.phenotypes])
+    measurements = read_table(
+        path,
+        Organism(predictor.genes.organism, predictor.genes),
+        layout,
+        assumed=assumed,
+        collect=counts.append,
+        tell=told.append,
+    )
+    usual = Counter(KINDS[kind][0] for kind in assumed)
+    if not layout.kind and len(usual) > 1:
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in usual.most_common())
+        notes().print(
+            f"evidence: genes without a stated kind are those of the model: {kinds}", soft_wrap=True
+        )
     left_out = [f"left out: {count:,} {reason}" for reason, count in counts[0].dropped.items()]
     for line in (*told[0].remarks, *left_out):
         notes().print(f"evidence: {line}", markup=False, soft_wrap=True)
     frame = as_evidence(measurements)
     if frame.empty:
         raise SourceError(f"{path} has no mutant to look up, only wild types: give at least one")
-    return frame
+    return predictor.with_evidence(frame)
+
+
+def _with_phenotypes(path: Path, layout: Layout, phenotypes: Sequence[str]) -> Layout:
+    """Return a layout that names the columns of a model's phenotypes, if it names no column of values."""
+    from dataclasses import replace
+
+    from wildtype.sources.user_tables.annotated import is_annotated
+    from wildtype.sources.user_tables.grid import read_grid, sheets_of
+
+    columns = layout.columns
+    if columns.value or layout.shape or is_annotated(path):
+        return layout
+    sheet = sheets_of(path, layout.sheet)[0]
+    header = read_grid(path, separator=layout.separator, sheet=sheet).header
+    found = [name for name in phenotypes if name in header]
+    if not found or any(name.casefold() == "value" for name in header):
+        return layout
+    value = found[0] if len(found) == 1 else "; ".join(f"{name}={name}" for name in found)
+    return replace(layout, columns=replace(columns, value=value))
+
+
+def _assumed(predictor: Predictor) -> list[PerturbationKind]:
+    """Return the kind of every gene [n] that is named without one, as a table records it."""
+    from wildtype.datasets.records import PerturbationKind
+    from wildtype.datasets.stages.convert import EFFECT
+
+    # Several records have one effect; the first is the plain one.
+    recorded = {effect: kind for kind, effect in reversed(EFFECT.items())}
+    return [recorded.get(effect, PerturbationKind.DELETION) for effect in predictor.kinds.tolist()]
 
 
 def as_evidence(m: Measurements) -> pd.DataFrame:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from wildtype.inference.sets import COLUMN, names_of, to_table
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.ensemble import class_of
 from wildtype.mutants import MutantTable
-from wildtype.tables import read_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,17 +27,6 @@ if TYPE_CHECKING:
 
 FARTHEST = 1e6
 """Standard deviations from the mean; squares of larger values overflow in single precision."""
-
-
-def read_evidence(path: str | Path) -> pd.DataFrame:
-    """Read a CSV or Parquet file of measurements; see `with_evidence` for its columns.
-
-    Raises
-    ------
-    SourceError
-        If the file is missing or cannot be read as a table.
-    """
-    return read_frame(path, "evidence", dict.fromkeys((COLUMN, "condition", "phenotype"), str))
 
 
 def with_evidence(checkpoint: Checkpoint, frame: pd.DataFrame, kinds: NDArray[np.uint8]) -> Checkpoint:

@@ -94,12 +94,15 @@ class Relation:
         given = r.size
         if not directed:
             r, c = np.minimum(r, c), np.maximum(r, c)
-        # The largest weight of a repeated edge sorts first and is the one that is kept.
-        order = np.lexsort((-w, c, r))
-        r, c, w = r[order], c[order], w[order]
-        first = np.ones(r.size, bool)
-        first[1:] = (r[1:] != r[:-1]) | (c[1:] != c[:-1])
-        r, c, w = r[first], c[first], w[first]
+        # Large sources give every edge once and in order: nothing to sort.
+        key = r * n + c
+        if not (key[1:] > key[:-1]).all():
+            # The largest weight of a repeated edge sorts first and is the one that is kept.
+            order = np.lexsort((-w, key))
+            r, c, w, key = r[order], c[order], w[order], key[order]
+            first = np.ones(r.size, bool)
+            first[1:] = key[1:] != key[:-1]
+            r, c, w = r[first], c[first], w[first]
         if given > r.size:
             counts["duplicate"] = counts.get("duplicate", 0) + int(given - r.size)
         if not directed:

@@ -32,9 +32,39 @@ UNPACKED = 64 << 20
 """Bytes of text that `column_blocks` holds at a time."""
 _NUMBER = re.compile(r"[ \t]*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?[ \t]*", re.ASCII)
 
-_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f]")
+_CONTROL = r"[\x00-\x08\x0a-\x1f]"
 
-ColumnType = type[str] | type[float] | None
+
+@dataclass(frozen=True)
+class Only:
+    """A column of texts of which few matter, such as millions of aliases: the others become ``""``.
+
+    Attributes
+    ----------
+    names : frozenset of str
+        The texts that stay, in upper case; a text is compared in upper case and without surrounding blanks.
+    """
+
+    names: frozenset[str]
+
+    def of(self, column: Any) -> Any:
+        """Return a column of texts (Arrow, chunked) with ``""`` in place of the others, in a dictionary."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        folded = pc.ascii_upper(pc.utf8_trim_whitespace(column))
+        known = pc.is_in(folded, value_set=pa.array(self.names, pa.utf8()))
+        ascii_only = pc.string_is_ascii(folded)
+        if not pc.all(ascii_only).as_py():
+            # Upper case beyond ASCII is Python's, as in every other look-up of names.
+            known = known.to_numpy()
+            beyond = np.flatnonzero(~ascii_only.to_numpy())
+            known[beyond] = [text.upper() in self.names for text in folded.take(beyond).to_pylist()]
+            known = pa.array(known)
+        return pc.dictionary_encode(pc.if_else(known, column, ""))
+
+
+ColumnType = type[str] | type[float] | Only | None
 Header = Sequence[str | EllipsisType | None]
 """Expected column names; None accepts any name in its place, an ellipsis at the end any further columns."""
 
@@ -142,7 +172,7 @@ def read_columns(
     ----------
     path : path
         A plain or gzip-compressed file.
-    types : sequence of str, float or None
+    types : sequence of str, float, Only or None
         What every column is read as, from left to right; None passes a column over.
     separator : str
         One character.
@@ -186,15 +216,20 @@ def read_columns(
 
 def text_column(column: Any) -> TextColumn:
     """Return a dictionary-encoded Arrow column (chunked) with every distinct stripped text once."""
+    import pyarrow.compute as pc
+
     # Every block of the file has its own dictionary; only after this do equal codes mean equal texts.
     column = column.unify_dictionaries()
+    if not column.num_chunks:
+        return TextColumn((), np.zeros(0, np.int32))
     # Stripping can make two texts equal, so codes are numbered again.
-    texts = [name.strip() for name in column.chunk(0).dictionary.to_pylist()] if column.num_chunks else []
-    names = sorted(set(texts))
-    number = {name: i for i, name in enumerate(names)}
-    order = np.fromiter((number[text] for text in texts), np.int32, len(texts))
-    code = [order[chunk.indices.to_numpy()] for chunk in column.chunks]
-    return TextColumn(tuple(names), np.concatenate(code) if code else order)
+    texts = pc.utf8_trim_whitespace(column.chunk(0).dictionary).dictionary_encode()
+    order = pc.array_sort_indices(texts.dictionary)  # by UTF-8 bytes, which is by code point
+    rank = np.empty(len(order), np.int32)
+    rank[order.to_numpy()] = np.arange(len(order), dtype=np.int32)
+    number = rank[texts.indices.to_numpy()]
+    code = [number[chunk.indices.to_numpy()] for chunk in column.chunks]
+    return TextColumn(tuple(texts.dictionary.take(order).to_pylist()), np.concatenate(code))
 
 
 def column_blocks(
@@ -264,7 +299,9 @@ def _whole_lines(path: Path, limit: int, size: int) -> Iterator[bytes]:
     for number, piece in enumerate(read_pieces(path, limit=limit, size=size)):
         data = rest + (piece.removeprefix(b"\xef\xbb\xbf") if number == 0 else piece)
         cut = data.rfind(b"\n") + 1
-        body = data[:cut].rstrip(b"\r\n")
+        while cut and data[cut - 1] in b"\r\n":
+            cut -= 1
+        body = data[:cut]
         # What follows the end of the last line is kept: blank lines between rows must not be lost.
         after = len(body) + (2 if data.startswith(b"\r\n", len(body)) else 1)
         if body:
@@ -307,7 +344,7 @@ def _refuse_marks(path: Path, data: bytes, first_line: int = 1) -> None:
         refuse(data.index(b"\0"), "a NUL character", "plain text")
     if data.startswith((b"\n", b"\r\n")):
         refuse(0, "a blank line", "a row")
-    for pair in (b"\n\n", b"\n\r\n"):
+    for pair in (b"\n\n", b"\n\r\n") if b"\r" in data else (b"\n\n",):
         if pair in data:
             refuse(data.index(pair) + 1, "a blank line", "a row")
 
@@ -350,9 +387,10 @@ class _Table:
         import pyarrow as pa
         import pyarrow.csv
 
+        text = pa.dictionary(pa.int32(), pa.utf8())
         labels = [str(i) for i in range(len(self.types))]
         asked = {
-            label: pa.dictionary(pa.int32(), pa.utf8()) if kind is str else pa.float64()
+            label: text if kind is str else pa.utf8() if isinstance(kind, Only) else pa.float64()
             for label, kind in zip(labels, self.types, strict=True)
             if kind is not None
         }
@@ -389,8 +427,10 @@ class _Table:
             column = taken.pop(label, None)  # frees the column once it is converted
             if kind is None:
                 out.append(None)
+            elif kind is float:
+                out.append(self._numbers(column, position))
             else:
-                out.append(self._texts(column) if kind is str else self._numbers(column, position))
+                out.append(self._texts(column, kind if isinstance(kind, Only) else None))
         return tuple(out)
 
     def _numbers(self, column: Any, position: int) -> NDArray[np.float64]:
@@ -410,13 +450,22 @@ class _Table:
             at += len(part)
         return out
 
-    def _texts(self, column: Any) -> TextColumn:
-        out = text_column(column)
-        wrong = np.array([_CONTROL.search(name) is not None for name in out.names])
-        if wrong.any():
-            row = int(wrong[out.code].argmax())
-            raise _error(self.path, self.first_line + row, shown(out[row]), "printable text")
-        return out
+    def _texts(self, column: Any, only: Only | None) -> TextColumn:
+        import pyarrow.compute as pc
+
+        texts = column
+        if only is None:
+            column = column.unify_dictionaries()
+            texts = column.chunk(0).dictionary
+        wrong = pc.match_substring_regex(pc.utf8_trim_whitespace(texts), _CONTROL)
+        if pc.any(wrong).as_py():
+            found = np.asarray(wrong)
+            if only is None:
+                found = found[np.concatenate([chunk.indices for chunk in column.chunks])]
+            row = int(found.argmax())
+            received = shown(column[row].as_py().strip())
+            raise _error(self.path, self.first_line + row, received, "printable text")
+        return text_column(column if only is None else only.of(column))
 
     def _not_a_number(self, row: int, cell: str, position: int) -> SourceError:
         name = self.header[position] if self.header else f"field {position + 1}"

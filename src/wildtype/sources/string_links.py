@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from wildtype.errors import SourceError, shown
 from wildtype.organism import GeneIndex
-from wildtype.sources.columns import Columns, Header, column_blocks, first_lines
+from wildtype.sources.columns import Columns, ColumnType, Header, Only, column_blocks, first_lines
 from wildtype.sources.text import GeneNames, match_genes
 
 ENDS = ("protein1", "protein2")
@@ -102,7 +102,7 @@ def read_links(path: str | Path, header: Header, channels: Sequence[str], *, tax
     number: dict[str, int] = {}
     parts: list[tuple[NDArray[np.int32], NDArray[np.int32], list[NDArray[np.uint16]]]] = []
 
-    def types(found: tuple[str, ...]) -> list[type[str] | type[float] | None]:
+    def types(found: tuple[str, ...]) -> list[ColumnType]:
         return [str, str, *(float if name in channels else None for name in found[2:])]
 
     for block in column_blocks(path, types=types, separator=" ", header=header):
@@ -117,11 +117,13 @@ def read_links(path: str | Path, header: Header, channels: Sequence[str], *, tax
 
 def _numbered(block: Columns, position: int, taxon: str, number: dict[str, int]) -> NDArray[np.int32]:
     column = block.text(position)
-    if not all(name.startswith(taxon) for name in column.names):
+    new = [name for name in column.names if name not in number]
+    if not all(name.startswith(taxon) for name in new):
         # A file of another organism has the same layout, and its names would merely be unknown.
         foreign = column.map(lambda name: not name.startswith(taxon), bool)
         block.refuse(position, foreign, f"a protein of taxon {taxon.rstrip('.')}")
-    codes = np.array([number.setdefault(name, len(number)) for name in column.names], dtype=np.int32)
+    number |= {name: i for i, name in enumerate(new, len(number))}
+    codes = np.fromiter(map(number.__getitem__, column.names), np.int32, len(column.names))
     return codes[column.code]
 
 
@@ -175,21 +177,21 @@ def read_aliases(path: str | Path, proteins: Iterable[str], genes: GeneIndex) ->
     # Versions up to 10 have the taxon in a column of its own.
     apart = int("species" in head or head.split("\t")[0].isdigit())
 
-    def types(first: tuple[str, ...]) -> list[type[str] | type[float] | None]:
+    def types(first: tuple[str, ...]) -> list[ColumnType]:
         if len(first) < 3 + apart:
             raise SourceError(
                 f"{path} has {len(first)} columns, expected the protein, a name and its source: give "
                 f"protein.aliases or protein.info of STRING"
             )
-        return [str] * (2 + apart)
+        # Most aliases are names of nothing here; each of millions as a text would take longer than reading.
+        return [*[str] * (1 + apart), Only(genes.folded)]
 
     for block in column_blocks(path, types=types, skip_lines=int(bool(below) and _is_header(head))):
         name, protein = block.text(1 + apart), block.text(apart)
         taxon = f"{block.text(0)[0]}." if apart else ""
         places = [wanted.get(taxon + text, -1) for text in protein.names]
         at = np.array(places, dtype=np.int64)[protein.code]
-        # Most aliases are names of nothing here; looking up each of millions would take longer than reading.
-        maybe = np.array(genes.may_have(name.names), bool)[name.code]
+        maybe = np.array([text != "" for text in name.names])[name.code]
         chosen = np.flatnonzero((at >= 0) & maybe)
         rows, used, other = rows + len(block), used + len(chosen), other + int((at < 0).sum())
         for (place, code), count in _counted(at[chosen], name.code[chosen]):

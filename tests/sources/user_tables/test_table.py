@@ -15,7 +15,7 @@ from tests.sources.user_tables.tables import GENES, write, yeast
 from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import Environment, Genotype, Perturbation, PerturbationKind
 from wildtype.errors import SourceError
-from wildtype.organism import Organism
+from wildtype.organism import GeneIndex, Organism
 from wildtype.organism.in_units import in_units
 from wildtype.sources.user_tables.layout import Layout
 from wildtype.sources.user_tables.problems import SHOWN, TableProblems
@@ -402,3 +402,11 @@ def test_a_matrix_and_a_list_of_its_cells_are_one(tmp_path: Path) -> None:
         assert [(r.genotype.id, r.value) for r in a.records()] == [
             (r.genotype.id, r.value) for r in b.records()
         ]
+
+
+def test_a_name_that_is_written_as_a_deletion_is_one_whatever_the_others_are(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text("genes,value\nAΔ,1\nB,2\n")
+    organism = Organism("tiny", GeneIndex(["A", "B"], organism="tiny"))
+    m = read_table(path, organism, Layout(kind="reduced"))
+    assert m.kind.tolist() == [PerturbationKind.DELETION, PerturbationKind.REDUCED_EXPRESSION]

@@ -128,9 +128,9 @@ def _relations(
     rows = np.flatnonzero(used.left)
     a, b = first.position[rows], second.position[rows]
     # Files list every pair in both orders: sorted by pair, equal ones are neighbours.
-    pair = np.minimum(a, b) * len(genes) + np.maximum(a, b)
-    order = np.argsort(pair, kind="stable")
-    rows, pair = rows[order], pair[order]
+    lower, upper = np.minimum(a, b), np.maximum(a, b)
+    order = _stable_order(lower, upper, len(genes))
+    rows, pair = rows[order], (lower * len(genes) + upper)[order]
     start = np.flatnonzero(np.diff(pair, prepend=-1))
     again = np.zeros(len(links), bool)
     again[rows] = True
@@ -159,6 +159,13 @@ def _relations(
             )
         )
     return tuple(relations), used
+
+
+def _stable_order(lower: NDArray[np.int64], upper: NDArray[np.int64], genes: int) -> NDArray[np.int64]:
+    """Return what sorts pairs of genes, equal ones as they stand."""
+    # Numbers of 16 bits are sorted by counting: linear in the rows, and several times faster than others.
+    narrow = np.uint16 if genes <= 1 << 16 else np.int64
+    return np.lexsort((upper.astype(narrow), lower.astype(narrow)))
 
 
 def _leak(channel: str) -> str:

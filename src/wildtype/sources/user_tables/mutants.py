@@ -103,6 +103,9 @@ class MutantReader:
         Its genes, or the units that are its tokens.
     layout : Layout
         Separator of genes, controls, guides, the kind where none is stated, and how doses are written.
+    assumed : sequence of n PerturbationKind
+        What is done to each gene of the organism where neither the table nor the layout states it; a deletion
+        if not given.
 
     Raises
     ------
@@ -110,14 +113,14 @@ class MutantReader:
         If a table of guides cannot be read.
     """
 
-    def __init__(self, organism: Organism, layout: Layout) -> None:
+    def __init__(self, organism: Organism, layout: Layout, assumed: Sequence[PerturbationKind] = ()) -> None:
         index = organism.genes
         self.index, self.units, self.separator = index, organism.units, layout.gene_separator
         self.numbers = layout.numbers
         self.foreign = frozenset(
             [] if organism.foreign is None else np.flatnonzero(organism.foreign).tolist()
         )
-        self.kind = parse_kind(layout.kind) or PerturbationKind.DELETION
+        self.kind, self.assumed = (parse_kind(layout.kind) if layout.kind else None), assumed
         self.spellings = Spellings(index, layout.controls, read_guides(layout.guides), organism.units)
         self.understood: dict[str, Counter[str]] = {}
         """Names that are not the organism's, by the rule that they were understood by."""
@@ -149,7 +152,14 @@ class MutantReader:
             return True
         if self.units is not None and JOINED in cell and self.spellings.unit_of(cell) is not None:
             return True
-        return " " in cell and cell not in self.index and self.spellings.means(cell)
+        if " " not in cell or cell in self.index or self._are_genes(cell.split()):
+            return False
+        return self.spellings.means(cell)
+
+    def _are_genes(self, names: Sequence[str]) -> bool:
+        """Return whether names mean as many genes: SGS1 SRS2, but not SGS1 YMR190C."""
+        meant = [tuple(self.index.find_each(name)) for name in names]
+        return all(meant) and len(set(meant)) == len(meant)
 
     def read(self, cells: tuple[str, ...], kinds: str) -> Mutant:
         """Return what the c cells of genes and the cell ``kind`` of a row say."""
@@ -180,7 +190,9 @@ class MutantReader:
             if kind is not None and gene.kind is not None and not _agree(kind, gene.kind):
                 message = f"says {KINDS[kind][0]} of {shown(name)}, which is written as {KINDS[gene.kind][0]}"
                 problems.append(Wrong("kind", f"{message}: correct one of them", KIND))
-            kind = gene.kind or self.kind if kind is None else kind
+            # A deletion is 0: what is stated is told from what is not by None alone.
+            given = (kind, gene.kind, self.kind)
+            kind = next((one for one in given if one is not None), self._assumed(gene.position))
             found[gene.position] = (kind, gene.allele)
             spelled.setdefault(gene.position, []).append(name)
             if gene.how:
@@ -225,6 +237,9 @@ class MutantReader:
             return SAME_UNIT
         pairs = np.array(list(combinations(known, 2)), np.int64).reshape(-1, 2)
         return SHARED if len(pairs) and self.units.overlapping(pairs[:, 0], pairs[:, 1]).any() else ""
+
+    def _assumed(self, position: int) -> PerturbationKind:
+        return self.assumed[position] if position < len(self.assumed) else PerturbationKind.DELETION
 
     def sharing(self, token: int) -> tuple[int, ...]:
         """Return the other tokens that share a gene with one."""

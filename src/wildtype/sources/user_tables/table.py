@@ -9,7 +9,7 @@ from pathlib import Path
 
 from wildtype.datasets.measurements import Measurements
 from wildtype.datasets.reading import ReadReport, add_counts
-from wildtype.datasets.records import Publication, Study
+from wildtype.datasets.records import PerturbationKind, Publication, Study
 from wildtype.datasets.stages.policies import Policies
 from wildtype.errors import SourceError
 from wildtype.files import sha256_of_file
@@ -103,6 +103,7 @@ def read_table(
     layout: Layout = DEFAULT,
     *,
     name: str = "",
+    assumed: Sequence[PerturbationKind] = (),
     collect: Collector = ignore,
     tell: Callable[[Reading], None] = _ignore,
 ) -> Measurements:
@@ -122,6 +123,8 @@ def read_table(
         columns of values are replicates. Further columns are not read.
     name : str
         Name of the study; made from the file's name if not given.
+    assumed : sequence of PerturbationKind
+        What is done to each gene of the organism where nothing states it; a deletion if not given.
     collect : callable
         Called with the number of rows, and of those left out by reason.
     tell : callable
@@ -137,7 +140,7 @@ def read_table(
     """
     paths = [Path(path)] if isinstance(path, str | Path) else [Path(one) for one in path]
     name = study_name(paths[0], name)
-    mutants = MutantReader(organism, layout)
+    mutants = MutantReader(organism, layout, assumed)
     gathered = Gathered()
     readers: list[RowReader] = []
     tables = [(one, sheet) for one in paths for sheet in sheets_of(one, layout.sheet)]
