@@ -91,7 +91,8 @@ def profile_record(
     clocks = {clock: recorder.totals(clock) for clock in ("cpu", "thread", "delay")}
     mean = sum(totals.values()) / steps if steps else float("nan")
     delay = sum(clocks["delay"].values()) / steps if steps else 0.0
-    steady, spread = recorder.steady()
+    # Of a run that goes on this would be too long a look at its steps; comparisons then take their means.
+    steady, spread = recorder.steady() if complete else ({}, {})
     places = _places(recorder)
     phases = {
         name: {

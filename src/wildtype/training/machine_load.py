@@ -25,6 +25,8 @@ BUSY_CORES = 0.25
 """Cores' worth of other processes from which on a machine is called busy."""
 PUT_OFF = 0.05
 """Share of a step without a processor from which on it is."""
+AT_WORK = ("user", "nice", "system", "irq", "softirq")
+"""Times of a core in which it works for a process of this machine; guests are part of the first two."""
 _PROBE = np.linspace(0.0, 1.0, 4096)
 
 
@@ -73,7 +75,7 @@ class MachineLoad:
         now = _counters()
         more = {name: now[name] - before for name, before in self._first.items()}
         wall = max(more["wall"], 1e-9)
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        cores = len(_cores())
         others = max(more["busy"] - more["own"], 0.0) / wall
         return {
             "cores": cores,
@@ -91,8 +93,17 @@ class MachineLoad:
         }
 
 
+def _cores() -> list[int]:
+    """Return the numbers of the cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
 def _counters() -> dict[str, float]:
-    own, times = resource.getrusage(resource.RUSAGE_SELF), psutil.cpu_times()
+    own, cores, used_of = resource.getrusage(resource.RUSAGE_SELF), _cores(), psutil.cpu_times(percpu=True)
+    # Of a large machine that many share, only what goes on at these cores matters.
+    times = [used_of[core] for core in cores if core < len(used_of)]
     children = 0.0
     for child in psutil.Process().children(recursive=True):
         try:
@@ -101,11 +112,10 @@ def _counters() -> dict[str, float]:
             continue
         children += used.user + used.system
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    idle = times.idle + getattr(times, "iowait", 0.0) + getattr(times, "steal", 0.0)
     return {
         "wall": time.perf_counter(),
-        "busy": sum(times) - idle - getattr(times, "guest", 0.0) - getattr(times, "guest_nice", 0.0),
-        "steal": getattr(times, "steal", 0.0),
+        "busy": sum(sum(getattr(each, name, 0.0) for name in AT_WORK) for each in times),
+        "steal": sum(getattr(each, "steal", 0.0) for each in times),
         "own": own.ru_utime + own.ru_stime + children + ended.ru_utime + ended.ru_stime,
         "switches": own.ru_nivcsw,
         "faults": own.ru_minflt,
