@@ -149,7 +149,7 @@ class EncoderLayer(nn.Module):
     def _over_keys(
         self, q: Tensor, k: Tensor, lse: Tensor, relation: str, organism: OrganismTensors
     ) -> Tensor:
-        """Return the log-normaliser over the keys of α that the settings choose, from that over inside keys."""
+        """Return the log-normaliser over the keys that the settings choose, from that over inside keys."""
         scale, outside = q.shape[-1] ** -0.5, organism.outside_tokens
         if self.settings.mask == "terms":
             # Every gene is a key, whatever is known of it; edges at untested pairs are not in the operator.
