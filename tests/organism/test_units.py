@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from wildtype.errors import AmbiguousGeneError, DatasetError, GeneSetError, UnknownGeneError
+from wildtype.evaluation.predicted_rows import gene_sets
 from wildtype.organism import (
     Coordinates,
     FeatureBlock,
@@ -56,6 +58,18 @@ def test_tokens_are_units_and_the_genes_in_none(organism: Organism) -> None:
     assert made.genes.descriptions == {"op1": "a: starts"}
 
 
+def test_names_of_tokens_have_no_mark_that_separates_tokens(organism: Organism) -> None:
+    made = in_units(organism, {"a,b": ["a", "b"], "c; d": ["c", "d"]})
+    assert made.genes.names == ("a+b", "c+d", "e")
+    assert made.genes.standard["a+b"] == "dnaA+b"
+    # Tables that write a unit by its genes are read as before.
+    assert [made.genes.find(name) for name in ("a,b", "dnaA,b", "c; d", "c,d")] == [0, 0, 1, 1]
+    table, names = gene_sets(
+        pd.Series([",".join(made.genes.names[g] for g in pair) for pair in [(0, 1), (1, 2)]])
+    )
+    assert [[names[g] for g in genes] for genes in table.sets()] == [["a+b", "c+d"], ["c+d", "e"]]
+
+
 def test_what_is_known_of_genes_is_carried_over(organism: Organism) -> None:
     made = in_units(organism, OPERONS)
     assert made.units is not None
@@ -99,7 +113,7 @@ def test_a_unit_is_found_by_its_genes(organism: Organism) -> None:
     assert units is not None
     assert units.find(["b", "dnaA"]) == 0
     assert units.find(["d"]) == 2
-    with pytest.raises(UnknownGeneError, match=r"made of just b; units with all of them: a,b, b,c"):
+    with pytest.raises(UnknownGeneError, match=r"made of just b; units with all of them: a\+b, b\+c"):
         units.find(["b"])
 
 

@@ -5,6 +5,7 @@ Legend: m genes · n tokens (units, and the genes that are in no unit).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
@@ -17,20 +18,24 @@ from wildtype.organism.features import FeatureBlock, GeneFeatures
 from wildtype.organism.genes import Coordinates, GeneIndex
 from wildtype.organism.record import OrganismRecord
 from wildtype.organism.relations import GeneGraphs, Relation
-from wildtype.organism.units import JOINED, Units
+from wildtype.organism.units import IN_NAMES, JOINED, Units
 
 Record = TypeVar("Record", bound=OrganismRecord)
+
+SEPARATORS = re.compile(r"\s*[,;\s]\s*")
+"""Where a set of tokens, written as one text, is taken apart."""
 
 
 def in_units(organism: Record, units: Mapping[str, Sequence[str]]) -> Record:
     """Return an organism of genes with units as its tokens.
 
-    A gene that is in no unit stays a token of its own. Other names of a unit are the joined names of its
-    genes, and the names of a gene that is in no other token. Units of the same genes are one token, under the
-    first one's name; the others are its other names. Two units are related where any of their genes are, with
-    the largest weight; features are means over the genes that have a value. A unit is essential if one of its
-    genes is, and reaches from its first base to its last. The metabolism, whose rules name genes, is left
-    out; its features stay.
+    A gene that is in no unit stays a token of its own. Commas, semicolons and blanks in the name of a unit
+    become ``+``, since a set of tokens is written with them. Other names of a unit are the one given, the
+    joined names of its genes, and the names of a gene that is in no other token. Units of the same genes are
+    one token, under the first one's name; the others are its other names. Two units are related where any of
+    their genes are, with the largest weight; features are means over the genes that have a value. A unit is
+    essential if one of its genes is, and reaches from its first base to its last. The metabolism, whose rules
+    name genes, is left out; its features stay.
 
     Parameters
     ----------
@@ -86,9 +91,9 @@ def _tokens(
             raise GeneSetError(
                 f"unit {name!r} is named like gene {gene}, which it does not hold: rename the unit"
             )
-        first = found.setdefault(positions, name)
-        if first != name:
-            same.setdefault(first, []).append(name)
+        token = SEPARATORS.sub(IN_NAMES, name.strip())
+        first = found.setdefault(positions, token)
+        same.setdefault(first, []).extend(text for text in (token, name) if text != first)
     covered = {gene for positions in found for gene in positions}
     alone = [gene for gene in range(len(genes)) if gene not in covered]
     tokens = [*found, *((gene,) for gene in alone)]
@@ -104,8 +109,8 @@ def _index(units: Units, names: Sequence[str], same: Mapping[str, Sequence[str]]
     for token, name in enumerate(names):
         here = units.members(token)
         called = [genes.standard.get(gene, gene) for gene in here]
-        standard[name] = JOINED.join(called)
-        other = [JOINED.join(here), *same.get(name, ())]
+        standard[name] = IN_NAMES.join(called)
+        other = [JOINED.join(here), JOINED.join(called), *same.get(name, ())]
         for gene, standard_name in zip(here, called, strict=True):
             # A gene of several units names none of them alone; such a name is left to `Units.find`.
             if times[genes.find(gene)] == 1:

@@ -21,7 +21,9 @@ from wildtype.errors import DatasetError, UnknownGeneError
 from wildtype.organism.genes import GeneIndex
 
 JOINED = ","
-"""Between the genes of a unit, where they are written as one name."""
+"""Between the genes of a unit, where a table writes them as one name."""
+IN_NAMES = "+"
+"""Between the genes of a unit in the names of tokens: sets of tokens are written with commas between them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +108,7 @@ class Units:
         return sorted(set.intersection(*found))
 
     def _name_of(self, token: int) -> str:
-        return JOINED.join(self.members(token))
+        return IN_NAMES.join(self.members(token))
 
     def restrict(self, positions: NDArray[np.int64]) -> Units:
         """Return the units at ``positions`` [M], in that order; the genes stay."""
