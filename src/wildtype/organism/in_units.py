@@ -110,7 +110,7 @@ def _index(units: Units, names: Sequence[str], same: Mapping[str, Sequence[str]]
         here = units.members(token)
         called = [genes.standard.get(gene, gene) for gene in here]
         standard[name] = IN_NAMES.join(called)
-        other = [JOINED.join(here), JOINED.join(called), *same.get(name, ())]
+        other = [JOINED.join(here), *same.get(name, ()), JOINED.join(called)]
         for gene, standard_name in zip(here, called, strict=True):
             # A gene of several units names none of them alone; such a name is left to `Units.find`.
             if times[genes.find(gene)] == 1:
