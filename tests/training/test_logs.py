@@ -79,10 +79,10 @@ def test_a_gradient_norm_is_that_of_all_parameters(tmp_path: Path, monkeypatch: 
     seen = []
     clip = FitTask.configure_gradient_clipping
 
-    def watch(self: FitTask, *arguments: object) -> None:
+    def watch(self: FitTask, *arguments: object, **named: object) -> None:
         squares = [(p.grad.double() ** 2).sum() for p in self.parameters() if p.grad is not None]
         seen.append(float(torch.stack(squares).sum().sqrt()))
-        clip(self, *arguments)  # type: ignore[arg-type]
+        clip(self, *arguments, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(FitTask, "configure_gradient_clipping", watch)
     fit(tmp_path, TrainingConfig(**{**vars(CONFIG), "epochs": 1}))
@@ -130,6 +130,7 @@ def test_the_first_batches_of_a_long_epoch_are_forgotten(monkeypatch: pytest.Mon
     for start in range(0, 50, 10):
         batch = MutantBatch.from_table(table.take(np.arange(start, start + 10)))
         rows.keep(Prediction(batch.value[:, None].clone().requires_grad_()), batch)
+    assert all(not len(batch.gene) and batch.evidence is None for _, batch, _ in rows._kept)
     rows.add_kept()
     (found,) = rows.by_phenotype()
     assert found.count == 20

@@ -194,8 +194,8 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log, loggers: list
         seconds[name], peak[name] = time.perf_counter() - start, memory.peak
         log(f"{name}: {seconds[name]:.1f} s")
     if reports[0].steps:
-        rows = scored(checkpoint, data.part("test"), predicted[config.model.name])
-        log_test_rows(loggers, folder, rows, reports[0])
+        tested = scored(checkpoint, data.part("test"), predicted[config.model.name])
+        log_test_rows(loggers, folder, tested, reports[0])
     comparisons = compare_phenotypes(config, data, predicted, seconds, peak)
     comparisons |= compare_profile_phenotypes(config, data, checkpoint, seconds)
     comparisons |= implied_tau(

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -27,7 +27,7 @@ from wildtype.training.objective import profile_targets, targets_of
 from wildtype.training.world import World
 
 Floats = NDArray[np.float64]
-MOST_KEPT = 4_000_000
+MOST_KEPT = 2_000_000
 """Predicted numbers of an epoch's training steps that are kept until they are scored: the last ones."""
 
 
@@ -78,6 +78,11 @@ class ScoredRows:
         """
         profiles = {p: _detached(profile) for p, profile in prediction.profiles.items()}
         kept = Prediction(prediction.mean.detach(), profiles)
+        # Only what scores are computed from: looked-up evidence is kilobytes per mutant.
+        nothing = batch.gene[:0]
+        batch = replace(
+            batch, gene=nothing, kind=nothing, dose=None, p=None, evidence=None, columns=None, unseen=None
+        )
         numbers = kept.mean.numel() + sum(len(x.mutants) * len(x.genes) for x in profiles.values())
         self._kept.append((kept, batch, numbers))
         self._numbers += numbers
