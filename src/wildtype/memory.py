@@ -15,7 +15,7 @@ MIB = 2**20
 def resident_mib() -> float:
     """Return the resident memory of this process, MiB."""
     try:
-        # Two microseconds instead of psutil's twenty: this is read at every step of a training. See proc(5).
+        # Without an object of psutil's, since this is read at every step of a training. See proc(5).
         with open(STATM, "rb", buffering=0) as handle:
             return int(handle.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / MIB
     except OSError:  # a system other than Linux
