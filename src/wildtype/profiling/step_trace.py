@@ -81,7 +81,7 @@ class StepTrace(Callback):
             warnings.warn(
                 f"training ended after step {pl_module.step}, before training.trace_step={self.step}: there "
                 f"is no trace",
-                stacklevel=2,
+                stacklevel=1,  # not of Lightning, whose warnings are turned off
             )
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:

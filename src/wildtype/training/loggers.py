@@ -134,14 +134,16 @@ def _wandb(logs: Path, config: TrainingConfig, labels: RunLabels, resumed: int) 
 
 @contextlib.contextmanager
 def closing_logs(loggers: list[Logger]) -> Iterator[list[Logger]]:
-    """Give a list of loggers, and end all that are in it by then."""
+    """Give a list of loggers, and end all that are in it by then; after an error, as failed runs."""
+    failed = True
     try:
         yield loggers
+        failed = False
     finally:
         for logger in loggers:
-            logger.finalize("success")
+            logger.finalize("failed" if failed else "success")
             if isinstance(logger, TensorBoardLogger):
                 logger.experiment.close()
             finish = getattr(logger.experiment, "finish", None)  # of Weights & Biases
             if finish is not None:
-                finish()
+                finish(exit_code=int(failed))
