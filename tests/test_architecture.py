@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -46,10 +47,22 @@ def module_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    """Return the syntax of a file; a dozen tests look at every file."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """Return all parts of it."""
+    return tuple(ast.walk(parsed(path)))
+
+
 def files_imported(path: Path, files: dict[str, Path]) -> set[str]:
     """Return the files that a file names in any import: at its top, in functions, under TYPE_CHECKING."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             # ``from package import name`` means the file of that name if there is one, else the package's
             names = {f"{node.module}.{alias.name}" for alias in node.names}
@@ -108,7 +121,7 @@ def test_a_circle_is_found_however_it_is_imported(tmp_path: Path, monkeypatch: p
 
 def imports(path: Path) -> set[str]:
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             names = [node.module] if node.module != "wildtype" else [f"wildtype.{a.name}" for a in node.names]
         elif isinstance(node, ast.Import):
@@ -134,7 +147,7 @@ def test_imports_go_down(path: Path) -> None:
 def test_the_package_imports_nothing_beside_it() -> None:
     beside = {"benchmarks", "tests", "tools"}
     for path in ROOT.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             assert not {name.partition(".")[0] for name in names} & beside, path
@@ -150,7 +163,7 @@ def test_the_wheel_holds_the_package_alone() -> None:
 def test_layers_know_no_biology(path: Path) -> None:
     modules = {
         alias.name.split(".")[0]
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in nodes(path)
         if isinstance(node, ast.Import)
         for alias in node.names
     }
@@ -162,9 +175,8 @@ def test_layers_know_no_biology(path: Path) -> None:
 
 def words(path: Path) -> set[str]:
     """Return every word of the texts in a file, except of its docstrings."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    blocks = [node.body for node in ast.walk(tree) if isinstance(node, documented)]
+    blocks = [node.body for node in nodes(path) if isinstance(node, documented)]
     told = {  # a text that stands alone documents what is above it
         id(line.value)
         for body in blocks
@@ -173,7 +185,7 @@ def words(path: Path) -> set[str]:
     }
     texts = [
         node.value
-        for node in ast.walk(tree)
+        for node in nodes(path)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told
     ]
     return {word for text in texts for word in re.findall(r"\w+", text)}
@@ -182,7 +194,7 @@ def words(path: Path) -> set[str]:
 def modules(path: Path) -> set[str]:
     """Return the modules of the package that a file imports, or names from."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom) and node.module:
             found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Import):
@@ -200,10 +212,11 @@ MODEL_FILES = [
 
 @pytest.mark.parametrize("path", MODEL_FILES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_nothing_asks_for_a_model_by_name_or_class(path: Path) -> None:
+    named, said = modules(path), words(path)
     for name in MODELS:
         room = f"wildtype.models.{name}"
-        assert not [m for m in modules(path) if m == room or m.startswith(f"{room}.")]
-        assert name not in words(path)
+        assert not [m for m in named if m == room or m.startswith(f"{room}.")]
+        assert name not in said
 
 
 def test_names_of_models_are_in_one_place_of_the_registry() -> None:

@@ -73,10 +73,18 @@ def side_of(data: RunData, table: MutantTable) -> np.ndarray:
     return data.sides.of_table(table)
 
 
-SLOW = [pytest.param(split, marks=pytest.mark.slow) for split in ("one-unseen", "unseen")]
+SLOW = [pytest.param(split, marks=pytest.mark.slow) for split in ("one-unseen", "any-unseen", "unseen")]
 
 
-@pytest.mark.parametrize("split", ["random", "any-unseen", *SLOW])
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a run, for tests that only read it."""
+    folder = tmp_path_factory.mktemp("grid") / "a"
+    train(settings(f"run.folder={folder}"), dataset=screened_dataset(36))
+    return folder
+
+
+@pytest.mark.parametrize("split", ["random", *SLOW])
 def test_values_and_listing_of_hidden_crosses_change_no_prediction(tmp_path: Path, split: str) -> None:
     dataset = screened_dataset(36)
     words = (f"split.name={split}", f"baselines=[{','.join(COMPARED)}]")
@@ -100,7 +108,7 @@ def test_values_and_listing_of_hidden_crosses_change_no_prediction(tmp_path: Pat
         np.testing.assert_array_equal(a[model], b[model], err_msg=model)
     assert not np.array_equal(a["value"], b["value"])
     # The test can fail: the same of training crosses changes predictions.
-    third = run(tmp_path / "c", permuted(dataset, side == TRAIN), *words)
+    third = run(tmp_path / "c", permuted(dataset, side == TRAIN), f"split.name={split}")
     assert not np.array_equal(predicted[0], third.checkpoint.predict(crosses))
 
 
@@ -126,10 +134,10 @@ def test_hidden_pairs_are_no_row_no_zero_and_no_evidence(
     assert np.array_equal(first.checkpoint.predict(crosses), second.checkpoint.predict(crosses))
 
 
-def test_a_checkpoint_keeps_the_grid_and_the_sampled_rows(tmp_path: Path) -> None:
+def test_a_checkpoint_keeps_the_grid_and_the_sampled_rows(finished: Path) -> None:
     dataset = screened_dataset(36)
     data = prepare(settings(), dataset)
-    found, known = run(tmp_path / "a", dataset), data.known()
+    found, known = load(finished), data.known()
     again = found.checkpoint.known
     assert again.grid is not None
     assert again.sides is not None
@@ -230,10 +238,9 @@ def test_splits_and_hidden_pairs_that_need_something_else_are_refused() -> None:
         prepare(settings("split.hide={other: 1}", "data.phenotypes=[epsilon]"), plain)
 
 
-def test_a_record_says_how_many_crosses_are_on_which_side(tmp_path: Path) -> None:
+def test_a_record_says_how_many_crosses_are_on_which_side(finished: Path) -> None:
     dataset = screened_dataset(36)
-    train(settings(f"run.folder={tmp_path / 'a'}"), dataset=dataset)
-    card = json.loads((tmp_path / "a" / "card.json").read_text())
+    card = json.loads((finished / "card.json").read_text())
     data = prepare(settings(), dataset)
     counts = data.leakage["crosses"]
     sides = [counts[part] for part in ("train", "validation", "test", "dropped")]  # type: ignore[index]

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 import json
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from wildtype.models.interface import OrganismTensors
 from wildtype.mutants import MutantTable
 from wildtype.training.config import TrainingConfig
 from wildtype.training.fit import FitReport, fit_model
-from wildtype.training.objective import learning_rate
+from wildtype.training.schedules import cosine
 
 CONFIG = TrainingConfig(epochs=4, batch_size=64, patience=0, deterministic=True, device="cpu")
 
@@ -141,7 +140,7 @@ def test_state_is_plain_json_and_safetensors(tmp_path: Path) -> None:
 
 
 def test_learning_rate_rises_then_falls_to_zero() -> None:
-    rates = [learning_rate(step, [100], 1.0, 0.1) for step in range(100)]
+    rates = [cosine(step, [100], 1.0, 0.1) for step in range(100)]
     assert rates[9] == max(rates) == 1.0
     assert rates[:10] == sorted(rates[:10])
     assert rates[10:] == sorted(rates[10:], reverse=True)
@@ -154,13 +153,6 @@ def test_learning_rate_rises_then_falls_to_zero() -> None:
 def test_senseless_settings_are_refused(tmp_path: Path, settings: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match="training"):
         fit(tmp_path, TrainingConfig(**settings))  # type: ignore[arg-type]
-
-
-def test_wandb_without_its_package_names_the_extra(tmp_path: Path) -> None:
-    if importlib.util.find_spec("wandb"):
-        pytest.skip("wandb is installed here")
-    with pytest.raises(ConfigError, match="wildtype\\[wandb\\]"):
-        fit(tmp_path, TrainingConfig(epochs=1, device="cpu", wandb=True))
 
 
 def test_overfits_32_mutants(tmp_path: Path) -> None:

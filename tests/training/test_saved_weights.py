@@ -11,8 +11,8 @@ from safetensors.torch import load_file
 from tests.training.test_fit import CONFIG, Killed, fit, kill_after
 from wildtype.errors import CheckpointError, ConfigError
 from wildtype.training.config import TrainingConfig
-from wildtype.training.objective import learning_rate
 from wildtype.training.saved_weights import read_snapshots
+from wildtype.training.schedules import cosine
 
 TWO = replace(CONFIG, epochs=3, snapshots=2, cycles=3, patience=1)
 
@@ -26,7 +26,7 @@ def test_cycles_are_whole_epochs_and_the_last_ends_are_members() -> None:
 
 
 def test_rate_falls_to_zero_in_every_cycle() -> None:
-    rates = [learning_rate(step, [20, 40, 60], 0.5, 0.1) for step in range(60)]
+    rates = [cosine(step, [20, 40, 60], 0.5, 0.1) for step in range(60)]
     assert rates[:6] == pytest.approx([0.5 * (i + 1) / 6 for i in range(6)])
     for start in (20, 40):
         expected = [0.25 * (math.cos(math.pi * t / 20) + 1) for t in range(20)]
@@ -35,7 +35,7 @@ def test_rate_falls_to_zero_in_every_cycle() -> None:
 
 
 def test_long_warm_up_leaves_half_of_the_first_cycle() -> None:
-    rates = [learning_rate(step, [10, 100], 1.0, 0.5) for step in range(100)]
+    rates = [cosine(step, [10, 100], 1.0, 0.5) for step in range(100)]
     assert rates[4] == max(rates[:10]) == 1.0
     assert rates[9] < 0.1
 

@@ -13,7 +13,7 @@ from wildtype.models.interface import GeneProfile, Output, Prediction, WildType
 from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
 from wildtype.training.objective import objective
-from wildtype.training.validation import ValidationScore, pearson_by_gene
+from wildtype.training.validation import ScoredRows, pearson_by_gene
 from wildtype.training.weights import TargetWeights
 
 WILD_TYPE = WildType(torch.zeros(1), torch.zeros(1, 1))
@@ -119,7 +119,7 @@ def test_score_is_the_mean_over_heads() -> None:
     mean[torch.arange(12), torch.from_numpy(table.phenotype)] = torch.tensor(
         [0.0, 1, 2, 2, 1, 0, 0, 1, 2, 3, 2, 1]
     )
-    score = ValidationScore(outputs)
+    score = ScoredRows(outputs)
     score.add(Prediction(mean), MutantBatch.from_table(table))
     assert score.result()[0] == pytest.approx((1 + (-1 + 1) / 2 + 0.5) / 3)  # the call stands second: AP 1/2
 

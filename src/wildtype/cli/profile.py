@@ -129,11 +129,23 @@ def compare(
 
 @app.command()
 def trace(
-    settings: Settings = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[KEY=VALUE]... | FILE...",
+            help="Overrides as for wildtype train; or stored traces, all compared with the first.",
+        ),
+    ] = None,
     wait: Annotated[int, typer.Option(help="Steps before the recording.")] = 2,
     warm_up: Annotated[int, typer.Option(help="Warm-up steps, recorded but not reported.")] = 2,
     active: Annotated[int, typer.Option(help="Recorded steps that are reported.")] = 5,
     to: Annotated[str, typer.Option(help="Chrome trace; compressed if it ends in .gz.")] = "trace.json.gz",
+    record_shapes: Annotated[
+        bool, typer.Option("--record-shapes", help="Also record the shapes of operands.")
+    ] = False,
+    with_stack: Annotated[
+        bool, typer.Option("--with-stack", help="Also record Python's call stacks.")
+    ] = False,
     python_lines: Annotated[
         bool, typer.Option("--python-lines", help="Time the lines of the data pipeline instead.")
     ] = False,
@@ -144,7 +156,12 @@ def trace(
     prefix: Prefix = "",
     dry_run: DryRun = False,
 ) -> None:
-    """Record steps with torch's profiler: operators, gaps, and reads of single values with source lines."""
+    """Record steps with torch's profiler, or read traces: operators, gaps, and reads of single values."""
+    # A setting has an equals sign; a file may have one in its path.
+    files = [Path(word) for word in settings or [] if "=" not in word or Path(word).is_file()]
+    if files:
+        _stored_traces(files, [word for word in settings or [] if Path(word) not in files], json)
+        return
     from wildtype.experiments.settings.compose import compose
 
     config = compose(settings or [])
@@ -158,8 +175,32 @@ def trace(
         return
     from wildtype.profiling.trace import Window
 
-    report = profile_trace(config, Window(wait, warm_up, active), target=Path(to))
+    window = Window(wait, warm_up, active)
+    report = profile_trace(config, window, target=Path(to), shapes=record_shapes, stacks=with_stack)
     print_json(report.to_json()) if json else console().print(report.to_text(), markup=False, soft_wrap=True)
+
+
+def _stored_traces(files: list[Path], others: list[str], json: bool) -> None:
+    from wildtype.errors import ConfigError
+    from wildtype.profiling.trace_files import analyse_file, compare_traces
+
+    if others:
+        raise ConfigError(
+            f"{files[0]} is a stored trace, and {others[0]} a setting of a run to trace: give one of both"
+        )
+    if len(files) == 1:
+        report = analyse_file(files[0])
+        print_json(report.to_json()) if json else console().print(
+            report.to_text(), markup=False, soft_wrap=True
+        )
+        return
+    first, *further = [analyse_file(path, top=None) for path in files]
+    gaps = [compare_traces(first, other) for other in further]
+    if json:
+        print_json([gap.to_json() for gap in gaps])
+        return
+    for gap in gaps:
+        console().print(gap.to_text(), markup=False, soft_wrap=True)
 
 
 @app.command()

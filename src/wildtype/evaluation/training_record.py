@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TERM, SHARE, TOTAL = "loss/", "share/", "loss"
-SCORE, ERROR = "validation/pearson", "validation/error"
+SCORE, ERROR, TRAIN_SCORE = "validation/pearson", "validation/error", "train/pearson"
 SIDES = PARTS[:3]
 
 
@@ -44,6 +44,8 @@ class LearningCurves:
     score, error : float64 [E]
         On validation rows: the score that chooses the best epoch (mean Pearson over phenotypes), and the mean
         squared error of scaled labels.
+    train_score : float64 [E] or None
+        The same score on training rows, of the predictions that the epoch's steps made; None: not known.
     """
 
     epochs: Floats
@@ -52,6 +54,7 @@ class LearningCurves:
     shares: Mapping[str, Floats]
     score: Floats
     error: Floats
+    train_score: Floats | None = None
 
     @property
     def best(self) -> int | None:
@@ -81,6 +84,7 @@ def learning_curves(log: pd.DataFrame) -> LearningCurves | None:
         named(SHARE),
         column(SCORE),
         column(ERROR),
+        column(TRAIN_SCORE) if TRAIN_SCORE in means else None,
     )
 
 

@@ -60,7 +60,8 @@ def estimate_run(
     per_epoch = len(MutantLoader(train, config.training.batch_size))
     limit = config.training.steps
     epochs = -(-limit // per_epoch) if limit else config.training.epochs
-    training = replace(config.training, steps=STEPS, epochs=-(-STEPS // per_epoch), patience=0, wandb=False)
+    epochs_of_probe = -(-STEPS // per_epoch)
+    training = replace(config.training, steps=STEPS, epochs=epochs_of_probe, patience=0, wandb=False)
     gpu = accelerator(training) == "gpu"
     recorder = recorder_for("cuda" if gpu else "cpu", warm_up=0)
     checkpoint, resume = state_bytes(model)
@@ -137,5 +138,7 @@ def _logged(table: Path) -> tuple[str, ...]:
     """Return the names of the scalars that are logged at every step."""
     header = table.read_text(encoding="utf-8").partition("\n")[0].strip().split(",")
     return tuple(
-        name for name in header if name not in ("epoch", "step") and not name.startswith("validation")
+        name
+        for name in header
+        if name not in ("epoch", "step") and not name.startswith(("train/", "validation/"))
     )

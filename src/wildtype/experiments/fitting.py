@@ -5,19 +5,22 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 import torch
 from lightning.pytorch.callbacks import Callback
+from lightning.pytorch.loggers import Logger
 from numpy.typing import NDArray
 from torch import Tensor
 
 from wildtype.datasets.splits import held_out_units
 from wildtype.experiments.data import RunData
-from wildtype.experiments.folder import MEMBER
+from wildtype.experiments.epoch_figures import EpochFigures
+from wildtype.experiments.folder import MEMBER, settings_of
 from wildtype.experiments.profile_writing import ProfileWriting
+from wildtype.experiments.record import of_data
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.setup import (
     build,
@@ -34,10 +37,14 @@ from wildtype.models.interface import Model, OrganismTensors, Output
 from wildtype.models.validation_rows import ValidationRows
 from wildtype.mutants import MutantTable
 from wildtype.profiling.record import FILE
+from wildtype.profiling.step_trace import TRACES, StepTrace
 from wildtype.seeds import derive
+from wildtype.training.epoch_table import EpochTable
 from wildtype.training.fit import FitReport, fit_model
+from wildtype.training.loggers import LOGS, RunLabels
 from wildtype.training.saved_weights import read_snapshots
-from wildtype.training.validation import ValidationScore
+from wildtype.training.step_log import StepLog
+from wildtype.training.validation import ScoredRows
 from wildtype.training.world import world
 
 
@@ -49,11 +56,14 @@ def fit_members(
     folder: Path,
     fingerprint: str,
     callbacks: Sequence[Callback] = (),
+    loggers: list[Logger] | None = None,
 ) -> tuple[list[Model], list[FitReport]]:
     """Fit ``model``, and further members in subdirectories; snapshots are members too.
 
-    ``callbacks`` of Lightning listen to the training of every member.
+    ``callbacks`` of Lightning listen to the training of every member. ``loggers`` takes up those of the first
+    one, which the caller then closes.
     """
+    labels = config_labels(config, data, folder)
     members, reports, rank_zero = [model], [], world().is_rank_zero
     for number in range(config.training.members):
         seed, room = config.seed, folder
@@ -66,6 +76,7 @@ def fit_members(
         if not members[number].gradients:
             reports.append(FitReport.without_gradients())
             continue
+        listening = [*callbacks, *_listeners(config, data, room)]
         batches = loaders(of_member(config, number, config.training.members), data, tensors, seed)
         report = fit_model(
             members[number],
@@ -80,10 +91,13 @@ def fit_members(
             show=config.run.progress,
             execution=config.execution,
             recorder=None if writing is None else writing.recorder,
-            callbacks=[*callbacks] if writing is None else [writing, *callbacks],
+            callbacks=listening if writing is None else [writing, *listening],
             loader=batches.train,
             validation_loader=batches.validation,
             outputs=Output.of([p.to_json() for p in data.dataset.phenotypes]),
+            scaler=data.scaler,
+            labels=replace(labels, name=f"{labels.name}/{room.name}") if number else labels,
+            loggers=None if number else loggers,
         )
         if writing is not None and writing.recorder.begun:  # a finished run that is resumed keeps its profile
             writing.done()
@@ -96,6 +110,34 @@ def fit_members(
             for weights in read_snapshots(room, config.training)
         ]
     return members, reports
+
+
+def config_labels(config: TrainConfig, data: RunData, folder: Path) -> RunLabels:
+    """Return what Weights & Biases shows of a run: its directory, and its settings and data."""
+    name = folder.resolve().name
+    record = settings_of(config) | of_data(data)
+    return RunLabels(name, name if config.training.members > 1 else "", record)
+
+
+def _listeners(config: TrainConfig, data: RunData, folder: Path) -> list[Callback]:
+    """Return the callbacks that the settings of a run ask for."""
+    found: list[Callback] = []
+    training = config.training
+    if training.figures:
+        found.append(EpochFigures(training.figures, config.model.name, data.dataset.phenotypes))
+    if training.trace_step:
+        found.append(StepTrace(training.trace_step, folder / TRACES, with_=training.trace_with))
+    return found
+
+
+def log_test_rows(loggers: Sequence[Logger], folder: Path, rows: ScoredRows, report: FitReport) -> None:
+    """Log the metrics of a finished run on its test rows, at its last step."""
+    found = rows.by_phenotype()
+    table = EpochTable(folder / LOGS)
+    table.begin(report.epochs)
+    table.add(report.best_epoch, "test", found)
+    metrics = {f"test/{s.phenotype}/{name}": value for s in found for name, value in s.metrics.items()}
+    StepLog(loggers).write(report.steps - 1, report.epochs - 1, metrics, table=False)
 
 
 def post_fit(
@@ -152,7 +194,7 @@ def make_checkpoint(
         "fit": asdict(reports[0]),
         "members": [asdict(report) for report in reports[1:]],
         "parameters": sum(p.numel() for p in model.parameters()),
-        "validation_score": _score(checkpoint, validation, values),
+        "validation_score": scored(checkpoint, validation, values).result()[0],
         "validation": {
             p.name: {"rmse": float(np.sqrt(np.mean(error[validation.phenotype == i] ** 2)))}
             for i, p in enumerate(data.dataset.phenotypes)
@@ -162,18 +204,27 @@ def make_checkpoint(
     return checkpoint
 
 
-def _score(checkpoint: Checkpoint, validation: MutantTable, values: NDArray[np.float64]) -> float:
-    """Return the score of the finished model, trees and all, on the rows that epochs are compared by."""
+def scored(checkpoint: Checkpoint, table: MutantTable, values: NDArray[np.float64]) -> ScoredRows:
+    """Return how well a finished model, trees and all, predicts rows, in their units.
+
+    Parameters
+    ----------
+    checkpoint, table
+        Model and rows.
+    values : float64 [m]
+        Its predictions of the rows that are numbers or classes.
+    """
     outputs = checkpoint.outputs
-    score = ValidationScore(outputs)
-    rows = np.array([output.form != "gene" for output in outputs])[validation.phenotype]
-    found = (values[rows], validation.value[rows], validation.phenotype[rows])
-    score.add_rows(*(torch.from_numpy(np.asarray(x)) for x in found))
+    found = ScoredRows(outputs, probabilities=True)
+    rows = np.array([output.form != "gene" for output in outputs])[table.phenotype]
+    rows &= np.isfinite(table.value)  # as in training, a row without a number is not scored
+    numbers = (values[rows], table.value[rows], table.phenotype[rows])
+    found.add_rows(*(torch.from_numpy(np.asarray(x)) for x in numbers))
     for p, output in enumerate(outputs):
-        measured = validation.take(np.flatnonzero(validation.phenotype == p))
+        measured = table.take(np.flatnonzero(table.phenotype == p))
         if output.form == "gene" and len(measured):
             assert measured.profile is not None
             assert measured.profiles is not None
             predicted = torch.from_numpy(checkpoint.predict_profiles(measured, p))
-            score.add_profiles(p, predicted, torch.from_numpy(measured.profiles[measured.profile]))
-    return score.result()[0]
+            found.add_profiles(p, predicted, torch.from_numpy(measured.profiles[measured.profile]))
+    return found

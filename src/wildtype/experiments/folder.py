@@ -44,7 +44,11 @@ def settings_of(config: TrainConfig) -> dict[str, Any]:
 def resumable(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings that must stay the same when a run is resumed."""
     kept = {k: v for k, v in settings.items() if k not in ("run", "baselines")}
-    kept["training"] = {k: v for k, v in kept["training"].items() if k not in ("threads", "wandb")}
+    kept["training"] = {
+        k: v
+        for k, v in kept["training"].items()
+        if k != "threads" and not k.startswith(("wandb", "figures", "trace_"))
+    }
     return kept
 
 

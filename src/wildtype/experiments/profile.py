@@ -35,7 +35,7 @@ from wildtype.training.config import Execution
 from wildtype.training.fit import accelerator, fit_model, in_bfloat16
 from wildtype.training.task import FitTask
 from wildtype.training.weights import TargetWeights
-from wildtype.training.world import world
+from wildtype.training.world import require_single_process, world
 
 MODES: tuple[Execution, ...] = ("data_only", "forward", "forward_backward", "training")
 """Each does the work of the one before, and more."""
@@ -129,10 +129,22 @@ def profile_step(
 
 
 def profile_trace(
-    config: TrainConfig, window: Window, *, target: Path, dataset: Dataset | None = None
+    config: TrainConfig,
+    window: Window,
+    *,
+    target: Path,
+    dataset: Dataset | None = None,
+    shapes: bool = False,
+    stacks: bool = False,
 ) -> TraceReport:
-    """Trace a window of training steps, in a plain loop; errors as in `trace`."""
+    """Trace a window of training steps, in a plain loop of one process; errors as in `trace`.
+
+    ``training.trace_step`` traces a step of a training itself, and of several processes.
+    """
     require_gradients(config.model.name, "a trace")
+    require_single_process(
+        "`wildtype profile trace` (`wildtype train training.trace_step=N` traces each process)"
+    )
     data = prepare(config, dataset)
     loop = TrainingLoop(config, data)
     epochs = config.training.epochs
@@ -142,6 +154,8 @@ def profile_trace(
         target=target,
         name=f"{config.model.name} on {data.dataset.name}",
         steps_available=config.training.steps or epochs * len(loop.loader),
+        shapes=shapes,
+        stacks=stacks,
     )
 
 

@@ -10,7 +10,8 @@
     vectors.csv                                             Pearson of every member of a vector
     estimate.json                                           what was predicted of time, memory and disk
     profile.json                                            where the time of its steps went
-    logs/ · resume/                                         every step's losses; where to continue
+    logs/ · resume/                                         every step and epoch; where to continue
+    traces/                                                 with training.trace_step
     snapshots/                                              weights of members, with training.snapshots
     member-2/ …                                             the same of the further members of an ensemble
     report.html                                             all of it as a page, written by the command
@@ -28,6 +29,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from lightning.pytorch.loggers import Logger
 from numpy.typing import NDArray
 
 from wildtype.datasets import Dataset
@@ -41,7 +43,7 @@ from wildtype.experiments.comparing import compare_across, compare_phenotypes, c
 from wildtype.experiments.data import RunData, named_file, prepare
 from wildtype.experiments.estimate import estimate_run, refuse, write_outcome
 from wildtype.experiments.external import compare_external, external_rows, with_zero, write_external
-from wildtype.experiments.fitting import fit_members, make_checkpoint, post_fit
+from wildtype.experiments.fitting import fit_members, log_test_rows, make_checkpoint, post_fit, scored
 from wildtype.experiments.folder import (
     ACROSS,
     CAMPAIGN,
@@ -70,6 +72,7 @@ from wildtype.profiling.machine import PeakMemory
 from wildtype.report.comparison_tables import comparison_to_markdown
 from wildtype.settings import check_settings
 from wildtype.training.fit import accelerator
+from wildtype.training.loggers import closing_logs
 from wildtype.training.thread_count import threads_of_training
 from wildtype.training.waiting import ADVICE, spinning
 from wildtype.training.world import world
@@ -97,11 +100,11 @@ def train(config: TrainConfig, *, dataset: Dataset | None = None, log: Log = lam
     ConfigError, DatasetError, SplitError, CheckpointError, OutputError
         If a setting, the dataset or the split is not usable, or the run directory cannot be written.
     """
-    with locked_run(config, log) as config:
-        return _train(config, dataset, log)
+    with locked_run(config, log) as config, closing_logs([]) as loggers:
+        return _train(config, dataset, log, loggers)
 
 
-def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
+def _train(config: TrainConfig, dataset: Dataset | None, log: Log, loggers: list[Logger]) -> Run:
     check_settings(config)
     config.training.check()
     accelerator(config.training)  # a missing device must be an error before anything is written
@@ -160,7 +163,7 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
             log(f"relation {text}: {relation.edges:,} edges of genes of the run; rows not used: {left}")
 
     with PeakMemory() as memory:
-        members, reports = fit_members(fitted, data, model, tensors, folder, fingerprint)
+        members, reports = fit_members(fitted, data, model, tensors, folder, fingerprint, loggers=loggers)
         if config.execution != "training":
             return Run(folder)
         start = time.perf_counter()
@@ -197,6 +200,9 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
                 models[name] = found
         seconds[name], peak[name] = time.perf_counter() - start, memory.peak
         log(f"{name}: {seconds[name]:.1f} s")
+    if reports[0].steps:
+        tested = scored(checkpoint, data.part("test"), predicted[config.model.name])
+        log_test_rows(loggers, folder, tested, reports[0])
     comparisons = compare_phenotypes(config, data, predicted, seconds, peak)
     comparisons |= compare_profile_phenotypes(config, data, checkpoint, seconds)
     comparisons |= implied_tau(
@@ -211,8 +217,8 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
         seed=config.seed,
     )
     external = others[: len(outside)]
-    scored = [with_zero(rows, models) for rows, models in zip(outside, external, strict=True)]
-    for rows, models in zip(outside, scored, strict=True):
+    with_zeros = [with_zero(rows, models) for rows, models in zip(outside, external, strict=True)]
+    for rows, models in zip(outside, with_zeros, strict=True):
         comparisons |= compare_external(config, data, rows, models, seconds, peak)
     checkpoint.metrics["test"] = {
         name: asdict(comparison[config.model.name]) for name, comparison in comparisons.items()
@@ -221,7 +227,7 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log) -> Run:
     checkpoint.save(folder / "checkpoint")
     _write_predictions(data, predicted, folder / "predictions.parquet")
     if outside:
-        write_external(outside, scored, folder / EXTERNAL)
+        write_external(outside, with_zeros, folder / EXTERNAL)
     if data.grid is not None:
         campaigns = replay_campaigns(data, predicted, others[-1], outside, external)
         write_json(folder / CAMPAIGN, [campaign.to_json() for campaign in campaigns])

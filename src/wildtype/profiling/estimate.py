@@ -29,8 +29,10 @@ WARM_UP = 3
 """First steps of a probe that do not count: caches are cold and kernels are compiled."""
 TENSOR_HEADER = 68
 """Bytes of a tensor's entry in the header of a safetensors file, without its name: type, shape, offsets."""
-EVENT_BYTES = 39
-"""Bytes of one scalar in TensorBoard's file, without its name: frame, checksums, time, step, value."""
+EVENT_BYTES = 32
+"""Bytes of a step in TensorBoard's file, without its scalars: frame, checksums, time, step."""
+SCALAR_BYTES = 9
+"""Bytes of one scalar of it, without its name."""
 CSV_BYTES = 19.5
 """Bytes of one scalar in a row of CSV, with its comma: a float32 printed as a double."""
 CSV_ROW_BYTES = 12
@@ -289,7 +291,7 @@ def log_bytes_per_step(scalars: Iterable[str]) -> float:
         Names of what is logged at every step.
     """
     names = list(scalars)
-    events = sum(EVENT_BYTES + len(name.encode()) for name in [*names, "epoch"])
+    events = EVENT_BYTES + sum(SCALAR_BYTES + len(name.encode()) for name in [*names, "epoch"])
     return events + CSV_BYTES * len(names) + CSV_ROW_BYTES
 
 

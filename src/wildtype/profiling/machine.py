@@ -17,11 +17,12 @@ from typing import Any, Self
 
 import psutil
 
+from wildtype.memory import MIB as MIB
+from wildtype.memory import resident_mib
 from wildtype.plugins import plugin_paths
 
 STATUS = Path("/proc/self/status")
 CLEAR = Path("/proc/self/clear_refs")
-MIB = 2**20
 
 
 def machine() -> dict[str, Any]:
@@ -102,7 +103,7 @@ class PeakMemory:
             self.exact = True
         except OSError:
             self.exact = False
-        self.before = _resident_mib() if self.exact else float("nan")
+        self.before = resident_mib() if self.exact else float("nan")
         self.peak = float("nan")
         return self
 
@@ -152,10 +153,6 @@ def peak_in_fresh_process(module: str, *arguments: Any) -> float:
     return float(result.stdout.split()[-1])
 
 
-def _resident_mib() -> float:
-    return float(psutil.Process().memory_info().rss) / MIB
-
-
 def _high_water_mib() -> float:
     """Return Linux's VmHWM, which can be reset; psutil has no counterpart."""
     for line in STATUS.read_text().splitlines():
@@ -186,7 +183,7 @@ def available_memory_mib(
     """
     left = [psutil.virtual_memory().available / MIB if free_mib is None else free_mib]
     left += [room / MIB for room in _cgroup_rooms(root)]
-    return min(left) + (_resident_mib() if held_mib is None else held_mib)
+    return min(left) + (resident_mib() if held_mib is None else held_mib)
 
 
 def available_device_mib(device: str) -> float:

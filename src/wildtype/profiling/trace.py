@@ -77,6 +77,8 @@ def trace(
     phase: Phase = current,
     name: str = "",
     steps_available: int | None = None,
+    shapes: bool = False,
+    stacks: bool = False,
 ) -> TraceReport:
     """Run a window of steps under torch's profiler; write a Chrome trace, phases included; analyse it.
 
@@ -94,6 +96,8 @@ def trace(
         Of what is traced, for the report.
     steps_available : int, optional
         Checked before the first step runs.
+    shapes, stacks : bool
+        Also record the shapes of operands, and Python's call stacks; both slow the steps.
 
     Raises
     ------
@@ -105,20 +109,14 @@ def trace(
     window.check(steps_available)
     if cuda and not torch.cuda.is_available():
         raise ConfigError("cuda=True for the trace, but no CUDA device is visible: leave cuda out")
-    activities = [ProfilerActivity.CPU]
-    if torch.cuda.is_available() if cuda is None else cuda:
-        activities.append(ProfilerActivity.CUDA)
     counter = OperatorCounter(phase)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Profiler won't be using warmup")  # chosen with warm_up=0
-        cycle = schedule(wait=window.wait, warmup=window.warm_up, active=window.active, repeat=1)
     recorded = window.wait + window.warm_up + window.active
     # Counting slows a step several times, so the counted step is never an active one.
     counted = window.wait + window.warm_up - 1 if window.steps == recorded else recorded
-    ranges = PhaseRanges(_RecordedRanges())
+    ranges = PhaseRanges(RecordedRanges())
     done = 0
     try:
-        with profile(activities=activities, schedule=cycle, profile_memory=True) as profiler:
+        with profiler_of(window.wait, window.warm_up, window.active, cuda, shapes, stacks) as profiler:
             while done < recorded:
                 with listening(ranges), counter if done == counted else nullcontext():
                     step()
@@ -133,6 +131,38 @@ def trace(
             f"the steps ran out after {done} of the {window.steps} that the trace window takes: "
             "shorten the window"
         ) from None
+    content = write_trace(profiler, target)
+    return analyse(json.loads(content)["traceEvents"], counter.counts(), name=name, trace=target)
+
+
+def profiler_of(
+    wait: int = 0,
+    warm_up: int = 0,
+    active: int = 1,
+    cuda: bool | None = None,
+    shapes: bool = False,
+    stacks: bool = False,
+) -> profile:
+    """Return torch's profiler for a window of steps; parameters as in `Window` and `trace`."""
+    activities = [ProfilerActivity.CPU]
+    if torch.cuda.is_available() if cuda is None else cuda:
+        activities.append(ProfilerActivity.CUDA)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Profiler won't be using warmup")  # chosen with warm_up=0
+        cycle = schedule(wait=wait, warmup=warm_up, active=active, repeat=1)
+    return profile(
+        activities=activities, schedule=cycle, profile_memory=True, record_shapes=shapes, with_stack=stacks
+    )
+
+
+def write_trace(profiler: profile, target: Path) -> bytes:
+    """Write what was recorded as a Chrome trace, compressed if ``target`` ends in ``.gz``; return the JSON.
+
+    Raises
+    ------
+    OutputError
+        If ``target`` cannot be written.
+    """
     # The profiler writes plain JSON to a path only; the target is then written as one, compressed if asked.
     with tempfile.TemporaryDirectory() as folder:
         raw = Path(folder) / "trace.json"
@@ -140,7 +170,7 @@ def trace(
         content = raw.read_bytes()
     with writing(target) as path:
         path.write_bytes(gzip.compress(content) if target.suffix == ".gz" else content)
-    return analyse(json.loads(content)["traceEvents"], counter.counts(), name=name, trace=target)
+    return content
 
 
 class Ranges(Protocol):
@@ -176,12 +206,14 @@ def nvtx_listener(nvtx: Ranges | None = None) -> PhaseRanges | None:
     return PhaseRanges(nvtx) if nvtx is not None else None
 
 
-class _RecordedRanges:
+class RecordedRanges:
     """Ranges of torch's profiler."""
 
     def range_push(self, msg: str) -> None:
+        """Begin a range."""
         self.last = record_function(PHASE_MARK + msg)
         self.last.__enter__()
 
     def range_pop(self) -> None:
+        """End the last range."""
         self.last.__exit__(None, None, None)

@@ -6,11 +6,12 @@ phases the ranges ``phase: name``. Nothing here loads torch, so that a stored tr
 
 from __future__ import annotations
 
+import re
 import statistics
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,10 @@ _RUNTIME = frozenset({"cuda_runtime", "cuda_driver"})
 # Phases whose tensors are on the host on every machine: their reads never wait for a GPU.
 _ON_HOST = frozenset(PHASES[: PHASES.index("host to device")])
 _GAPS = 10
+SIZED_OR_READ = frozenset({SCALAR_READ, "aten::nonzero", "aten::masked_select", "aten::_unique2"})
+"""Operators that make the processor wait for values; those inside others are not counted again."""
+_FRAME = re.compile(r"^.*?([^/\\]+\.py)\((\d+)\): (.*)$")
+_TORCHS = re.compile(r"(^|/)(torch|lightning|lightning_fabric|pytorch_lightning)/|^<|^nn\.Module")
 
 
 @dataclass
@@ -146,6 +151,12 @@ class TraceReport:
         where, what, phase, calls and effect, from one counted step.
     counters : dict
         Per phase, from the same step; see `OperatorCounts.counters`.
+    phases : dict
+        Phase to seconds, of the thread that trains; empty where none is marked.
+    shapes : list of dict
+        name, shapes, self_seconds, calls of operators by the shapes of their operands, where recorded.
+    marked : bool
+        Whether steps are marked; else the whole recording counts as one.
     """
 
     name: str
@@ -164,6 +175,9 @@ class TraceReport:
     idle: dict[str, Any]
     reads: list[dict[str, Any]]
     counters: dict[str, dict[str, Any]]
+    phases: dict[str, float] = field(default_factory=dict)
+    shapes: list[dict[str, Any]] = field(default_factory=list)
+    marked: bool = True
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields, JSON-able."""
@@ -175,60 +189,83 @@ class TraceReport:
             "device": "Idle: no kernel on the GPU",
             "thread": "Idle: no operator of torch on the processor, but Python, other code, or waiting",
         }
+        count = (
+            f"{self.steps} step{'s' if self.steps > 1 else ''}" if self.marked else "no step is marked, one"
+        )
         lines = [
-            f"Trace of {self.name or 'a training step'}: {self.steps} steps of "
-            f"{_time(self.seconds_per_step)}, profiler included",
+            f"Trace of {self.name or 'a training step'}: {count} of "
+            f"{duration(self.seconds_per_step)}, profiler included",
             f"Per step: {self.autograd_nodes:g} autograd nodes, {self.launches:g} kernel launches, "
             f"{self.trace_events:g} trace events, {self.allocated_mib:.1f} MiB allocated",
             f"Chrome trace: {self.trace}",
         ]
         operators = [
-            (_time(row["self_seconds"]), f"{row['calls']:g}", f"{row['allocated_mib']:.2f} MiB", row["name"])
+            (
+                duration(row["self_seconds"]),
+                f"{row['calls']:g}",
+                f"{row['allocated_mib']:.2f} MiB",
+                row["name"],
+            )
             for row in self.operators
         ]
-        lines += _section("Operators, by their own time per step", operators)
+        phases = [(duration(s), f"{s / self.seconds_per_step:.0%}", p) for p, s in self.phases.items()]
+        lines += section("Phases, per step", phases) if phases else []
+        lines += section("Operators, by their own time per step", operators)
+        by_shape = [
+            (duration(row["self_seconds"]), f"{row['calls']:g}", row["name"], row["shapes"])
+            for row in self.shapes
+        ]
+        lines += section("Operators by the shapes of their operands, per step", by_shape) if by_shape else []
         for title, rows in (
             ("Kernels, by time per step", self.kernels),
             ("Calls that wait for the GPU, per step", self.waits),
         ):
-            lines += _section(title, [(_time(r["seconds"]), f"{r['calls']:g}", r["name"]) for r in rows])
-        idle = (
-            f"{nothing[self.idle['where']]}: {_time(self.idle['seconds'])} per step, {self.idle['share']:.0%}"
-        )
-        shares = ", ".join(f"{phase} {_time(seconds)}" for phase, seconds in self.idle["phases"].items())
+            lines += section(title, [(duration(r["seconds"]), f"{r['calls']:g}", r["name"]) for r in rows])
+        idle = f"{nothing[self.idle['where']]}: {duration(self.idle['seconds'])} per step, "
+        idle += f"{self.idle['share']:.0%}"
+        shares = ", ".join(f"{phase} {duration(seconds)}" for phase, seconds in self.idle["phases"].items())
         gaps = [
-            (_time(gap["seconds"]), gap["phase"], f"after {gap['after']}", f"before {gap['before']}")
+            (duration(gap["seconds"]), gap["phase"], f"after {gap['after']}", f"before {gap['before']}")
             for gap in self.idle["gaps"]
         ]
-        lines += _section(f"{idle}; by phase: {shares}" if shares else idle, gaps)
+        lines += section(f"{idle}; by phase: {shares}" if shares else idle, gaps)
         reads = [(f"{r['calls']:g}", r["effect"], r["what"], r["phase"], r["where"]) for r in self.reads]
-        lines += _section("Reads of values by Python, calls per step", reads)
+        lines += section("Reads of values by Python, calls per step", reads)
         allocations = [
             (f"{row['allocated_mib']:.2f} MiB", f"{row['calls']:g}", row["name"]) for row in self.allocations
         ]
-        lines += _section("Operators, by memory asked for per step", allocations)
+        lines += section("Operators, by memory asked for per step", allocations)
         return "\n".join(lines) + "\n"
 
 
 def analyse(
-    events: Sequence[Event], counts: OperatorCounts, *, name: str = "", trace: str | Path = "", top: int = 15
+    events: Sequence[Event],
+    counts: OperatorCounts | None = None,
+    *,
+    name: str = "",
+    trace: str | Path = "",
+    top: int | None = 15,
 ) -> TraceReport:
     """Return the figures of a trace's active steps.
 
     Parameters
     ----------
     events : sequence of dict
-        ``traceEvents`` of a Chrome trace with at least one ``ProfilerStep`` range.
-    counts : OperatorCounts
-        Of one step, for reads and counters.
+        ``traceEvents`` of a Chrome trace; without a ``ProfilerStep`` range all of it is one step.
+    counts : OperatorCounts, optional
+        Of one step, for reads and counters; without, reads are those that the events show.
     name, trace : str
         For the report.
-    top : int
-        Rows per list.
+    top : int, optional
+        Rows per list; None: all.
     """
     spans = [e for e in events if e.get("ph") == "X" and e.get("cat") != "Trace"]
     marks = [e for e in spans if e.get("cat") == "user_annotation"]
     steps = sorted(_interval(e) for e in marks if str(e["name"]).startswith(_STEP_MARK))
+    marked = bool(steps)
+    if not marked:
+        every = [_interval(e) for e in spans]
+        steps = [(min(start for start, _ in every), max(end for _, end in every))]
     first, n = steps[0][0], len(steps)
     inside = [e for e in spans if first <= e["ts"] < steps[-1][1]]
     # Kernels end after the step that launched them; those that run at the end still belong to it.
@@ -249,6 +286,18 @@ def analyse(
     )
     window = [(first, max([steps[-1][1], *(_interval(e)[1] for e in kernels)]))] if kernels else steps
     table = _operator_table(operators, memory, n)
+    shaped = [{**e, "name": (e["name"], str(e["args"]["Input Dims"]))} for e in operators if _has_shapes(e)]
+    by_shape = [
+        {"name": name, "shapes": shapes, "self_seconds": row["self_seconds"], "calls": row["calls"]}
+        for row in _operator_table(shaped, [], n)
+        for name, shapes in [row["name"]]
+    ]
+    by_phase: dict[str, float] = defaultdict(float)
+    for start, end in steps:
+        for phase, length in _parts(start, end, phases).items():
+            by_phase[phase] += length / 1e6 / n
+    if counts is None:
+        counts = OperatorCounts({}, _reads(operators, spans, runtime, phases, n))
     return TraceReport(
         name=name,
         trace=str(trace),
@@ -275,7 +324,46 @@ def analyse(
             for r, c in sorted(counts.reads.items(), key=lambda item: (-item[1], item[0]))
         ],
         counters=counts.counters(),
+        phases=dict(by_phase),
+        shapes=sorted(by_shape, key=lambda row: -float(row["self_seconds"]))[:top],
+        marked=marked,
     )
+
+
+def _has_shapes(event: Event) -> bool:
+    return any((event.get("args") or {}).get("Input Dims") or ())
+
+
+def _reads(
+    operators: Iterable[Event],
+    spans: Iterable[Event],
+    runtime: Iterable[Event],
+    phases: Sequence[tuple[float, float, str]],
+    steps: int,
+) -> dict[Read, float]:
+    """Return the reads of values that events show, by line where call stacks were recorded."""
+    waits = sorted(_interval(e) for e in runtime if _waits(str(e["name"])))
+    frames: dict[Any, list[tuple[float, float, str]]] = defaultdict(list)
+    for event in spans:
+        if event.get("cat") == "python_function" and ".py(" in str(event["name"]):
+            frames[event["tid"]].append((*_interval(event), str(event["name"])))
+    for of_thread in frames.values():
+        of_thread.sort()
+    found: dict[Read, float] = defaultdict(float)
+    for event in operators:
+        if str(event["name"]) not in SIZED_OR_READ:
+            continue
+        start, end = _interval(event)
+        # Frames nest: of those that are open at the read, the one that began last is the innermost.
+        open_frames = frames[event["tid"]]
+        at = bisect_right(open_frames, (start, float("inf")))
+        inside = (f for b, e, f in reversed(open_frames[:at]) if e >= end and not _TORCHS.search(f))
+        waited = bisect_right(waits, (end,)) > bisect_right(waits, (start,))
+        at = max(bisect_right(phases, (start, float("inf"))) - 1, 0)
+        phase = next((p for b, e, p in phases[at : at + 1] if b <= start < e), "no phase")
+        where = _FRAME.sub(r"\1:\2 in \3", next(inside, "no call stack"))
+        found[Read(where, str(event["name"]), phase, waited)] += 1 / steps
+    return dict(found)
 
 
 def _interval(event: Event) -> Interval:
@@ -300,7 +388,7 @@ def _totals(events: Iterable[Event], steps: int) -> list[dict[str, Any]]:
 
 def _operator_table(operators: Iterable[Event], memory: Iterable[Event], steps: int) -> list[dict[str, Any]]:
     """Return self time, calls and memory per operator: both belong to the innermost operator of a thread."""
-    rows: dict[str, dict[str, Any]] = {}
+    rows: dict[Any, dict[str, Any]] = {}
     threads: dict[Any, list[Event]] = defaultdict(list)
     for event in [*operators, *memory]:
         threads[event["pid"], event["tid"]].append(event)
@@ -315,7 +403,7 @@ def _operator_table(operators: Iterable[Event], memory: Iterable[Event], steps: 
                 if running:
                     running[-1][1]["allocated_mib"] += event["args"]["Bytes"] / 2**20
                 continue
-            name = str(event["name"])
+            name = event["name"]
             start, end = _interval(event)
             row = rows.setdefault(
                 name, {"name": name, "self_seconds": 0.0, "calls": 0.0, "allocated_mib": 0.0}
@@ -378,7 +466,7 @@ def _parts(start: float, end: float, phases: Sequence[tuple[float, float, str]])
     return parts
 
 
-def _time(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """Return a duration for people: three figures and a unit."""
     for factor, unit in ((1.0, "s"), (1e3, "ms")):
         if seconds * factor >= 1:
@@ -386,7 +474,7 @@ def _time(seconds: float) -> str:
     return f"{seconds * 1e6:.3g} µs"
 
 
-def _section(title: str, rows: Sequence[Sequence[str]]) -> list[str]:
+def section(title: str, rows: Sequence[Sequence[str]]) -> list[str]:
     """Return a titled block of aligned columns."""
     if not rows:
         return ["", f"{title}: none"]

@@ -32,10 +32,28 @@ class TrainingConfig:
     weight_decay: float = setting(
         0.1, "Weight decay of AdamW, on weights of two or more dimensions.", minimum=0
     )
-    warmup: float = setting(
-        0.1, "Fraction of all steps with a rising learning rate; cosine decay follows.", minimum=0, below=1
+    schedule: Literal["cosine", "plateau", "constant"] = setting(
+        "cosine",
+        "The learning rate after the warm-up: it falls to zero along a cosine; stays until the validation "
+        "score does, and is then multiplied by `training.plateau_factor`; or stays.",
     )
-    clip: float = setting(1.0, "Largest norm of the gradient; 0: no clipping.", minimum=0)
+    warmup: float = setting(
+        0.1,
+        "Fraction of all steps with a rising learning rate; `training.schedule` follows.",
+        minimum=0,
+        below=1,
+    )
+    plateau_patience: int = setting(
+        3,
+        "Schedule plateau: epochs without a better validation score before the learning rate falls.",
+        minimum=1,
+    )
+    plateau_factor: float = setting(
+        0.3, "Schedule plateau: what the learning rate is multiplied by.", above=0, below=1
+    )
+    clip: float = setting(
+        1.0, "Largest norm of the gradient; 0: no clipping, and no norm in the logs.", minimum=0
+    )
     loss: Literal["squared", "log_cosh"] = setting("squared", "Loss of one scaled regression label.")
     weighting: Literal["none", "p", "sd"] = setting(
         "none",
@@ -76,9 +94,33 @@ class TrainingConfig:
         [],
         "Modules that keep the weights of `training.start`, by the beginning of their names, as in encoder.",
     )
-    wandb: bool = setting(
-        False, "Also log to Weights & Biases (extra wandb; offline unless WANDB_API_KEY is set)."
+    figures: int = setting(
+        0,
+        "Epochs between figures in TensorBoard and Weights & Biases: predicted against measured validation "
+        "rows, and learning curves; 0: none.",
+        minimum=0,
     )
+    trace_step: int = setting(
+        0,
+        "Step, from 1, that torch's profiler records in every process, in `traces` of the run directory "
+        "(`wildtype profile trace FILE` reads it); 0: none.",
+        minimum=0,
+    )
+    trace_with: list[Literal["shapes", "stacks"]] = setting(
+        [], "What the trace also records: shapes of operands, Python's call stacks."
+    )
+    wandb: bool = setting(
+        False, "Also log to Weights & Biases (extra wandb), offline unless `training.wandb_online`."
+    )
+    wandb_online: bool = setting(
+        False, "Weights & Biases: upload while training, with the account of `wandb login`."
+    )
+    wandb_project: str = setting("wildtype", "Weights & Biases: project.")
+    wandb_name: str = setting("", "Weights & Biases: name of the run; empty: that of the run directory.")
+    wandb_group: str = setting(
+        "", "Weights & Biases: group of runs; empty: an ensemble's members are a group of its name."
+    )
+    wandb_tags: list[str] = setting([], "Weights & Biases: tags.")
 
     @property
     def cycle_ends(self) -> list[int]:
@@ -110,6 +152,16 @@ class TrainingConfig:
             raise ConfigError(
                 f"training.steps={self.steps} would cut cycles short, and training.snapshots="
                 f"{self.snapshots} need their ends: limit training.epochs instead"
+            )
+        if self.schedule != "cosine" and max(self.cycles, self.snapshots):
+            name, value = ("cycles", self.cycles) if self.cycles else ("snapshots", self.snapshots)
+            raise ConfigError(
+                f"training.schedule={self.schedule} has no cycles, and training.{name}={value} needs them: "
+                f"take training.schedule=cosine"
+            )
+        if self.trace_with and not self.trace_step:
+            raise ConfigError(
+                f"training.trace_with={self.trace_with} records nothing: give training.trace_step"
             )
         if self.frozen and not self.start:
             raise ConfigError(

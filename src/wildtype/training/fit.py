@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import time
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from lightning.pytorch import Trainer
 from lightning.pytorch.callbacks import Callback
-from lightning.pytorch.loggers import CSVLogger, Logger, TensorBoardLogger
+from lightning.pytorch.loggers import Logger
 from lightning.pytorch.plugins.environments import (
     ClusterEnvironment,
     LightningEnvironment,
@@ -23,13 +23,16 @@ from lightning.pytorch.plugins.environments import (
 )
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
+from wildtype.datasets.scaling import LabelScaler
 from wildtype.errors import ConfigError
 from wildtype.models.interface import Model, OrganismTensors, Output
 from wildtype.mutants import MutantTable
 from wildtype.mutants.loader import Batches, MutantLoader
 from wildtype.training.config import EXECUTIONS, TrainingConfig
+from wildtype.training.epoch_table import EpochTable
 from wildtype.training.exchange import GradientExchange
 from wildtype.training.local_processes import check_visible, idle_gpus
+from wildtype.training.loggers import LOGS, RunLabels, closing_logs, make_loggers
 from wildtype.training.micro_batches import for_this_rank
 from wildtype.training.phase_hooks import PhaseHooks, PhaseProfiler, recorder_for
 from wildtype.training.phase_recorder import PhaseRecorder
@@ -139,10 +142,13 @@ def fit_model(
     loader: Batches | None = None,
     validation_loader: Batches | None = None,
     outputs: Sequence[Output] = (),
+    scaler: LabelScaler | None = None,
+    labels: RunLabels | None = None,
+    loggers: list[Logger] | None = None,
 ) -> FitReport:
     """Fit ``model`` in place to scaled labels; it ends with the weights that scored best on ``validation``.
 
-    Logs go to ``folder/logs`` (CSV and TensorBoard), the resume state to ``folder/resume``, snapshots to
+    Logs go to ``folder/logs`` (see `training.loggers`), the resume state to ``folder/resume``, snapshots to
     ``folder/snapshots`` (see ``training.snapshots``).
 
     Parameters
@@ -168,6 +174,12 @@ def fit_model(
         Serve the training and validation rows instead of a `MutantLoader`.
     outputs : sequence of Output
         The phenotypes; empty: all are regression targets.
+    scaler : LabelScaler, optional
+        How labels were scaled; errors are logged in those units without.
+    labels : RunLabels, optional
+        What Weights & Biases shows of the run.
+    loggers : list of Logger, optional
+        Takes up the loggers, which the caller then closes; they are closed here without.
 
     Raises
     ------
@@ -202,7 +214,7 @@ def fit_model(
     weights = TargetWeights.fit(train, outputs, weighting=config.weighting, balance=config.balance)
     steps = config.epochs * len(loader)
     steps = min(steps, config.steps or steps)
-    task = FitTask(model, organism, config, steps, seed, weights, execution, outputs, processes)
+    task = FitTask(model, organism, config, steps, seed, weights, execution, outputs, processes, scaler)
     # In this order at the end of an epoch: snapshots are on disk before the epoch is recorded as finished,
     # and the loader learns the next epoch from a record that counts this one.
     hooks: list[Callback] = [PhaseHooks(recorder), Snapshots(folder, config), keeper]
@@ -210,14 +222,26 @@ def fit_model(
     if resume:
         hooks.append(_Restore(keeper.resume(task)))
         loader.set_epoch(keeper.epoch)
-    progress = Progress(timed, keeper, config.epochs, show and processes.is_rank_zero)
+    progress = Progress(timed, keeper, config.epochs, show and processes.is_rank_zero, processes.size)
     hooks += [progress, *callbacks]
     start = time.perf_counter()
     if keeper.epoch < config.epochs and not keeper.stopped:
         threads = threads_of_training(
             config, model, organism.genes, processes=processes.local, accelerated=place == "gpu"
         )
-        with _threads(threads), recorder.listening(), warnings.catch_warnings():
+        logs: list[Logger] = []
+        if processes.is_rank_zero:
+            logs = make_loggers(folder, config, labels, resumed=keeper.epoch)
+            task.epochs = EpochTable(folder / LOGS)
+            task.epochs.begin(keeper.epoch)
+        if loggers is not None:
+            loggers.extend(logs)
+        with (
+            _threads(threads),
+            recorder.listening(),
+            warnings.catch_warnings(),
+            nullcontext() if loggers is not None else closing_logs(logs),
+        ):
             # Lightning advises on data-loading workers; batches here are slices of arrays and need none.
             warnings.filterwarnings("ignore", module="lightning.*")
             logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
@@ -235,7 +259,7 @@ def fit_model(
                 callbacks=hooks,
                 profiler=PhaseProfiler(recorder, hooks),
                 limit_val_batches=1.0 if trains else 0,
-                logger=_loggers(folder, config) if processes.is_rank_zero else False,
+                logger=logs or False,
                 log_every_n_steps=1,
                 deterministic=config.deterministic,
                 num_sanity_val_steps=0,
@@ -305,19 +329,3 @@ class _threads:
     def __exit__(self, *error: object) -> None:
         torch.set_num_threads(self.before)
         torch.use_deterministic_algorithms(self.was_deterministic)
-
-
-def _loggers(folder: Path, config: TrainingConfig) -> list[Logger]:
-    loggers: list[Logger] = [
-        CSVLogger(folder, name="logs", version="", flush_logs_every_n_steps=20),
-        TensorBoardLogger(folder, name="logs", version=""),
-    ]
-    if config.wandb:
-        try:
-            from lightning.pytorch.loggers import WandbLogger
-
-            offline = not os.environ.get("WANDB_API_KEY")
-            loggers.append(WandbLogger(save_dir=folder / "logs", project="wildtype", offline=offline))
-        except ModuleNotFoundError as error:
-            raise ConfigError("training.wandb=true needs the extra: pip install 'wildtype[wandb]'") from error
-    return loggers

@@ -5,9 +5,8 @@ Legend: b mutants · t targets · p phenotypes · n genes.
 
 from __future__ import annotations
 
-import bisect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -149,23 +148,3 @@ def log_cosh(error: Tensor) -> Tensor:
 
 LOSSES: dict[str, Callable[[Tensor], Tensor]] = {"squared": torch.square, "log_cosh": log_cosh}
 """Loss of one row by its name in ``TrainingConfig.loss``."""
-
-
-def learning_rate(step: int, ends: Sequence[int], peak: float, warmup: float) -> float:
-    """Return the learning rate at a step: linear warm-up, then cosine decay to zero (Loshchilov & Hutter
-    2017).
-
-    ``ends`` are the steps (ascending) before which cycles end; a single one is that of the run. Each further
-    cycle starts again at ``peak`` (Huang et al. 2017, equation 2). Warm-up takes the share ``warmup`` of all
-    steps, or half of the first of several cycles if that is less.
-    """
-    cycle = min(bisect.bisect_right(ends, step), len(ends) - 1)
-    start, length = (ends[cycle - 1], ends[cycle] - ends[cycle - 1]) if cycle else (0, ends[0])
-    # The first cycle alone warms up: later ones start from weights that a high rate is to leave.
-    rising = 0 if cycle else max(int(warmup * ends[-1]), 1)
-    if len(ends) > 1:
-        rising = min(rising, max(length // 2, 1))
-    if step < rising:
-        return peak * (step + 1) / rising
-    progress = (step - start - rising) / max(length - rising, 1)
-    return peak * 0.5 * (1 + math.cos(math.pi * min(progress, 1.0)))

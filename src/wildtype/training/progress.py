@@ -8,14 +8,17 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
+from wildtype.memory import MIB, resident_mib
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.loader import Batches
 from wildtype.training.saved_weights import BestCheckpoint
+from wildtype.training.task import FitTask
 
 
 class TimedLoader:
@@ -52,15 +55,20 @@ class Progress(Callback):
         Epochs of the whole run.
     show : bool
         Whether to draw anything.
+    processes : int
+        Processes that train: each is served its part of a step's mutants.
     """
 
-    def __init__(self, loader: TimedLoader, keeper: BestCheckpoint, epochs: int, show: bool) -> None:
+    def __init__(
+        self, loader: TimedLoader, keeper: BestCheckpoint, epochs: int, show: bool, processes: int = 1
+    ) -> None:
         self.loader = loader
         self.keeper = keeper
         self.epochs = epochs
+        self.processes = processes
         self.mutants = 0
         self.seconds = 0.0
-        self._started = 0.0
+        self._started = self._waited = 0.0
         self._bar = Bar(
             TextColumn("epoch"),
             MofNCompleteColumn(),
@@ -89,16 +97,24 @@ class Progress(Callback):
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Start the clock."""
-        self._started = time.perf_counter()
+        self._started, self._waited = time.perf_counter(), self.loader.waited
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: MutantBatch, batch_idx: int
     ) -> None:
-        """Count mutants; the clock stops at the last batch, before validation."""
+        """Count mutants, and log the speed of the step; the clock stops before validation."""
         now = time.perf_counter()
-        self.seconds += now - self._started
-        self._started = now
-        self.mutants += len(batch)
+        seconds, waited = now - self._started, self.loader.waited - self._waited
+        self._started, self._waited = now, self.loader.waited
+        mutants = self.processes * len(batch)  # parts of a step differ by one mutant at most
+        self.seconds += seconds
+        self.mutants += mutants
+        assert isinstance(pl_module, FitTask)
+        pl_module.log_step(
+            mutants_per_second=mutants / seconds,
+            loading_share=waited / seconds,
+            memory_mib=self._memory_mib(pl_module.device),
+        )
         self._bar.update(self._task, text=self._line(f"step {batch_idx + 1}/{len(self.loader)}"))
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -113,6 +129,11 @@ class Progress(Callback):
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
         """Close the bar."""
         self._bar.stop()
+
+    @staticmethod
+    def _memory_mib(device: torch.device) -> float:
+        """Return the memory that tensors take on a GPU, or what is resident of the process."""
+        return torch.cuda.memory_allocated(device) / MIB if device.type == "cuda" else resident_mib()
 
     def _line(self, what: str) -> str:
         return f"{self.throughput:,.0f} mutants/s · data {self.loading_share:.1%} · {what}"

@@ -95,6 +95,7 @@ class BestCheckpoint(Callback):
             self.epoch, self.stopped = record["epoch"], record["stopped"]
             self.best, self.best_epoch = parts["best"], record["best_epoch"]
             self.best_score, self.scores = record["best_score"], record["scores"]
+            task.scores = self.scores
         except FileNotFoundError as error:
             raise CheckpointError(f"there is nothing to resume in {str(self.folder)!r}: {remedy}") from error
         except (KeyError, ValueError, RuntimeError, SafetensorError) as error:
@@ -119,6 +120,7 @@ class BestCheckpoint(Callback):
         pl_module.epoch = self.epoch
         score = pl_module.validation_score
         self.scores.append(score)
+        pl_module.scores = self.scores
         # Strictly better: of equal epochs the first stays, also when a run is resumed between them. Copies,
         # since the optimiser changes the weights in place.
         if score > self.best_score:

@@ -6,17 +6,15 @@ stopped.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from lightning.pytorch import LightningModule
-from lightning.pytorch.loggers import Logger
 from torch import Tensor, nn
 
+from wildtype.datasets.scaling import LabelScaler
 from wildtype.errors import ConfigError, DivergedError
 from wildtype.models.interface import Model, OrganismTensors, Output, WildType
 from wildtype.mutants.batch import MutantBatch
@@ -24,81 +22,14 @@ from wildtype.phases import no_phase, phase
 from wildtype.seeds import derive
 from wildtype.training import exchange
 from wildtype.training.config import TrainingConfig
+from wildtype.training.epoch_table import EpochTable
 from wildtype.training.micro_batches import DetachedWildType, known_targets, micro_batches
-from wildtype.training.objective import Objective, learning_rate, objective
-from wildtype.training.validation import ValidationScore
+from wildtype.training.objective import Objective, objective
+from wildtype.training.schedules import Schedule
+from wildtype.training.step_log import NotFinite, Number, StepLog
+from wildtype.training.validation import ScoredRows
 from wildtype.training.weights import TargetWeights
 from wildtype.training.world import Pending, World
-
-GATHERED = 20
-"""Steps between two readings."""
-
-
-@dataclass(frozen=True)
-class NotFinite:
-    """The first loss that is infinite or not a number: its step and epoch (from 0), its term and value."""
-
-    step: int
-    epoch: int
-    term: str
-    value: float
-
-
-def _not_finite(step: int, epoch: int, row: Mapping[str, float]) -> NotFinite | None:
-    """Return the first term of a step's loss that is not finite, or the total if only their sum is not."""
-    terms = {name.removeprefix("loss/"): x for name, x in row.items() if name.startswith("loss/")}
-    terms["total"] = row["loss"]  # last: a term says more
-    return next((NotFinite(step, epoch, k, x) for k, x in terms.items() if not math.isfinite(x)), None)
-
-
-class StepLog:
-    """Writes the numbers of every step to the loggers, many steps at a time.
-
-    Reading a number off a GPU waits for it, and a logger's bookkeeping per step costs more than a small
-    model's backward pass. So the numbers stay where they are until some steps have gathered.
-
-    Parameters
-    ----------
-    loggers : sequence of Logger
-        Where they go.
-    """
-
-    def __init__(self, loggers: Sequence[Logger]) -> None:
-        self.loggers = loggers
-        self._rows: list[tuple[int, int, Pending, Callable[[Tensor], dict[str, Tensor]]]] = []
-
-    def add(
-        self, step: int, epoch: int, sums: Pending, record: Callable[[Tensor], dict[str, Tensor]]
-    ) -> None:
-        """Take the numbers of a step of the run: what ``record`` makes of sums over processes."""
-        self._rows.append((step, epoch, sums, record))
-
-    @property
-    def full(self) -> bool:
-        """Whether enough steps have gathered to be read."""
-        return len(self._rows) >= GATHERED
-
-    def flush(self, *, wait: bool = True) -> NotFinite | None:
-        """Write what has gathered, read in one go; return the first loss among it that is not finite.
-
-        Without ``wait``, steps are left out that another process has not come to, and may never.
-        """
-        there = [row for row in self._rows if wait or row[2].arrived()]
-        rows = [(step, epoch, record(sums.result())) for step, epoch, sums, record in there]
-        self._rows = []
-        tensors = [value.detach().float() for _, _, record in rows for value in record.values()]
-        values = iter(torch.stack(tensors).tolist() if tensors else [])
-        found = None
-        for step, epoch, record in rows:
-            row = {name: next(values) for name in record}
-            self.write(step, epoch, row)
-            found = found or _not_finite(step, epoch, row)
-        return found
-
-    def write(self, step: int, epoch: int, row: dict[str, float]) -> None:
-        """Hand on numbers at once; what has gathered before goes first, by `flush`."""
-        for logger in self.loggers:
-            logger.log_metrics({"epoch": epoch, **row}, step=step)
 
 
 class FitTask(LightningModule):
@@ -126,6 +57,10 @@ class FitTask(LightningModule):
         number, with a backward pass and a step of its own, stands in for the model.
     world : World, optional
         The processes that train it; this one alone, without.
+    scaler : LabelScaler, optional
+        How labels were scaled, to report errors in original units; in those of the labels, without.
+    epochs : EpochTable, optional
+        Where the scores of every epoch go, phenotype by phenotype, beside the loggers.
     """
 
     def __init__(
@@ -139,13 +74,15 @@ class FitTask(LightningModule):
         execution: str = "training",
         outputs: Sequence[Output] = (),
         world: World | None = None,
+        scaler: LabelScaler | None = None,
+        epochs: EpochTable | None = None,
     ) -> None:
         super().__init__()
         self.world = world or World()
         self.model = model
         self.organism = organism
         self.config = config
-        self.cycle_ends = [steps * epoch // config.epochs for epoch in config.cycle_ends]
+        self.schedule = Schedule(config, steps)
         self.seed = seed
         self.weights = weights
         self.outputs = tuple(outputs)
@@ -158,7 +95,11 @@ class FitTask(LightningModule):
         self.step = 0  # of the whole run, resumed parts included
         self.epoch = 0  # finished ones, likewise
         self.validation_score = float("-inf")
-        self._validation = ValidationScore(self.outputs)
+        self.scores: list[float] = []  # of finished epochs, on validation rows
+        self.scaler = scaler
+        self.epochs = epochs
+        self.validation = ScoredRows(self.outputs)
+        self._training = ScoredRows(self.outputs)
         self._wild_type: WildType | None = None
         self._unused: list[nn.Parameter] = []
         self._gradients_checked = False
@@ -185,6 +126,7 @@ class FitTask(LightningModule):
         self.model.set_epoch(self.epoch)
         self._unused = [p for p in self.model.unused_parameters() if p.requires_grad]
         self._gradients_checked = False
+        self._training = ScoredRows(self.outputs)
         if self.model.encode_per_epoch and self.execution != "data_only":
             # Dropout of the wild type is the same in all processes, and in a resumed run.
             self._draw_from(derive(self.seed, "wild type of epoch", self.epoch))
@@ -200,10 +142,10 @@ class FitTask(LightningModule):
             if not self.world.is_rank_zero:  # rank 0 draws as a single process does
                 seed = derive(seed, "process", self.world.rank)
             self._draw_from(seed)
-            peak, warmup = self.config.learning_rate, self.config.warmup
-            rate = learning_rate(self.step, self.cycle_ends, peak, warmup)
+            rate = self.schedule.rate(self.step, self.scores)
             for group in self.trainer.optimizers[0].param_groups:
                 group["lr"] = rate
+            self._rate = rate
             self.trainer.optimizers[0].zero_grad()
 
     def _draw_from(self, seed: int) -> None:
@@ -233,13 +175,21 @@ class FitTask(LightningModule):
                     # Processes wait for a gradient of every parameter: 0, which is taken away again.
                     total = total + torch.stack([0 * p.sum() for p in self._unused]).sum()
         with phase("logging"):
-            self._log.add(self.step, self.epoch, sums, record)
-            if self._log.full:
-                self.check_losses()
+            self._log.begin(self.step, self.epoch, sums, record, learning_rate=self._rate)
         self.step += 1
         # Without a loss Lightning leaves out the backward pass. It refuses that where processes wait for each
         # other; `backward` leaves it out then.
         return None if self.execution == "forward" and self.world.size == 1 else total
+
+    def log_step(self, **record: Number) -> None:
+        """Log further numbers of this step. Lightning's ``log`` would read each of them at once."""
+        self._log.add(**record)
+
+    def on_train_batch_end(self, *arguments: Any) -> None:
+        """Read the log if enough has gathered; callbacks have logged theirs by now."""
+        with phase("logging"):
+            if self._log.full:
+                self.check_losses()
 
     def objective(self, batch: MutantBatch) -> Objective:
         """Encode the wild type, unless that is done once per epoch, and return the batch's objective."""
@@ -258,7 +208,7 @@ class FitTask(LightningModule):
         with phase("head"):
             prediction = self.model(wild_type, batch)
         with phase("loss"):
-            return objective(
+            found = objective(
                 prediction,
                 wild_type,
                 batch,
@@ -266,6 +216,9 @@ class FitTask(LightningModule):
                 weights=self.weights,
                 processes=self.world.size,
             )
+        if self.execution == "training":
+            self._training.keep(prediction, batch)
+        return found
 
     def _accumulate(self, batch: MutantBatch) -> Objective:
         """Return the objective of a batch after the backward passes of all its micro-batches but the last."""
@@ -371,7 +324,8 @@ class FitTask(LightningModule):
     ) -> None:
         """Clip the norm of all gradients; without a scaler, bfloat16 needs nothing else."""
         if gradient_clip_val:
-            torch.nn.utils.clip_grad_norm_(self.parameters(), gradient_clip_val)
+            # The norm before clipping; clipping computes it anyway, and nothing waits for it here.
+            self.log_step(gradient_norm=torch.nn.utils.clip_grad_norm_(self.parameters(), gradient_clip_val))
 
     def flush_log(self) -> None:
         """Write what has been logged so far."""
@@ -420,20 +374,36 @@ class FitTask(LightningModule):
             if not buffer.is_floating_point():
                 buffer.copy_(self.world.largest(buffer))
         self._wild_type = self.model.encode(self.organism.without_priors())
-        self._validation = ValidationScore(self.outputs)
+        self.validation = ScoredRows(self.outputs)
 
     def validation_step(self, batch: MutantBatch, batch_idx: int) -> None:
         """Collect predictions of everything that was measured."""
         assert self._wild_type is not None
-        self._validation.add(self.model(self._wild_type, batch), batch)
+        self.validation.add(self.model(self._wild_type, batch), batch)
 
     def on_validation_epoch_end(self) -> None:
-        """Log the score of `ValidationScore` and the squared error on the validation rows."""
-        self._validation.join(self.world)
-        self.validation_score, error = self._validation.result()
-        record = {"validation/pearson": self.validation_score, "validation/error": error}
+        """Log the scores of this epoch's training and validation rows."""
+        self._training.add_kept()
+        record = {}
+        for name, rows in (("train", self._training), ("validation", self.validation)):
+            rows.join(self.world)
+            record[f"{name}/pearson"], record[f"{name}/error"] = rows.result()
+            self.log_rows(name, rows)
+        self.validation_score = record["validation/pearson"]
         self._log.write(self.step - 1, self.epoch, record)
         self._wild_type = None
+
+    def log_rows(self, name: str, rows: ScoredRows) -> None:
+        """Log the metrics of every phenotype of a part of the split, in original units."""
+        found = rows.by_phenotype(self.scaler)
+        if self.epochs is not None:
+            self.epochs.add(self.epoch + 1, name, found)
+        metrics = {
+            f"{name}/{score.phenotype}/{metric}": value
+            for score in found
+            for metric, value in score.metrics.items()
+        }
+        self._log.write(self.step - 1, self.epoch, metrics, table=False)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Return AdamW; norms, biases and embeddings of one dimension are not decayed."""

@@ -43,12 +43,16 @@ def learning_panels(curves: LearningCurves) -> list[Panel]:
     if curves.best is not None:
         at = curves.best
         told = f"{shown(curves.score[at])} at epoch {epochs[at]:.0f}, the highest of {len(epochs)}"
+        columns = {"score": curves.score, "squared error": curves.error}
+        if curves.train_score is not None:
+            told += f"; on training rows {shown(curves.train_score[at])} then"
+            columns["score on training rows"] = curves.train_score
         panels.append(
             Panel(
                 "score on validation rows",
                 f"Validation score by epoch: {told}.",
                 lambda axes: _draw_score(axes, curves),
-                *_table(curves, {"score": curves.score, "squared error": curves.error}),
+                *_table(curves, columns),
             )
         )
     return panels
@@ -123,9 +127,12 @@ def _draw_shares(axes: Axes, curves: LearningCurves) -> None:
 def _draw_score(axes: Axes, curves: LearningCurves) -> None:
     at = curves.best
     assert at is not None
-    axes.plot(
-        curves.epochs, curves.score, color=LIGHT["model"], marker="o" if len(curves.epochs) < 30 else None
-    )
+    marker = "o" if len(curves.epochs) < 30 else None
+    axes.plot(curves.epochs, curves.score, color=LIGHT["model"], marker=marker, label="validation rows")
+    if curves.train_score is not None:
+        name = "training rows, while training"
+        axes.plot(curves.epochs, curves.train_score, color=LIGHT["other"], linestyle="--", label=name)
+        legend_below(axes)
     axes.plot(
         curves.epochs[at],
         curves.score[at],
@@ -144,7 +151,7 @@ def _draw_score(axes: Axes, curves: LearningCurves) -> None:
         ha="right",
         color=LIGHT["quiet"],
     )
-    axes.set(xlabel="epoch", ylabel="validation Pearson")
+    axes.set(xlabel="epoch", ylabel="Pearson" if curves.train_score is not None else "validation Pearson")
     _finish(axes, curves)
 
 

@@ -9,7 +9,10 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from wildtype.errors import ConfigError
 from wildtype.report.figures.style import FONT_PRINT, check_target, drawing, page_svg, plain, save
@@ -94,6 +97,24 @@ def save_panels(panels: Sequence[Panel], target: Path) -> None:
         raise ConfigError("there is nothing to draw")
     if len(panels) > MOST_PANELS:
         raise ConfigError(f"{len(panels)} panels are too many for one figure: draw fewer runs together")
+    with drawing(FONT_PRINT):
+        save(drawn_together(panels), target)
+
+
+def image_of(panels: Sequence[Panel], dots: int = 160) -> NDArray[np.uint8]:
+    """Return panels as one image [height, width, 3], with so many dots per inch."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    with drawing(FONT_PRINT):
+        figure = drawn_together(panels)
+        figure.set_dpi(dots)
+        canvas: Any = FigureCanvasAgg(figure)  # its methods carry no types
+        canvas.draw()
+        return np.asarray(canvas.buffer_rgba())[..., :3].copy()
+
+
+def drawn_together(panels: Sequence[Panel]) -> Figure:
+    """Draw panels as one figure, within `drawing`."""
     from matplotlib.figure import Figure
 
     # Rows of three where they come out even, since an empty place in a figure looks like an error.
@@ -102,17 +123,16 @@ def save_panels(panels: Sequence[Panel], target: Path) -> None:
     whole = ONE_COLUMN if columns == 1 else TWO_COLUMNS
     least = 0.95 if columns == 3 else 0.0
     heights = [whole / columns * max(*(panel.height for panel in row), least) for row in rows]
-    with drawing(FONT_PRINT):
-        figure = Figure(figsize=(whole, sum(heights)), layout="constrained")
-        axes = figure.subplots(len(rows), columns, squeeze=False, height_ratios=heights)
-        for i, panel in enumerate(panels):
-            place = axes[divmod(i, columns)]
-            panel.draw(place)
-            letter = f"{chr(ord('a') + i)}  " if len(panels) > 1 else ""
-            place.set_title(f"{letter}{panel.short or panel.title}")
-        for i in range(len(panels), len(rows) * columns):
-            axes[divmod(i, columns)].set_axis_off()
-        save(figure, target)
+    figure = Figure(figsize=(whole, sum(heights)), layout="constrained")
+    axes = figure.subplots(len(rows), columns, squeeze=False, height_ratios=heights)
+    for i, panel in enumerate(panels):
+        place = axes[divmod(i, columns)]
+        panel.draw(place)
+        letter = f"{chr(ord('a') + i)}  " if len(panels) > 1 else ""
+        place.set_title(f"{letter}{panel.short or panel.title}")
+    for i in range(len(panels), len(rows) * columns):
+        axes[divmod(i, columns)].set_axis_off()
+    return figure
 
 
 def legend_below(axes: Axes, columns: int = 2) -> None:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def predicted_panels(rows: PredictedRows) -> list[Panel]:
-    """Return one panel per model."""
+def predicted_panels(rows: PredictedRows, *, by_phenotype: bool = False) -> list[Panel]:
+    """Return one panel per model, whose short title names the phenotype instead if ``by_phenotype``."""
     panels = []
     for model in rows.predicted:
         found, r = density(rows, model), rows.pearson(model)
@@ -32,7 +32,7 @@ def predicted_panels(rows: PredictedRows) -> list[Panel]:
                 about,
                 lambda axes, found=found: draw_density(axes, found, rows),  # type: ignore[misc]
                 height=0.77,
-                short=f"{plain(model, 24)}, r = {decimals(r)}",
+                short=f"{plain(rows.phenotype if by_phenotype else model, 24)}, r = {decimals(r)}",
             )
         )
     return panels
