@@ -9,7 +9,7 @@ Legend: e epochs.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 TERM, SHARE, TOTAL = "loss/", "share/", "loss"
 SCORE, ERROR = "validation/pearson", "validation/error"
+COSINE, ENERGY = "oversmoothing/cosine/", "oversmoothing/energy/"
 SIDES = PARTS[:3]
 
 
@@ -44,6 +45,8 @@ class LearningCurves:
     score, error : float64 [E]
         On validation rows: the score that chooses the best epoch (mean Pearson over phenotypes), and the mean
         squared error of scaled labels.
+    cosine, energy : mapping of str to float64 [E]
+        Of the genes' states after every layer: mean cosine of all pairs, and Dirichlet energy.
     """
 
     epochs: Floats
@@ -52,6 +55,8 @@ class LearningCurves:
     shares: Mapping[str, Floats]
     score: Floats
     error: Floats
+    cosine: Mapping[str, Floats] = field(default_factory=dict)
+    energy: Mapping[str, Floats] = field(default_factory=dict)
 
     @property
     def best(self) -> int | None:
@@ -81,6 +86,8 @@ def learning_curves(log: pd.DataFrame) -> LearningCurves | None:
         named(SHARE),
         column(SCORE),
         column(ERROR),
+        named(COSINE),
+        named(ENERGY),
     )
 
 

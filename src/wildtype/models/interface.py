@@ -312,6 +312,13 @@ class Model(nn.Module, ABC):
         """Announce an epoch (from 0), for schedules that change during training."""
         return
 
+    def layer_states(self, organism: OrganismTensors) -> dict[str, Tensor]:
+        """Return the wild type's gene states [n, d] by name of the layer, in order, to watch them.
+
+        Empty for a model whose genes pass no layers.
+        """
+        return {}
+
     @property
     def has_post_fit(self) -> bool:
         """Whether ``post_fit`` is to be called once training is over."""
@@ -322,6 +329,14 @@ class Model(nn.Module, ABC):
         raise NotImplementedError
 
     # ---- how it answers
+
+    def latents(self, wild_type: WildType, mutants: MutantBatch) -> dict[str, Tensor]:
+        """Return vectors [b, ·] that the model reads a mutant's phenotypes off, by name.
+
+        First the one that tells mutants apart: ``z_S``, what a mutant makes of the whole cell, where there is
+        one. ``h_CLS``, the encoded wild type, is the same for every mutant. Empty: it has none.
+        """
+        return {}
 
     @classmethod
     def evidence_index(
@@ -438,6 +453,10 @@ class ModelWrapper(Model):
     def set_epoch(self, epoch: int) -> None:
         """As the inner model."""
         self.inner.set_epoch(epoch)
+
+    def layer_states(self, organism: OrganismTensors) -> dict[str, Tensor]:
+        """As the inner model."""
+        return self.inner.layer_states(organism)
 
 
 def organism_tensors(

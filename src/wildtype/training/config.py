@@ -74,6 +74,11 @@ class TrainingConfig:
         [],
         "Modules that keep the weights of `training.start`, by the beginning of their names, as in encoder.",
     )
+    oversmoothing: bool = setting(
+        True,
+        "Log after every epoch how alike the genes' states have become, layer by layer: mean cosine and "
+        "Dirichlet energy.",
+    )
     wandb: bool = setting(
         False, "Also log to Weights & Biases (extra wandb; offline unless WANDB_API_KEY is set)."
     )

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from wildtype.errors import DivergedError
 from wildtype.models.interface import Model, OrganismTensors, Output, WildType
 from wildtype.mutants.batch import MutantBatch
+from wildtype.nn.oversmoothing import watched
 from wildtype.phases import no_phase, phase
 from wildtype.seeds import derive
 from wildtype.training.config import TrainingConfig
@@ -352,6 +353,10 @@ class FitTask(LightningModule):
         self._validation.join(self.world)
         self.validation_score, error = self._validation.result()
         record = {"validation/pearson": self.validation_score, "validation/error": error}
+        if self.config.oversmoothing and self.world.is_rank_zero:
+            states = self.model.layer_states(self.organism)
+            found = watched(states, self.organism.relations)
+            record |= {f"oversmoothing/{name}": value for name, value in found.items()}
         self._log.write(self.step - 1, self.epoch, record)
         self._wild_type = None
 
