@@ -156,9 +156,15 @@ class Embedding:
         return mutant_id(self.checkpoint.known.table)
 
     def _drawn(self, count: int) -> Ints:
-        """Return a row of each of up to ``count`` different measured mutants, in the order of rows."""
-        table = self.checkpoint.known.table
-        measured = np.flatnonzero((table.order > 0) & np.isfinite(table.value))
+        """Return a row of each of up to ``count`` different mutants, in the order of rows.
+
+        They were measured for a phenotype that the model predicts.
+        """
+        known = self.checkpoint.known
+        predicted = [known.phenotypes.index(name) for name in self.checkpoint.names]
+        table = known.table
+        there = (table.order > 0) & np.isfinite(table.value) & np.isin(table.phenotype, predicted)
+        measured = np.flatnonzero(there)
         rows = measured[np.unique(self._known[measured], return_index=True)[1]]
         if len(rows) > count:
             rows = generator(self.seed, "embed").choice(rows, count, replace=False)
