@@ -22,6 +22,7 @@ from wildtype.experiments.profile import (
     profile_step,
     profile_trace,
 )
+from wildtype.experiments.representations import REPRESENTATIONS
 from wildtype.experiments.run import train
 from wildtype.experiments.settings.compose import compose
 from wildtype.experiments.stored import Run
@@ -63,6 +64,8 @@ def test_numbers_and_folders_that_make_no_profile(tmp_path: Path, tiny_run: Path
             profile_run(config(), steps=steps, dataset=tiny_dataset())
     with pytest.raises(ConfigError, match="seconds=0"):
         profile_pipelines(config(), [], seconds=0, dataset=tiny_dataset())
+    with pytest.raises(ConfigError, match="train_steps=-1"):
+        profile_pipelines(config(), [], train_steps=-1, dataset=tiny_dataset())
     with pytest.raises(ConfigError, match="holds a training run"):
         profile_folder(str(tiny_run))
     assert profile_folder("") is None
@@ -141,13 +144,22 @@ def test_lines_of_the_data_pipeline() -> None:
 @pytest.mark.slow
 def test_pipelines_feed_every_model() -> None:
     others = [compose([*QUICK[4:], "model=dango", "model.width=8"])]
-    report = profile_pipelines(config(), others, batches=2, seconds=0.01, dataset=tiny_dataset())
+    small = ["model.width=8", "model.heads=2", "model.layers=2", "model.gin_layers=1"]
+    others.append(compose([*QUICK[4:], "model=difference_gnn", *small]))
+    options = {"batches": 2, "seconds": 0.01, "train_steps": 2, "train_reference": True}
+    report = profile_pipelines(config(), others, **options, dataset=tiny_dataset())
     assert {(row["path"], row["name"]) for row in report["rows"]} == {
         (path, name)
         for path in ("fast", "reference")
         for name in ("perturbation", "lazy_subgraph", "1-hop", "2-hop", "3-hop")
     }
-    assert {row["model"] for row in report["models"]} == {"cell_transformer", "dango"}
+    assert {row["model"] for row in report["models"]} == {"cell_transformer", "dango", "difference_gnn"}
+    trained = {(row["representation"], row["path"]): row["test"] for row in report["accuracy"]}
+    assert len(trained) == 10
+    # Both paths compute the same, from equal weights and batches; only rounding differs.
+    for name in REPRESENTATIONS:
+        assert trained[name, "fast"] == pytest.approx(trained[name, "reference"], abs=1e-3)
+    assert len({round(trained[name, "fast"], 6) for name in REPRESENTATIONS}) > 1
     assert all(0 < row["data_share"] < 1 for row in report["models"])
     plain = next(row for row in report["rows"] if (row["path"], row["name"]) == ("reference", "1-hop"))
     assert plain["representation_ms"] > 0

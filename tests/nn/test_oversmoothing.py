@@ -18,6 +18,8 @@ from wildtype.nn.oversmoothing import (
     mean_cosine,
     numerical_rank,
     oversmoothing,
+    pair_energy,
+    watched,
 )
 from wildtype.nn.sparse import SparseOperator
 
@@ -53,6 +55,44 @@ def test_energy_in_chunks(monkeypatch):
     whole = dirichlet_energy(x, op)
     monkeypatch.setattr(module, "_CHUNK", 2)
     assert dirichlet_energy(x, op) == pytest.approx(whole)
+
+
+def test_energy_of_some_edges_is_close_to_that_of_all():
+    torch.manual_seed(0)
+    x = torch.randn(200, 8)
+    op = SparseOperator.from_edges(torch.randint(0, 200, (4000,)), torch.randint(0, 200, (4000,)), 200)
+    whole = dirichlet_energy(x, op)
+    assert dirichlet_energy(x, op, 500) == pytest.approx(whole, rel=0.1)
+    assert dirichlet_energy(x, op, 500) != whole
+    assert dirichlet_energy(x, op, op.nnz) == whole
+
+
+@given(st.integers(2, 9), st.integers(1, 4), st.integers(0, 999))
+def test_energy_of_pairs_is_the_mean_over_all_pairs(n, d, seed):
+    torch.manual_seed(seed)
+    x = torch.randn(n, d, dtype=F64) + 10
+    terms = [0.5 * float((x[i] - x[j]).pow(2).sum()) for i in range(n) for j in range(n) if i != j]
+    assert pair_energy(x) == pytest.approx(sum(terms) / len(terms), abs=1e-12)
+    complete = SparseOperator.from_edges(*(1 - torch.eye(n)).nonzero().t(), n)
+    assert pair_energy(x) == pytest.approx(dirichlet_energy(x, complete), abs=1e-12)
+    assert math.isnan(pair_energy(x[:1]))
+
+
+def test_what_an_epoch_logs():
+    torch.manual_seed(0)
+    x, op = torch.randn(4, 2), SparseOperator.from_edges([0, 1], [1, 2], 4)
+    empty = SparseOperator.from_edges([], [], 4)
+    found = watched({"table": x, "layer 1": torch.ones(4, 2)}, {"a": op, "b": empty})
+    assert found == pytest.approx(
+        {
+            "cosine/table": mean_cosine(x),
+            "energy/table": dirichlet_energy(x, op),
+            "cosine/layer_1": 1.0,
+            "energy/layer_1": 0.0,
+        }
+    )
+    assert watched({"x": x}, {"b": empty})["energy/x"] == pair_energy(x)
+    assert watched({}, {"a": op}) == {}
 
 
 def test_ranks():

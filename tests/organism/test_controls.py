@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from tests.tiny import tiny_organism
 from wildtype.errors import ConfigError
-from wildtype.organism import GeneFeatures, Organism, Relation
-from wildtype.organism.controls import choose_relations, rewire, rewire_relations
+from wildtype.organism import GeneFeatures, GeneGraphs, Organism, Relation
+from wildtype.organism.controls import choose_relations, merge_relations, rewire, rewire_relations
 from wildtype.organism.graph_features import graph_features, spectral_components
+from wildtype.organism.relations import Appended
 
 
 def random_relation(n: int, m: int, *, directed: bool, seed: int = 0, weighted: bool = True) -> Relation:
@@ -114,6 +115,63 @@ def test_unknown_relations_are_one_sentence() -> None:
         choose_relations(organism, without=["ppi"])
     with pytest.raises(ConfigError, match="'physical' is in both data.graphs and data.without"):
         choose_relations(organism, ["physical"], ["physical"])
+
+
+def test_merged_relations_are_their_union() -> None:
+    tiny = tiny_organism()
+    n = len(tiny.genes)
+    weighted = Relation.from_edges("scored", [0, 1, 1], [1, 2, 1], n, [0.5, 0.9, 1.0], directed=False)
+    organism = replace(tiny, graphs=GeneGraphs([*tiny.graphs.values(), weighted]))
+    merged = merge_relations(organism, {"both": ["physical", "scored"]})
+    assert list(merged.graphs) == ["both", "regulatory"]  # in the place of the first part
+    union = merged.graphs["both"]
+    parts = [organism.graphs[name].adjacency.toarray() for name in ("physical", "scored")]
+    np.testing.assert_array_equal(union.adjacency.toarray(), np.maximum(*parts))
+    assert (union.directed, union.weighted, dict(union.dropped)) == (False, True, {})
+    assert "both merged from physical, scored" in merged.description
+    directed = merge_relations(organism, {"all": ["scored", "regulatory"]}).graphs["all"]
+    parts = [organism.graphs[name].adjacency.toarray() for name in ("scored", "regulatory")]
+    np.testing.assert_array_equal(directed.adjacency.toarray(), np.maximum(*parts))
+    assert directed.directed
+    assert merge_relations(organism, {}) is organism
+
+
+def test_what_is_read_off_merged_relations_is_that_of_their_union() -> None:
+    organism = with_graph_features(tiny_organism())
+    merged = merge_relations(organism, {"both": ["regulatory", "physical"]})
+    assert set(merged.features) == {"shape", "degrees", "spectral.both"}
+    made = {block.name: block for block in graph_features(merged.graphs, components=3, minimum_edges=1)}
+    for name, block in made.items():
+        assert merged.features[name].columns == block.columns
+        np.testing.assert_array_equal(merged.features[name].values, block.values)
+    assert set(merge_relations(tiny_organism(), {"both": ["regulatory", "physical"]}).features) == {"shape"}
+
+
+def test_pairs_of_an_appended_gene_are_known_where_every_part_knows_them() -> None:
+    edges = {"a": ([19, 0], [1, 1]), "b": ([19], [2])}
+    graphs = [
+        Relation.from_edges(name, *ends, len(tiny_organism().genes), directed=True)
+        for name, ends in edges.items()
+    ]
+    # 19-1 is an edge of a and 19-2 one of b; 19-3 is none of either; 19-4 is none of a, and not known to b.
+    valid = {"a": np.array([[19, 19, 19], [1, 3, 4]]), "b": np.array([[19, 19], [2, 3]])}
+    organism = replace(tiny_organism(), graphs=GeneGraphs(graphs), appended=Appended(np.array([19]), valid))
+    merged = merge_relations(organism, {"both": ["a", "b"]}).appended
+    assert {name: pairs.tolist() for name, pairs in merged.valid.items()} == {"both": [[19] * 3, [1, 2, 3]]}
+
+
+@pytest.mark.parametrize(
+    ("merge", "message"),
+    [
+        ({"a": ["physical", "ppi"]}, r"data\.merge names 'ppi'.*known: physical, regulatory"),
+        ({"a": ["physical"]}, "makes 'a' of 1 relation: name two or more"),
+        ({"a": ["physical", "physical"]}, "names relation 'physical' more than once"),
+        ({"regulatory": ["physical", "physical"]}, "more than once"),
+    ],
+)
+def test_merging_that_makes_no_sense_is_one_sentence(merge: dict[str, list[str]], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        merge_relations(tiny_organism(), merge)
 
 
 def test_spectral_positions_are_those_of_the_random_graphs() -> None:

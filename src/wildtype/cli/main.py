@@ -14,6 +14,7 @@ from wildtype.cli import (
     ablate,
     data,
     doctor,
+    embed,
     evaluate,
     explain,
     organism,
@@ -50,6 +51,7 @@ app.command("tune")(tune.command)
 app.command("evaluate")(evaluate.command)
 app.command("predict")(predict.command)
 app.command("screen")(screen.command)
+app.command("embed")(embed.command)
 app.command("explain")(explain.command)
 app.command("report")(report.command)
 app.command("plot")(plot.command)

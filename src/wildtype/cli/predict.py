@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -10,18 +9,13 @@ import typer
 
 from wildtype.cli.evidence import Evidence, EvidenceMapping, with_evidence
 from wildtype.cli.output import Json, Plugins, check_format, give_frame, notes
+from wildtype.cli.requested import SetFile, Sets, requested_sets
 
 
 def command(
     run: Annotated[Path, typer.Argument(help="Run or checkpoint directory.")],
-    sets: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Genes of one mutant, such as SGS1,SRS2 or CDC28:reduced,CLN2."),
-    ] = None,
-    file: Annotated[
-        Path | None,
-        typer.Option("--file", help="CSV or Parquet file with a column 'genes'; - reads standard input."),
-    ] = None,
+    sets: Sets = None,
+    file: SetFile = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write to this .csv, .parquet or .json file.")
     ] = None,
@@ -46,15 +40,12 @@ def command(
 ) -> None:
     """Predict phenotypes of mutants by gene name, with columns on the reliability of each prediction."""
     from wildtype.errors import GeneSetError
-    from wildtype.inference.sets import parse_set, read_lines, read_sets
 
     # Everything that can be wrong with the request is checked before the model is loaded, which takes
     # seconds.
     if output is not None:
         check_format(output)
-    requested = [parse_set(text) for text in sets or []]
-    if file is not None:
-        requested += read_lines(sys.stdin) if str(file) == "-" else read_sets(file)
+    requested = requested_sets(sets, file)
     if not requested:
         raise GeneSetError("there is nothing to predict: name genes with --set A,B or give --file")
     from wildtype.inference.predictor import load

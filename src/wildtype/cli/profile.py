@@ -215,6 +215,12 @@ def pipelines(
     batches: Annotated[int, typer.Option(help="Timed steps of each model.")] = 20,
     seconds: Annotated[float, typer.Option(help="Time limit of each pipeline.")] = 1.0,
     reference: Annotated[bool, typer.Option(help="Also time the torch_geometric reference.")] = True,
+    train_steps: Annotated[
+        int, typer.Option(help="Steps to train the difference GNN on each representation; 0: none.")
+    ] = 20,
+    train_reference: Annotated[
+        bool, typer.Option("--train-reference", help="Also train its torch_geometric reference.")
+    ] = False,
     plugin: Plugins = None,
     json: Json = False,
     slurm: Slurm = False,
@@ -222,7 +228,7 @@ def pipelines(
     prefix: Prefix = "",
     dry_run: DryRun = False,
 ) -> None:
-    """Compare five representations of a dataset's mutants, and the models that use them."""
+    """Compare five representations of a dataset's mutants: speed, memory, and accuracy of what they train."""
     from wildtype.experiments.settings.compose import compose
 
     configs = [compose([*(settings or []), f"model={name}"]) for name in models.split(",")]
@@ -230,13 +236,61 @@ def pipelines(
         return
     from wildtype.experiments.profile import profile_pipelines
 
-    report = profile_pipelines(configs[0], configs[1:], batches=batches, seconds=seconds, reference=reference)
+    report = profile_pipelines(
+        configs[0],
+        configs[1:],
+        batches=batches,
+        seconds=seconds,
+        reference=reference,
+        train_steps=train_steps,
+        train_reference=train_reference,
+    )
     if json:
         print_json(report)
         return
     from wildtype.report.profile_tables import pipeline_tables, rows_table
 
     console().print(*pipeline_tables(report["rows"]), rows_table(report["models"]))
+    if report["accuracy"]:
+        console().print(rows_table(report["accuracy"]))
+
+
+@app.command()
+def masks(
+    settings: Settings = None,
+    steps: Annotated[int, typer.Option(help="Training steps of each.")] = 10,
+    layouts: Annotated[
+        str, typer.Option(help="Layouts of stored masks, separated by commas.")
+    ] = "bits,uint8",
+    folder: Annotated[str, typer.Option("--folder", help="Keep the stored masks here.")] = "",
+    json: Json = False,
+) -> None:
+    """Train the difference GNN from edge masks made per batch and from stored ones; compare losses."""
+    from wildtype.errors import WildtypeError
+    from wildtype.experiments.mask_training import train_from_masks
+    from wildtype.experiments.settings.compose import compose
+
+    given = settings or []
+    config = compose(
+        given if any(s.startswith("model=") for s in given) else ["model=difference_gnn", *given]
+    )
+    report = train_from_masks(
+        config,
+        steps=steps,
+        layouts=[name.strip() for name in layouts.split(",")],
+        folder=Path(folder) if folder else None,
+        log=notes().print,
+    )
+    if json:
+        print_json(report)
+    else:
+        from wildtype.report.profile_tables import rows_table
+
+        console().print(rows_table(report["rows"]))
+        same = "are the same to the last bit" if report["equal"] else "differ"
+        console().print(f"losses from masks made per batch and from stored ones {same}", highlight=False)
+    if not report["equal"]:
+        raise WildtypeError("stored masks train to other losses: write them again, and report this")
 
 
 @app.command()

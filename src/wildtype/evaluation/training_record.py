@@ -9,7 +9,7 @@ Legend: e epochs.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 TERM, SHARE, TOTAL = "loss/", "share/", "loss"
 SCORE, ERROR, TRAIN_SCORE = "validation/pearson", "validation/error", "train/pearson"
+COSINE, ENERGY = "oversmoothing/cosine/", "oversmoothing/energy/"
 SIDES = PARTS[:3]
 
 
@@ -46,6 +47,8 @@ class LearningCurves:
         squared error of scaled labels.
     train_score : float64 [E] or None
         The same score on training rows, of the predictions that the epoch's steps made; None: not known.
+    cosine, energy : mapping of str to float64 [E]
+        Of the genes' states after every layer: mean cosine of all pairs, and Dirichlet energy.
     """
 
     epochs: Floats
@@ -55,6 +58,8 @@ class LearningCurves:
     score: Floats
     error: Floats
     train_score: Floats | None = None
+    cosine: Mapping[str, Floats] = field(default_factory=dict)
+    energy: Mapping[str, Floats] = field(default_factory=dict)
 
     @property
     def best(self) -> int | None:
@@ -85,6 +90,8 @@ def learning_curves(log: pd.DataFrame) -> LearningCurves | None:
         column(SCORE),
         column(ERROR),
         column(TRAIN_SCORE) if TRAIN_SCORE in means else None,
+        named(COSINE),
+        named(ENERGY),
     )
 
 

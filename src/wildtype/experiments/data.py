@@ -27,7 +27,7 @@ from wildtype.mutants import MutantTable
 from wildtype.mutants.grid import TRAIN, CrossSides, ScreenGrid, ScreenListing, VisibleCrosses
 from wildtype.mutants.identity import grouping
 from wildtype.organism import FeatureBlock, GeneFeatures, Organism
-from wildtype.organism.controls import choose_relations, rewire_relations
+from wildtype.organism.controls import choose_relations, merge_relations, rewire_relations
 from wildtype.sources.catalogue import IN_SILICO, load_dataset
 from wildtype.sources.user_organisms.edges import read_relation
 
@@ -395,6 +395,7 @@ def with_chosen_graphs(config: TrainConfig, organism: Organism) -> Organism:
 
     Rewiring comes last, on the run's genes alone: the degrees kept are those of the graphs that models see.
     """
+    organism = merge_relations(organism, config.data.merge)
     organism = choose_relations(organism, config.data.graphs, config.data.without)
     return rewire_relations(organism, config.seed) if config.data.rewired else organism
 

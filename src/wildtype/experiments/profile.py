@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,6 +16,7 @@ from wildtype.errors import ConfigError
 from wildtype.experiments.data import RunData, prepare
 from wildtype.experiments.folder import MARK
 from wildtype.experiments.profile_writing import ProfileWriting
+from wildtype.experiments.representations import accuracy_by_representation, reads_representations
 from wildtype.experiments.run import Log
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.setup import build, loaders
@@ -187,17 +188,39 @@ def profile_pipelines(
     batches: int = 20,
     seconds: float = 1.0,
     reference: bool = True,
+    train_steps: int = 20,
+    train_reference: bool = False,
     dataset: Dataset | None = None,
 ) -> dict[str, Any]:
     """Measure five representations on a dataset's mutants, and training steps of models on the same batches.
+
+    Parameters
+    ----------
+    config, others
+        Settings of the first model, which name the dataset, and of further models.
+    batches
+        Timed steps of each model.
+    seconds
+        Time limit of each pipeline.
+    reference
+        Also time the batches of torch_geometric.
+    train_steps
+        Steps for which models that read a representation are trained on each of the five; 0: none.
+    train_reference
+        Also train their reference implementations.
+    dataset
+        Instead of the one that the settings name.
 
     Returns
     -------
     dict
         As `measure_pipelines`, and ``models``: per model and pipeline, seconds of a training step without its
-        data, of the data, and the share of the data in both.
+        data, of the data, and the share of the data in both. ``accuracy``: a `RepresentationAccuracy` per
+        model that reads representations, representation and path.
     """
     check_counts(batches=batches, seconds=seconds)
+    if train_steps < 0:
+        raise ConfigError(f"train_steps={train_steps}: give 0 (no training) or more")
     for each in (config, *others):
         require_gradients(each.model.name, "a profile")
     data = prepare(config, dataset)
@@ -223,7 +246,14 @@ def profile_pipelines(
                     "data_share": made / (made + model),
                 }
             )
-    return report | {"models": models}
+    paths = ("fast", "reference") if train_reference else ("fast",)
+    accuracy = [
+        asdict(row)
+        for each in (config, *others)
+        if train_steps and reads_representations(each)
+        for row in accuracy_by_representation(each, prepare(each, dataset), steps=train_steps, paths=paths)
+    ]
+    return report | {"models": models, "accuracy": accuracy}
 
 
 class TrainingLoop:

@@ -331,6 +331,13 @@ class Model(nn.Module, ABC):
             if module is not self and declared is not None:
                 yield from declared()
 
+    def layer_states(self, organism: OrganismTensors) -> dict[str, Tensor]:
+        """Return the wild type's gene states [n, d] by name of the layer, in order, to watch them.
+
+        Empty for a model whose genes pass no layers.
+        """
+        return {}
+
     @property
     def has_post_fit(self) -> bool:
         """Whether ``post_fit`` is to be called once training is over."""
@@ -341,6 +348,14 @@ class Model(nn.Module, ABC):
         raise NotImplementedError
 
     # ---- how it answers
+
+    def latents(self, wild_type: WildType, mutants: MutantBatch) -> dict[str, Tensor]:
+        """Return vectors [b, ·] that the model reads a mutant's phenotypes off, by name.
+
+        First the one that tells mutants apart: ``z_S``, what a mutant makes of the whole cell, where there is
+        one. ``h_CLS``, the encoded wild type, is the same for every mutant. Empty: it has none.
+        """
+        return {}
 
     @classmethod
     def evidence_index(
@@ -431,33 +446,6 @@ class Model(nn.Module, ABC):
     def expert_weights(cls, experts: Sequence[str], mutants: MutantBatch, phenotypes: int) -> Tensor | None:
         """Return how much each expert counts for each mutant [m, b]; None where all count alike."""
         return None
-
-
-class ModelWrapper(Model):
-    """A model that delegates to another one, whose settings and weights it has; subclasses change a part.
-
-    A reference implementation computes the same as the fast model inside it, in the published order of
-    operations.
-    """
-
-    def __init__(self, inner: Model) -> None:
-        super().__init__()
-        self.config, self.needs, self.relations = inner.config, inner.needs, inner.relations
-        self.graph_per_mutant = inner.graph_per_mutant
-        self.inner = inner
-
-    def encode(self, organism: OrganismTensors, stream: torch.Generator | None = None) -> WildType:
-        """As the inner model."""
-        return self.inner.encode(organism, stream)
-
-    def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
-        """As the inner model."""
-        found: Prediction = self.inner(wild_type, mutants)
-        return found
-
-    def set_epoch(self, epoch: int) -> None:
-        """As the inner model."""
-        self.inner.set_epoch(epoch)
 
 
 def organism_tensors(

@@ -89,15 +89,28 @@ class HyperSagnn(nn.Module):
 
     def forward(self, x: Tensor, offsets: Tensor) -> Tensor:
         """Score the sets with members x [Σk, d] and offsets int64 [B + 1]; ShapeError if they do not fit."""
+        gaps, mask = self._gaps(x, offsets)
+        return mean_of_members(self.score(gaps), mask)
+
+    def latent(self, x: Tensor, offsets: Tensor) -> Tensor:
+        """Mean over the members of (dynamic − static)² [B, d]: the scores are one linear map of it."""
+        return mean_of_members(*self._gaps(x, offsets))
+
+    def _gaps(self, x: Tensor, offsets: Tensor) -> tuple[Tensor, Tensor]:
+        """(dynamic − static)² of padded members [B, k, d], and their mask [B, k]."""
         expect_shape("x", x, "members", self.width)
         padded, mask = pad_ragged(x, offsets)
         dynamic = padded
         for layer in self.attention:
             dynamic = layer(dynamic, mask)
-        scores = self.score((dynamic - self.static(padded).relu()) ** 2)
-        sizes = mask.sum(1, keepdim=True).clamp(min=1)
-        means: Tensor = scores.masked_fill(~mask.unsqueeze(-1), 0.0).sum(1) / sizes
-        return means
+        return (dynamic - self.static(padded).relu()) ** 2, mask
+
+
+def mean_of_members(x: Tensor, mask: Tensor) -> Tensor:
+    """Mean of [B, k, ·] over members; 0 for an empty set."""
+    sizes = mask.sum(1, keepdim=True).clamp(min=1)
+    means: Tensor = x.masked_fill(~mask.unsqueeze(-1), 0.0).sum(1) / sizes
+    return means
 
 
 def rectified_linear(width_in: int, width_out: int) -> nn.Linear:

@@ -18,9 +18,11 @@ from wildtype.nn.sparse import SparseOperator
 
 _CHUNK = 65_536
 """Edges whose differences are held at a time."""
+WATCHED = 16_384
+"""Edges of a relation that the log of an epoch looks at."""
 
 
-def dirichlet_energy(x: Tensor, op: SparseOperator) -> float:
+def dirichlet_energy(x: Tensor, op: SparseOperator, most: int | None = None) -> float:
     """Mean over edges (i, j) of ½ a_ij |x_i − x_j|², in float64; 0 without edges.
 
     Parameters
@@ -29,16 +31,36 @@ def dirichlet_energy(x: Tensor, op: SparseOperator) -> float:
         [n, d]; ShapeError if it does not fit the operator.
     op
         [n, n]; stored entries are edges, in both directions where the relation is undirected.
+    most
+        Take the mean over so many edges at most, evenly spaced in the stored order; None: over all.
     """
     expect_shape("x", x, op.shape[0], "d")
     rows, cols = op.edges()
+    values = op.values
+    if most is not None and op.nnz > most:
+        # Rows are stored in the order of genes: every so many edges, each row counts by its degree.
+        at = torch.linspace(0, op.nnz - 1, most, dtype=torch.float64, device=rows.device).long()
+        rows, cols, values = rows[at], cols[at], values[at]
     x = x.detach().double()
     total = x.new_zeros(())
-    for part in range(0, op.nnz, _CHUNK):
+    for part in range(0, len(rows), _CHUNK):
         chunk = slice(part, part + _CHUNK)
         gaps = (x[rows[chunk]] - x[cols[chunk]]).pow(2).sum(1)
-        total += 0.5 * (op.values[chunk].double() * gaps).sum()
-    return float(total) / max(op.nnz, 1)
+        total += 0.5 * (values[chunk].double() * gaps).sum()
+    return float(total) / max(len(rows), 1)
+
+
+def pair_energy(x: Tensor) -> float:
+    """Mean over all pairs of different nodes of ½ |x_i − x_j|², exact in O(n d): Σ |x_i − x̄|² / (n − 1).
+
+    The Dirichlet energy on the complete graph, along which full attention passes messages. NaN for fewer than
+    two nodes.
+    """
+    expect_shape("x", x, "n", "d")
+    if len(x) < 2:
+        return float("nan")
+    x = x.detach().double()
+    return float((x - x.mean(0)).pow(2).sum() / (len(x) - 1))
 
 
 def mean_cosine(x: Tensor) -> float:
@@ -96,6 +118,27 @@ def oversmoothing(
         }
         table.append(row | {f"energy/{r}": dirichlet_energy(x, op) for r, op in relations.items()})
     return table
+
+
+def watched(states: Mapping[str, Tensor], relations: Mapping[str, SparseOperator]) -> dict[str, float]:
+    """Return what is logged of every epoch: ``cosine/<layer>`` and ``energy/<layer>``, in O(n d) each.
+
+    Parameters
+    ----------
+    states
+        States [n, d] by name of the layer.
+    relations
+        What messages pass along: the energy is the mean over those with edges, of `WATCHED` edges each; it is
+        that of all pairs where there is none.
+    """
+    there = [op for op in relations.values() if op.nnz]
+    found = {}
+    for name, x in states.items():
+        layer = name.replace(" ", "_")  # names of metrics have no blanks
+        found[f"cosine/{layer}"] = mean_cosine(x)
+        energies = [dirichlet_energy(x, op, WATCHED) for op in there]
+        found[f"energy/{layer}"] = sum(energies) / len(energies) if energies else pair_energy(x)
+    return found
 
 
 def _singular_values(x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Controls for the value of gene graphs: fewer relations, or degree-matched random ones.
+"""Controls for the value of gene graphs: fewer, merged, or degree-matched random ones.
 
 Features that are read off the graphs follow. Without a relation, its spectral positions and its degrees are
 removed too; in a rewired organism, spectral positions are those of the random graphs, and degrees stay, since
@@ -15,7 +15,7 @@ Legend: n genes · m edges (an undirected one counts once) · s pairs of edges.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,9 +25,9 @@ from scipy import sparse
 
 from wildtype.errors import ConfigError
 from wildtype.organism.features import FeatureBlock, GeneFeatures
-from wildtype.organism.graph_features import DEGREES, SPECTRAL, spectral_components
+from wildtype.organism.graph_features import DEGREES, SPECTRAL, graph_features, spectral_components
 from wildtype.organism.organism import Organism
-from wildtype.organism.relations import GeneGraphs, Relation
+from wildtype.organism.relations import Appended, GeneGraphs, Relation
 from wildtype.seeds import generator
 
 SWAPS_PER_EDGE = 5
@@ -75,6 +75,128 @@ def choose_relations(organism: Organism, only: Sequence[str] = (), without: Sequ
         features=GeneFeatures(block for block in blocks if block is not None),
         description=f"{organism.description}; without the gene graphs {', '.join(sorted(gone))}",
     )
+
+
+def merge_relations(organism: Organism, merge: Mapping[str, Sequence[str]]) -> Organism:
+    """Return the organism with some relations replaced by their union, which has the place of their first.
+
+    An edge of several parts has its largest weight. The union is undirected if all parts are. Degrees and
+    spectral positions are those of the union. A pair of an appended gene is known to be unrelated where it is
+    known to be so in every part.
+
+    Parameters
+    ----------
+    organism : Organism
+        With all its relations.
+    merge : mapping of str to sequence of str
+        Relations to unite, two or more, by the name of their union.
+
+    Raises
+    ------
+    ConfigError
+        If a part is unknown, is named twice, or is alone, or a name is that of another relation.
+    """
+    if not merge:
+        return organism
+    parts = [part for names in merge.values() for part in names]
+    known = ", ".join(organism.graphs) or "none"
+    for name, names in merge.items():
+        for part in names:
+            if part not in organism.graphs:
+                raise ConfigError(f"data.merge names {part!r}, which is not a relation; known: {known}")
+            if parts.count(part) > 1:
+                raise ConfigError(f"data.merge names relation {part!r} more than once: name it once")
+        if len(names) < 2:
+            raise ConfigError(f"data.merge makes {name!r} of {len(names)} relation: name two or more")
+        if name in organism.graphs and name not in names:
+            raise ConfigError(f"data.merge makes {name!r}, and there is such a relation: choose another name")
+    union_of = {names[0]: name for name, names in merge.items()}
+    unions = {name: _union(name, [organism.graphs[part] for part in names]) for name, names in merge.items()}
+    graphs = [
+        unions[union_of[name]] if name in union_of else relation
+        for name, relation in organism.graphs.items()
+        if name in union_of or name not in parts
+    ]
+    blocks = [_without(block, set(parts)) for block in organism.features.values()]
+    features = [block for block in blocks if block is not None]
+    for name, names in merge.items():
+        features = _with_graph_features(features, organism, unions[name], names)
+    told = "; ".join(f"{name} merged from {', '.join(names)}" for name, names in merge.items())
+    return replace(
+        organism,
+        graphs=GeneGraphs(graphs),
+        features=GeneFeatures(features),
+        appended=_merged_appended(organism, merge),
+        description=f"{organism.description}; {told}",
+    )
+
+
+def _union(name: str, parts: Sequence[Relation]) -> Relation:
+    ends = [part.endpoints() for part in parts]
+    rows, cols, weights = (np.concatenate(column) for column in zip(*ends, strict=True))
+    weighted = any(part.weighted for part in parts)
+    one_source = dict.fromkeys(part.source for part in parts if part.source)
+    versions = dict.fromkeys(part.version for part in parts if part.version)
+    union = Relation.from_edges(
+        name,
+        rows,
+        cols,
+        parts[0].n,
+        weights if weighted else None,
+        directed=any(part.directed for part in parts),
+        source="; ".join(one_source),
+        version="; ".join(versions),
+        note=f"union of {', '.join(part.name for part in parts)}, of an edge in several the largest weight",
+    )
+    # An undirected part lists both directions of an edge, and parts share edges: nothing was dropped.
+    return replace(union, dropped={})
+
+
+def _with_graph_features(
+    blocks: Sequence[FeatureBlock], organism: Organism, union: Relation, parts: Sequence[str]
+) -> list[FeatureBlock]:
+    """Return blocks with what is read off a union, as far as it was read off its parts."""
+    widths = [
+        organism.features[SPECTRAL + part].values.shape[1]
+        for part in parts
+        if SPECTRAL + part in organism.features
+    ]
+    made = graph_features(GeneGraphs([union]), components=max(widths, default=0) or 1, minimum_edges=1)
+    out = list(blocks)
+    for block in made:
+        if block.name == DEGREES and DEGREES in organism.features:
+            at = next((i for i, other in enumerate(out) if other.name == DEGREES), None)
+            if at is None:
+                out.append(block)
+                continue
+            before = out[at]
+            values = np.concatenate([before.values, block.values], axis=1)
+            out[at] = replace(before, values=values, columns=(*before.columns, *block.columns))
+        elif block.name != DEGREES and widths:
+            out.append(block)
+    return out
+
+
+def _merged_appended(organism: Organism, merge: Mapping[str, Sequence[str]]) -> Appended:
+    """Return appended genes with the pairs whose status is known in a union.
+
+    They are related if any part relates them, and unrelated if all parts know that they are.
+    """
+    appended = organism.appended
+    if not len(appended):
+        return appended
+    gone = {part for names in merge.values() for part in names}
+    valid = {name: pairs for name, pairs in appended.valid.items() if name not in gone}
+    for name, names in merge.items():
+        known, related = [], set()
+        for part in names:
+            pairs = {(a, b) for a, b in appended.valid.get(part, np.zeros((2, 0), np.int64)).T.tolist()}
+            adjacency = organism.graphs[part].adjacency
+            known.append(pairs)
+            related |= {pair for pair in pairs if adjacency[pair]}
+        pairs = set.intersection(*known) | related
+        valid[name] = np.array(sorted(pairs), np.int64).reshape(-1, 2).T
+    return replace(appended, valid=valid)
 
 
 def rewire_relations(organism: Organism, seed: int) -> Organism:

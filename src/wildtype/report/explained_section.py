@@ -180,6 +180,7 @@ def _claims(layers: Sequence[Record]) -> list[Table]:
 def _mutant(one: Record) -> list[Block]:
     parts = sorted(one["parts"], key=lambda part: -abs(np.nan_to_num(_mean(part["integrated"]))))
     rows = [[part["name"], _over_models(part["integrated"])] for part in parts]
+    genes = [] if rows else [[g["gene"], _over_models(g["integrated"])] for g in one["perturbed"]]
     cells = [
         [gene["gene"], _over_models(gene["weight"]), _over_models(gene["integrated"])]
         for gene in one["cell"][:MOST_GENES]
@@ -198,6 +199,7 @@ def _mutant(one: Record) -> list[Block]:
         Table(f"{name}: {what}", head, lines, "wrap")
         for what, head, lines in (
             ("parts of the prediction", ["part", "contribution"], rows),
+            ("perturbed genes", ["gene", "contribution"], genes),
             ("genes of the cell", ["gene", "attention", "contribution"], cells),
             ("measured mutants looked up", ["mutant", "measured", "weight"], evidence),
         )

@@ -15,7 +15,7 @@ from wildtype.inference.explaining.free_heads import LEVEL, LayerClaim
 from wildtype.inference.explaining.heads import Against
 from wildtype.inference.explaining.latents import Cluster, Latents, Overrepresented
 from wildtype.inference.explaining.members import OverModels
-from wildtype.inference.explaining.mutant import BEYOND, LOGIT, MutantExplained
+from wildtype.inference.explaining.mutant import BEYOND, LOGIT, SUBSETS, MutantExplained
 from wildtype.report.text_table import NONE, decimals, plain_text, print_line, print_table
 
 FORMATS = (".svg", ".png", ".pdf")
@@ -222,6 +222,9 @@ def _print_mutant(found: MutantExplained, models: int, console: Console) -> None
     print_line("; ".join(told), console)
     for note in found.notes:
         print_line(note, console)
+    if found.method == SUBSETS:
+        _print_subsets(found, models, console)
+        return
     each = zip(*(part.integrated.each for part in found.parts), strict=True)
     total = OverModels.of([sum(values) for values in each])
     digits = _digits([part.integrated for part in found.parts])
@@ -253,6 +256,23 @@ def _print_mutant(found: MutantExplained, models: int, console: Console) -> None
         _print_cell(found, models, console)
     if found.tokens:
         _print_tokens(found, models, console)
+    console.print()
+
+
+def _print_subsets(found: MutantExplained, models: int, console: Console) -> None:
+    digits = _digits([one.integrated for one in found.perturbed])
+    each = zip(*(one.integrated.each for one in found.perturbed), strict=True)
+    rows = [[f"{one.gene} {one.kind}", _number(one.integrated, digits)] for one in found.perturbed]
+    rows.append(["sum", _number(OverModels.of([sum(values) for values in each]), digits)])
+    print_table(console, ["perturbed gene", "contribution"], rows, numeric=(1,))
+    spread = f"; mean ± SD over {models} models" if models > 1 else ""
+    print_line(
+        f"contribution: Shapley value, the mean effect of perturbing a gene over all orders of the set, from "
+        f"the predictions of its {found.steps} subsets; the sum leads from the wild type to the mutant; "
+        f"unit: {found.unit}{spread}",
+        console,
+        "dim",
+    )
     console.print()
 
 

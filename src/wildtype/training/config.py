@@ -100,6 +100,11 @@ class TrainingConfig:
         "rows, and learning curves; 0: none.",
         minimum=0,
     )
+    oversmoothing: bool = setting(
+        True,
+        "Log after every epoch how alike the genes' states have become, layer by layer: mean cosine and "
+        "Dirichlet energy.",
+    )
     trace_step: int = setting(
         0,
         "Step, from 1, that torch's profiler records in every process, in `traces` of the run directory "

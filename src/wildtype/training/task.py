@@ -18,6 +18,7 @@ from wildtype.datasets.scaling import LabelScaler
 from wildtype.errors import ConfigError, DivergedError
 from wildtype.models.interface import Model, OrganismTensors, Output, WildType
 from wildtype.mutants.batch import MutantBatch
+from wildtype.nn.oversmoothing import watched
 from wildtype.phases import no_phase, phase
 from wildtype.seeds import derive
 from wildtype.training import exchange
@@ -382,7 +383,7 @@ class FitTask(LightningModule):
         self.validation.add(self.model(self._wild_type, batch), batch)
 
     def on_validation_epoch_end(self) -> None:
-        """Log the scores of this epoch's training and validation rows."""
+        """Log the scores of this epoch's training and validation rows, and how alike genes have become."""
         self._training.add_kept()
         record = {}
         for name, rows in (("train", self._training), ("validation", self.validation)):
@@ -390,6 +391,10 @@ class FitTask(LightningModule):
             record[f"{name}/pearson"], record[f"{name}/error"] = rows.result()
             self.log_rows(name, rows)
         self.validation_score = record["validation/pearson"]
+        if self.config.oversmoothing and self.world.is_rank_zero:
+            states = self.model.layer_states(self.organism)
+            found = watched(states, self.organism.relations)
+            record |= {f"oversmoothing/{name}": value for name, value in found.items()}
         self._log.write(self.step - 1, self.epoch, record)
         self._wild_type = None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -9,9 +11,13 @@ from hypothesis import strategies as st
 
 pytest.importorskip("torch_geometric")
 
-from tests.models.difference_gnn.problems import N, batch_of, build, organism
+from tests.models.difference_gnn.problems import RELATIONS, N, batch_of, build, organism
+from tests.models.difference_gnn.test_metabolism import metabolic, tensors
+from wildtype.errors import ConfigError
 from wildtype.models.difference_gnn.reference import ReferenceDifferenceGNN, edge_index
+from wildtype.models.interface import OrganismTensors
 from wildtype.mutants import Kind
+from wildtype.nn.sparse import SparseOperator
 
 SETS = [
     ([3], [Kind.ABSENT]),
@@ -27,10 +33,14 @@ SETS = [
 def compare(model, tensors, batch, *, moving: int = 10) -> None:
     reference = ReferenceDifferenceGNN.from_model(model)
     edges = {name: edge_index(op) for name, op in tensors.relations.items()}
+    network = tensors.metabolism
     weight = torch.randn(len(batch), model.phenotypes, dtype=torch.float64)
     grads = []
     outputs = []
-    for predict in (lambda: model(model.encode(tensors), batch).mean, lambda: reference(edges, batch)):
+    for predict in (
+        lambda: model(model.encode(tensors), batch).mean,
+        lambda: reference(edges, batch, network),
+    ):
         model.zero_grad()
         outputs.append(predict())
         (outputs[-1] * weight).sum().backward()
@@ -81,6 +91,51 @@ def test_without_norm_and_with_other_widths():
     compare(model, organism(), batch_of(SETS))
 
 
+REPRESENTATIONS = ["perturbation", "lazy_subgraph", "1-hop", "2-hop", "3-hop"]
+
+
+@pytest.mark.parametrize(("tile", "phenotypes"), [(1, 1), (2, 1), (0, 2)])
+@pytest.mark.parametrize("convolution", ["gin", "sage"])
+@pytest.mark.parametrize("representation", REPRESENTATIONS)
+def test_every_representation_and_convolution(representation, convolution, tile, phenotypes):
+    model = build(representation=representation, convolution=convolution, tile=tile, phenotypes=phenotypes)
+    # Three edges: the neighbourhoods of one, two and three hops differ.
+    compare(model, organism(edges=9), batch_of(SETS))
+
+
+@pytest.mark.parametrize("convolution", ["gin", "sage"])
+@pytest.mark.parametrize("representation", REPRESENTATIONS)
+def test_metabolism_is_kept(representation, convolution):
+    model = metabolic(representation=representation, convolution=convolution, tile=1, combination="gating")
+    compare(model, tensors(), batch_of(SETS))
+
+
+def test_metabolism_that_is_missing_is_named():
+    model = metabolic()
+    edges = {name: edge_index(op) for name, op in organism().relations.items()}
+    with pytest.raises(ConfigError, match="give the reference the organism's metabolism"):
+        ReferenceDifferenceGNN.from_model(model)(edges, batch_of(SETS))
+
+
+def test_representations_differ():
+    """The settings are read: no two of the five predict the same."""
+    tensors, batch, found = organism(edges=9), batch_of(SETS), {}
+    for name in REPRESENTATIONS:
+        model = build(representation=name, combination="global")
+        found[name] = model(model.encode(tensors), batch).mean
+    for one, two in combinations(REPRESENTATIONS, 2):
+        assert not torch.allclose(found[one], found[two]), (one, two)
+
+
+def test_a_neighbourhood_that_is_the_cell_is_the_subgraph():
+    """On a ring of six genes, three hops reach every gene."""
+    ring = SparseOperator.from_edges([0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 0], 6)
+    tensors = OrganismTensors(torch.zeros(6, 0), relations=dict.fromkeys(RELATIONS, ring))
+    batch = batch_of([([2], [Kind.ABSENT]), ([0, 5], [Kind.ABSENT, Kind.OVEREXPRESSED])])
+    of = [build(n=6, representation=name) for name in ("lazy_subgraph", "3-hop")]
+    torch.testing.assert_close(*(model(model.encode(tensors), batch).mean for model in of))
+
+
 @pytest.mark.slow
 @settings(max_examples=15)
 @given(data=st.data())
@@ -92,7 +147,14 @@ def test_any_graph_and_any_mutants(data):
     drawn = data.draw(st.lists(st.lists(gene, max_size=N, unique=True), min_size=1, max_size=4), label="sets")
     sets = [(genes, [data.draw(kind) for _ in genes]) for genes in drawn]
     tile = data.draw(st.integers(0, 2))
-    compare(build(tile=tile, layers=2, seed=seed), organism(seed=seed, edges=edges), batch_of(sets), moving=0)
+    model = build(
+        tile=tile,
+        layers=2,
+        seed=seed,
+        representation=data.draw(st.sampled_from(REPRESENTATIONS)),
+        convolution=data.draw(st.sampled_from(["gin", "sage"])),
+    )
+    compare(model, organism(seed=seed, edges=edges), batch_of(sets), moving=0)
 
 
 def test_no_gene_is_left():

@@ -80,6 +80,11 @@ class DataConfig:
         "Variant of the organism instead of the one that the dataset was built with, as built by "
         "`wildtype data build yeast --string 9.1`; empty: that one.",
     )
+    merge: dict[str, list[str]] = setting(
+        {},
+        "Gene graphs to replace by their union, by its name: {string: [string12_database, "
+        "string12_experimental]}; an edge of several has the largest weight.",
+    )
     graphs: list[str] = setting(
         [], "Gene graphs that all models see, with the features computed from them; empty: all."
     )

@@ -116,13 +116,13 @@ def in_double(member: EnsembleMember, batch: MutantBatch) -> tuple[ExplainableHe
         genes=wild.genes.double(),
         regularised=None if regularised is None else (regularised[0].double(), regularised[1].double()),
     )
-    own = member.model.for_network(batch)
+    own = member.attentive.for_network(batch)
     own = replace(
         own,
         dose=None if own.dose is None else own.dose.double(),
         evidence=None if own.evidence is None else own.evidence.double(),
     )
-    return copy.deepcopy(member.model.head).double(), doubled, own
+    return copy.deepcopy(member.attentive.head).double(), doubled, own
 
 
 def carried(member: EnsembleMember, table: MutantTable, phenotype: int) -> Carried:

@@ -12,11 +12,13 @@ from wildtype.inference.explaining.heads import RegularisedHead, regularised_hea
 from wildtype.inference.explaining.latents import Latents, latents
 from wildtype.inference.explaining.members import EnsembleMember, Opened, members_of
 from wildtype.inference.explaining.mutant import MutantExplained, explain_mutant
+from wildtype.models.explainable import ExplainableModel
 from wildtype.organism.gene_sets import GeneSets, sets_of_metabolism
 
 FORMAT = 1
 SECTIONS = ("heads", "free", "latents", "mutants")
 ONE_MODEL = "one model: no agreement known"
+NO_ATTENTION = "the model has no attention over the genes of the cell"
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,7 @@ def explain(
     Raises
     ------
     ConfigError
-        If runs are not of one cell transformer, or a setting, phenotype or condition is not known.
+        If runs are not of one model with latents, or a setting, phenotype or condition is not known.
     UnknownGeneError, AmbiguousGeneError, GeneSetError
         Naming the mutant that does not fit.
     """
@@ -168,12 +170,15 @@ def explain(
     missing = len(with_organism) < len(members)
     known = [*_metabolic_sets(runs[0]), *sets(runs[0])]
 
+    attentive = isinstance(members[0].model, ExplainableModel)
     heads: list[RegularisedHead] = []
     if "heads" in wanted:
         report_progress("regularised heads")
-        if not members[0].model.attention_heads:
+        if not attentive:
+            remarks["heads"].append(NO_ATTENTION)
+        elif not members[0].attentive.attention_heads:
             remarks["heads"].append("the model has no encoder layers (model.layers=0): there is no attention")
-        elif not members[0].model.prior_heads:
+        elif not members[0].attentive.prior_heads:
             remarks["heads"].append("no head follows a relation (model.prior.weight=0, or no relations)")
         elif missing:
             remarks["heads"].append("the gene graphs are not available")
@@ -186,7 +191,9 @@ def explain(
     layers: list[LayerClaim] = []
     if "free" in wanted:
         report_progress("free heads")
-        if not free_places(members[0].model):
+        if not attentive:
+            remarks["free"].append(NO_ATTENTION)
+        elif not free_places(members[0].attentive):
             remarks["free"].append("the model has no free heads")
         elif missing:
             remarks["free"].append("the gene graphs are not available")
@@ -197,7 +204,7 @@ def explain(
     found: Latents | str | None = None
     if "latents" in wanted:
         report_progress("latents")
-        if not members[0].model.head.heads:
+        if attentive and not members[0].attentive.head.heads:
             found = "the model has no whole-cell latent z_S (model.head.heads=0)"
         else:
             found = latents(members, known, mutants=asked.mutants, seed=asked.seed, top=asked.top)

@@ -167,8 +167,8 @@ def free_heads(
         assert member.run.organism is not None
         graphs = [relation for relation in member.run.organism.graphs.values() if relation.nnz]
         graphs += [s.shared() for s in chosen if s.kind == "term" and len(s)]
-        wanted = free_places(member.model)
-        for layer, (q, k) in enumerate(member.model.queries_and_keys(member.checkpoint.organism)):
+        wanted = free_places(member.attentive)
+        for layer, (q, k) in enumerate(member.attentive.queries_and_keys(member.checkpoint.organism)):
             for head in [head for at, head in wanted if at == layer]:
                 best = most_attended(q[head], k[head], attended)
                 related = _related(best, graphs, given, count, seed)
@@ -202,7 +202,7 @@ def layer_claims(
     top: int,
 ) -> list[LayerClaim]:
     """Return the claims on each layer: every relation, and the ``top`` sets that most models show."""
-    given = {name: prior.places[0] for name, prior in members[0].model.prior_heads.items()}
+    given = {name: prior.places[0] for name, prior in members[0].attentive.prior_heads.items()}
     best: dict[tuple[int, str, str], dict[str, float]] = {}
     seen: dict[tuple[int, str, str], set[str]] = {}
     for head, groups in found:

@@ -94,18 +94,18 @@ def regularised_heads(
     found: dict[tuple[str, tuple[int, int]], list[list[Recovery]]] = {}
     rows_of: dict[str, tuple[Ints, Relation]] = {}
     remarks: list[str] = []
-    first = members[0].model
+    first = members[0].attentive
     for member in members:
         assert member.run.organism is not None
-        states = list(member.model.queries_and_keys(member.checkpoint.organism))
-        for name, prior in member.model.prior_heads.items():
+        states = list(member.attentive.queries_and_keys(member.checkpoint.organism))
+        for name, prior in member.attentive.prior_heads.items():
             if name not in member.run.organism.graphs:
                 remarks.append(f"relation {name!r} is not in the organism any more, and is left out")
                 continue
             key = id(member.run.organism), name
             if key not in known:
                 known[key] = _with_random(member.run.organism, name, graphs, seed)
-            reverse = member.model.transposed(name)
+            reverse = member.attentive.transposed(name)
             given = [relation.transpose if reverse else relation.adjacency for relation in known[key]]
             rows = _rows(given[0].indptr, most_rows, seed, name)
             rows_of.setdefault(name, (rows, known[key][0]))

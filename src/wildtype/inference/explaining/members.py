@@ -22,8 +22,8 @@ from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.ensemble import Ensemble
 from wildtype.models.ensemble import members_of as parts_of
 from wildtype.models.explainable import ExplainableModel
-from wildtype.models.interface import WildType
-from wildtype.models.registry import DEFAULT_MODEL
+from wildtype.models.interface import Model, WildType
+from wildtype.models.registry import MODELS
 from wildtype.organism import Organism
 from wildtype.seeds import derive
 
@@ -63,7 +63,7 @@ class EnsembleMember:
         Its number, and ``run.member`` where a run has several.
     run : Opened
         Its run.
-    model : ExplainableModel
+    model : Model
         In evaluation mode.
     wild_type : WildType
         Wild type as encoded by the model.
@@ -73,9 +73,18 @@ class EnsembleMember:
 
     label: str
     run: Opened
-    model: ExplainableModel
+    model: Model
     wild_type: WildType
     expert: str | None = None
+
+    @property
+    def attentive(self) -> ExplainableModel:
+        """The model, whose attention and parts are explained; raises ``ConfigError`` if it has none."""
+        if not isinstance(self.model, ExplainableModel):
+            raise ConfigError(
+                f"{self.run.path!r} is a {self.model.config.name}, which has no attention to explain"
+            )
+        return self.model
 
     @property
     def checkpoint(self) -> Checkpoint:
@@ -100,10 +109,11 @@ def members_of(runs: Sequence[Opened]) -> list[EnsembleMember]:
         parts = parts_of(whole)
         experts = whole.experts if isinstance(whole, Ensemble) else []
         for i, model in enumerate(parts):
-            if not isinstance(model, ExplainableModel):
+            if type(model).latents is Model.latents:
+                able = ", ".join(name for name in MODELS if MODELS[name].gradients)
                 raise ConfigError(
-                    f"{run.path!r} is a {model.config.name}, whose attention and latents are not explained: "
-                    f"give runs of {DEFAULT_MODEL}"
+                    f"{run.path!r} is a {model.config.name}, which has no latents and is not explained: give "
+                    f"runs of {able}"
                 )
             label = f"{number}.{i + 1}" if len(parts) > 1 else str(number)
             wild_type = model.eval().encode(run.predictor.checkpoint.organism)
@@ -121,7 +131,6 @@ def untrained(member: EnsembleMember, seed: int) -> EnsembleMember:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(derive(seed, "untrained"))
         model = checkpoint.untrained().eval()
-    assert isinstance(model, ExplainableModel)
     return replace(member, label=UNTRAINED, model=model, wild_type=model.encode(checkpoint.organism))
 
 

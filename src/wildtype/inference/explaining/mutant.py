@@ -13,10 +13,15 @@ from scipy import stats
 
 from wildtype.inference.explaining.contributions import Carried, carried
 from wildtype.inference.explaining.members import EnsembleMember, OverModels, rank_agreement
+from wildtype.inference.explaining.subsets import by_subsets
 from wildtype.inference.explaining.tokens import Token, evidence_tokens
+from wildtype.models.explainable import ExplainableModel
 from wildtype.mutants import Kind, MutantTable
 
 BEYOND = "trees and equivalents"
+GRADIENTS, SUBSETS = "integrated gradients", "Shapley values of subsets"
+"""Ways in which a prediction is divided among genes and parts."""
+FIGURES = ("predicted", "baseline")
 LOGIT = "logit"
 """Unit of contributions to a binary phenotype."""
 
@@ -76,6 +81,9 @@ class MutantExplained:
         Perturbed genes and perturbations.
     condition, phenotype, unit : str
         What is explained; the unit of a binary phenotype is the logit.
+    method : str
+        One of ``GRADIENTS`` and ``SUBSETS``; with the latter there are no parts, and the contributions of the
+        perturbed genes sum to network minus baseline.
     measured : float
         The known value; NaN if there is none.
     predicted, network, baseline : OverModels
@@ -103,7 +111,7 @@ class MutantExplained:
     error : float
         Largest difference between the sum of contributions and network minus baseline.
     steps : int
-        Most points on the path.
+        Most points on the path; or number of subsets.
     notes : tuple of str
         What does not apply to this model or mutant.
     """
@@ -113,6 +121,7 @@ class MutantExplained:
     condition: str
     phenotype: str
     unit: str
+    method: str
     measured: float
     predicted: OverModels
     network: OverModels
@@ -138,8 +147,11 @@ def explain_mutant(
 ) -> MutantExplained:
     """Return the explanation of a table of one row, for an output by position.
 
-    It keeps ``top`` genes of the cell and evidence tokens.
+    It keeps ``top`` genes of the cell and evidence tokens. A model whose head cannot be taken apart is
+    explained by its predictions of the mutant's subsets.
     """
+    if not isinstance(members[0].model, ExplainableModel):
+        return _by_subsets(members, table, phenotype)
     first = members[0].checkpoint
     record = first.phenotypes[phenotype]
     found = [carried(member, table, phenotype) for member in members]
@@ -158,6 +170,7 @@ def explain_mutant(
         condition=first.conditions[int(table.condition[0])],
         phenotype=record["name"],
         unit=LOGIT if is_class else str(record.get("unit", "")),
+        method=GRADIENTS,
         measured=measured,
         predicted=OverModels.of([one.predicted for one in found]),
         network=OverModels.of([one.network for one in found]),
@@ -196,9 +209,58 @@ def explain_mutant(
     )
 
 
+def _by_subsets(members: Sequence[EnsembleMember], table: MutantTable, phenotype: int) -> MutantExplained:
+    """Return the explanation of a mutant by the Shapley values of its genes."""
+    first, model = members[0].checkpoint, members[0].model
+    record = first.phenotypes[phenotype]
+    found = [by_subsets(member, table, phenotype) for member in members]
+    predicted, baseline = (OverModels.of([getattr(one, name) for one in found]) for name in FIGURES)
+    measured, note = _known(members[0], table, record["name"])
+    notes = [note] if note else []
+    if model.least_perturbed > 1 and len(table.gene) >= model.least_perturbed:
+        notes.append(
+            f"contributions also use outputs for fewer than {model.least_perturbed} genes, which the model "
+            f"was not trained on and does not report"
+        )
+    nothing = OverModels.of([np.nan] * len(found))
+    return MutantExplained(
+        genes=tuple(first.genes.names[g] for g in table.gene),
+        kinds=tuple(Kind(int(kind)).name.lower() for kind in table.kind),
+        condition=first.conditions[int(table.condition[0])],
+        phenotype=record["name"],
+        unit=LOGIT if record.get("form") == "class" else str(record.get("unit", "")),
+        method=SUBSETS,
+        measured=measured,
+        predicted=predicted,
+        network=predicted,
+        baseline=baseline,
+        beyond=OverModels.of([0.0] * len(found)),
+        parts=(),
+        to_genes=(),
+        perturbed=tuple(
+            PerturbedGene(
+                first.genes.label(int(g)),
+                Kind(int(kind)).name.lower(),
+                OverModels.of([float(one.values[i]) for one in found]),
+            )
+            for i, (g, kind) in enumerate(zip(table.gene, table.kind, strict=True))
+        ),
+        cell=(),
+        cell_rest=nothing,
+        check=nothing,
+        cell_agrees=np.nan,
+        tokens=(),
+        null_one=None,
+        null_two=None,
+        error=max((one.values.sum() - (one.predicted - one.baseline) for one in found), key=abs),
+        steps=found[0].subsets,
+        notes=tuple(notes),
+    )
+
+
 def _beyond(members: Sequence[EnsembleMember], phenotype: int) -> list[str]:
     """Return how much what was fitted after training counts in the prediction of an output."""
-    each = [member.model.beside_network(phenotype) for member in members]
+    each = [member.attentive.beside_network(phenotype) for member in members]
     out = []
     for text in dict.fromkeys(text for one in each for text in one):
         counts = OverModels.of([one.get(text, 0.0) for one in each])
@@ -252,7 +314,7 @@ def _cell(
 def _evidence(
     members: Sequence[EnsembleMember], table: MutantTable, phenotype: int, top: int, notes: list[str]
 ) -> tuple[tuple[Token, ...], OverModels | None, OverModels | None]:
-    if members[0].model.head.evidence is None:
+    if members[0].attentive.head.evidence is None:
         notes.append("the model reads no measurements of similar mutants (model.evidence.tokens=0)")
         return (), None, None
     tokens, null_one, null_two = evidence_tokens(members, table, phenotype, top)

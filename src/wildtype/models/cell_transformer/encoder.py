@@ -250,6 +250,15 @@ class Encoder(nn.Module):
             x = x + self.project(organism.features)
         return torch.cat([self.cls[None], x])
 
+    def layer_states(self, organism: OrganismTensors) -> dict[str, Tensor]:
+        """Return the states of the genes [n, d] as tokens and after every layer; empty without layers."""
+        x = self.tokens(organism)[: CLS + 1 + organism.tokens]
+        states = {"tokens": x} if len(self.layers) else {}
+        for i, layer in enumerate(self.layers, 1):
+            x, _, _ = layer(x, organism.without_priors(), None)
+            states[f"layer {i}"] = x
+        return {name: x[CLS + 1 :].detach() for name, x in states.items()}
+
     def queries_and_keys(self, organism: OrganismTensors) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield queries and keys [h, t, d / h] of layer after layer, what their attention is made of."""
         x = self.tokens(organism)

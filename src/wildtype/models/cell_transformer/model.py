@@ -18,7 +18,7 @@ from wildtype.models.cell_transformer.combinations import SetTables
 from wildtype.models.cell_transformer.config import CellTransformerConfig, PriorHead, assign_heads
 from wildtype.models.cell_transformer.encoder import Encoder
 from wildtype.models.cell_transformer.equivalents import Equivalents
-from wildtype.models.cell_transformer.head import PerturbationHead
+from wildtype.models.cell_transformer.head import STATE, PerturbationHead
 from wildtype.models.cell_transformer.post_fit import fit_equivalents, fit_trees
 from wildtype.models.cell_transformer.rows import (
     check_rows,
@@ -374,6 +374,10 @@ class CellTransformer(ExplainableModel):
             parts.append(torch.eye(organism.genes, self.genes, device=organism.features.device))
         return torch.cat(parts, dim=1)
 
+    def layer_states(self, organism: OrganismTensors) -> dict[str, Tensor]:
+        """Return the states of the genes [n, d] as tokens and after every layer; empty without layers."""
+        return self.encoder.layer_states(organism)
+
     def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
         """Predict the phenotypes [b, p] of a batch of mutants, in units of the scaled labels.
 
@@ -396,6 +400,17 @@ class CellTransformer(ExplainableModel):
         return replace(mutants, evidence=given.first(settings.tokens, settings.two, settings.neighbours))
 
     # ---- how it is explained
+
+    def latents(self, wild_type: WildType, mutants: MutantBatch) -> dict[str, Tensor]:
+        """Return z_S [b, d], and h_CLS; a head without z_S has the direct summaries of S in its place."""
+        head = self.head
+        if head.heads:
+            found = {"z_S": head.whole_cell(wild_type, mutants)}
+        else:
+            parts = head.perturbed(wild_type, mutants)
+            names = [name for name, _ in head.direct_by_name()] or [STATE]
+            found = {"summary": torch.cat([parts[name] for name in names], -1)}
+        return found | {"h_CLS": wild_type.cls.expand(len(mutants), -1)}
 
     @property
     def attention_heads(self) -> list[tuple[int, int]]:

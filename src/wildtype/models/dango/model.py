@@ -17,31 +17,12 @@ from wildtype.models.dango.config import DangoConfig, chosen_relations, reconstr
 from wildtype.models.interface import Model, OrganismTensors, Prediction, WildType
 from wildtype.models.registry import check
 from wildtype.mutants.batch import MutantBatch
+from wildtype.nn.graph_sage import GraphSage
 from wildtype.nn.hyper_sagnn import HyperSagnn
 from wildtype.nn.ragged import segment_ids, take_rows
 from wildtype.nn.reconstruction import reconstruction_loss
 from wildtype.nn.sparse import SparseOperator
 from wildtype.phases import phase
-
-
-class GraphSage(nn.Module):
-    """W_neighbours · (mean of the neighbours' states) + b + W_self · (own state): [n, d] -> [n, d].
-
-    Every neighbour counts alike, whatever the weight of its edge; the mean of no neighbours is 0. Source:
-    Hamilton, Ying & Leskovec, "Inductive representation learning on large graphs", NeurIPS 2017.
-    """
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.neighbours = nn.Linear(width, width)
-        self.own = nn.Linear(width, width, bias=False)
-
-    def forward(self, x: Tensor, op: SparseOperator) -> Tensor:
-        """Pass messages along op [n, n]: row i receives from its columns."""
-        # `pattern` drops the edge weights, as published; clamp keeps genes without neighbours at 0.
-        mean = op.pattern() @ x / op.row_counts.clamp(min=1).unsqueeze(1)
-        updated: Tensor = self.neighbours(mean) + self.own(x)
-        return updated
 
 
 class GeneNetwork(nn.Module):
@@ -63,8 +44,12 @@ class GeneNetwork(nn.Module):
 
     def forward(self, x: Tensor, op: SparseOperator) -> Tensor:
         """States [n, d] of the genes in this network, from their embeddings x [n, d]."""
-        states: Tensor = self.second(self.first(x, op).relu(), op).relu()
-        return states
+        return self.layers(x, op)[-1]
+
+    def layers(self, x: Tensor, op: SparseOperator) -> tuple[Tensor, Tensor]:
+        """States [n, d] after each of the two layers."""
+        first = self.first(x, op).relu()
+        return first, self.second(first, op).relu()
 
     def loss(self, states: Tensor, op: SparseOperator) -> Tensor:
         """Mean squared error of the reconstructed adjacency over all n² pairs, zeros at their weight."""
@@ -198,12 +183,31 @@ class Dango(Model):
         weights = {"data": 1 - share} | dict.fromkeys(losses, share / len(states)) if self.training else {}
         return WildType(genes.mean(0), genes, losses, weights)
 
+    def layer_states(self, organism: OrganismTensors) -> dict[str, Tensor]:
+        """Return the states of the genes [n, d]: embedded, in every network after each layer, and merged."""
+        found, last = {"table": self.table.weight.detach()}, []
+        for name, network in zip(self.relations, self.networks, strict=True):
+            assert isinstance(network, GeneNetwork)
+            layers = network.layers(self.table.weight, organism.relations[name])
+            last.append(layers[-1])
+            found |= {f"{name} layer {i}": x.detach() for i, x in enumerate(layers, 1)}
+        return found | {"meta": self.meta(torch.stack(last)).detach()}
+
     def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
         """Predict the phenotypes [b, p] of a batch of mutants, in units of the scaled labels.
 
         The prediction is 0 for a mutant without perturbed genes.
         """
+        return Prediction(self.head(self._members(wild_type, mutants), mutants.offsets))
+
+    def latents(self, wild_type: WildType, mutants: MutantBatch) -> dict[str, Tensor]:
+        """Return z_S [b, d], what the last linear map reads of a set, and the mean of all genes as h_CLS."""
+        z = self.head.latent(self._members(wild_type, mutants), mutants.offsets)
+        return {"z_S": z, "h_CLS": wild_type.cls.expand(len(mutants), -1)}
+
+    def _members(self, wild_type: WildType, mutants: MutantBatch) -> Tensor:
+        """States [Σk, d] of the perturbed genes."""
         members = take_rows(wild_type.genes, mutants.gene)
         if self.condition is not None:
             members = members + self.condition(mutants.condition[segment_ids(mutants.offsets)])
-        return Prediction(self.head(members, mutants.offsets))
+        return members

@@ -15,9 +15,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from wildtype.models.dango.model import Dango, GeneNetwork, GraphSage
-from wildtype.models.interface import ModelWrapper, OrganismTensors, Prediction, WildType
+from wildtype.models.dango.model import Dango, GeneNetwork
+from wildtype.models.interface import OrganismTensors, Prediction, WildType
+from wildtype.models.wrapper import ModelWrapper
 from wildtype.mutants.batch import MutantBatch
+from wildtype.nn.graph_sage import GraphSage
 from wildtype.nn.hyper_sagnn import PartnerAttention
 from wildtype.nn.ragged import segment_ids, segment_mean
 from wildtype.nn.sparse import SparseOperator

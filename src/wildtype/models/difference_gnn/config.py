@@ -16,8 +16,18 @@ class DifferenceGNNConfig:
 
     name: Literal["difference_gnn"] = setting("difference_gnn", "The model.")
     width: int = setting(64, "Width d of every state.", minimum=1)
+    representation: Literal["perturbation", "lazy_subgraph", "1-hop", "2-hop", "3-hop"] = setting(
+        "lazy_subgraph",
+        "A mutant's graph: the wild type's, with the removed genes left out of the pooling alone; the "
+        "wild type's without them; or what of it lies within 1, 2 or 3 edges of a perturbed gene.",
+    )
     layers: int = setting(3, "Message-passing layers L.", minimum=1)
-    gin_layers: int = setting(4, "Linear maps in the MLP of every relation in every layer.", minimum=1)
+    convolution: Literal["gin", "sage"] = setting(
+        "gin",
+        "How a gene's state is updated by its neighbours of a relation: GIN sums them and applies an MLP; "
+        "GraphSAGE takes their mean and applies one linear map. Metabolism has GIN either way.",
+    )
+    gin_layers: int = setting(4, "Linear maps in the MLP of every relation in every GIN layer.", minimum=1)
     activation: Literal["gelu", "relu", "silu"] = setting(
         "gelu", "Function after every linear map but the last of an MLP."
     )
@@ -70,6 +80,12 @@ class DifferenceGNNConfig:
     )
 
     @property
+    def hops(self) -> int:
+        """Edges that a mutant's graph reaches from its perturbed genes; 0: it is no neighbourhood."""
+        name = self.representation
+        return int(name.removesuffix("-hop")) if name.endswith("-hop") else 0
+
+    @property
     def narrow(self) -> int:
         """The bottleneck b."""
         return self.bottleneck or max(self.width // 2, 1)
@@ -84,6 +100,11 @@ def check(config: DifferenceGNNConfig) -> None:
         )
     if config.combination == "local" and config.metabolism:
         raise ConfigError("model.combination=local sees no metabolism: set model.metabolism=false")
+    if config.combination == "local" and config.representation != "lazy_subgraph":
+        raise ConfigError(
+            f"model.combination=local passes no messages in a mutant's graph, so that "
+            f"model.representation={config.representation} changes nothing: choose another combination"
+        )
 
 
 def removed_kinds(config: DifferenceGNNConfig) -> list[int]:

@@ -18,7 +18,8 @@ from torch.nn import functional as F
 
 from wildtype.models.difference_gnn.config import DifferenceGNNConfig
 from wildtype.models.difference_gnn.fused import compiled, gelu, gin
-from wildtype.nn.hyper_sagnn import PartnerAttention
+from wildtype.nn.graph_sage import GraphSage
+from wildtype.nn.hyper_sagnn import PartnerAttention, mean_of_members
 from wildtype.nn.message_passing import first_layer_rows
 from wildtype.nn.ragged import pad_ragged, take_rows
 from wildtype.nn.relation_aggregation import make_aggregation
@@ -84,12 +85,35 @@ class RelationGIN(nn.Module):
         )
 
 
+class RelationSage(nn.Module):
+    """What a node becomes under one relation: act(LN(GraphSAGE(x, mean of the neighbours)))."""
+
+    def __init__(self, config: DifferenceGNNConfig) -> None:
+        super().__init__()
+        self.sage = GraphSage(config.width)
+        self.norm = nn.LayerNorm(config.width)
+        self.activation = ACTIVATIONS[config.activation]
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, x: Tensor, message: Tensor) -> Tensor:
+        """States and means of the neighbours' states, [..., d] each -> [..., d]."""
+        return self.finish(self.sage.update(x, message))
+
+    def finish(self, x: Tensor) -> Tensor:
+        """Normalise and activate what the convolution returned, [..., d] -> [..., d]."""
+        out: Tensor = self.dropout(self.activation(self.norm(x)))
+        return out
+
+
 class RelationLayer(nn.Module):
-    """One layer: a GIN per relation, then an aggregation over relations and a LayerNorm."""
+    """One layer: a convolution per relation, then an aggregation over relations and a LayerNorm."""
 
     def __init__(self, config: DifferenceGNNConfig, relations: int) -> None:
         super().__init__()
-        self.gins = nn.ModuleList(RelationGIN(config) for _ in range(relations))
+        self.means = config.convolution == "sage"
+        convolution = RelationSage if self.means else RelationGIN
+        # Checkpoints know the convolutions by this name, whichever they are.
+        self.gins = nn.ModuleList(convolution(config) for _ in range(relations))
         self.aggregation = make_aggregation(
             config.aggregation,
             relations,
@@ -100,14 +124,36 @@ class RelationLayer(nn.Module):
         )
         self.norm = nn.LayerNorm(config.width) if config.aggregation_norm else nn.Identity()
 
-    def forward(self, x: Tensor, relations: Sequence[SparseOperator]) -> Tensor:
-        """States [T, n, d], zero at deleted nodes, to states [T, n, d].
+    def forward(self, x: Tensor, relations: Sequence[SparseOperator], gone: Tensor | None = None) -> Tensor:
+        """States [..., n, d], zero at deleted nodes ``gone`` bool [..., n], to states [..., n, d].
 
         Deleted nodes send nothing, being zero; what they hold afterwards is for the caller to clear.
         """
+        sent = self.sent(x, gone)
         return self.aggregate(
-            [gin(x, neighbour_sums(op, x)) for gin, op in zip(self.gins, relations, strict=True)]
+            [
+                gin(x, self.received(neighbour_sums(self.operator(op), sent)))
+                for gin, op in zip(self.gins, relations, strict=True)
+            ]
         )
+
+    # GIN sums the states of the neighbours. GraphSAGE takes their mean in the mutant's own graph: nodes send
+    # [x ‖ 1], deleted ones zeros, so that one product gives the sums and the degrees that divide them.
+
+    def sent(self, x: Tensor, gone: Tensor | None = None) -> Tensor:
+        """Return what nodes send to their neighbours: [..., n, d], or [..., n, d + 1] for means."""
+        if not self.means:
+            return x
+        ones = x.new_ones(x.shape[:-1]) if gone is None else (~gone).to(x.dtype)
+        return torch.cat([x, ones.unsqueeze(-1)], -1)
+
+    def received(self, sums: Tensor) -> Tensor:
+        """Return the messages [..., d] that the sums over neighbours of what is `sent` make."""
+        return sums[..., :-1] / sums[..., -1:].clamp(min=1) if self.means else sums
+
+    def operator(self, op: SparseOperator) -> SparseOperator:
+        """Return the operator that messages pass along: weights of edges count in sums, not in means."""
+        return op.pattern() if self.means else op
 
     def aggregate(self, states: Sequence[Tensor]) -> Tensor:
         """One state per relation, R times [..., d] -> [..., d]."""
@@ -137,14 +183,15 @@ class FirstLayer:
     ----------
     inputs : [n, d]
         States that enter the layer.
-    messages, states : R times [n, d]
-        Per relation, sums over neighbours, and the states made of them.
+    sums, states : R times [n, d]
+        Per relation, sums over neighbours of what they send (a column more for means), and the states made
+        of them.
     output : [n, d]
         The layer's result.
     """
 
     inputs: Tensor
-    messages: tuple[Tensor, ...]
+    sums: tuple[Tensor, ...]
     states: tuple[Tensor, ...]
     output: Tensor
 
@@ -176,11 +223,12 @@ def changed_rows(
     gene, offsets
         int64 [Σ|S|] and [b + 1]: the genes that every mutant lacks, none twice.
     """
-    n = len(first.inputs)
+    n, sent = len(first.inputs), layer.sent(first.inputs)
     found = []
-    for part, op, messages in zip(layer.gins, relations, first.messages, strict=True):
-        rows = first_layer_rows(op, first.inputs, gene, offsets, shared=messages)
-        found.append(ChangedRows(rows.changed, part(take_rows(first.inputs, rows.node), rows.own)))
+    for part, op, sums in zip(layer.gins, relations, first.sums, strict=True):
+        rows = first_layer_rows(layer.operator(op), sent, gene, offsets, shared=sums)
+        states = part(take_rows(first.inputs, rows.node), layer.received(rows.own))
+        found.append(ChangedRows(rows.changed, states))
     # A gene changed under one relation is aggregated again over all of them. unique() sorts, as the searches
     # for rows below and by the caller require.
     keys = torch.unique(torch.cat([rows.keys for rows in found]))
@@ -195,9 +243,10 @@ def changed_rows(
 
 def encode_first_layer(layer: RelationLayer, x: Tensor, relations: Sequence[SparseOperator]) -> FirstLayer:
     """Pass the wild type [n, d] through the first layer, and keep what mutants share."""
-    messages = tuple(op @ x for op in relations)
-    states = tuple(gin(x, message) for gin, message in zip(layer.gins, messages, strict=True))
-    return FirstLayer(x, messages, states, layer.aggregate(states))
+    sent = layer.sent(x)
+    sums = tuple(layer.operator(op) @ sent for op in relations)
+    states = tuple(gin(x, layer.received(total)) for gin, total in zip(layer.gins, sums, strict=True))
+    return FirstLayer(x, sums, states, layer.aggregate(states))
 
 
 class AttentionalPooling(nn.Module):
@@ -267,14 +316,20 @@ class LocalHead(nn.Module):
 
     def forward(self, members: Tensor, offsets: Tensor) -> Tensor:
         """Members [Σk, d] of sets with offsets int64 [b + 1] -> [b, p]."""
+        gaps, mask = self._gaps(members, offsets)
+        # Padding is cleared after the score, whose bias would otherwise count once per padded member.
+        return mean_of_members(self.score(gaps), mask)
+
+    def latent(self, members: Tensor, offsets: Tensor) -> Tensor:
+        """Mean over members of (dynamic − static)² [b, d]: the scores are one linear map of it."""
+        return mean_of_members(*self._gaps(members, offsets))
+
+    def _gaps(self, members: Tensor, offsets: Tensor) -> tuple[Tensor, Tensor]:
         x, mask = pad_ragged(members, offsets)
         dynamic = x
         for layer in self.attention:
             dynamic = layer(dynamic, mask)
-        scores = self.score((dynamic - self.activation(self.static(x))) ** 2)
-        # Padding is cleared after the score, whose bias would otherwise count once per padded member.
-        total: Tensor = scores.masked_fill(~mask.unsqueeze(-1), 0.0).sum(1)
-        return total / mask.sum(1, keepdim=True).clamp(min=1)
+        return (dynamic - self.activation(self.static(x))) ** 2, mask
 
 
 class Gate(nn.Module):

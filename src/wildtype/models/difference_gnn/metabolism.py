@@ -120,8 +120,10 @@ class MetabolicNetwork(nn.Module):
 
     def pooled(self, states: MetabolicStates, dead: Tensor) -> Tensor:
         """Pooled reactions and metabolites, side by side [T, 2 d]."""
-        kinds = [self.pool_reactions(states.reactions, dead), self.pool_metabolites(states.metabolites)]
-        return torch.cat(kinds, -1)
+        reactions = self.pool_reactions(states.reactions, dead)
+        # Mutants whose states are the wild type's share one pooled state of the metabolites.
+        metabolites = self.pool_metabolites(states.metabolites).expand_as(reactions)
+        return torch.cat([reactions, metabolites], -1)
 
 
 class MetabolicPass:

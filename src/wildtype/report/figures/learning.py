@@ -1,8 +1,9 @@
-"""Learning curves: the terms of the loss, their shares, and the validation score."""
+"""Learning curves: the terms of the loss, their shares, the validation score, and how alike genes become."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,7 +56,27 @@ def learning_panels(curves: LearningCurves) -> list[Panel]:
                 *_table(curves, columns),
             )
         )
+    for name, about, columns, unit in (
+        ("cosine of gene states", "Mean cosine of all pairs of genes", curves.cosine, "mean cosine"),
+        ("energy of gene states", "Dirichlet energy of the edges", curves.energy, "Dirichlet energy"),
+    ):
+        if columns:
+            layers = _known_layers(columns)
+            ends = ", ".join(f"{layer} {shown(values[-1])}" for layer, values in layers.items())
+            panels.append(
+                Panel(
+                    name,
+                    f"{about}, by layer and epoch. At {last}: {ends}. A cosine near 1 or an energy near 0 "
+                    f"means that a layer no longer tells genes apart.",
+                    partial(_draw_layers, curves=curves, layers=layers, unit=unit),
+                    *_table(curves, layers),
+                )
+            )
     return panels
+
+
+def _known_layers(columns: Mapping[str, Floats]) -> dict[str, Floats]:
+    return {name.replace("_layer_", " layer ").replace("layer_", "layer "): x for name, x in columns.items()}
 
 
 def _table(curves: LearningCurves, columns: Mapping[str, Floats]) -> tuple[list[str], list[list[str]]]:
@@ -120,6 +141,17 @@ def _draw_shares(axes: Axes, curves: LearningCurves) -> None:
         if dashes != "-":
             part.set_hatch("//")
     axes.set(xlabel="epoch", ylabel="share of the objective", ylim=(0, 1))
+    _finish(axes, curves)
+    legend_below(axes)
+
+
+def _draw_layers(axes: Axes, curves: LearningCurves, layers: Mapping[str, Floats], unit: str) -> None:
+    looks = _looks(layers)
+    marker = "." if len(curves.epochs) < 3 else None
+    for name, (colour, dashes) in looks.items():
+        label = plain(name, 20)
+        axes.plot(curves.epochs, layers[name], color=colour, linestyle=dashes, label=label, marker=marker)
+    axes.set(xlabel="epoch", ylabel=unit)
     _finish(axes, curves)
     legend_below(axes)
 

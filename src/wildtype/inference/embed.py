@@ -1,0 +1,206 @@
+"""Latents of mutants: as a table, and as a measure of which interventions look alike.
+
+A latent is a vector that a model reads the phenotypes of a mutant off (`Model.latents`): z_S, what the mutant
+makes of the whole cell, and h_CLS, the encoded wild type, which is the same for all. Two mutants are alike
+whose z_S point to the same direction, seen from the mean of the measured mutants.
+
+Legend: m mutants · c measured mutants · d width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from wildtype.errors import ConfigError
+from wildtype.evidence.reference import PARTS
+from wildtype.inference.explaining.latents import latents_of
+from wildtype.inference.predictor import Predictor
+from wildtype.models.ensemble import members_of
+from wildtype.models.interface import Model, WildType
+from wildtype.mutants import Kind, MutantTable
+from wildtype.mutants.identity import mutant_id
+from wildtype.seeds import generator
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Embedding:
+    """The latents of one trained model.
+
+    Parameters
+    ----------
+    predictor : Predictor
+        Of its run.
+    member : int
+        Which model of an ensemble, from 1.
+    condition : str, optional
+        One of the dataset's conditions; the reference by default.
+    seed : int
+        Random seed of the measured mutants that are drawn.
+
+    Raises
+    ------
+    ConfigError
+        If the model has no latents, or there is no such member or condition.
+    """
+
+    def __init__(
+        self, predictor: Predictor, *, member: int = 1, condition: str | None = None, seed: int = 0
+    ) -> None:
+        self.predictor, self.seed = predictor.encoded, seed
+        self.condition = condition
+        self.checkpoint = self.predictor.checkpoint
+        models = members_of(self.checkpoint.model)
+        if not 1 <= member <= len(models):
+            raise ConfigError(f"member={member}: the run has {len(models)}, counted from 1")
+        self.model = models[member - 1].eval()
+        if type(self.model).latents is Model.latents:
+            raise ConfigError(f"a {self.model.config.name} has no latents to embed mutants by")
+        self.predictor.condition(condition)  # an unknown one is refused before anything is computed
+
+    def table(self, sets: Sequence[Sequence[str]], measured: int = 0) -> MutantTable:
+        """Return named sets, then up to ``measured`` different measured mutants; errors as in ``predict``."""
+        parts = [self.predictor.table(sets, condition=self.condition)] if sets else []
+        if measured:
+            parts.append(self.checkpoint.known.table.take(self._drawn(measured)))
+        return MutantTable.concatenate(parts)
+
+    def latents(self, table: MutantTable) -> dict[str, Floats]:
+        """Return every latent [m, ·] of the mutants of a table, by name."""
+        return latents_of(self.model, self._wild_type, table)
+
+    def frame(self, table: MutantTable, *, latent: str = "") -> pd.DataFrame:
+        """Return one row per mutant: ``genes``, ``kinds``, and columns ``z_S.0``, … of each latent.
+
+        ``latent`` chooses one of them; raises ``ConfigError`` if there is none of that name.
+        """
+        import pandas as pd
+
+        found = self.latents(table)
+        names = [self._named(found, latent)] if latent else list(found)
+        columns = {f"{name}.{i}": column for name in names for i, column in enumerate(found[name].T)}
+        return pd.DataFrame({"genes": self._genes(table), "kinds": _kinds(table), **columns})
+
+    def nearest(self, table: MutantTable, count: int, *, among: int = 2000, latent: str = "") -> pd.DataFrame:
+        """Return the measured mutants whose latents are most like those of each mutant.
+
+        Parameters
+        ----------
+        table
+            m mutants.
+        count
+            Measured mutants per mutant; never the mutant itself.
+        among
+            Search so many measured mutants at most, drawn at random.
+        latent
+            By which; the first, z_S, by default.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``genes``, ``rank`` from 1, ``nearest`` and ``nearest_kinds`` (a measured mutant), ``cosine`` of
+            their latents less the mean of all searched ones, ``shared`` (perturbed genes that both have),
+            ``part`` of the split, and a column ``<phenotype>_measured`` (mean over its rows) each.
+        """
+        import pandas as pd
+
+        if count < 1 or among < 2:
+            raise ConfigError(f"nearest={count}, among={among}: give at least 1 and 2")
+        known = self.checkpoint.known
+        rows = self._drawn(among)
+        others = known.table.take(rows)
+        found, theirs = self.latents(table), self.latents(others)
+        name = self._named(found, latent)
+        centre = theirs[name].mean(0)
+        cosine = _units(found[name] - centre) @ _units(theirs[name] - centre).T
+        number = mutant_id(MutantTable.concatenate([table, others]))
+        cosine[number[: len(table), None] == number[len(table) :]] = -np.inf
+        order = np.argsort(-cosine, axis=1, kind="stable")[:, :count]
+        own, sets, genes = table.sets(), others.sets(), self._genes(others)
+        asked, kinds, out = self._genes(table), _kinds(others), []
+        values = self._values(rows)
+        for i, nearby in enumerate(order):
+            for rank, j in enumerate((j for j in nearby.tolist() if cosine[i, j] > -np.inf), 1):
+                out.append(
+                    {
+                        "genes": asked[i],
+                        "rank": rank,
+                        "nearest": genes[j],
+                        "nearest_kinds": kinds[j],
+                        "cosine": float(cosine[i, j]),
+                        "shared": len(set(own[i]) & set(sets[j])),
+                        "part": PARTS[known.part[rows[j]]],
+                    }
+                    | {f"{name}_measured": float(value[j]) for name, value in values.items()}
+                )
+        return pd.DataFrame(out)
+
+    @cached_property
+    def _wild_type(self) -> WildType:
+        with torch.no_grad():
+            return self.model.encode(self.checkpoint.organism)
+
+    @cached_property
+    def _known(self) -> Ints:
+        """Number of the mutant of every known row."""
+        return mutant_id(self.checkpoint.known.table)
+
+    def _drawn(self, count: int) -> Ints:
+        """Return a row of each of up to ``count`` different mutants, in the order of rows.
+
+        They were measured for a phenotype that the model predicts.
+        """
+        known = self.checkpoint.known
+        predicted = [known.phenotypes.index(name) for name in self.checkpoint.names]
+        table = known.table
+        there = (table.order > 0) & np.isfinite(table.value) & np.isin(table.phenotype, predicted)
+        measured = np.flatnonzero(there)
+        rows = measured[np.unique(self._known[measured], return_index=True)[1]]
+        if len(rows) > count:
+            rows = generator(self.seed, "embed").choice(rows, count, replace=False)
+        return np.sort(rows)
+
+    def _values(self, rows: Ints) -> dict[str, Floats]:
+        """Return the mean measured value [c] of the mutants at some rows, of every phenotype of the model."""
+        known = self.checkpoint.known
+        table, number, out = known.table, self._known, {}
+        for name in self.checkpoint.names:
+            of = (table.phenotype == known.phenotypes.index(name)) & np.isfinite(table.value)
+            of &= table.condition == self.predictor.condition(self.condition)
+            size = int(number.max(initial=0)) + 1
+            count = np.bincount(number[of], minlength=size)
+            total = np.bincount(number[of], table.value[of].astype(np.float64), minlength=size)
+            mean = np.divide(total, count, out=np.full(size, np.nan), where=count > 0)
+            out[name] = mean[number[rows]]
+        return out
+
+    def _named(self, found: dict[str, Floats], latent: str) -> str:
+        name = latent or next(iter(found))
+        if name not in found:
+            raise ConfigError(f"the model has no latent {name!r}; it has {', '.join(found)}")
+        return name
+
+    def _genes(self, table: MutantTable) -> list[str]:
+        names = self.checkpoint.genes.names
+        return [";".join(names[g] for g in genes) for genes in table.sets()]
+
+
+def _kinds(table: MutantTable) -> list[str]:
+    named = [Kind(int(kind)).name.lower() for kind in table.kind]
+    return [";".join(named[a:b]) for a, b in zip(table.offsets[:-1], table.offsets[1:], strict=True)]
+
+
+def _units(x: Floats) -> Floats:
+    """Return rows of length 1; a row of zeros stays."""
+    length = np.linalg.norm(x, axis=1, keepdims=True)
+    return np.asarray(x / np.where(length > 0, length, 1.0))

@@ -1,0 +1,161 @@
+"""Latents as a table, nearest latents, and explanations of models whose head cannot be taken apart."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from math import factorial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from tests.command import assert_one_sentence, wildtype
+from tests.tiny import tiny_dataset
+from tests.training.test_oversmoothing import settings
+from wildtype.errors import ConfigError, GeneSetError
+from wildtype.experiments.run import train
+from wildtype.experiments.settings.compose import compose
+from wildtype.inference.embed import Embedding
+from wildtype.inference.explaining.explain import ExplanationRequest, explain
+from wildtype.inference.explaining.members import Opened
+from wildtype.inference.explaining.mutant import SUBSETS
+from wildtype.inference.explaining.subsets import shapley, subsets_of
+from wildtype.inference.predictor import load
+from wildtype.mutants.batch import MutantBatch
+
+MODELS = ("cell_transformer", "dango", "difference_gnn")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A run of each model."""
+    folder, found = tmp_path_factory.mktemp("runs"), {}
+    for model in MODELS:
+        config = compose(settings(model, "training.epochs=1", f"run.folder={folder / model}"))
+        found[model] = train(config, dataset=tiny_dataset()).path
+    return found
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_latents_are_what_outputs_are_read_off(model: str, runs: dict[str, Path]) -> None:
+    predictor = load(runs[model])
+    genes = predictor.genes.names
+    sets = [[genes[0], genes[3]], [genes[5], genes[1], genes[7]]]
+    embedding = Embedding(predictor)
+    table = embedding.table(sets, measured=7)
+    frame = embedding.frame(table)
+    assert len(frame) == 9
+    assert frame["genes"][0] == f"{genes[0]};{genes[3]}"
+    assert [c for c in frame if c.startswith("z_S.")] == [f"z_S.{i}" for i in range(8)]
+    assert (frame.filter(like="h_CLS.").nunique() == 1).all()
+    assert not frame["genes"][2:].duplicated().any()
+    z = torch.from_numpy(embedding.latents(table)["z_S"]).float()
+    network = embedding.model
+    if model == "dango":  # one linear map
+        outputs = network.head.score(z)
+    elif model == "difference_gnn":
+        local = network.local_head
+        wild = network.encode(embedding.checkpoint.organism)
+        batch = MutantBatch.from_table(table)
+        own = local.score(local.latent(wild.genes[batch.gene], batch.offsets))
+        outputs = 0.5 * network.global_head(z) + 0.5 * own
+    else:
+        return  # the head reads more than z_S; tests/models compares z_S with its definition
+    expected = network(network.encode(embedding.checkpoint.organism), MutantBatch.from_table(table)).mean
+    torch.testing.assert_close(outputs, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_nearest_are_those_of_highest_cosine(model: str, runs: dict[str, Path]) -> None:
+    embedding = Embedding(load(runs[model]), seed=3)
+    table = embedding.table([], measured=4)
+    found = embedding.nearest(table, 3, among=30)
+    others = embedding.table([], measured=30)
+    mine, theirs = (embedding.latents(part)["z_S"] for part in (table, others))
+    mine, theirs = mine - theirs.mean(0), theirs - theirs.mean(0)
+    names = embedding.frame(others)["genes"].tolist()
+    for i, genes in enumerate(embedding.frame(table)["genes"]):
+        scores = {
+            name: float(mine[i] @ z / np.linalg.norm(mine[i]) / np.linalg.norm(z))
+            for name, z in zip(names, theirs, strict=True)
+            if name != genes
+        }
+        rows = found[found["genes"] == genes]
+        best = sorted(scores.values(), reverse=True)[:3]
+        np.testing.assert_allclose(rows["cosine"], best, rtol=1e-6)
+        assert rows["rank"].tolist() == [1, 2, 3]
+        assert genes not in rows["nearest"].tolist()
+        for _, row in rows.iterrows():
+            assert row["shared"] == len(set(row["nearest"].split(";")) & set(genes.split(";")))
+    assert found.filter(like="_measured").notna().any(axis=1).all()
+
+
+def test_embedding_that_makes_no_sense_is_one_sentence(runs: dict[str, Path]) -> None:
+    predictor = load(runs["dango"])
+    with pytest.raises(ConfigError, match="member=2: the run has 1"):
+        Embedding(predictor, member=2)
+    with pytest.raises(ConfigError, match="no condition 'dark'"):
+        Embedding(predictor, condition="dark")
+    embedding = Embedding(predictor)
+    table = embedding.table([], measured=2)
+    with pytest.raises(ConfigError, match="no latent 'z'; it has z_S, h_CLS"):
+        embedding.frame(table, latent="z")
+    with pytest.raises(ConfigError, match="nearest=0"):
+        embedding.nearest(table, 0)
+
+
+def test_the_commands(runs: dict[str, Path], tmp_path: Path) -> None:
+    run, target = str(runs["difference_gnn"]), tmp_path / "z.csv"
+    assert wildtype("embed", run, "--measured", "5", "--latent", "z_S", "-o", str(target)).returncode == 0
+    assert pd.read_csv(target).shape == (5, 10)
+    said = wildtype("embed", run, "--measured", "2", "--nearest", "2", "--json")
+    assert len(json.loads(said.stdout)) == 4
+    assert_one_sentence(wildtype("embed", run), "nothing to embed")
+    genes = load(run).genes.names
+    said = wildtype("explain", run, "--only", "mutants", "--set", f"{genes[0]},{genes[3]}")
+    assert "Shapley value" in said.stdout
+
+
+@pytest.mark.parametrize("k", [0, 1, 2, 3, 4])
+def test_shapley_values_are_the_mean_over_all_orders(k: int) -> None:
+    values = np.random.default_rng(k).normal(size=2**k)
+    expected = np.zeros(k)
+    for order in itertools.permutations(range(k)):
+        inside = 0
+        for i in order:
+            expected[i] += (values[inside | 1 << i] - values[inside]) / factorial(k)
+            inside |= 1 << i
+    found = shapley(values, k)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    assert found.sum() == pytest.approx(values[-1] - values[0], abs=1e-12)
+
+
+def test_all_subsets_of_a_mutant() -> None:
+    table = tiny_dataset().table
+    row = int(np.flatnonzero(table.order == 2)[0])
+    one = table.take([row])
+    a, b = one.gene.tolist()
+    assert [list(genes) for genes in subsets_of(one).sets()] == [[], [a], [b], [a, b]]
+
+
+@pytest.mark.parametrize("model", MODELS[1:])
+def test_predecessors_are_explained(model: str, runs: dict[str, Path]) -> None:
+    predictor = load(runs[model])
+    genes = predictor.genes.names
+    sets = [[genes[0], genes[3], genes[4]]]
+    found = explain([Opened(str(runs[model]), predictor, None)], ExplanationRequest(sets=sets, mutants=60))
+    (mutant,) = found.mutants
+    assert mutant.method == SUBSETS
+    total = sum(one.integrated.mean for one in mutant.perturbed)
+    assert total == pytest.approx(mutant.predicted.mean - mutant.baseline.mean, abs=1e-9)
+    expected = predictor.predict(sets)[mutant.phenotype][0]
+    assert mutant.predicted.mean == pytest.approx(expected, abs=1e-5)
+    assert found.latents is not None
+    assert found.remarks["heads"] == ("the model has no attention over the genes of the cell",)
+    assert any("fewer than 2 genes" in note for note in mutant.notes) == (model == "dango")
+    many = [genes[:13]]
+    with pytest.raises(GeneSetError, match="a mutant of 13 genes has too many subsets"):
+        explain([Opened("x", predictor, None)], ExplanationRequest(sets=many, sections=("mutants",)))
