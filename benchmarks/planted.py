@@ -30,8 +30,9 @@ from benchmarks.plants import EDGES, FEW, GENES, MANY_GENES, ROWS, Plant, Ways
 from wildtype.errors import ConfigError
 from wildtype.models.cell_transformer.config import CellTransformerConfig
 from wildtype.models.difference_gnn.config import DifferenceGNNConfig
-from wildtype.models.interface import Model, ModelWrapper, OrganismTensors, Prediction, WildType
+from wildtype.models.interface import Model, OrganismTensors, Prediction, WildType
 from wildtype.models.registry import reference_implementation
+from wildtype.models.wrapper import ModelWrapper
 from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.cell_graph import CellGraph

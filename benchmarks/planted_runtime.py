@@ -23,7 +23,8 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from torch import Tensor
 
 from benchmarks.plants import Plant, Ways
-from wildtype.models.interface import Model, ModelWrapper, OrganismTensors, Prediction, WildType
+from wildtype.models.interface import Model, OrganismTensors, Prediction, WildType
+from wildtype.models.wrapper import ModelWrapper
 from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.loader import MutantLoader

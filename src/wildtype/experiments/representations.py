@@ -21,7 +21,7 @@ from wildtype.models.registry import reference_implementation
 from wildtype.mutants.batch import MutantBatch
 from wildtype.profiling.pipelines import PIPELINES
 from wildtype.training.fit import fit_model
-from wildtype.training.validation import ValidationScore
+from wildtype.training.validation import ScoredRows
 
 REPRESENTATIONS = tuple(name for name, _, _ in PIPELINES)
 
@@ -39,7 +39,7 @@ class RepresentationAccuracy:
     mutants_per_second : float
         Of the training steps, with their data.
     validation, test : float
-        Scores after them (the Pearson correlation; of several phenotypes, see `ValidationScore`).
+        Scores after them (the Pearson correlation; of several phenotypes, see `ScoredRows`).
     """
 
     model: str
@@ -109,7 +109,7 @@ def _fit(config: TrainConfig, data: RunData, model: Model, organism: OrganismTen
 @torch.no_grad()
 def score(model: Model, organism: OrganismTensors, data: RunData, part: str) -> float:
     """Return the score of a model on the rows of a part of the split."""
-    found, rows = ValidationScore(_outputs(data)), MutantBatch.from_table(data.scaled(part))
+    found, rows = ScoredRows(_outputs(data)), MutantBatch.from_table(data.scaled(part))
     wild_type = model.eval().encode(organism)
     for at in range(0, len(rows), 256):
         batch = rows.slice(at, at + 256)

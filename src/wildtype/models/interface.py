@@ -45,7 +45,6 @@ __all__ = [
     "MetabolismTensors",
     "Model",
     "ModelInputs",
-    "ModelWrapper",
     "OrganismTensors",
     "Output",
     "Prediction",
