@@ -37,13 +37,13 @@ test: $(VENV)/.dev ## linters, types and the test suite (under 5 minutes on 2 co
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/mypy
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow and not processes'
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow'
 
 test-slow: $(VENV)/.dev ## the tests marked slow (under 25 minutes on 2 cores)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m 'slow and not alone' --durations 10
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m 'slow and not alone and not processes' --durations 10
 	$(BIN)/python -m pytest -m alone
 
-test-processes: $(VENV)/.dev ## train options in all pairs by one process and by several, print their number (10 minutes)
+test-processes: $(VENV)/.dev ## train options in all pairs by one process and by several, print their number
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m processes
 
 docs: $(VENV)/.dev ## build the documents as a site in dist/docs (without the network)

@@ -105,6 +105,7 @@ def test_a_dozen_combinations_train_what_one_process_trains(tmp_path: Path) -> N
     assert not wrong, told(rows, wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_all_combinations_train_what_one_process_trains(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
 
 from tests.command import assert_one_sentence, wildtype
+from tests.training.test_fit import fit
 from tests.training.test_world import SRUN, TORCHRUN
 from wildtype.errors import ConfigError
 from wildtype.training.config import TrainingConfig
@@ -82,6 +85,26 @@ def test_outside_of_slurm_a_sentence_names_idle_gpus(gpus: GPUs) -> None:
     assert not idle_gpus(World(0, 4, 4, "torchrun"))
     gpus(1)
     assert not idle_gpus(World())
+
+
+class Stopped(Exception):
+    pass
+
+
+def test_a_training_on_one_of_several_gpus_warns(
+    gpus: GPUs, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def stop(*arguments: object) -> None:
+        raise Stopped
+
+    monkeypatch.setattr("wildtype.training.fit.for_this_rank", stop)  # there is no GPU to go on with
+    gpus(4)
+    with pytest.warns(UserWarning, match="4 GPUs are visible and one process"), pytest.raises(Stopped):
+        fit(tmp_path, TrainingConfig())
+    gpus(1)
+    with warnings.catch_warnings(), pytest.raises(Stopped):
+        warnings.simplefilter("error")
+        fit(tmp_path, TrainingConfig())
 
 
 def test_processes_that_see_only_their_own_gpu_say_what_to_write(

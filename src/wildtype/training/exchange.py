@@ -43,7 +43,10 @@ class GradientExchange(DDPStrategy):
         self.model.register_comm_hook(None, _average)
 
 
-def _average(state: Any, bucket: torch.distributed.GradBucket) -> torch.futures.Future[torch.Tensor]:
+def _average(
+    state: Any,
+    bucket: torch.distributed.GradBucket,  # type: ignore[name-defined]
+) -> torch.futures.Future[torch.Tensor]:
     """Begin to average a bucket of gradients; they are exchanged in the order of the buckets."""
     if bucket.is_last():
         # All gradients are there. What is left of the backward pass is to wait: for other processes, and for

@@ -92,7 +92,9 @@ class FitTask(LightningModule):
         if execution == "data_only":
             self.trivial = nn.Parameter(torch.zeros(()))
             # Processes wait for the gradient of every parameter that asks for one.
-            self._still = [p.requires_grad_(False) for p in model.parameters() if p.requires_grad]
+            self._still = [p for p in model.parameters() if p.requires_grad]
+            for parameter in self._still:
+                parameter.requires_grad_(False)
         self.step = 0  # of the whole run, resumed parts included
         self.epoch = 0  # finished ones, likewise
         self.validation_score = float("-inf")
@@ -159,13 +161,13 @@ class FitTask(LightningModule):
 
     def training_step(self, batch: MutantBatch, batch_idx: int) -> Tensor | None:
         """Encode the wild type once, predict every mutant of the batch, and return the objective."""
+        record: Callable[[Tensor], dict[str, Tensor]] = self._record_of_data
         if self.execution == "data_only":
             with phase("loss"):
                 # A mean over known targets that is 0, not 0/0, for a batch without any.
                 known = known_targets(batch) if batch.step_targets is None else batch.step_targets
                 total = self.world.size * self.trivial * (batch.value.nansum() / known.clamp(min=1))
                 sums = self.world.total_later(total.detach() / self.world.size)
-                record = self._record_of_data
         else:
             several = self.config.gradient_accumulation_steps > 1
             result = self._accumulate(batch) if several else self.objective(batch)
