@@ -56,12 +56,12 @@ def learning_panels(curves: LearningCurves) -> list[Panel]:
                 *_table(curves, columns),
             )
         )
-    for name, about, columns, unit in (
+    for name, about, by_layer, unit in (
         ("cosine of gene states", "Mean cosine of all pairs of genes", curves.cosine, "mean cosine"),
         ("energy of gene states", "Dirichlet energy of the edges", curves.energy, "Dirichlet energy"),
     ):
-        if columns:
-            layers = _known_layers(columns)
+        if by_layer:
+            layers = _known_layers(by_layer)
             ends = ", ".join(f"{layer} {shown(values[-1])}" for layer, values in layers.items())
             panels.append(
                 Panel(
