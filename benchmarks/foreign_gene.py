@@ -60,6 +60,7 @@ def without_genes(dataset: Dataset, test: Sequence[str], validation: Sequence[st
 def bench_foreign_gene(
     phenotype: str = "fitness",
     groups: int = 4,
+    seed: int = 0,
     seeds: int = 3,
     epochs: int = 5,
     rows: int = 0,
@@ -68,21 +69,22 @@ def bench_foreign_gene(
 ) -> dict[str, Any]:
     """Hold every foreign gene out once per seed, a group of them at a time; the next group validates.
 
-    Scores are of the test rows of all groups together, means over seeds; intervals and differences are a
-    bootstrap of genes, paired. ``rows`` thins the rows without a foreign gene to about so many (0: all).
+    ``seeds`` seeds from ``seed`` on. Scores are of the test rows of all groups together, means over seeds;
+    intervals and differences are a bootstrap of genes, paired. ``rows`` thins the rows without a foreign gene
+    to about so many (0: all).
     """
     whole = load_dataset(dataset).select([phenotype])
     frames: dict[int, pd.DataFrame] = {}
-    for seed in range(seeds):
-        data = _thinned(whole, rows, seed) if rows else whole
-        parts = foreign_groups(data, groups, seed)
+    for one in range(seed, seed + seeds):
+        data = _thinned(whole, rows, one) if rows else whole
+        parts = foreign_groups(data, groups, one)
         tested = []
         for place, test in enumerate(parts):
             with tempfile.TemporaryDirectory() as folder:
-                run = _train(data, test, parts[(place + 1) % groups], seed, epochs, Path(folder))
+                run = _train(data, test, parts[(place + 1) % groups], one, epochs, Path(folder))
                 tested.append(run.predictions)
                 (table,) = run.tables().values()
-        frames[seed] = pd.concat(tested, ignore_index=True)
+        frames[one] = pd.concat(tested, ignore_index=True)
     summary = pool(frames, replace(table, replicates=replicates))
     comparison = summary.pooled
     assert comparison is not None
@@ -99,7 +101,7 @@ def bench_foreign_gene(
     difference = comparison["cell_transformer"].differences[best]["pearson"]
     return {
         "phenotype": phenotype,
-        "rows": len(frames[0]),
+        "rows": len(frames[seed]),
         "other_rows": int((~_carrying(data)).sum()),
         "models": found,
         f"cell_transformer minus {best}": {

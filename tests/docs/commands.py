@@ -157,6 +157,8 @@ def _check_wildtype(words: list[str], folder: Path) -> list[str]:
             settings += words_of_plan((folder / what).read_text(encoding="utf-8"))
         else:  # those that come along are tested where they are read
             assert what in known("ablation" if command == "ablate" else "search"), words
+    if command == "profile trace":  # of a training, or of stored files
+        settings = [word for word in settings if not word.endswith(".json.gz")]
     try:
         if given.get("preset"):
             read_preset(folder / given["preset"])

@@ -47,7 +47,7 @@ def names(model: Model) -> list[str]:
     ("name", "words", "epoch", "unused"),
     [
         ("cell_transformer", [], 0, []),
-        ("cell_transformer", ["model.head.heads=2", "model.head.summary=set_attention"], 0,
+        ("cell_transformer", ["model.head.heads=2", "model.head.summary=partners"], 0,
          ["head.summary.attention.static.weight"]),
         ("dango", ["model.schedule=pre_then_post", "model.transition=2"], 1, []),
         ("dango", ["model.schedule=pre_then_post", "model.transition=2"], 2,

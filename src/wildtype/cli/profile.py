@@ -265,17 +265,13 @@ def masks(
     folder: Annotated[str, typer.Option("--folder", help="Keep the stored masks here.")] = "",
     json: Json = False,
 ) -> None:
-    """Train the difference GNN from edge masks made per batch and from stored ones; compare losses."""
+    """Train a model's reference from edge masks made per batch and from stored ones; compare losses."""
     from wildtype.errors import WildtypeError
     from wildtype.experiments.mask_training import train_from_masks
     from wildtype.experiments.settings.compose import compose
 
-    given = settings or []
-    config = compose(
-        given if any(s.startswith("model=") for s in given) else ["model=difference_gnn", *given]
-    )
     report = train_from_masks(
-        config,
+        compose(settings or []),
         steps=steps,
         layouts=[name.strip() for name in layouts.split(",")],
         folder=Path(folder) if folder else None,

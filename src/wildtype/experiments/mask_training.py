@@ -126,7 +126,8 @@ def train_from_masks(
     model, _ = build(config, data, config.seed)
     if not isinstance(reference_implementation(model), TakesMasks):
         raise ConfigError(
-            f"model={config.model.name} has no reference that takes edge masks: see difference_gnn"
+            f"model={config.model.name} has no reference that takes edge masks: choose a model of one graph "
+            "per mutant"
         )
     if config.model.representation != "lazy_subgraph":
         raise ConfigError(

@@ -5,9 +5,10 @@
               weights that all genes share × genes × mutants, where every mutant is a graph of all genes
 
 The work is a step's number of multiplications, as far as a number of weights gives it. A thread more must be
-worth its waiting at the end of every operation: small models are as fast with one thread, and leave the other
-cores to other jobs. `python -m benchmarks threads` measured the constant. The number is kept in the record of
-a run, since the order of sums depends on it: a run that is resumed or reproduced takes that of the first.
+worth its waiting at the end of every operation: small models are as fast with one thread, and leave the
+other cores to other jobs. The constant agrees with what is known of one small model; `python -m benchmarks
+threads` times others. The number is kept in the record of a run, since the order of sums depends on it: a
+run that is resumed or reproduced takes that of the first.
 """
 
 from __future__ import annotations
