@@ -153,7 +153,7 @@ def test_every_section_shows_its_figure(text: str) -> None:
         section = re.search(rf'<section id="{key}".*?</section>', text, re.DOTALL)
         assert section, key
         drawn = len(re.findall('<svg[^>]*role="img"', section[0]))
-        least = {"predicted": 2, "error": 2, "learning": 3, "time": 2, "explained": 2}
+        least = {"predicted": 2, "error": 2, "learning": 5, "time": 2, "explained": 2}
         assert drawn >= least.get(key, 1 if key in ("comparison", "calibration") else 0), key
         assert "Not shown" not in section[0]
 
@@ -408,7 +408,7 @@ def test_a_browser_renders_it(chromium: str, tiny_run: Path, tmp_path: Path) -> 
             assert frame["scrollWidth"] <= frame["width"], scheme
             assert frame["outside"] == []
             sections = [section for section, _, _ in frame["figures"]]
-            wanted = {"comparison": 1, "predicted": 2, "calibration": 1, "error": 2, "learning": 3,
+            wanted = {"comparison": 1, "predicted": 2, "calibration": 1, "error": 2, "learning": 5,
                       "explained": 2}  # fmt: skip
             assert {section: sections.count(section) for section in sections} == wanted
             assert all(width > 280 and height > 90 for _, width, height in frame["figures"])
