@@ -48,7 +48,7 @@ def test_latents_are_what_outputs_are_read_off(model: str, runs: dict[str, Path]
     table = embedding.table(sets, measured=7)
     frame = embedding.frame(table)
     assert len(frame) == 9
-    assert frame["genes"][0] == f"{genes[0]};{genes[3]}"
+    assert frame["genes"][0] == f"{genes[0]},{genes[3]}"
     assert [c for c in frame if c.startswith("z_S.")] == [f"z_S.{i}" for i in range(8)]
     assert (frame.filter(like="h_CLS.").nunique() == 1).all()
     assert not frame["genes"][2:].duplicated().any()
@@ -89,7 +89,7 @@ def test_nearest_are_those_of_highest_cosine(model: str, runs: dict[str, Path]) 
         assert rows["rank"].tolist() == [1, 2, 3]
         assert genes not in rows["nearest"].tolist()
         for _, row in rows.iterrows():
-            assert row["shared"] == len(set(row["nearest"].split(";")) & set(genes.split(";")))
+            assert row["shared"] == len(set(row["nearest"].split(",")) & set(genes.split(",")))
     assert found.filter(like="_measured").notna().any(axis=1).all()
 
 

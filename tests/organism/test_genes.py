@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wildtype.errors import AmbiguousGeneError, GeneSetError, UnknownGeneError
+from wildtype.inference.sets import parse_set
 from wildtype.organism import Coordinates, GeneIndex
+from wildtype.organism.genes import systematic
 
 GENES = GeneIndex(
     ["YAL001C", "YBR088C", "YCL061C", "YMR190C"],
@@ -55,6 +57,12 @@ def test_set_refuses_empty_and_repeated_under_another_name() -> None:
 def test_repeated_systematic_name_is_refused() -> None:
     with pytest.raises(GeneSetError, match="unique"):
         GeneIndex(["A", "B", "A"])
+
+
+@pytest.mark.parametrize(("name", "made"), [("ARG5,6", "ARG5+6"), ("a; b", "a+b"), (" 18S rRNA", "18S+rRNA")])
+def test_a_systematic_name_has_no_mark_that_separates_genes(name: str, made: str) -> None:
+    assert systematic(name) == systematic(made) == made
+    assert parse_set(f"HO,{systematic(name)}") == ["HO", made]
 
 
 def test_hash_depends_on_names_and_order_only() -> None:

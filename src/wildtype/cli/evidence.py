@@ -11,14 +11,11 @@ import typer
 from wildtype.cli.output import notes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pandas as pd
 
     from wildtype.datasets.measurements import Measurements
     from wildtype.datasets.records import PerturbationKind
     from wildtype.inference.predictor import Predictor
-    from wildtype.sources.user_tables.layout import Layout
 
 Evidence = Annotated[
     Path | None,
@@ -57,12 +54,12 @@ def with_evidence(predictor: Predictor, path: Path | None, mapping: Path | None 
     counts: list[Any] = []
     layout = Layout() if mapping is None else read_layout(mapping)
     assumed = _assumed(predictor)
-    layout = _with_phenotypes(path, layout, [one["name"] for one in predictor.checkpoint.phenotypes])
     measurements = read_table(
         path,
         Organism(predictor.genes.organism, predictor.genes),
         layout,
         assumed=assumed,
+        phenotypes=[one["name"] for one in predictor.checkpoint.phenotypes],
         collect=counts.append,
         tell=told.append,
     )
@@ -79,25 +76,6 @@ def with_evidence(predictor: Predictor, path: Path | None, mapping: Path | None 
     if frame.empty:
         raise SourceError(f"{path} has no mutant to look up, only wild types: give at least one")
     return predictor.with_evidence(frame)
-
-
-def _with_phenotypes(path: Path, layout: Layout, phenotypes: Sequence[str]) -> Layout:
-    """Return a layout that names the columns of a model's phenotypes, if it names no column of values."""
-    from dataclasses import replace
-
-    from wildtype.sources.user_tables.annotated import is_annotated
-    from wildtype.sources.user_tables.grid import read_grid, sheets_of
-
-    columns = layout.columns
-    if columns.value or layout.shape or is_annotated(path):
-        return layout
-    sheet = sheets_of(path, layout.sheet)[0]
-    header = read_grid(path, separator=layout.separator, sheet=sheet).header
-    found = [name for name in phenotypes if name in header]
-    if not found or any(name.casefold() == "value" for name in header):
-        return layout
-    value = found[0] if len(found) == 1 else "; ".join(f"{name}={name}" for name in found)
-    return replace(layout, columns=replace(columns, value=value))
 
 
 def _assumed(predictor: Predictor) -> list[PerturbationKind]:

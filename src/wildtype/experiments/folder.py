@@ -47,7 +47,7 @@ def resumable(settings: dict[str, Any]) -> dict[str, Any]:
     kept["training"] = {
         k: v
         for k, v in kept["training"].items()
-        if k != "threads" and not k.startswith(("wandb", "figures", "trace_"))
+        if k not in ("threads", "oversmoothing") and not k.startswith(("wandb", "figures", "trace_"))
     }
     return kept
 

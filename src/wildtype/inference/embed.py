@@ -21,9 +21,10 @@ from wildtype.errors import ConfigError
 from wildtype.evidence.reference import PARTS
 from wildtype.inference.explaining.latents import latents_of
 from wildtype.inference.predictor import Predictor
+from wildtype.inference.sets import written
 from wildtype.models.ensemble import members_of
 from wildtype.models.interface import Model, WildType
-from wildtype.mutants import Kind, MutantTable
+from wildtype.mutants import MutantTable
 from wildtype.mutants.identity import mutant_id
 from wildtype.seeds import generator
 
@@ -89,7 +90,8 @@ class Embedding:
         found = self.latents(table)
         names = [self._named(found, latent)] if latent else list(found)
         columns = {f"{name}.{i}": column for name in names for i, column in enumerate(found[name].T)}
-        return pd.DataFrame({"genes": self._genes(table), "kinds": _kinds(table), **columns})
+        genes, kinds = written(table, self.checkpoint.genes.names)
+        return pd.DataFrame({"genes": genes, "kinds": kinds, **columns})
 
     def nearest(self, table: MutantTable, count: int, *, among: int = 2000, latent: str = "") -> pd.DataFrame:
         """Return the measured mutants whose latents are most like those of each mutant.
@@ -126,8 +128,9 @@ class Embedding:
         number = mutant_id(MutantTable.concatenate([table, others]))
         cosine[number[: len(table), None] == number[len(table) :]] = -np.inf
         order = np.argsort(-cosine, axis=1, kind="stable")[:, :count]
-        own, sets, genes = table.sets(), others.sets(), self._genes(others)
-        asked, kinds, out = self._genes(table), _kinds(others), []
+        names = self.checkpoint.genes.names
+        (asked, _), (genes, kinds) = written(table, names), written(others, names)
+        own, sets, out = table.sets(), others.sets(), []
         values = self._values(rows)
         for i, nearby in enumerate(order):
             for rank, j in enumerate((j for j in nearby.tolist() if cosine[i, j] > -np.inf), 1):
@@ -189,15 +192,6 @@ class Embedding:
         if name not in found:
             raise ConfigError(f"the model has no latent {name!r}; it has {', '.join(found)}")
         return name
-
-    def _genes(self, table: MutantTable) -> list[str]:
-        names = self.checkpoint.genes.names
-        return [";".join(names[g] for g in genes) for genes in table.sets()]
-
-
-def _kinds(table: MutantTable) -> list[str]:
-    named = [Kind(int(kind)).name.lower() for kind in table.kind]
-    return [";".join(named[a:b]) for a, b in zip(table.offsets[:-1], table.offsets[1:], strict=True)]
 
 
 def _units(x: Floats) -> Floats:

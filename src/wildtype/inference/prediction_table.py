@@ -25,6 +25,7 @@ from wildtype.errors import ConfigError
 from wildtype.evaluation.conformal import check_level
 from wildtype.evidence.reference import GIVEN, ReferenceMeasurements
 from wildtype.inference.core import Floats, Ints, PredictionCore
+from wildtype.inference.sets import written
 from wildtype.inference.wild_type import wild_type_value
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.ensemble import class_of
@@ -52,13 +53,8 @@ def prediction_table(
     checkpoint, known = core.checkpoint, core.checkpoint.known
     values, sd = core.predict_with_sd(table)
     around = None if interval is None else core.conformal.intervals(table, values, sd, interval)
-    names, kinds = core.genes.names, [kind.name.lower() for kind in Kind]
-    spans = list(zip(table.offsets[:-1], table.offsets[1:], strict=True))
-    columns: dict[str, Any] = {
-        "genes": [",".join(names[g] for g in table.gene[a:b]) for a, b in spans],
-        "kinds": [",".join(kinds[k] for k in table.kind[a:b]) for a, b in spans],
-    }
-    notes: list[list[str]] = [[] for _ in spans]
+    columns: dict[str, Any] = dict(zip(("genes", "kinds"), written(table, core.genes.names), strict=True))
+    notes: list[list[str]] = [[] for _ in range(len(table))]
     lethal, selections = _essential_deletions(core, table, notes), core.selections
     kind = class_of(checkpoint.model)
     unscored = ~kind.scored(table.order)
@@ -126,9 +122,8 @@ def prediction_table(
     columns["order"] = table.order
     columns["order_seen"] = np.isin(table.order, core.trained.order)
     columns["genes_seen"] = np.bincount(table.row, weights=seen[table.gene], minlength=len(table)).astype(int)
-    columns["essential"] = [
-        ",".join(names[g] for g in table.gene[a:b] if known.essential[g]) for a, b in spans
-    ]
+    names = core.genes.names
+    columns["essential"] = [",".join(names[g] for g in s if known.essential[g]) for s in table.sets()]
     columns["note"] = ["; ".join(reasons) for reasons in notes]
     return pd.DataFrame(columns)
 

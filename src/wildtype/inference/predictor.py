@@ -13,6 +13,7 @@ from wildtype.errors import ConfigError
 from wildtype.evaluation.conformal import Conformal
 from wildtype.inference.core import Floats, Kinds, PredictionCore, Source, core_of
 from wildtype.inference.prediction_table import prediction_table
+from wildtype.inference.sets import written
 from wildtype.inference.wild_type import wild_type_value
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.mutants import MutantTable
@@ -239,7 +240,7 @@ class Predictor:
         if defined is not None:
             profiles[table.order == 0] = np.nan if isinstance(defined, str) else defined
         frame = pd.DataFrame(profiles, columns=list(names))
-        frame.insert(0, "genes", [",".join(names[g] for g in perturbed) for perturbed in table.sets()])
+        frame.insert(0, "genes", written(table, names)[0])
         return frame
 
     def predict_with_sd(self, table: MutantTable) -> tuple[Floats, Floats]:

@@ -6,7 +6,6 @@ Every error names its row, and a file is read to its end before anything is pred
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,20 @@ from numpy.typing import NDArray
 from wildtype.errors import GeneSetError, SourceError
 from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import GeneIndex
+from wildtype.organism.genes import SEPARATORS
 from wildtype.tables import read_frame
 
-SEPARATORS = re.compile(r"[,;\s]+")
 COLUMN = "genes"
+
+
+def written(table: MutantTable, names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the genes, by ``names``, and the kinds of perturbation of every mutant [m], commas between."""
+    kinds = [kind.name.lower() for kind in Kind]
+    spans = list(zip(table.offsets[:-1], table.offsets[1:], strict=True))
+    return (
+        [",".join(names[g] for g in table.gene[a:b]) for a, b in spans],
+        [",".join(kinds[k] for k in table.kind[a:b]) for a, b in spans],
+    )
 
 
 def parse_set(text: str) -> list[str]:

@@ -8,6 +8,7 @@ Legend: n genes · k pairs of genes.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +19,16 @@ from numpy.typing import NDArray
 
 from wildtype.errors import AmbiguousGeneError, GeneSetError, UnknownGeneError, shown
 from wildtype.files import content_hash
+
+SEPARATORS = re.compile(r"[,;\s]+")
+"""What separates the genes of a set, where it is written as one text."""
+IN_NAMES = "+"
+"""What takes its place in the name of a gene, or between the genes of a unit."""
+
+
+def systematic(name: str) -> str:
+    """Return a name as importers give it to genes and units: ``ARG5+6`` for ``ARG5,6``."""
+    return SEPARATORS.sub(IN_NAMES, name.strip())
 
 
 class GeneIndex:

@@ -5,7 +5,6 @@ Legend: m genes · n tokens (units, and the genes that are in no unit).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
@@ -15,15 +14,12 @@ from scipy import sparse
 
 from wildtype.errors import DatasetError, GeneSetError
 from wildtype.organism.features import FeatureBlock, GeneFeatures
-from wildtype.organism.genes import Coordinates, GeneIndex
+from wildtype.organism.genes import IN_NAMES, Coordinates, GeneIndex, systematic
 from wildtype.organism.record import OrganismRecord
 from wildtype.organism.relations import GeneGraphs, Relation
-from wildtype.organism.units import IN_NAMES, JOINED, Units
+from wildtype.organism.units import JOINED, Units
 
 Record = TypeVar("Record", bound=OrganismRecord)
-
-SEPARATORS = re.compile(r"\s*[,;\s]\s*")
-"""Where a set of tokens, written as one text, is taken apart."""
 
 
 def in_units(organism: Record, units: Mapping[str, Sequence[str]]) -> Record:
@@ -91,7 +87,7 @@ def _tokens(
             raise GeneSetError(
                 f"unit {name!r} is named like gene {gene}, which it does not hold: rename the unit"
             )
-        token = SEPARATORS.sub(IN_NAMES, name.strip())
+        token = systematic(name)
         first = found.setdefault(positions, token)
         same.setdefault(first, []).extend(text for text in (token, name) if text != first)
     covered = {gene for positions in found for gene in positions}

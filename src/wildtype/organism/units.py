@@ -18,12 +18,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from wildtype.errors import DatasetError, UnknownGeneError
-from wildtype.organism.genes import GeneIndex
+from wildtype.organism.genes import IN_NAMES, GeneIndex
 
 JOINED = ","
 """Between the genes of a unit, where a table writes them as one name."""
-IN_NAMES = "+"
-"""Between the genes of a unit in the names of tokens: sets of tokens are written with commas between them."""
 
 
 @dataclass(frozen=True, eq=False)

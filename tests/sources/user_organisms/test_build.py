@@ -101,6 +101,16 @@ ACGT
 """
 
 
+def test_a_gene_named_with_a_comma(tmp_path: Path) -> None:
+    folder_of(tmp_path, ppi_tsv="gene_a\tgene_b\nARG5,6\tHO\nHO\tSGS1\n")
+    plain = {"name": "mini", "genes": {"names_from": ["relations"]},
+             "relations": [{"name": "ppi", "path": "ppi.tsv"}]}  # fmt: skip
+    organism = build(plain, tmp_path).organism
+    assert organism.genes.names == ("ARG5+6", "HO", "SGS1")
+    assert organism.genes.find("ARG5,6") == 0
+    assert organism.graphs["ppi"].adjacency[0, 1] == 1
+
+
 def test_names_that_other_files_hold_follow_in_ascending_order(tmp_path: Path) -> None:
     plain = small(tmp_path)
     folder_of(tmp_path, pairs_tsv="query\tarray\tv\nZ1\tdnaA\t1\nctrl\tB2\t2\nB2\tz1\t3\n")

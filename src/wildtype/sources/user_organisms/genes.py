@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from wildtype.errors import SourceError, shown
 from wildtype.organism import Coordinates, GeneIndex
+from wildtype.organism.genes import systematic
 from wildtype.sources.text import read_bytes
 from wildtype.sources.user_organisms.description import Column, GeneColumns, GeneFile, NamesFrom
 from wildtype.sources.user_organisms.edges import has_header
@@ -118,14 +119,14 @@ class GenesRead:
     cards: tuple[FileCard, ...] = ()
 
     def index(self, organism: str) -> GeneIndex:
-        """Return the gene index."""
-        genes = self.genes.values()
+        """Return the gene index; a name with a comma, as in ARG5,6, is the gene's first alias there."""
+        named = [(systematic(gene.name), gene) for gene in self.genes.values()]
         return GeneIndex(
-            list(self.genes),
-            {gene.name: gene.standard for gene in genes if gene.standard != gene.name},
-            {gene.name: gene.aliases for gene in genes},
+            [name for name, _ in named],
+            {name: gene.standard for name, gene in named if gene.standard != gene.name},
+            {name: (*([gene.name] if name != gene.name else []), *gene.aliases) for name, gene in named},
             organism,
-            {gene.name: gene.description for gene in genes},
+            {name: gene.description for name, gene in named},
         )
 
     def marked(self, key: str) -> NDArray[np.bool_] | None:

@@ -104,6 +104,7 @@ def read_table(
     *,
     name: str = "",
     assumed: Sequence[PerturbationKind] = (),
+    phenotypes: Sequence[str] = (),
     collect: Collector = ignore,
     tell: Callable[[Reading], None] = _ignore,
 ) -> Measurements:
@@ -125,6 +126,8 @@ def read_table(
         Name of the study; made from the file's name if not given.
     assumed : sequence of PerturbationKind
         What is done to each gene of the organism where nothing states it; a deletion if not given.
+    phenotypes : sequence of str
+        Columns of these names hold values, where the layout names none and no column is called ``value``.
     collect : callable
         Called with the number of rows, and of those left out by reason.
     tell : callable
@@ -145,7 +148,7 @@ def read_table(
     readers: list[RowReader] = []
     tables = [(one, sheet) for one in paths for sheet in sheets_of(one, layout.sheet)]
     for one, sheet in tables:
-        grid, settled = _settled(one, sheet, layout, mutants)
+        grid, settled = _settled(one, sheet, layout, mutants, phenotypes)
         for phenotype, unit in settled.measured:
             if phenotype:
                 define(phenotype, unit)
@@ -203,11 +206,13 @@ def read_table(
     return measurements
 
 
-def _settled(path: Path, sheet: str, layout: Layout, mutants: MutantReader) -> tuple[Grid, Settled]:
+def _settled(
+    path: Path, sheet: str, layout: Layout, mutants: MutantReader, phenotypes: Sequence[str]
+) -> tuple[Grid, Settled]:
     """Return a table and which column is what; cells of an AnnData file are averaged."""
     if not is_annotated(path):
         grid = read_grid(path, separator=layout.separator, sheet=sheet)
-        return grid, settle(grid, layout, mutants)
+        return grid, settle(grid, _with_values(layout, grid.header, phenotypes), mutants)
     cells = read_annotated(path, layout.columns, layout.layer)
     settled = settle(cells.grid, layout, mutants)
     # Of several names of the measured genes, those that the organism knows best.
@@ -228,6 +233,15 @@ def _settled(path: Path, sheet: str, layout: Layout, mutants: MutantReader) -> t
 
     grid = averaged(cells, cells.names[column], key)
     return replace(grid, notes=(*grid.notes, f"measured genes: {column}")), settled
+
+
+def _with_values(layout: Layout, header: Sequence[str], phenotypes: Sequence[str]) -> Layout:
+    """Return a layout that names the columns of some phenotypes, if it names no column of values."""
+    found = [name for name in phenotypes if name in header]
+    if layout.columns.value or layout.shape or not found or "value" in map(str.casefold, header):
+        return layout
+    value = found[0] if len(found) == 1 else "; ".join(f"{name}={name}" for name in found)
+    return replace(layout, columns=replace(layout.columns, value=value))
 
 
 def _row_remarks(readers: Sequence[RowReader]) -> list[str]:
