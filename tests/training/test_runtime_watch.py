@@ -123,6 +123,18 @@ def test_a_stack_ends_below_the_function_that_listens() -> None:
     assert function_of(LOOP) == LOOP
 
 
+def test_a_comprehension_is_named_by_its_function() -> None:
+    import sys
+
+    def outer() -> list[tuple[str, ...]]:
+        return [
+            stack_of(sys._getframe(), test_a_comprehension_is_named_by_its_function.__code__) for _ in "a"
+        ]
+
+    (stack,) = outer()
+    assert {function_of(place).partition(" in ")[2] for place in stack} == {"outer"}
+
+
 def test_time_in_no_phase_is_shared_out_as_far_as_samples_saw_it() -> None:
     now = [0.0]
     sampler = StackSampler()

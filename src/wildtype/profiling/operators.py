@@ -25,7 +25,7 @@ from torch.utils._pytree import tree_leaves
 
 from wildtype.phases import current
 from wildtype.profiling.trace_analysis import SCALAR_READ, OperatorCounts, OperatorTotal, Read
-from wildtype.training.stack_sampler import short_path
+from wildtype.training.stack_sampler import place_of_code
 
 Step = Callable[[], object]
 Phase = Callable[[], "str | None"]
@@ -223,6 +223,6 @@ def _line(frame: FrameType | None) -> tuple[str, bool]:
                 break
             own_counter |= code.co_name == "_get_value"
         elif code.co_filename != __file__:
-            return f"{short_path(code.co_filename)}:{frame.f_lineno} in {code.co_name}", own_counter
+            return place_of_code(code, frame.f_lineno), own_counter
         frame = frame.f_back
     return BACKWARD, own_counter

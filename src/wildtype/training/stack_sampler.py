@@ -143,8 +143,14 @@ def where(frame: FrameType) -> str:
 
 
 def place_of_code(code: CodeType, line: int) -> str:
-    """Return the same of a line of code."""
-    return f"{short_path(code.co_filename)}:{line} in {code.co_name}"
+    """Return the same of a line of code.
+
+    A comprehension or lambda is named by the function it is written in, which is the name a reader can look up.
+    """
+    names = code.co_qualname.split(".")
+    while len(names) > 1 and names[-1].startswith("<"):  # "made.<locals>.<listcomp>" is "made"
+        names.pop()
+    return f"{short_path(code.co_filename)}:{line} in {names[-1]}"
 
 
 @cache
