@@ -243,8 +243,9 @@ class ReadsEverySample(ModelWrapper):
     def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
         """As the inner model."""
         found = super().forward(wild_type, mutants)
-        columns = (found.mean.detach()[:, 0], mutants.value, mutants.sd, mutants.phenotype, mutants.condition)
-        self.seen = [tuple(cell.item() for cell in sample) for sample in zip(*columns, strict=True)]
+        columns = [found.mean.detach()[:, 0], mutants.value, mutants.sd, mutants.phenotype, mutants.condition]
+        # Four times, which are as many columns as a model of more phenotypes has.
+        self.seen = [tuple(cell.item() for cell in sample) for sample in zip(*columns * 4, strict=True)]
         return found
 
 

@@ -12,7 +12,7 @@ from wildtype.datasets import Dataset
 from wildtype.datasets.draws import studies_of
 from wildtype.datasets.storage import read_dataset, save_dataset
 from wildtype.errors import DatasetError
-from wildtype.files import cache_dir
+from wildtype.files import cache_dir, finite
 from wildtype.organism import Organism
 from wildtype.organism.storage import is_current, read_organism, save_organism
 
@@ -56,6 +56,8 @@ PROVENANCE = {
 ORGANISMS = tuple(dict.fromkeys(DATASETS.values()))
 DESCRIPTION = "description.yaml"
 """File that the folder of an imported organism has, and no other: what it was made from."""
+CARD = "card.json"
+"""File beside an organism of files that counts every row of them."""
 IN_SILICO = ("ecoli-core", "ecoli-core-foreign", "ecoli-ijo1366")
 
 
@@ -211,10 +213,23 @@ def with_provenance(dataset: Dataset) -> Dataset:
 
 
 def variants(name: str) -> list[str]:
-    """Return the names of an organism's variants that are built."""
+    """Return the names of an organism's variants: with another version of STRING, or the user's own files."""
     found = (cache_dir() / "organisms").glob(f"{name}-*/organism.json")
-    others = {*ORGANISMS, *imported_organisms()}
-    return sorted(path.parent.name for path in found if path.parent.name not in others)
+    imported = imported_organisms()
+    others = {*ORGANISMS, *imported}
+    built = [path.parent.name for path in found if path.parent.name not in others]
+    return sorted([*built, *(one for one in imported if _built_upon(one) == name)])
+
+
+def _built_upon(imported: str) -> str:
+    """Return the organism whose genes an imported one has, or an empty text."""
+    import yaml
+
+    try:
+        plain = yaml.safe_load((organism_folder(imported) / DESCRIPTION).read_text(encoding="utf-8"))
+        return "" if "units" in plain else str(plain["publishers"]["readers"])
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, KeyError, TypeError):
+        return ""
 
 
 def load_variant(name: str, variant: str) -> Organism:
@@ -223,7 +238,8 @@ def load_variant(name: str, variant: str) -> Organism:
         known = ", ".join(variants(name)) or "none yet"
         raise DatasetError(
             f"data.organism={variant!r} is no variant of {name!r} that is built; built: {known}; make one "
-            f"with `wildtype data build yeast --from FOLDER --string VERSION`"
+            f"with `wildtype data build yeast --from FOLDER --string VERSION`, or with `wildtype organism "
+            f"import` of a description that has publishers"
         )
     return read_organism(organism_folder(variant))
 
@@ -244,11 +260,18 @@ def build_variant(name: str, folder: Path, *, string: str) -> Organism:
     _known_organism(name)
     if name != "yeast":
         raise DatasetError(f"organism {name!r} has no graphs of STRING: leave out --string")
-    from wildtype.sources import yeast
+    return _build_described(name, folder, name=f"{name}-string{string}", string=string)
 
-    organism = replace(yeast.build_organism(folder, string=string), name=f"{name}-string{string}")
-    save_organism(organism, organism_folder(organism.name))
-    return organism
+
+def _build_described(organism: str, folder: Path, *, name: str = "", string: str = "") -> Organism:
+    """Build an organism of publishers' files as its description says, and keep it with its card."""
+    from wildtype.sources.user_organisms.build import build_organism
+    from wildtype.sources.user_organisms.description import built_in
+
+    built = build_organism(built_in(organism, name=name, string=string), folder)
+    text = json.dumps(finite(built.card), indent=2, allow_nan=False) + "\n"
+    save_organism(built.organism, organism_folder(built.organism.name), beside={CARD: text})
+    return built.organism
 
 
 @dataclass(frozen=True)
@@ -308,8 +331,7 @@ def build(
     from wildtype.datasets.store import Store, store_path
     from wildtype.sources import yeast
 
-    organism = yeast.build_organism(folder)
-    save_organism(organism, organism_folder(name))
+    organism = _build_described(name, folder)
     report(organism)
     # Studies go into the store first, so that datasets are rebuilt from it without the files.
     path = store_path()

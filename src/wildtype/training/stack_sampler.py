@@ -145,7 +145,7 @@ def where(frame: FrameType) -> str:
 def place_of_code(code: CodeType, line: int) -> str:
     """Return the same of a line of code.
 
-    A comprehension or lambda is named by the function it is written in, which is the name a reader can look up.
+    A comprehension or lambda is named by the function that it is written in, which a reader can look up.
     """
     names = code.co_qualname.split(".")
     while len(names) > 1 and names[-1].startswith("<"):  # "made.<locals>.<listcomp>" is "made"

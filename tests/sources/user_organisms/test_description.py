@@ -12,6 +12,7 @@ import yaml
 from wildtype.errors import ConfigError
 from wildtype.sources.user_organisms.description import (
     as_yaml,
+    built_in,
     from_plain,
     guess_format,
     read_description,
@@ -133,3 +134,32 @@ def test_the_template_is_a_description() -> None:
         "FeaturesPart", "SequencesPart", "MetabolismPart",
     }  # fmt: skip
     assert description.units is not None
+
+
+def test_an_organism_that_is_built_in_is_described() -> None:
+    description = built_in("yeast", name="yeast-string12.0", string="12.0")
+    assert description.publishers is not None
+    assert (description.name, description.publishers.string) == ("yeast-string12.0", "12.0")
+    assert built_in("yeast").publishers.string == ""
+    assert from_plain(to_plain(description), "x") == description
+    for name in ("ecoli-core", "../yeast"):
+        with pytest.raises(ConfigError, match="only yeast is built from files"):
+            built_in(name)
+
+
+@pytest.mark.parametrize(
+    ("plain", "needle"),
+    [
+        ({}, "key 'genes' is missing"),
+        ({"publishers": {"readers": "yeast"}, "genes": {"files": [{"path": "a.txt"}]}}, "keep one"),
+        (
+            {"publishers": {"readers": "yeast"}, "metabolism": {"path": "m.xml"}},
+            "publishers.metabolism: false",
+        ),
+        ({"publishers": {"readers": "wine"}}, "'yeast'"),
+        ({"publishers": {"reader": "yeast"}}, "did you mean 'readers'"),
+    ],
+)
+def test_genes_are_listed_once(plain: dict[str, Any], needle: str) -> None:
+    with pytest.raises(ConfigError, match=needle):
+        from_plain({"name": "mine", **plain}, "x")

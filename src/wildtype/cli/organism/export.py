@@ -17,7 +17,8 @@ def export(
 ) -> None:
     """Write an organism as tables with an organism.yaml, from which an equal organism is imported."""
     from wildtype.sources.catalogue import load_organism
-    from wildtype.sources.user_organisms.export import YAML, export_organism
+    from wildtype.sources.user_organisms.description import YAML
+    from wildtype.sources.user_organisms.export import export_organism
 
     lost = export_organism(load_organism(name), folder)
     for remark in lost:

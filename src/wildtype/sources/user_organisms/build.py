@@ -10,12 +10,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from wildtype.datasets.reading import ReadReport
 from wildtype.files import sha256_of_file
 from wildtype.organism import FeatureBlock, GeneFeatures, GeneGraphs, GeneIndex, Organism
 from wildtype.organism.graph_features import graph_features
 from wildtype.organism.in_units import in_units
 from wildtype.sources.user_organisms.card import card_of
-from wildtype.sources.user_organisms.description import AnyPart, Description, GeneFile, NamesFrom
+from wildtype.sources.user_organisms.description import (
+    AnyPart,
+    Description,
+    GeneFile,
+    NamesFrom,
+    PublishersPart,
+)
 from wildtype.sources.user_organisms.genes import GenesRead, names_of_table, read_files, with_names
 from wildtype.sources.user_organisms.problems import Problems
 from wildtype.sources.user_organisms.reading import FileCard, Read
@@ -89,39 +96,23 @@ def build_organism(description: Description, folder: Path) -> Built:
         With the problems of all files.
     """
     problems = Problems()
-    genes, remarks = _genes(description, folder, problems)
-    if not genes.genes:
-        if not problems:
-            problems.add("genes", 0, "no file names a gene: say where genes are named")
-        # Without genes no part can be read, but what is wrong with its file can be said.
-        for key, part in description.parts():
-            if key != "metabolism":
-                reader_of(key, part).names_in(part, folder, problems)
-        problems.raise_any()
-    index = genes.index(description.name)
-    cards, found = list(genes.cards), list(_read(description, "genes", index, folder, problems))
+    organism, cards, remarks = _start(description, folder, problems)
+    index = organism.genes
+    found = list(_read(description, "genes", index, folder, problems))
     units: dict[str, list[str]] = {}
     if description.units is not None:
         units, card = read_units(description.units, folder, problems, index)
         cards += [] if card is None else [card]
-    organism = Organism(
-        description.name,
-        index,
-        essential=genes.marked("essential"),
-        dubious=genes.marked("dubious"),
-        description=description.description,
-        coordinates=genes.coordinates(_sources([f for f in description.genes.files if f.of == "genes"])),
-    )
     # Two parts may give one name to what they make, as two channels of STRING and an edge list.
     with problems.of("the description"):
-        organism = _with(organism, found)
+        organism = _with(organism, found, description)
     if description.units is not None and not problems:
         with problems.of(description.units.path):
             organism = in_units(organism, units)
         organism, more = _of_units(organism, description, folder, problems)
         found += more
     problems.raise_any()
-    if description.derive_features:
+    if description.derive_features and description.publishers is None:
         # Last, since degrees of units are those of the relations of units.
         blocks = [*organism.features.values(), *_derived(organism)]
         organism = replace(organism, features=GeneFeatures(blocks))
@@ -145,10 +136,15 @@ def _read(
             yield replace(found, features=()) if derived else found
 
 
-def _with(organism: Organism, found: Sequence[Read]) -> Organism:
+def _with(organism: Organism, found: Sequence[Read], description: Description) -> Organism:
     relations = [relation for one in found for relation in one.relations]
     blocks = [block for one in found for block in one.features]
     metabolism = next((one.metabolism for one in found if one.metabolism is not None), organism.metabolism)
+    if description.publishers is not None and description.derive_features:
+        # The organism has features of its gene graphs: those of a further one join them.
+        for relation in relations:
+            organism = organism.with_relation(relation)
+        relations = []
     return replace(
         organism,
         graphs=GeneGraphs([*organism.graphs.values(), *relations]),
@@ -177,7 +173,7 @@ def _of_units(
         )
     found += _read(description, "units", organism.genes, folder, problems)
     with problems.of("the description"):
-        organism = _with(organism, found)
+        organism = _with(organism, found, description)
     return organism, found
 
 
@@ -193,6 +189,61 @@ def _derived(organism: Organism) -> list[FeatureBlock]:
         note = "1 where a gene is essential by the table of genes: the extreme of a deletion's growth"
         blocks.insert(0, FeatureBlock(ESSENTIAL, values, (ESSENTIAL,), source="table of genes", note=note))
     return blocks
+
+
+def _start(
+    description: Description, folder: Path, problems: Problems
+) -> tuple[Organism, list[FileCard], list[str]]:
+    """Return the organism that parts are added to, the cards of its files, and remarks on them."""
+    if description.publishers is not None:
+        return *_of_publishers(description, description.publishers, folder), []
+    genes, remarks = _genes(description, folder, problems)
+    if not genes.genes:
+        if not problems:
+            problems.add("genes", 0, "no file names a gene: say where genes are named")
+        # Without genes no part can be read, but what is wrong with its file can be said.
+        for key, part in description.parts():
+            if key != "metabolism":
+                reader_of(key, part).names_in(part, folder, problems)
+        problems.raise_any()
+    organism = Organism(
+        description.name,
+        genes.index(description.name),
+        essential=genes.marked("essential"),
+        dubious=genes.marked("dubious"),
+        description=description.description,
+        coordinates=genes.coordinates(_sources([f for f in description.genes.files if f.of == "genes"])),
+    )
+    return organism, list(genes.cards), remarks
+
+
+def _of_publishers(
+    description: Description, part: PublishersPart, folder: Path
+) -> tuple[Organism, list[FileCard]]:
+    """Return the organism of publishers' files, and a card of each reading of a file."""
+    # A part names its readers; those of a publisher load what others do not need.
+    readers = import_module(f"wildtype.sources.{part.readers}")
+    reports: list[ReadReport] = []
+    organism = readers.build_organism(
+        folder / part.folder,
+        string=part.string or None,
+        relations=part.relations,
+        metabolism=part.metabolism,
+        collect=reports.append,
+    )
+    about = description.description or organism.description
+    cards = [
+        FileCard(
+            (Path(part.folder) / report.file).as_posix(),
+            report.use,
+            report.rows,
+            report.kept,
+            report.dropped,
+            f"{report.renamed:,} of the rows name a gene by an older name" if report.renamed else "",
+        )
+        for report in reports
+    ]
+    return replace(organism, name=description.name, description=about), cards
 
 
 def _genes(description: Description, folder: Path, problems: Problems) -> tuple[GenesRead, list[str]]:

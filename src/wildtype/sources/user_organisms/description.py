@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -24,6 +25,7 @@ from pydantic import (
 
 from wildtype.errors import ConfigError, reason_of, shown
 
+YAML = "organism.yaml"
 Column = str | int
 """A column by its name, or by its position from 1 where the file has no header."""
 Of = Literal["genes", "units"]
@@ -97,6 +99,18 @@ class Genes(Part):
         if not self.files and not self.names_from:
             raise ValueError("expected files, names_from or both: say where the genes are named")
         return self
+
+
+class PublishersPart(Part):
+    """Files of publishers, which readers of this package know by their names: an organism to build upon."""
+
+    readers: Literal["yeast"]
+    folder: str = "."
+    string: str = ""
+    """Version of STRING; empty: the first of 11.5, 12.0, 11.0 and 9.1 that the folder has."""
+    relations: list[str] = []
+    """Gene graphs beyond the usual ones."""
+    metabolism: bool = True
 
 
 class Units(Part):
@@ -247,7 +261,8 @@ class Description(Part):
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=80)]
     description: str = ""
-    genes: Genes
+    publishers: PublishersPart | None = None
+    genes: Genes = Field(default_factory=Genes.model_construct)
     units: Units | None = None
     relations: list[RelationPart] = []
     gene_sets: list[SetsPart] = []
@@ -265,6 +280,17 @@ class Description(Part):
         if twice is not None:
             raise ValueError(f"the name {twice!r} is given twice: rename one")
         return parts
+
+    @model_validator(mode="after")
+    def _one_list_of_genes(self) -> Description:
+        listed = bool(self.genes.names_from) or any(file.of == "genes" for file in self.genes.files)
+        if self.publishers is None and not listed:
+            raise ValueError("key 'genes' is missing: say where the genes are named")
+        if self.publishers is not None and listed:
+            raise ValueError("genes and publishers both list the genes: keep one")
+        if self.publishers is not None and self.publishers.metabolism and self.metabolism is not None:
+            raise ValueError("there are two metabolisms: say publishers.metabolism: false, or remove one")
+        return self
 
     @model_validator(mode="after")
     def _of_units(self) -> Description:
@@ -360,12 +386,13 @@ def _sentence(error: Any) -> str:
         )
     message = error["msg"].removeprefix("Value error, ")
     if error["type"] == "value_error":
-        return f"{where}: {message}"
+        return f"{where}: {message}" if place else message
     return f"{where} is {shown(error['input'])}: {message[0].lower()}{message[1:]}"
 
 
 _TAGS = {"edges", "string", "biogrid", "gmt", "complexes", "table", "gaf", "key", "file"}
-_MODELS = (GeneColumns, GeneFile, NamesFrom, Genes, Units, Edges, String, Biogrid, Gmt, Complexes, Terms, Gaf)
+_MODELS = (GeneColumns, GeneFile, NamesFrom, Genes, PublishersPart, Units, Edges, String, Biogrid, Gmt,
+           Complexes, Terms, Gaf)  # fmt: skip
 _KEYS = {
     field.alias or name
     for model in (*_MODELS, FeaturesPart, SequencesPart, MetabolismPart, Description)
@@ -394,6 +421,32 @@ def read_description(path: str | Path) -> Description:
             f"`wildtype organism template`"
         ) from error
     return from_plain(plain, str(path))
+
+
+def text_of_built_in(organism: str) -> str:
+    """Return the description of an organism that is built from publishers' files, as it is kept.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such organism.
+    """
+    file = files("wildtype.sources") / organism / YAML
+    if not organism.isidentifier() or not file.is_file():
+        raise ConfigError(
+            f"there is no description of {organism!r}: only yeast is built from "
+            f"files; `wildtype organism export {organism} FOLDER` writes any organism as files"
+        )
+    return file.read_text(encoding="utf-8")
+
+
+def built_in(organism: str, *, name: str = "", string: str = "") -> Description:
+    """Return the same as a description, with another name or version of STRING if they are given."""
+    import yaml
+
+    plain = yaml.safe_load(text_of_built_in(organism))
+    plain["publishers"] |= {"string": string} if string else {}
+    return from_plain(plain | ({"name": name} if name else {}), f"{organism}/{YAML}")
 
 
 def _refuse_twice(node: Any, path: str) -> None:

@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from wildtype.errors import OutputError
 from wildtype.files import write_text, writing, writing_folder
 from wildtype.organism import Coordinates, GeneIndex, Organism
-from wildtype.sources.user_organisms.description import as_yaml, from_plain
+from wildtype.sources.user_organisms.description import YAML, as_yaml, from_plain
 
 if TYPE_CHECKING:
     import pandas as pd
 
 ALIASES = "|"
-YAML = "organism.yaml"
 
 
 def export_organism(organism: Organism, folder: Path) -> list[str]:

@@ -17,8 +17,6 @@ from wildtype.sources.user_organisms.card import card_of
 from wildtype.sources.user_organisms.description import Description, as_yaml
 from wildtype.tables import frame_to_csv
 
-CARD = "card.json"
-
 
 def check_name(name: str, *, replace: bool = False) -> None:
     """Raise ``DatasetError`` if an organism cannot be called ``name``.
@@ -71,7 +69,7 @@ def register(built: Built, description: Description, *, origin: Path, replace: b
         catalogue.organism_folder(name),
         beside={
             catalogue.DESCRIPTION: as_yaml(description),
-            CARD: json.dumps(finite(card), indent=2, allow_nan=False) + "\n",
+            catalogue.CARD: json.dumps(finite(card), indent=2, allow_nan=False) + "\n",
         },
     )
     return remarks
@@ -137,9 +135,9 @@ def read_card(name: str) -> dict[str, Any]:
         If there is no such organism.
     """
     organism = catalogue.load_organism(name)
-    if name not in catalogue.imported_organisms():
-        return card_of(organism)
-    path = catalogue.organism_folder(name) / CARD
+    path = catalogue.organism_folder(name) / catalogue.CARD
+    if name not in catalogue.imported_organisms() and not path.exists():
+        return card_of(organism)  # of a simulation, or built by a version that kept no card
     try:
         card: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

@@ -6,6 +6,9 @@ TEMPLATE = """\
 name: my-organism
 description: Mycoplasma mobile 163K, genome of 2004
 
+# Instead of genes, the publishers' files of yeast (`wildtype organism template yeast`), to which all below is
+# added: publishers: {readers: yeast, folder: ../yeast}
+
 genes:            # at least one of files and names_from
   files:
     - path: genes.tsv          # CSV, TSV, .xlsx; GFF3; or a plain list of names (.txt)
