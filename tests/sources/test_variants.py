@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save_organism(whole, catalogue.organism_folder("yeast"))
     save_dataset(replace(tiny_dataset(), name=NAME, organism=whole), catalogue.dataset_folder(NAME))
 
-    def build_organism(folder: Path, *, string: str) -> Organism:
+    def build_organism(folder: Path, *, string: str, **options: Any) -> Organism:
         assert string == "9.1"
         return replace(whole, graphs=GeneGraphs([whole.graphs["physical"]]))
 
