@@ -88,6 +88,32 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     assert 50 <= hits <= 60
 
 
+def test_many_genotypes_are_resampled_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, m = simulated(4000, np.full(4000, 2), 0.2, 0.1, 0)
+    one_by_one = ceiling(m, resamples=1000).pearson
+    monkeypatch.setattr(ceilings, "GROUPS", 400)
+    in_groups = ceiling(m, resamples=1000).pearson
+    assert in_groups.value == one_by_one.value
+    # The standard error of an end of an interval is about a tenth of its width, from 1,000 resamples.
+    width = one_by_one.high - one_by_one.low
+    assert in_groups.low == pytest.approx(one_by_one.low, abs=0.25 * width)
+    assert in_groups.high == pytest.approx(one_by_one.high, abs=0.25 * width)
+    assert in_groups.low != one_by_one.low
+
+
+def test_groups_hold_the_sums_of_their_genotypes() -> None:
+    series = np.array([0, 0, 0, 0, 1, 1, 1])
+    genotype = np.array([3, 5, 8, 9, 3, 8, 9])
+    moments = np.random.default_rng(0).standard_normal((7, 5))
+    pairs = ceilings.Pairs(series, series, genotype, moments, np.ones(7))
+    found = ceilings.in_groups(pairs, 2, np.random.default_rng(1))
+    assert sorted(found.count[found.series == 0]) == [2, 2]
+    assert found.count.sum() == 7
+    for one in (0, 1):
+        total = (found.moments * found.count[:, None])[found.series == one].sum(0)
+        np.testing.assert_allclose(total, moments[series == one].sum(0))
+
+
 def plain(values: dict[int, list[float]]) -> tuple[float, float]:
     """Pearson over all ordered pairs, every genotype with the same weight, and the mean variance within."""
     pairs = [(x, y, 1 / (len(v) * (len(v) - 1))) for v in values.values() for x, y in permutations(v, 2)]

@@ -32,6 +32,9 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 _ENTRIES = 1 << 22  # numbers held at once while resampling
+GROUPS = 10_000
+"""Above so many genotypes, resamples are of so many groups of them, of one size and drawn once at random: the
+sums over a group are as independent as those over a genotype, and the interval is the same."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,12 +120,15 @@ class Pairs:
     moments : float64 [e, 5]
         x, y, x², y² and xy of a pair, averaged over all ordered pairs of the genotype's measurements (for one
         pair of labels there is one).
+    count : float64 [e]
+        How many genotypes an entry is the mean of.
     """
 
     series: Ints
     stratum: Ints
     genotype: Ints
     moments: Floats
+    count: Floats
 
     def take(self, entries: NDArray[np.bool_]) -> Pairs:
         """Return the given entries."""
@@ -139,7 +145,8 @@ def any_two(values: Values) -> Pairs:
     # Mean of x y over all ordered pairs i ≠ j: ((Σx)² − Σx²) / (n (n − 1)), without listing the pairs.
     product = (total**2 - square) / (n * (n - 1))
     moments = np.stack([total / n, total / n, square / n, square / n, product], axis=1)
-    return Pairs(values.stratum[first], values.stratum[first], values.genotype[first], moments)
+    stratum = values.stratum[first]
+    return Pairs(stratum, stratum, values.genotype[first], moments, np.ones(len(first)))
 
 
 def two_labels(values: Values) -> Pairs:
@@ -155,7 +162,17 @@ def two_labels(values: Values) -> Pairs:
     x, y = values.value[left], values.value[right]
     series = ranks(values.stratum[left], values.label[left], values.label[right])
     moments = np.stack([x, y, x**2, y**2, x * y], axis=1)
-    return Pairs(series, values.stratum[left], values.genotype[left], moments)
+    return Pairs(series, values.stratum[left], values.genotype[left], moments, np.ones(len(left)))
+
+
+def in_groups(pairs: Pairs, groups: int, rng: np.random.Generator) -> Pairs:
+    """Return the means over random groups of genotypes, whose sizes differ by 1 at most."""
+    genotype = ranks(pairs.genotype)
+    group = rng.permutation(int(genotype.max()) + 1)[genotype] % groups
+    entry = ranks(pairs.series, group)
+    first, count = first_of_each(entry), np.bincount(entry).astype(np.float64)
+    moments = [np.bincount(entry, weights=column) / count for column in pairs.moments.T]
+    return Pairs(pairs.series[first], pairs.stratum[first], group[first], np.stack(moments, axis=1), count)
 
 
 def statistics(pairs: Pairs, genotype: Ints, weights: Floats, strata: int) -> Floats:
@@ -164,7 +181,7 @@ def statistics(pairs: Pairs, genotype: Ints, weights: Floats, strata: int) -> Fl
     A stratum of several series gets their mean, weighted by their genotypes; NaN where none is defined.
     """
     sums = np.zeros((4, len(weights), strata))
-    entries = np.column_stack([np.ones(len(genotype)), pairs.moments])
+    entries = np.column_stack([pairs.count, pairs.moments * pairs.count[:, None]])
     order = np.argsort(pairs.series, kind="stable")
     for at in np.split(order, np.flatnonzero(np.diff(pairs.series[order])) + 1):
         n, *products = (weights[:, genotype[at]] @ entries[at]).T
@@ -181,8 +198,11 @@ def statistics(pairs: Pairs, genotype: Ints, weights: Floats, strata: int) -> Fl
         return np.asarray(sums[1:] / sums[0])
 
 
-def resampled(pairs: Pairs, genotype: Ints, strata: int, resamples: int, rng: np.random.Generator) -> Floats:
-    """Return [b, s] the correlation of every stratum in every resample of the genotypes."""
+def resampled(pairs: Pairs, strata: int, resamples: int, rng: np.random.Generator) -> Floats:
+    """Return [b, s] the correlation of every stratum in every resample of the genotypes, or of `GROUPS`."""
+    if len(np.unique(pairs.genotype)) > GROUPS:
+        pairs = in_groups(pairs, GROUPS, rng)
+    genotype = ranks(pairs.genotype)
     a = int(genotype.max()) + 1
     step = max(_ENTRIES // max(a, len(genotype)), 1)
     parts = []
@@ -386,7 +406,7 @@ def _of_phenotype(
         genotype = ranks(pairs.genotype)
         once = np.ones((1, int(genotype.max()) + 1))
         r, covariance, noise = statistics(pairs, genotype, once, strata)[:, 0]
-        drawn = resampled(pairs, genotype, strata, resamples, generator(seed, f"ceilings/{name}"))
+        drawn = resampled(pairs, strata, resamples, generator(seed, f"ceilings/{name}"))
     # One number per stratum and genotype.
     span = int(values.genotype.max()) + 1
     code, first, group, n = np.unique(

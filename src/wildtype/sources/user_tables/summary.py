@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from wildtype.datasets.measurements import Measurements
 from wildtype.datasets.reading import ReadReport
 from wildtype.datasets.records import PerturbationKind
+from wildtype.mutants.ragged import ranks
 from wildtype.mutants.selection import empty_gap, gap_warning
 from wildtype.organism import Organism
 
@@ -38,8 +39,8 @@ def summarise(
     names = np.unique(m.gene)
     orders, rows = np.unique(m.order, return_counts=True)
     kinds, perturbed = np.unique(m.kind, return_counts=True)
-    mutant = _groups([m.genotype_key[:, 0], m.genotype_key[:, 1]])
-    question = _groups([mutant, m.phenotype, m.environment])
+    mutant = ranks(m.genotypes[1])
+    question = ranks(mutant, m.phenotype, m.environment)
     return {
         "name": m.studies[0].name,
         "organism": organism.name,
@@ -77,7 +78,7 @@ def summarise(
 def _remarks(
     m: Measurements, organism: Organism, reading: ReadReport, question: NDArray[np.int64]
 ) -> list[str]:
-    same = _groups([question, m.value.view(np.int64), m.replicate])
+    same = ranks(question, m.value.view(np.int64), m.replicate)
     native = m.gene < len(organism.genes)
     lethal = native & (m.kind == PerturbationKind.DELETION)
     if organism.essential is None:
@@ -109,12 +110,6 @@ def _gaps(m: Measurements, selected: Collection[str]) -> list[str]:
 
 def _number(groups: NDArray[np.int64]) -> int:
     return int(groups.max()) + 1
-
-
-def _groups(columns: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
-    """Return one number [m] per row of several columns, from 0 on, equal for equal rows."""
-    matrix = np.column_stack([column.astype(np.uint64) for column in columns])
-    return np.unique(matrix, axis=0, return_inverse=True)[1].reshape(-1)
 
 
 def _counted(names: Sequence[str], codes: NDArray[np.int64]) -> dict[str, int]:
