@@ -32,11 +32,14 @@ from wildtype.models.baselines.linear import MeanBaseline
 from wildtype.mutants import MutantTable
 from wildtype.mutants.grid import TEST, TRAIN, VALIDATION, VisibleCrosses
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 QUICK = [
     "data.name=tiny-screen", "model.width=16", "model.layers=0", "model.heads=4", "model.head.heads=0",
     "model.evidence.hidden=8", "training.epochs=1", "training.batch_size=64", "training.threads=1",
     "training.deterministic=true", "baselines=[]", "run.progress=false", "run.replicates=20",
-    "model.trees.bags=1", "model.trees.iterations=20", "model.trees.mixing_weight=0.5", "data.unlisted=0.5",
+    "model.trees.bags=1", "model.trees.iterations=20", "model.trees.leaves=[7]",
+    "model.trees.mixing_weight=0.5", "data.unlisted=0.5",
     "split.validation=0.2", "split.test=0.3", "data.crosses=40",
 ]  # fmt: skip
 COMPARED = (
