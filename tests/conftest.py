@@ -24,6 +24,31 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     monkeypatch.setenv("WILDTYPE_CACHE", str(base))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_waiting_for_the_disk() -> Iterator[None]:
+    """Leave out what only a power cut could show: a run waits some fifty times for the disk."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda handle: None)
+        yield
+
+
+@pytest.fixture(scope="module")
+def few_trees() -> Iterator[None]:
+    """One bag of 15 boosted trees at most: for files that ask what trees see, not how well they fit."""
+    from wildtype.models.baselines import boosting
+    from wildtype.models.boosted_trees import BoostedTrees
+
+    made = BoostedTrees._model
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(boosting, "BAGS", 1)
+        patch.setattr(
+            BoostedTrees,
+            "_model",
+            staticmethod(lambda rate, leaves, most, *rest: made(rate, leaves, min(most, 15), *rest)),
+        )
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _own_plugins() -> Iterator[None]:
     """Forget the plug-ins that a test loads."""

@@ -147,31 +147,53 @@ def little_training(words: list[str]) -> list[str]:
     return [*LITTLE, *LITTLE_OF_MODEL.get(model, [])]
 
 
-@pytest.mark.real
-def test_commands_run_with_publishers_files(
-    mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One page after the other, as a reader would who has the files; trainings in little."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("WILDTYPE_CACHE", str(tmp_path / "cache"))
-    (tmp_path / "FOLDER").symlink_to(mirror)
-    write_files([block for block in BLOCKS if block.language == "csv"], tmp_path)
-    (tmp_path / "strains.csv").write_text(STRAINS, encoding="utf-8")
-    vectors = np.random.default_rng(0).normal(size=(40, 4))
-    genes = pd.Index([f"YAL{i:03d}{strand}" for i in range(1, 21) for strand in "WC"], name="gene")
-    pd.DataFrame(vectors, genes, ["a", "b", "c", "d"]).reset_index().to_parquet("esm2.parquet")
-    done = 0
-    for block in BLOCKS:
-        if block.mark is None or not block.mark.with_files or block.page == ORGANISMS:
-            continue
-        for _, words in called([block], tmp_path):
+class Reader:
+    """Does what the pages say one block after the other, in a folder with the files; trainings in little."""
+
+    def __init__(self, folder: Path, mirror: Path) -> None:
+        self.folder = folder
+        self.done = 0
+        (folder / "FOLDER").symlink_to(mirror)
+        write_files([block for block in BLOCKS if block.language == "csv"], folder)
+        (folder / "strains.csv").write_text(STRAINS, encoding="utf-8")
+        vectors = np.random.default_rng(0).normal(size=(40, 4))
+        genes = pd.Index([f"YAL{i:03d}{strand}" for i in range(1, 21) for strand in "WC"], name="gene")
+        frame = pd.DataFrame(vectors, genes, ["a", "b", "c", "d"]).reset_index()
+        frame.to_parquet(folder / "esm2.parquet")
+
+    def follow(self, block: Block) -> int:
+        """Run the commands of a block; return their number."""
+        assert block.mark is not None
+        count = 0
+        for _, words in called([block], self.folder):
             more = block.mark.words(" ".join(words[1:]), with_files=True)
             if words[0] == "wildtype" and more is not None:
                 little = little_training(words[2:]) if words[1] == "train" else []
                 said = wildtype(*words[1:], *little, *more)
                 assert said.returncode == 0, f"{block.place}: {' '.join(words)}: {said.stderr}"
-                done += 1
-    assert done > 12
+                count += 1
+        return count
+
+
+WITH_FILES = [b for b in BLOCKS if b.mark is not None and b.mark.with_files and b.page != ORGANISMS]
+
+
+@pytest.fixture(scope="module")
+def reader(mirror: Path, tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    return Reader(tmp_path_factory.mktemp("reader"), mirror)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("number", range(len(WITH_FILES)), ids=lambda number: WITH_FILES[number].place)
+def test_commands_run_with_publishers_files(
+    number: int, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A block finds what those before it made: they come first, where a test is run by itself."""
+    monkeypatch.chdir(reader.folder)
+    monkeypatch.setenv("WILDTYPE_CACHE", str(reader.folder / "cache"))
+    while reader.done <= number:
+        reader.done += 1
+        assert reader.follow(WITH_FILES[reader.done - 1])
 
 
 @pytest.mark.real

@@ -32,11 +32,14 @@ from wildtype.models.baselines.linear import MeanBaseline
 from wildtype.mutants import MutantTable
 from wildtype.mutants.grid import TEST, TRAIN, VALIDATION, VisibleCrosses
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 QUICK = [
     "data.name=tiny-screen", "model.width=16", "model.layers=0", "model.heads=4", "model.head.heads=0",
     "model.evidence.hidden=8", "training.epochs=1", "training.batch_size=64", "training.threads=1",
     "training.deterministic=true", "baselines=[]", "run.progress=false", "run.replicates=20",
-    "model.trees.bags=1", "model.trees.iterations=20", "model.trees.mixing_weight=0.5", "data.unlisted=0.5",
+    "model.trees.bags=1", "model.trees.iterations=20", "model.trees.leaves=[7]",
+    "model.trees.mixing_weight=0.5", "data.unlisted=0.5",
     "split.validation=0.2", "split.test=0.3", "data.crosses=40",
 ]  # fmt: skip
 COMPARED = (
@@ -87,7 +90,9 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("split", ["random", *SLOW])
 def test_values_and_listing_of_hidden_crosses_change_no_prediction(tmp_path: Path, split: str) -> None:
     dataset = screened_dataset(36)
-    words = (f"split.name={split}", f"baselines=[{','.join(COMPARED)}]")
+    # Positive calls are made as negative ones are.
+    of = "data.phenotypes=[epsilon,negative,epsilon_listed]"
+    words = (of, f"split.name={split}", f"baselines=[{','.join(COMPARED)}]")
     crosses = strain_crosses(grid_of(dataset))
     side = side_of(prepare(settings(*words), dataset), crosses)
     hidden = (side != TRAIN) & (side != VALIDATION)
@@ -108,7 +113,7 @@ def test_values_and_listing_of_hidden_crosses_change_no_prediction(tmp_path: Pat
         np.testing.assert_array_equal(a[model], b[model], err_msg=model)
     assert not np.array_equal(a["value"], b["value"])
     # The test can fail: the same of training crosses changes predictions.
-    third = run(tmp_path / "c", permuted(dataset, side == TRAIN), f"split.name={split}")
+    third = run(tmp_path / "c", permuted(dataset, side == TRAIN), of, f"split.name={split}")
     assert not np.array_equal(predicted[0], third.checkpoint.predict(crosses))
 
 

@@ -21,7 +21,8 @@ from wildtype.inference.predictor import Predictor, load
 QUICK = [
     "model.width=16", "model.layers=0", "model.heads=4", "model.head.heads=0", "model.evidence.hidden=8",
     "training.epochs=1", "training.batch_size=64", "training.threads=1", "baselines=[]", "run.progress=false",
-    "run.replicates=20", "model.trees.bags=1", "model.trees.iterations=20", "model.trees.mixing_weight=0.5",
+    "run.replicates=20", "model.trees.bags=1", "model.trees.iterations=20", "model.trees.leaves=[7]",
+    "model.trees.mixing_weight=0.5",
 ]  # fmt: skip
 
 

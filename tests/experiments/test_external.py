@@ -29,6 +29,8 @@ from wildtype.mutants import MutantTable
 from wildtype.mutants.grid import SCREENED, TRAIN, VALIDATION
 from wildtype.organism import GeneIndex
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 N = 36
 MODEL = "cell_transformer"
 

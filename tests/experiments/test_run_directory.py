@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
+import multiprocessing
 from collections.abc import Iterator
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 
 import pytest
@@ -28,67 +27,71 @@ QUICK = [
     "model.trees.bags=0", "training.epochs=1", "training.batch_size=64", "baselines=[]", "run.progress=false",
     "run.replicates=5", "data.name=tiny-growth",
 ]  # fmt: skip
-HOLDER = """
-import sys
-from tests.tiny import tiny_dataset
-from wildtype.experiments.run import train
-from wildtype.experiments.settings.compose import compose
 
-def pause(text):
-    if text.startswith("split"):  # the run directory is written by now, and training has not begun
-        print("training", flush=True)
-        sys.stdin.readline()
 
-train(compose(sys.argv[1:]), dataset=tiny_dataset(), log=pause)
-"""
+def hold(words: list[str], line: Connection) -> None:
+    """Train in a process of its own; say when the directory is written, and wait before the first step."""
+
+    def pause(text: str) -> None:
+        if text.startswith("split"):
+            line.send("training")
+            line.recv()
+
+    train(compose(words), dataset=tiny_dataset(), log=pause)
 
 
 def settings(directory: Path, *overrides: str) -> TrainConfig:
     return compose([*QUICK, f"run.folder={directory}", *overrides])
 
 
+@pytest.fixture(scope="module")
+def processes() -> ForkServerContext:
+    """Makes processes that have loaded what trains: once for all, which takes seconds."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    return context
+
+
 @pytest.fixture
-def trainer(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """Another process that trains with seed 1 in ``run``, and waits for a line before its first step."""
+def trainer(tmp_path: Path, processes: ForkServerContext) -> Iterator[tuple[ForkServerProcess, Connection]]:
+    """Another process that trains with seed 1 in ``run``, and waits for a word before its first step."""
+    here, there = processes.Pipe()
     words = [*QUICK, f"run.folder={tmp_path / 'run'}", "seed=1"]
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, *words],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=Path(__file__).parents[2],
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "training\n"
-    yield process
+    process = processes.Process(target=hold, args=(words, there))
+    process.start()
+    there.close()
+    assert here.recv() == "training"
+    yield process, here
     process.kill()
-    process.communicate()
+    process.join()
 
 
 @pytest.mark.parametrize("again", ["run.overwrite=true", "run.resume=true", "run.requeued=true"])
 def test_a_second_training_in_a_run_directory_is_refused(
-    trainer: subprocess.Popen[str], tmp_path: Path, again: str
+    trainer: tuple[ForkServerProcess, Connection], tmp_path: Path, again: str
 ) -> None:
-    with pytest.raises(OutputError, match=f"another process is training in .*process {trainer.pid} on"):
+    process, line = trainer
+    with pytest.raises(OutputError, match=f"another process is training in .*process {process.pid} on"):
         train(settings(tmp_path / "run", "seed=2", again), dataset=tiny_dataset())
-    trainer.communicate("go on\n")
-    assert trainer.returncode == 0
+    line.send("go on")
+    process.join()
+    assert process.exitcode == 0
     run = Run(tmp_path / "run")
     assert (run.settings["seed"], run.predictor.checkpoint.origin["seed"]) == (1, 1)
     assert list((tmp_path / "run").glob(".*")) == []
 
 
 def test_the_directory_of_a_killed_training_is_taken_over(
-    trainer: subprocess.Popen[str], tmp_path: Path
+    trainer: tuple[ForkServerProcess, Connection], tmp_path: Path
 ) -> None:
-    trainer.send_signal(signal.SIGKILL)
-    trainer.communicate()
+    process, _ = trainer
+    process.kill()
+    process.join()
     said: list[str] = []
     run = train(
         settings(tmp_path / "run", "seed=2", "run.requeued=true"), dataset=tiny_dataset(), log=said.append
     )
-    assert f"process {trainer.pid} on" in said[0]
+    assert f"process {process.pid} on" in said[0]
     assert "ended without releasing" in said[0]
     assert json.loads((run.path / "settings.json").read_text())["settings"]["seed"] == 2
     assert run.predictor.checkpoint.origin["seed"] == 2
