@@ -50,7 +50,7 @@ from wildtype.training.config import TrainingConfig
 from wildtype.training.fit import fit_model
 from wildtype.training.phase_recorder import PhaseRecorder
 
-WARM_UP, STEPS = 5, 24
+WARM_UP = 5
 
 
 def bench_planted(
@@ -126,8 +126,8 @@ def _profile(name: str, ways: Ways, seed: int) -> dict[str, Any]:
     counter = OperatorCounter()
     recorder = PhaseRecorder(warm_up=WARM_UP, inside=counter)
     training = TrainingConfig(
-        epochs=1 + (WARM_UP + STEPS) // len(loader),
-        steps=WARM_UP + STEPS,
+        epochs=1 + (WARM_UP + ways.steps) // len(loader),
+        steps=WARM_UP + ways.steps,
         batch_size=size,
         patience=0,
         clip=ways.clip,
@@ -345,13 +345,15 @@ PLANTS: dict[str, Plant] = {
         Ways(), Ways(loader=SleepyLoader), frozenset({"collate"}), frozenset({"waiting"})
     ),
     ".item() per sample": Plant(
-        Ways(layers=0),
-        Ways(layers=0, model=ReadsEverySample),
+        Ways(layers=0, steps=60),
+        Ways(layers=0, model=ReadsEverySample, steps=60),
         frozenset({"head"}),
         frozenset({"scalar reads"}),
     ),
     "doubled forward": Plant(Ways(), Ways(model=Twice), FORWARD, frozenset({"repeated"})),
-    "tiny batch": Plant(Ways(), Ways(batch_size=FEW), frozenset({None}), frozenset({"steps"})),
+    "tiny batch": Plant(
+        Ways(), Ways(batch_size=FEW, steps=120), frozenset({None}), frozenset({"steps"})
+    ),
     "per-sample Python mask loop": Plant(
         Ways(model=lambda model: MakesMasks(model, CsrMasks)),
         Ways(model=lambda model: MakesMasks(model, LoopMasks)),

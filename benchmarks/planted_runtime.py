@@ -317,8 +317,8 @@ RUNTIME: dict[str, Plant] = {
         frozenset({"repeated", "more operators"}),
     ),
     "copies to and fro": Plant(
-        Ways(layers=0),
-        Ways(layers=0, model=CopiesStates),
+        Ways(layers=0, steps=60),
+        Ways(layers=0, model=CopiesStates, steps=60),
         frozenset({"head"}),
         frozenset({"copies"}),
         "in copies",

@@ -37,6 +37,8 @@ class Ways:
         Largest gradient norm.
     genes, layers : int
         Of the organism, and of the model's encoder.
+    steps : int
+        Timed steps: more of short ones, so that samples of their stacks see what lies between phases.
     graphs : bool
         Whether the model is a difference GNN.
     around : callable
@@ -50,6 +52,7 @@ class Ways:
     clip: float = 1.0
     genes: int = GENES
     layers: int = 1
+    steps: int = 24
     graphs: bool = False
     around: Callable[[], AbstractContextManager[object]] = nullcontext
 
