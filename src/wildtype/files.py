@@ -141,7 +141,12 @@ def write_json(target: str | Path, value: Any) -> None:
     """Write ``value`` as indented JSON to ``target`` atomically (NaN becomes null); raises
     ``OutputError``.
     """
-    write_text(target, json.dumps(finite(value), indent=2, allow_nan=False) + "\n")
+    write_text(target, json_text(value))
+
+
+def json_text(value: Any) -> str:
+    """Return ``value`` as the text of an indented JSON file (NaN becomes null)."""
+    return json.dumps(finite(value), indent=2, allow_nan=False) + "\n"
 
 
 def write_tensors(target: Path, tensors: Mapping[str, Tensor]) -> None:

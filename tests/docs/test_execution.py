@@ -152,7 +152,7 @@ class Reader:
 
     def __init__(self, folder: Path, mirror: Path) -> None:
         self.folder = folder
-        self.done = 0
+        self.done = self.commands = 0
         (folder / "FOLDER").symlink_to(mirror)
         write_files([block for block in BLOCKS if block.language == "csv"], folder)
         (folder / "strains.csv").write_text(STRAINS, encoding="utf-8")
@@ -172,6 +172,7 @@ class Reader:
                 said = wildtype(*words[1:], *little, *more)
                 assert said.returncode == 0, f"{block.place}: {' '.join(words)}: {said.stderr}"
                 count += 1
+        self.commands += count
         return count
 
 
@@ -194,6 +195,7 @@ def test_commands_run_with_publishers_files(
     while reader.done <= number:
         reader.done += 1
         assert reader.follow(WITH_FILES[reader.done - 1])
+    assert number + 1 < len(WITH_FILES) or reader.commands > 12
 
 
 @pytest.mark.real

@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 _ENTRIES = 1 << 22  # numbers held at once while resampling
 GROUPS = 10_000
 """Above so many genotypes, resamples are of so many groups of them, of one size and drawn once at random: the
-sums over a group are as independent as those over a genotype, and the interval is the same."""
+sums over a group are as independent as those over a genotype, and intervals as wide on average."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,9 +200,10 @@ def statistics(pairs: Pairs, genotype: Ints, weights: Floats, strata: int) -> Fl
 
 def resampled(pairs: Pairs, strata: int, resamples: int, rng: np.random.Generator) -> Floats:
     """Return [b, s] the correlation of every stratum in every resample of the genotypes, or of `GROUPS`."""
-    if len(np.unique(pairs.genotype)) > GROUPS:
-        pairs = in_groups(pairs, GROUPS, rng)
     genotype = ranks(pairs.genotype)
+    if genotype.max() >= GROUPS:
+        pairs = in_groups(pairs, GROUPS, rng)
+        genotype = pairs.genotype
     a = int(genotype.max()) + 1
     step = max(_ENTRIES // max(a, len(genotype)), 1)
     parts = []

@@ -11,8 +11,8 @@ from typing import Any
 from wildtype.datasets import Dataset
 from wildtype.datasets.draws import studies_of
 from wildtype.datasets.storage import read_dataset, save_dataset
-from wildtype.errors import DatasetError
-from wildtype.files import cache_dir, finite
+from wildtype.errors import ConfigError, DatasetError
+from wildtype.files import cache_dir, json_text
 from wildtype.organism import Organism
 from wildtype.organism.storage import is_current, read_organism, save_organism
 
@@ -223,13 +223,13 @@ def variants(name: str) -> list[str]:
 
 def _built_upon(imported: str) -> str:
     """Return the organism whose genes an imported one has, or an empty text."""
-    import yaml
+    from wildtype.sources.user_organisms.description import read_description
 
     try:
-        plain = yaml.safe_load((organism_folder(imported) / DESCRIPTION).read_text(encoding="utf-8"))
-        return "" if "units" in plain else str(plain["publishers"]["readers"])
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, KeyError, TypeError):
-        return ""
+        told = read_description(organism_folder(imported) / DESCRIPTION)
+    except ConfigError:
+        return ""  # damaged, or of another version: loading it says so
+    return "" if told.publishers is None or told.units is not None else told.publishers.readers
 
 
 def load_variant(name: str, variant: str) -> Organism:
@@ -269,8 +269,8 @@ def _build_described(organism: str, folder: Path, *, name: str = "", string: str
     from wildtype.sources.user_organisms.description import built_in
 
     built = build_organism(built_in(organism, name=name, string=string), folder)
-    text = json.dumps(finite(built.card), indent=2, allow_nan=False) + "\n"
-    save_organism(built.organism, organism_folder(built.organism.name), beside={CARD: text})
+    folder = organism_folder(built.organism.name)
+    save_organism(built.organism, folder, beside={CARD: json_text(built.card)})
     return built.organism
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from wildtype.datasets.reading import ReadReport
 from wildtype.errors import DatasetError, MissingFileError
+from wildtype.organism import Organism
 from wildtype.organism.storage import save_organism
-from wildtype.sources import catalogue
+from wildtype.sources import catalogue, yeast
+from wildtype.sources.text import Collector
 from wildtype.sources.user_organisms.build import Built, build_organism
 from wildtype.sources.user_organisms.description import built_in, from_plain
 from wildtype.sources.user_organisms.problems import OrganismProblems
@@ -76,6 +80,19 @@ def test_datasets_of_yeast_are_put_on_it(
     assert read_card("my-yeast")["files"]
     with pytest.raises(DatasetError, match="is no variant of 'yeast' that is built; built: my-yeast"):
         catalogue.load_variant("yeast", "other")
+
+
+def test_a_file_that_is_reported_under_its_published_name_has_no_hash(
+    small, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reads(folder: Path, *, collect: Collector, **options: Any) -> Organism:
+        collect(ReadReport("published.tsv", "relation published", 1, 1))
+        return build_yeast(folder, collect=collect)
+
+    monkeypatch.setattr(yeast, "build_organism", reads)
+    first, *others = build_organism(built_in("yeast"), small.path).card["files"]
+    assert (first["file"], first["sha256"]) == ("published.tsv", "")
+    assert all(len(card["sha256"]) == 64 for card in others)
 
 
 def test_what_is_missing_is_named(small, folder: Path) -> None:

@@ -6,7 +6,6 @@ one sentence.
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -17,7 +16,7 @@ import numpy as np
 
 from wildtype.errors import ConfigError, WildtypeError, shown
 from wildtype.evidence.reference import ReferenceMeasurements
-from wildtype.files import finite
+from wildtype.files import json_text
 from wildtype.inference.predictor import Predictor
 from wildtype.inference.sets import parse_set
 from wildtype.mutants import Kind, MutantTable
@@ -236,7 +235,7 @@ class Answers:
         checked = PredictionRequest.of(request)
         with self._lock:
             frame = self._frame(checked)
-        return json.dumps(finite(frame.to_dict("records")), indent=2, allow_nan=False) + "\n"
+        return json_text(frame.to_dict("records"))
 
     def _frame(self, request: PredictionRequest) -> pd.DataFrame:
         return self.predictor.predict(

@@ -119,7 +119,8 @@ def build_organism(description: Description, folder: Path) -> Built:
     cards += [card for one in found for card in one.cards]
     hashes: dict[str, str] = {}
     for path in {card.file for card in cards}:
-        hashes[path] = sha256_of_file(folder / path)
+        # A publisher's reader may say the published name of a file that the folder holds under another one.
+        hashes[path] = sha256_of_file(folder / path) if (folder / path).is_file() else ""
     cards = [replace(card, sha256=hashes[card.file]) for card in cards]
     measurements = {name: frame for one in found for name, frame in one.measurements.items()}
     return Built(organism, card_of(organism, cards, remarks), measurements)

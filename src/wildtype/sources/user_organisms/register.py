@@ -8,7 +8,7 @@ from typing import Any
 
 from wildtype.datasets.storage import read_dataset
 from wildtype.errors import DatasetError, WildtypeError
-from wildtype.files import finite, write_text
+from wildtype.files import json_text, write_text
 from wildtype.organism import Organism
 from wildtype.organism.storage import save_organism
 from wildtype.sources import catalogue
@@ -67,10 +67,7 @@ def register(built: Built, description: Description, *, origin: Path, replace: b
     save_organism(
         built.organism,
         catalogue.organism_folder(name),
-        beside={
-            catalogue.DESCRIPTION: as_yaml(description),
-            catalogue.CARD: json.dumps(finite(card), indent=2, allow_nan=False) + "\n",
-        },
+        beside={catalogue.DESCRIPTION: as_yaml(description), catalogue.CARD: json_text(card)},
     )
     return remarks
 

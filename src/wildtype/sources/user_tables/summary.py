@@ -39,7 +39,7 @@ def summarise(
     names = np.unique(m.gene)
     orders, rows = np.unique(m.order, return_counts=True)
     kinds, perturbed = np.unique(m.kind, return_counts=True)
-    mutant = ranks(m.genotypes[1])
+    mutant = m.genotypes[1]
     question = ranks(mutant, m.phenotype, m.environment)
     return {
         "name": m.studies[0].name,
