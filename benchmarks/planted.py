@@ -373,7 +373,10 @@ PLANTS: dict[str, Plant] = {
         frozenset({"waiting"}),
     ),
     "plotting every step": Plant(
-        Ways(), Ways(callbacks=[PlotsEveryStep()]), frozenset({"callbacks"}), frozenset({"python", "waiting"})
+        Ways(steps=72),
+        Ways(callbacks=[PlotsEveryStep()], steps=72),
+        frozenset({"callbacks"}),
+        frozenset({"python", "waiting"}),
     ),
     "gradient clipping that syncs": Plant(
         Ways(), Ways(callbacks=[ClipsAndLooks()], clip=0.0), frozenset({"optimizer"}),

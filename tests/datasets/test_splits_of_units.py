@@ -8,12 +8,16 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from tests.screened import PHENOTYPES
 from wildtype.datasets import Dataset
+from wildtype.datasets.cross_draws import cross_sides
 from wildtype.datasets.dataset_record import Phenotype
 from wildtype.datasets.folds import make_folds
+from wildtype.datasets.plans import Plan, make_plan
 from wildtype.datasets.splits import make_split
 from wildtype.errors import SplitError
 from wildtype.mutants import MutantTable
+from wildtype.mutants.grid import TEST, TRAIN, ScreenGrid, pair_codes
 from wildtype.organism import GeneIndex, Organism
 from wildtype.organism.in_units import in_units
 
@@ -86,3 +90,54 @@ def test_folds_deal_units_that_share_a_gene_together() -> None:
     for first, second in combinations(fold_of, 2):
         if shares(data, first, second):
             assert fold_of[first] == fold_of[second]
+
+
+def plan(name: str, *, fold: int | None = None, folds: int | None = None, genes: int | None = None) -> Plan:
+    return make_plan(name, None, None, fold, folds, None, None, genes)[0]
+
+
+def screen(*, sharing: bool) -> Dataset:
+    """Return a screen of the same units, each with each, that lists every other pair."""
+    data = dataset(sharing=sharing)
+    n, units = len(data.organism.genes), data.organism.units
+    tokens, kind = data.measured_genes(), np.zeros(UNITS, np.uint8)
+    assert units is not None
+    first, second = (tokens[ends] for ends in np.triu_indices(UNITS))
+    unknown = np.unique(pair_codes(*np.array([first, second])[:, units.overlapping(first, second)], n))
+    grid = ScreenGrid(n, tokens, kind, tokens, kind, unknown)
+    table = data.table.take(np.arange(0, len(data), 2))
+    return Dataset("screen", data.organism, table, PHENOTYPES, ("epsilon",), grid=grid)
+
+
+@pytest.mark.parametrize(("name", "expected"), [("unseen", {2}), ("one-unseen", {1}), ("any-unseen", {1, 2})])
+def test_a_unit_of_a_grid_is_unseen_only_with_all_that_share_its_genes(name: str, expected: set[int]) -> None:
+    data = screen(sharing=True)
+    assert data.grid is not None
+    crosses = np.stack([data.grid.strains[0][side] for side in np.nonzero(np.triu(data.grid.crosses()))], 1)
+    table = MutantTable.from_matrix(crosses)
+    for seed in range(5):
+        sides = cross_sides(data, name, seed, plan(name))
+        side = sides.of_table(table)
+        trained = set(crosses[side == TRAIN].reshape(-1).tolist())
+        assert (side == TEST).any()
+        for pair in crosses[side == TEST].tolist():
+            unseen = [token for token in pair if not any(shares(data, token, other) for other in trained)]
+            assert len(unseen) in expected
+        make_split(data, name, seed)  # checks its rows itself
+
+
+def test_folds_of_a_grid_deal_units_that_share_a_gene_together() -> None:
+    data = screen(sharing=True)
+    held = [split.held_out_genes["test"] for split in make_folds(data, "any-unseen", 3)]
+    names = data.organism.genes.names
+    assert sorted(name for some in held for name in some) == sorted(names[i] for i in data.measured_genes())
+    fold_of = {data.organism.genes.find(name): fold for fold, some in enumerate(held) for name in some}
+    assert all(fold_of[a] == fold_of[b] for a, b in combinations(fold_of, 2) if shares(data, a, b))
+
+
+def test_units_of_a_grid_that_share_nothing_are_drawn_like_genes() -> None:
+    data = screen(sharing=False)
+    genes = replace(data, organism=replace(data.organism, units=None))
+    for drawn in (plan("unseen"), plan("unseen", genes=4), plan("unseen", fold=1, folds=4)):
+        held = [cross_sides(one, "unseen", 0, drawn).held for one in (data, genes)]
+        np.testing.assert_array_equal(*held)

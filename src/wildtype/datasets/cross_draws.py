@@ -83,25 +83,43 @@ def cross_sides(
 def _held_genes(
     dataset: DatasetRecord, grid: ScreenGrid, word: NDArray[np.uint64], plan: Plan
 ) -> NDArray[np.uint8]:
-    """Return the side [n] that each gene is held out for; 0 for all others."""
-    genes = np.unique(grid.strains[0])
-    ranked = genes[np.argsort(word[genes], kind="stable")]
-    validations = max(round(plan.validation * genes.size), 1)
+    """Return the side [n] that each gene is held out for; 0 for all others.
+
+    Units that share a gene are drawn as one, and counts of genes are rounded up to whole groups of them.
+    """
+    genes, units = np.unique(grid.strains[0]), dataset.organism.units
+    first, group = genes, np.arange(genes.size)
+    if units is not None:
+        # The unit whose name has the lowest hash stands for its group, so that no order of genes matters.
+        ranked = genes[np.argsort(word[genes], kind="stable")]
+        _, place, inverse = np.unique(units.groups[ranked], return_index=True, return_inverse=True)
+        first, genes, group = ranked[place], ranked, inverse
+    order = np.argsort(word[first], kind="stable")
+    size = np.bincount(group)
     if plan.folds:
         # Every folds-th gene is in the fold, so that the folds hold each gene once; then those of the next.
-        turn = (np.arange(genes.size) - plan.fold) % plan.folds
-        ranked, tests = ranked[np.argsort(turn, kind="stable")], int((turn == 0).sum())
+        turn = (np.arange(order.size) - plan.fold) % plan.folds
+        order, tests = order[np.argsort(turn, kind="stable")], int((turn == 0).sum())
+    elif plan.genes is None:
+        tests = _whole(size[order], max(round(plan.test * genes.size), 1))
     else:
-        tests = max(round(plan.test * genes.size), 1) if plan.genes is None else plan.genes
-    if not tests or tests + validations >= genes.size:
+        tests = _whole(size[order], plan.genes)
+    end = tests + _whole(size[order[tests:]], max(round(plan.validation * genes.size), 1))
+    if not tests or end >= order.size:
         raise SplitError(
             f"dataset {dataset.name!r} has crosses of {genes.size:,} genes: {plan} leave none for training "
             f"or test, change either"
         )
+    side = np.zeros(order.size, np.uint8)
+    side[order[:tests]], side[order[tests:end]] = TEST, VALIDATION
     held = np.zeros(len(word), np.uint8)
-    held[ranked[:tests]] = TEST
-    held[ranked[tests : tests + validations]] = VALIDATION
+    held[genes] = side[group]
     return held
+
+
+def _whole(size: Ints, wanted: int) -> int:
+    """Return how many groups, of ``size`` [g] genes, have at least so many genes; one more than all if none."""
+    return int(np.searchsorted(np.cumsum(size), wanted)) + 1 if wanted else 0
 
 
 def draft_of_crosses(dataset: DatasetRecord, sides: CrossSides) -> Draft:

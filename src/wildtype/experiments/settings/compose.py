@@ -4,6 +4,7 @@ errors in one sentence.
 
 from __future__ import annotations
 
+import copy
 import difflib
 import re
 from collections.abc import Callable, Sequence
@@ -16,8 +17,9 @@ from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
-from omegaconf import MISSING, OmegaConf
+from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from wildtype.errors import ConfigError, shown
@@ -135,11 +137,16 @@ def _names_of(groups: tuple[str, ...], models: tuple[type, ...]) -> tuple[list[s
 
 def _compose(overrides: Sequence[str], entries: Sequence[str]) -> TrainConfig:
     """Return the settings that Hydra composes of checked overrides, with further entries of maps."""
-    _register(tuple((name, config_class(name)) for name in MODELS))
-    GlobalHydra.instance().clear()
+    groups = tuple(text for text in overrides if text.partition("=")[0] in GROUPS)
+    own = [text for text in overrides if text not in groups]
     try:
-        with initialize_config_dir(str(SETTINGS.resolve()), version_base="1.3"):
-            composed = hydra_compose("train", overrides=list(overrides))
+        composed = copy.deepcopy(_presets(groups, tuple((name, config_class(name)) for name in MODELS)))
+        for override in OverridesParser.create().parse_overrides(own):
+            if override.is_sweep_override():
+                raise ConfigError(f"{shown(override.input_line)} names several values: write one, or quote it")
+            OmegaConf.update(
+                composed, override.key_or_group, override.value(), force_add=override.is_add()
+            )
         OmegaConf.set_struct(composed, False)
         merged = OmegaConf.merge(composed, OmegaConf.from_dotlist(list(entries)))
         values: Any = OmegaConf.to_container(merged, throw_on_missing=True)
@@ -147,6 +154,18 @@ def _compose(overrides: Sequence[str], entries: Sequence[str]) -> TrainConfig:
         raise ConfigError(_explain(error)) from error
     model = values["model"]
     return build(TrainConfig, values | {"model": build(config_class(model["name"]), model)})
+
+
+@lru_cache(maxsize=64)
+def _presets(groups: tuple[str, ...], models: tuple[tuple[str, type], ...]) -> DictConfig:
+    """Return what the presets say that these groups choose; ``models`` are those that are registered.
+
+    Hydra takes 0.1 s to find and merge presets, and a session asks for few choices of them many times.
+    """
+    _register(models)
+    GlobalHydra.instance().clear()
+    with initialize_config_dir(str(SETTINGS.resolve()), version_base="1.3"):
+        return hydra_compose("train", overrides=list(groups))
 
 
 @lru_cache(maxsize=1)
