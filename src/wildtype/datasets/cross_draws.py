@@ -118,7 +118,7 @@ def _held_genes(
 
 
 def _whole(size: Ints, wanted: int) -> int:
-    """Return how many groups, of ``size`` [g] genes, have at least so many genes; one more than all if none."""
+    """Return how many groups, of ``size`` [g] genes, hold at least so many genes; more than all if none."""
     return int(np.searchsorted(np.cumsum(size), wanted)) + 1 if wanted else 0
 
 

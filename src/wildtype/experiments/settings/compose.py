@@ -143,13 +143,11 @@ def _compose(overrides: Sequence[str], entries: Sequence[str]) -> TrainConfig:
         composed = copy.deepcopy(_presets(groups, tuple((name, config_class(name)) for name in MODELS)))
         for override in OverridesParser.create().parse_overrides(own):
             if override.is_sweep_override():
-                raise ConfigError(f"{shown(override.input_line)} names several values: write one, or quote it")
-            OmegaConf.update(
-                composed, override.key_or_group, override.value(), force_add=override.is_add()
-            )
+                raise ConfigError(f"{shown(override.input_line)} names several values: write one")
+            OmegaConf.update(composed, override.key_or_group, override.value(), force_add=override.is_add())
         OmegaConf.set_struct(composed, False)
-        merged = OmegaConf.merge(composed, OmegaConf.from_dotlist(list(entries)))
-        values: Any = OmegaConf.to_container(merged, throw_on_missing=True)
+        composed.merge_with_dotlist(list(entries))
+        values: Any = OmegaConf.to_container(composed, throw_on_missing=True)
     except (HydraException, OmegaConfBaseException, ValueError) as error:  # a number of 5,000 digits
         raise ConfigError(_explain(error)) from error
     model = values["model"]
@@ -165,7 +163,8 @@ def _presets(groups: tuple[str, ...], models: tuple[tuple[str, type], ...]) -> D
     _register(models)
     GlobalHydra.instance().clear()
     with initialize_config_dir(str(SETTINGS.resolve()), version_base="1.3"):
-        return hydra_compose("train", overrides=list(groups))
+        composed: DictConfig = hydra_compose("train", overrides=list(groups))
+    return composed
 
 
 @lru_cache(maxsize=1)
