@@ -30,9 +30,9 @@ def text(growth: dict[tuple[str, ...], float], sd: dict[tuple[str, ...], float] 
     return "genes,rate,sd\n" + "\n".join(lines).replace("''", "") + "\n"
 
 
-def read(folder: Path, content: str, expectation: str) -> tuple[Measurements, ReadReport]:
+def read(folder: Path, content: str, expectation: str, guides: str = "") -> tuple[Measurements, ReadReport]:
     readings: list[ReadReport] = []
-    layout = Layout(expectation=expectation, controls=("none",))
+    layout = Layout(expectation=expectation, controls=("none",), guides=guides)
     return read_table(write(folder, content), yeast(), layout, collect=readings.append), readings[0]
 
 
@@ -140,6 +140,24 @@ def test_singles_of_several_rows_are_averaged(tmp_path: Path) -> None:
     value, sd = found(m)["epsilon", frozenset(("SGS1", "SRS2"))]
     assert value == pytest.approx(0.5 - 0.625 * 0.5)
     assert sd == pytest.approx(0.5 * math.sqrt(0.1**2 + 0.3**2) / 2 / 2)
+
+
+def test_guides_of_a_gene_are_averaged(tmp_path: Path) -> None:
+    content = (
+        "geneA,geneB,rep1,rep2\nwt,wt,2,4\nSGS1_g1,wt,1,2\nSGS1_g2,wt,1.5,2\nSRS2_g1,wt,1,4\n"
+        "SGS1_g1,SRS2_g1,1,1\nSGS1_g2,SRS2_g1,0.5,2\n"
+    )
+    m, report = read(tmp_path, content, "multiplicative", guides="suffix")
+    assert not report.dropped
+    epsilon = [definition.name for definition in m.phenotypes].index("epsilon")
+    replicates = np.array(m.replicates)[m.replicate]
+    got = dict(zip(replicates[m.phenotype == epsilon], m.value[m.phenotype == epsilon], strict=True))
+    assert got == {
+        "SGS1_g1 SRS2_g1 rep1": pytest.approx(1 / 2 - 1.25 / 2 * 1 / 2),
+        "SGS1_g2 SRS2_g1 rep1": pytest.approx(0.5 / 2 - 1.25 / 2 * 1 / 2),
+        "SGS1_g1 SRS2_g1 rep2": pytest.approx(1 / 4 - 2 / 4 * 4 / 4),
+        "SGS1_g2 SRS2_g1 rep2": pytest.approx(2 / 4 - 2 / 4 * 4 / 4),
+    }
 
 
 def test_what_growth_cannot_be_is_said(tmp_path: Path) -> None:

@@ -119,6 +119,11 @@ IMPORTED = {
         said=("guides, taken for their genes: SGS1_g1 (SGS1 (YMR190C))",),
         left_out={"pairs of guides of one gene": 1},
     ),
+    "guides below the wild type": Kind(
+        "geneA,geneB,value\nwt,wt,1\nSGS1_g1,wt,0.9\nwt,SRS2_g1,0.8\nSGS1_g1,SRS2_g1,0.4\n",
+        ["wt 1", "SGS1 0.9 SGS1_g1", "SRS2 0.8 SRS2_g1", "SGS1+SRS2 0.4 SGS1_g1 SRS2_g1"],
+        Layout(guides="suffix"),
+    ),
     "guides of a published library": Kind(
         "guide,value\nSGS1_+_44280922.23-P1P2,0.4\n",
         ["SGS1 0.4 SGS1_+_44280922.23-P1P2"],

@@ -21,6 +21,7 @@ from wildtype.sources.user_tables.mutants import Mutant
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Key = TypeVar("Key")
+Parts = tuple[str, ...]
 NO_STRAIN = -1
 
 
@@ -36,6 +37,8 @@ class Column:
         Measured gene; empty if the row says it, or the cell as a whole is measured.
     replicate : str
         Which replicate it holds.
+    guides : tuple of str
+        By which guides its strain was made: each is a replicate of the strain, too.
     phenotype : PhenotypeDefinition or None
         None if the row says it.
     """
@@ -43,6 +46,7 @@ class Column:
     strain: int = NO_STRAIN
     trait: str = ""
     replicate: str = ""
+    guides: tuple[str, ...] = ()
     phenotype: PhenotypeDefinition | None = None
 
 
@@ -53,7 +57,8 @@ class Gathered:
         self._strain_of: dict[tuple[object, ...], int] = {}
         self._column_of: dict[Column, int] = {}
         self._phenotype_of: dict[PhenotypeDefinition, int] = {}
-        self._text_of: dict[str, dict[str, int]] = {"condition": {}, "replicate": {}, "trait": {}}
+        # Names by their parts: of a replicate, what it is called, and then the guides.
+        self._text_of: dict[str, dict[Parts, int]] = {"condition": {}, "replicate": {}, "trait": {}}
         self._strains: list[tuple[Mutant, tuple[float, ...]]] = []
         self._rows: dict[str, list[int]] = {
             name: [] for name in ("strain", "condition", "replicate", "phenotype", "trait", "n")
@@ -89,13 +94,18 @@ class Gathered:
         *,
         condition: str = "",
         replicate: str = "",
+        guides: Sequence[str] = (),
         phenotype: PhenotypeDefinition,
         trait: str = "",
         n: int = 0,
     ) -> None:
         """Add the numbers [c] of one row; `columns` are codes, and a column's phenotype goes before."""
-        for name, text in (("condition", condition), ("replicate", replicate), ("trait", trait)):
-            self._rows[name].append(_code(self._text_of[name], text))
+        for name, parts in (
+            ("condition", (condition,)),
+            ("replicate", (replicate, *guides)),
+            ("trait", (trait,)),
+        ):
+            self._rows[name].append(_code(self._text_of[name], parts))
         self._rows["phenotype"].append(_code(self._phenotype_of, phenotype))
         self._rows["strain"].append(strain)
         self._rows["n"].append(n)
@@ -153,8 +163,9 @@ class Gathered:
         ]
         alleles, allele = _sorted([part[2] for part in flat])
         traits, trait = self._texts("trait", row, [c.trait for c in self._columns], column)
-        replicates, replicate = self._texts("replicate", row, [c.replicate for c in self._columns], column)
-        conditions = self._text_of["condition"]
+        of_columns = [_spelled((*c.guides, c.replicate)) for c in self._columns]
+        replicates, replicate = self._texts("replicate", row, of_columns, column)
+        conditions = [condition for condition, *_ in self._text_of["condition"]]
         phenotypes, phenotype = self._phenotypes(row, column)
         return Measurements.build(
             study,
@@ -175,20 +186,26 @@ class Gathered:
             replicate=Coded(replicates, replicate),
         )
 
+    def runs(self) -> Ints:
+        """Return the number of the replicate [m] of every measurement, whatever guides it was made with."""
+        _, _, row = self._strain_codes()
+        column = _joined(self._column, np.int64)
+        return self._texts("replicate", row, [c.replicate for c in self._columns], column, parts=1)[1]
+
     def _texts(
-        self, name: str, row: Ints, of_columns: Sequence[str], column: Ints
+        self, name: str, row: Ints, of_columns: Sequence[str], column: Ints, parts: int | None = None
     ) -> tuple[tuple[str, ...], Ints]:
-        """Return the distinct texts of rows and columns, joined by blanks, and which [m] numbers have."""
-        of_rows = list(self._text_of[name])
+        """Return the distinct texts of rows and columns, joined by blanks, and which [m] numbers have.
+
+        Of rows only the first ``parts`` count.
+        """
+        of_rows = [_spelled(text[:parts]) for text in self._text_of[name]]
         mine = np.array(self._rows[name], np.int64)[row]
         labels, theirs = _sorted(of_columns)
         if len(of_rows) * len(labels) == 1:
-            return (" ".join(filter(None, (*of_rows, *labels))),), np.broadcast_to(np.int64(0), row.shape)
+            return (_spelled((*of_rows, *labels)),), np.broadcast_to(np.int64(0), row.shape)
         pair, code = _met(mine * len(labels) + theirs[column], len(of_rows) * len(labels))
-        spelled = [
-            " ".join(filter(None, (of_rows[p // len(labels)], labels[p % len(labels)])))
-            for p in pair.tolist()
-        ]
+        spelled = [_spelled((of_rows[p // len(labels)], labels[p % len(labels)])) for p in pair.tolist()]
         names, position = _sorted(spelled)
         return names, position[code]
 
@@ -212,6 +229,10 @@ class Gathered:
                 used.append(definition)
             position[place] = [d.name for d in used].index(definition.name)
         return used, position[code]
+
+
+def _spelled(parts: Sequence[str]) -> str:
+    return " ".join(filter(None, parts))
 
 
 def _joined(blocks: Sequence[NDArray[Any]], dtype: type) -> NDArray[Any]:

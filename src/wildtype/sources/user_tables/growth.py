@@ -1,6 +1,7 @@
 """Fitness and interactions from measured growth of the wild type, single, double and triple mutants.
 
 Everything is relative to the wild-type rows of the same condition and replicate, of which the mean w counts.
+Guides of one gene are replicates of its perturbation: parts of a mutant are means over all of them.
 With s the score of a mutant, by expectation:
 
 ==============  =================  ===============================  ======================================
@@ -114,7 +115,9 @@ def definitions(expectation: str, name: str, unit: str) -> dict[int, PhenotypeDe
     }
 
 
-def from_growth(m: Measurements, expectation: str) -> tuple[Measurements, dict[str, int]]:
+def from_growth(
+    m: Measurements, expectation: str, runs: Ints | None = None
+) -> tuple[Measurements, dict[str, int]]:
     """Return fitness of all mutants, epsilon of doubles and tau of triples, and what has none, by reason.
 
     The score of a mutant is that of its row; parts of it are means of their rows. sd is first-order error
@@ -127,6 +130,9 @@ def from_growth(m: Measurements, expectation: str) -> tuple[Measurements, dict[s
         Growth rates or other growth, of one phenotype.
     expectation : str
         One of `EXPECTATIONS`.
+    runs : int64 [m], optional
+        What is measured together, within a condition; the replicate of each row if not given. Guides are
+        replicates in ``m`` and no runs: the wild type has none, and parts of a mutant are means over guides.
 
     Raises
     ------
@@ -142,7 +148,7 @@ def from_growth(m: Measurements, expectation: str) -> tuple[Measurements, dict[s
         raise SourceError(f"--from-growth needs one phenotype, growth of cells, and the table has {names}")
     if not (m.order == 0).any():
         raise SourceError("--from-growth needs rows of the wild type (wt, or controls): there are none")
-    group = ranks(m.environment, m.replicate)
+    group = ranks(m.environment, m.replicate if runs is None else runs)
     value, sd = np.asarray(m.value, np.float64), np.asarray(m.sd, np.float64)
     wild, wild_variance = _mean_of(m, 0, group, value, sd).find(group)
     lacking = np.isnan(wild)

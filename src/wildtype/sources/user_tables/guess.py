@@ -295,9 +295,8 @@ def _are_genes(grid: Grid, column: int, reader: MutantReader) -> bool:
         return False
     names = [reader.names(cell) for cell in _sample(grid, column)]
     # A column of wild types alone, such as the background of the strains, names no gene.
-    first = [reader.spellings.find(name) for cell in names[:1] for name in cell]
-    genes = any(isinstance(found, Found) or found.reason == GUIDE for found in first)
-    genes = genes or any(name in reader.index for cell in names for name in cell)
+    found = (reader.spellings.find(name) for cell in names for name in cell)
+    genes = any(isinstance(one, Found) or one.reason == GUIDE for one in found)
     meant = sum(all(map(reader.spellings.means, cell)) for cell in names)
     return genes and 2 * meant > len(names)
 

@@ -83,9 +83,8 @@ class MatrixReader(RowReader):
                 genes = of_columns[-1].genes
                 column = Column(trait=self.mutants.genes[genes[0]] if genes else "", replicate=replicate)
             elif not of_columns[-1].problems:
-                guides = of_columns[-1].guides
-                label = " ".join(filter(None, (*guides, replicate)))
-                column = Column(self.gathered.strain(of_columns[-1]), replicate=label)
+                strain = self.gathered.strain(of_columns[-1])
+                column = Column(strain, replicate=replicate, guides=of_columns[-1].guides)
             self._codes.setdefault(kind, np.zeros(len(self.names), np.int64))[place] = self.gathered.column(
                 column
             )
@@ -201,7 +200,8 @@ class MatrixReader(RowReader):
             values[at],
             sd[at],
             condition=condition,
-            replicate=" ".join(filter(None, (self.label, replicate, *(() if trait else mutant.guides)))),
+            replicate=" ".join(filter(None, (self.label, replicate))),
+            guides=() if trait else mutant.guides,
             phenotype=phenotype,
             trait=trait,
             n=n,

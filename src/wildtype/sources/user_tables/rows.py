@@ -157,7 +157,8 @@ class RowReader:
             np.array([value for _, value in values], np.float64),
             np.array(sd, np.float64),
             condition=condition,
-            replicate=" ".join(filter(None, (self.label, replicate, *mutant.guides))),
+            replicate=" ".join(filter(None, (self.label, replicate))),
+            guides=mutant.guides,
             phenotype=bound(phenotype) if censored else phenotype,
         )
 

@@ -176,7 +176,7 @@ def read_table(
     study = _study(name, organism, readers)
     measurements = measured(gathered, mutants, study, layout.unit)
     if layout.expectation:
-        measurements, lost = from_growth(measurements, layout.expectation)
+        measurements, lost = from_growth(measurements, layout.expectation, gathered.runs())
         left_out = add_counts(left_out, lost)
     counts = gathered.counts()
     rows = len(measurements) + sum(left_out.values())
