@@ -19,8 +19,8 @@ import pytest
 from tests.faults.commands import QUICK, Running, finished, result, small_files, train, wildtype
 from wildtype.seeds import generator
 
-KILLS = int(os.environ.get("WILDTYPE_KILLS", "5"))
-"""Runs that are killed; 30 on demand."""
+KILLS = int(os.environ.get("WILDTYPE_KILLS", "3"))
+"""Runs that are killed; 30 by `make test-faults`."""
 pytestmark = pytest.mark.slow
 
 

@@ -95,6 +95,7 @@ def test_killed_three_times(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.faults
 @pytest.mark.parametrize("study", ["third", "second"], ids=["new", "replaced"])
 def test_killed_twenty_times(tmp_path: Path, study: str) -> None:
     outcomes = interrupt(tmp_path, 200_000, 20, study=study)

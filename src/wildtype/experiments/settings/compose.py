@@ -140,13 +140,14 @@ def _compose(overrides: Sequence[str], entries: Sequence[str]) -> TrainConfig:
     groups = tuple(text for text in overrides if text.partition("=")[0] in GROUPS)
     own = [text for text in overrides if text not in groups]
     try:
-        composed = copy.deepcopy(_presets(groups, tuple((name, config_class(name)) for name in MODELS)))
+        composed: Any = copy.deepcopy(_presets(groups, tuple((name, config_class(name)) for name in MODELS)))
         for override in OverridesParser.create().parse_overrides(own):
             if override.is_sweep_override():
                 raise ConfigError(f"{shown(override.input_line)} names several values: write one")
             OmegaConf.update(composed, override.key_or_group, override.value(), force_add=override.is_add())
         OmegaConf.set_struct(composed, False)
-        composed.merge_with_dotlist(list(entries))
+        if entries:
+            composed = OmegaConf.merge(composed, OmegaConf.from_dotlist(list(entries)))
         values: Any = OmegaConf.to_container(composed, throw_on_missing=True)
     except (HydraException, OmegaConfBaseException, ValueError) as error:  # a number of 5,000 digits
         raise ConfigError(_explain(error)) from error
