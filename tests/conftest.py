@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,16 @@ from wildtype import plugins
 # whoever asks for them by number.
 settings.register_profile("wildtype", deadline=None, derandomize="WILDTYPE_FUZZ_EXAMPLES" not in os.environ)
 settings.load_profile("wildtype")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Let the garbage collector pass over what was imported: in a worker it looks at little else.
+
+    Tests that ask what takes the time run without workers, with the collector as it is.
+    """
+    if hasattr(session.config, "workerinput"):
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture(autouse=True)
