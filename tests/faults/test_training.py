@@ -22,6 +22,7 @@ from wildtype.seeds import generator
 KILLS = int(os.environ.get("WILDTYPE_KILLS", "3"))
 """Runs that are killed; 30 by `make test-faults`."""
 pytestmark = pytest.mark.slow
+at_length = partial(pytest.param, marks=pytest.mark.faults)
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +78,7 @@ def test_a_killed_run_ends_with_the_same_bits(
     assert killed or number
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, at_length(signal.SIGHUP)])
 def test_a_signal_ends_training_and_resume_finishes_it(
     number: int, whole: tuple[dict[str, Any], float], tmp_path: Path
 ) -> None:
@@ -98,7 +99,7 @@ def test_a_signal_ends_training_and_resume_finishes_it(
     assert result(folder) == whole[0]
 
 
-@pytest.mark.parametrize("size", [1 << 10, 1 << 13, 1 << 16])
+@pytest.mark.parametrize("size", [at_length(1 << 10), 1 << 13, at_length(1 << 16)])
 def test_a_full_disk_is_one_sentence_and_nothing_half_written(
     size: int, whole: tuple[dict[str, Any], float], tmp_path: Path
 ) -> None:
