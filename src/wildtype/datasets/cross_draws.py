@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.datasets.dataset_record import DatasetRecord
-from wildtype.datasets.draws import DROPPED, Draft, count_genes
+from wildtype.datasets.draws import DROPPED, Draft, count_genes, drawn_as_one
 from wildtype.datasets.plans import Plan
 from wildtype.errors import DatasetError, SplitError
 from wildtype.mutants.grid import (
@@ -85,16 +85,13 @@ def _held_genes(
 ) -> NDArray[np.uint8]:
     """Return the side [n] that each gene is held out for; 0 for all others.
 
-    Units that share a gene are drawn as one, and counts of genes are rounded up to whole groups of them.
+    Units that share a gene are one group, and counts of genes are rounded up to whole groups.
     """
-    genes, units = np.unique(grid.strains[0]), dataset.organism.units
-    first, group = genes, np.arange(genes.size)
-    if units is not None:
-        # The unit whose name has the lowest hash stands for its group, so that no order of genes matters.
-        ranked = genes[np.argsort(word[genes], kind="stable")]
-        _, place, inverse = np.unique(units.groups[ranked], return_index=True, return_inverse=True)
-        first, genes, group = ranked[place], ranked, inverse
-    order = np.argsort(word[first], kind="stable")
+    genes = np.unique(grid.strains[0])
+    ranked = genes[np.argsort(word[genes], kind="stable")]
+    # A group has the rank of its first gene, so that no order of genes matters.
+    _, first, group = np.unique(drawn_as_one(dataset)[ranked], return_index=True, return_inverse=True)
+    order = np.argsort(first)
     size = np.bincount(group)
     if plan.folds:
         # Every folds-th gene is in the fold, so that the folds hold each gene once; then those of the next.
@@ -113,7 +110,7 @@ def _held_genes(
     side = np.zeros(order.size, np.uint8)
     side[order[:tests]], side[order[tests:end]] = TEST, VALIDATION
     held = np.zeros(len(word), np.uint8)
-    held[genes] = side[group]
+    held[ranked] = side[group]
     return held
 
 

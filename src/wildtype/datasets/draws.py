@@ -50,6 +50,15 @@ def seen_tokens(dataset: DatasetRecord, rows: NDArray[Any]) -> NDArray[np.bool_]
     return seen if units is None else seen | (units.sharing @ seen.astype(np.float32) > 0)
 
 
+def drawn_as_one(dataset: DatasetRecord) -> NDArray[np.int64]:
+    """Return a number [n] for each gene; those with the same one are on one side of a split.
+
+    Units that share a gene are drawn as one: each would tell what the other does.
+    """
+    units = dataset.organism.units
+    return np.arange(len(dataset.organism.genes)) if units is None else units.groups
+
+
 @dataclass
 class Draft:
     """A split in the making: ``side`` [M] (index into PARTS, or DROPPED) with reasons."""
@@ -137,12 +146,10 @@ def _hold_out_genes(
     A row with a gene held out for test is on the side of test, whatever its other genes. Of an organism whose
     tokens are units of several genes, units that share a gene are on one side.
     """
-    units = dataset.organism.units
-    every = np.arange(len(dataset.organism.genes)) if units is None else units.groups
+    every = drawn_as_one(dataset)
     measured = dataset.measured_genes()
     if plan.among is not None:
         measured = measured[_may_be_held_out(dataset, every, plan.among)[measured]]
-    # Units that share a gene are drawn as one: each would tell what the other does.
     genes, place = np.unique(every[measured], return_inverse=True)
     if plan.genes is not None:
         if plan.genes + max(round(plan.validation * genes.size), 1) >= genes.size:

@@ -182,9 +182,19 @@ def test_what_suits_data_and_model_together_is_not_for_other_models() -> None:
         ("layers", "write key=value"),
         ("+extra=1", "'extra' is not a setting"),
         ("model._target_=os.system", "not a setting"),
+        ("training.epochs=ten", "^'training.epochs=ten': Value 'ten' of type 'str' could not be .* Integer$"),
+        ("seed=1,2", "^'seed=1,2' names several values: .* add --multirun to train one run for each$"),
+        ("seed=range(1,3)", "names several values"),
     ],
 )
 def test_wrong_words_are_one_sentence(word: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message) as caught:
         compose([word])
     assert "\n" not in str(caught.value)
+
+
+def test_a_word_changes_no_settings_but_its_own() -> None:
+    before = compose(["data=ecoli-core-growth"])
+    changed = compose(["data=ecoli-core-growth", "baselines=[mean]", "model.prior.heads.physical.layer=1"])
+    assert changed.baselines == ["mean"]
+    assert compose(["data=ecoli-core-growth"]) == before

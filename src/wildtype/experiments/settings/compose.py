@@ -18,11 +18,12 @@ from hydra import initialize_config_dir
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from wildtype.errors import ConfigError, shown
+from wildtype.errors import ConfigError, reason_of, shown
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.settings.stored import RUN, model_settings, read_settings
 from wildtype.models.registry import MODELS, config_class
@@ -142,24 +143,38 @@ def _compose(overrides: Sequence[str], entries: Sequence[str]) -> TrainConfig:
     try:
         composed: Any = copy.deepcopy(_presets(groups, tuple((name, config_class(name)) for name in MODELS)))
         for override in OverridesParser.create().parse_overrides(own):
-            if override.is_sweep_override():
-                raise ConfigError(f"{shown(override.input_line)} names several values: write one")
-            OmegaConf.update(composed, override.key_or_group, override.value(), force_add=override.is_add())
+            _put(composed, override)
         OmegaConf.set_struct(composed, False)
         if entries:
             composed = OmegaConf.merge(composed, OmegaConf.from_dotlist(list(entries)))
         values: Any = OmegaConf.to_container(composed, throw_on_missing=True)
+    except ConfigError:  # a sentence already, and a ValueError
+        raise
     except (HydraException, OmegaConfBaseException, ValueError) as error:  # a number of 5,000 digits
         raise ConfigError(_explain(error)) from error
     model = values["model"]
     return build(TrainConfig, values | {"model": build(config_class(model["name"]), model)})
 
 
+def _put(composed: DictConfig, override: Override) -> None:
+    """Put the value of one override in; raises ``ConfigError`` that names it where it does not fit."""
+    text = shown(override.input_line)
+    if override.is_sweep_override():
+        raise ConfigError(
+            f"{text} names several values: write one, a list as [1,2], a text with a comma in quotes, or add "
+            f"--multirun to train one run for each"
+        )
+    try:
+        OmegaConf.update(composed, override.key_or_group, override.value(), force_add=override.is_add())
+    except OmegaConfBaseException as error:
+        raise ConfigError(f"{text}: {reason_of(error)}") from error
+
+
 @lru_cache(maxsize=64)
 def _presets(groups: tuple[str, ...], models: tuple[tuple[str, type], ...]) -> DictConfig:
     """Return what the presets say that these groups choose; ``models`` are those that are registered.
 
-    Hydra takes 0.1 s to find and merge presets, and a session asks for few choices of them many times.
+    Hydra takes most of 0.2 s to find and merge presets, and a session asks for few choices many times.
     """
     _register(models)
     GlobalHydra.instance().clear()

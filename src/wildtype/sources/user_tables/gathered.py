@@ -21,7 +21,6 @@ from wildtype.sources.user_tables.mutants import Mutant
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Key = TypeVar("Key")
-Parts = tuple[str, ...]
 NO_STRAIN = -1
 
 
@@ -57,11 +56,12 @@ class Gathered:
         self._strain_of: dict[tuple[object, ...], int] = {}
         self._column_of: dict[Column, int] = {}
         self._phenotype_of: dict[PhenotypeDefinition, int] = {}
-        # Names by their parts: of a replicate, what it is called, and then the guides.
-        self._text_of: dict[str, dict[Parts, int]] = {"condition": {}, "replicate": {}, "trait": {}}
+        self._text_of: dict[str, dict[str, int]] = {
+            name: {} for name in ("condition", "run", "replicate", "trait")
+        }
         self._strains: list[tuple[Mutant, tuple[float, ...]]] = []
         self._rows: dict[str, list[int]] = {
-            name: [] for name in ("strain", "condition", "replicate", "phenotype", "trait", "n")
+            name: [] for name in ("strain", "condition", "run", "replicate", "phenotype", "trait", "n")
         }
         self._columns: list[Column] = []
         self._count: list[int] = []
@@ -100,12 +100,14 @@ class Gathered:
         n: int = 0,
     ) -> None:
         """Add the numbers [c] of one row; `columns` are codes, and a column's phenotype goes before."""
-        for name, parts in (
-            ("condition", (condition,)),
-            ("replicate", (replicate, *guides)),
-            ("trait", (trait,)),
+        made = spelled(replicate, *guides)
+        for name, text in (
+            ("condition", condition),
+            ("run", replicate),
+            ("replicate", made),
+            ("trait", trait),
         ):
-            self._rows[name].append(_code(self._text_of[name], parts))
+            self._rows[name].append(_code(self._text_of[name], text))
         self._rows["phenotype"].append(_code(self._phenotype_of, phenotype))
         self._rows["strain"].append(strain)
         self._rows["n"].append(n)
@@ -163,9 +165,9 @@ class Gathered:
         ]
         alleles, allele = _sorted([part[2] for part in flat])
         traits, trait = self._texts("trait", row, [c.trait for c in self._columns], column)
-        of_columns = [_spelled((*c.guides, c.replicate)) for c in self._columns]
-        replicates, replicate = self._texts("replicate", row, of_columns, column)
-        conditions = [condition for condition, *_ in self._text_of["condition"]]
+        made = [spelled(*c.guides, c.replicate) for c in self._columns]
+        replicates, replicate = self._texts("replicate", row, made, column)
+        conditions = self._text_of["condition"]
         phenotypes, phenotype = self._phenotypes(row, column)
         return Measurements.build(
             study,
@@ -188,25 +190,21 @@ class Gathered:
 
     def runs(self) -> Ints:
         """Return the number of the replicate [m] of every measurement, whatever guides it was made with."""
-        _, _, row = self._strain_codes()
-        column = _joined(self._column, np.int64)
-        return self._texts("replicate", row, [c.replicate for c in self._columns], column, parts=1)[1]
+        row, column = self._strain_codes()[2], _joined(self._column, np.int64)
+        return self._texts("run", row, [c.replicate for c in self._columns], column)[1]
 
     def _texts(
-        self, name: str, row: Ints, of_columns: Sequence[str], column: Ints, parts: int | None = None
+        self, name: str, row: Ints, of_columns: Sequence[str], column: Ints
     ) -> tuple[tuple[str, ...], Ints]:
-        """Return the distinct texts of rows and columns, joined by blanks, and which [m] numbers have.
-
-        Of rows only the first ``parts`` count.
-        """
-        of_rows = [_spelled(text[:parts]) for text in self._text_of[name]]
+        """Return the distinct texts of rows and columns, joined by blanks, and which [m] numbers have."""
+        of_rows = list(self._text_of[name])
         mine = np.array(self._rows[name], np.int64)[row]
         labels, theirs = _sorted(of_columns)
         if len(of_rows) * len(labels) == 1:
-            return (_spelled((*of_rows, *labels)),), np.broadcast_to(np.int64(0), row.shape)
+            return (spelled(*of_rows, *labels),), np.broadcast_to(np.int64(0), row.shape)
         pair, code = _met(mine * len(labels) + theirs[column], len(of_rows) * len(labels))
-        spelled = [_spelled((of_rows[p // len(labels)], labels[p % len(labels)])) for p in pair.tolist()]
-        names, position = _sorted(spelled)
+        both = [spelled(of_rows[p // len(labels)], labels[p % len(labels)]) for p in pair.tolist()]
+        names, position = _sorted(both)
         return names, position[code]
 
     def _phenotypes(self, row: Ints, column: Ints) -> tuple[list[PhenotypeDefinition], Ints]:
@@ -231,7 +229,8 @@ class Gathered:
         return used, position[code]
 
 
-def _spelled(parts: Sequence[str]) -> str:
+def spelled(*parts: str) -> str:
+    """Return the parts that are not empty, with blanks between."""
     return " ".join(filter(None, parts))
 
 

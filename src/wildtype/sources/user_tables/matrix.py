@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from wildtype.errors import SourceError, shown
 from wildtype.sources.text import LARGEST
-from wildtype.sources.user_tables.gathered import Column, Gathered
+from wildtype.sources.user_tables.gathered import Column, Gathered, spelled
 from wildtype.sources.user_tables.grid import Grid
 from wildtype.sources.user_tables.guess import Settled
 from wildtype.sources.user_tables.layout import CROSSES, RESPONSES, SINGLE
@@ -200,7 +200,7 @@ class MatrixReader(RowReader):
             values[at],
             sd[at],
             condition=condition,
-            replicate=" ".join(filter(None, (self.label, replicate))),
+            replicate=spelled(self.label, replicate),
             guides=() if trait else mutant.guides,
             phenotype=phenotype,
             trait=trait,

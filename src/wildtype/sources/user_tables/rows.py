@@ -15,7 +15,7 @@ import numpy as np
 from wildtype.datasets.measurements import Measurements
 from wildtype.datasets.records import PhenotypeDefinition, Study
 from wildtype.errors import SourceError, shown
-from wildtype.sources.user_tables.gathered import Column, Gathered
+from wildtype.sources.user_tables.gathered import Column, Gathered, spelled
 from wildtype.sources.user_tables.grid import Grid
 from wildtype.sources.user_tables.guess import Settled
 from wildtype.sources.user_tables.layout import SINGLE
@@ -157,7 +157,7 @@ class RowReader:
             np.array([value for _, value in values], np.float64),
             np.array(sd, np.float64),
             condition=condition,
-            replicate=" ".join(filter(None, (self.label, replicate))),
+            replicate=spelled(self.label, replicate),
             guides=mutant.guides,
             phenotype=bound(phenotype) if censored else phenotype,
         )
