@@ -26,6 +26,7 @@ from wildtype.experiments.settings.compose import compose
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.settings.tuning import read_tuning
 from wildtype.experiments.setup import build, rows_of
+from wildtype.experiments.stored import Run
 from wildtype.experiments.tuning import _pinned
 from wildtype.inference.predictor import Predictor, load
 from wildtype.models.baselines.linear import MeanBaseline
@@ -256,7 +257,7 @@ def test_a_record_says_how_many_crosses_are_on_which_side(finished: Path) -> Non
 def test_the_page_and_the_card_of_a_run_on_a_grid(tmp_path: Path) -> None:
     """Labels that follow from list and grid have no rows among the measurements."""
     found = run(tmp_path / "a", screened_dataset(36), "split.name=one-unseen")
-    write_report([tmp_path / "a"], tmp_path / "page.html", screened=100)
+    write_report([Run(tmp_path / "a")], tmp_path / "page.html", screened=100)
     assert "tiny-screen" in (tmp_path / "page.html").read_text()
     known = found.checkpoint.known
     card = (tmp_path / "a" / "checkpoint" / "model_card.md").read_text()

@@ -327,7 +327,7 @@ def test_a_run_on_a_grid_replays_campaigns(two: tuple[Dataset, Dataset], tmp_pat
     for name in ("negative", "positive"):
         bins = [one for one in run.reliability if one.phenotype == name]
         assert sum(one.rows for one in bins) == (frame["phenotype"] == name).sum()
-    write_report([tmp_path], tmp_path / "page.html")
+    write_report([Run(tmp_path)], tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert "reliability of negative" in page
     assert "reliability of positive" in page

@@ -284,9 +284,9 @@ def test_training_goes_well_without_its_page(tmp_path: Path, monkeypatch: pytest
         raise RuntimeError("no ink")
 
     monkeypatch.setattr(module, "run_page", fail)
-    report_after_training(tmp_path, said.append)
+    report_after_training(Run(tmp_path), said.append)
     monkeypatch.setattr(module, "write_report", fail)
-    report_after_training(tmp_path, said.append)
+    report_after_training(Run(tmp_path), said.append)
     assert "holds no finished run" in said[0]
     assert said[1] == f"no page was written (no ink); wildtype report {tmp_path} tries again"
     assert list(tmp_path.iterdir()) == []
@@ -379,7 +379,7 @@ def test_a_browser_renders_it(chromium: str, tiny_run: Path, tmp_path: Path) -> 
     run = tmp_path / ("a_run_with_a_long_name" * 6)
     shutil.copytree(tiny_run, run)
     write_json(run / "explain.json", explanation("a relation with a long name" * 3))
-    write_report([run], tmp_path / "page.html", screened=200)
+    write_report([Run(run)], tmp_path / "page.html", screened=200)
     (tmp_path / "harness.html").write_text(MEASURE, encoding="utf-8")
     seen, pictures = {}, {}
     for scheme in ("light", "dark"):

@@ -23,11 +23,12 @@ def command(
     from wildtype.errors import ConfigError
     from wildtype.experiments.folder import REPORT
     from wildtype.experiments.report import write_report
+    from wildtype.experiments.stored import Run
 
     if output is None and len(runs) > 1:
         raise ConfigError(
             "a page of several runs belongs to none of their directories: give a file, as in -o report.html"
         )
     target = runs[0] / REPORT if output is None else output
-    write_report(runs, target, screened=screen)
+    write_report([Run(folder) for folder in runs], target, screened=screen)
     notes().print(f"page: {target}", soft_wrap=True)

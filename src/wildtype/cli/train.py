@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from wildtype.cli.output import Json, Plugins, console, notes, print_json
 from wildtype.cli.profile import show_record
 from wildtype.cli.slurm import DryRun, Prefix, PresetFile, Slurm, submitted, use_all_gpus
+
+if TYPE_CHECKING:
+    from wildtype.experiments.stored import Run
 
 
 def command(
@@ -69,7 +71,7 @@ def command(
             print_comparison(comparison, console())
     notes().print(f"run: {run.path}", soft_wrap=True)
     if config.execution == "training":
-        _write_page(run.path)
+        _write_page(run)
 
 
 def _many(
@@ -93,11 +95,11 @@ def _many(
     if world().is_rank_zero:
         for run in done:
             if not (run.path / REPORT).is_file():
-                _write_page(run.path)
+                _write_page(run)
         show_comparison([run.path for run in done], markdown=False, each=False, json=json)
 
 
-def _write_page(folder: Path) -> None:
+def _write_page(run: Run) -> None:
     from wildtype.experiments.report import report_after_training
 
-    report_after_training(folder, lambda text: notes().print(text, soft_wrap=True))
+    report_after_training(run, lambda text: notes().print(text, soft_wrap=True))

@@ -247,7 +247,8 @@ def multirun(runs: Sequence[PlannedRun], log: Log = lambda text: None) -> list[R
         As ``train`` does; the same line again goes on there.
     """
     check_settings(runs, "run.folder")
-    for _ in run_many(runs, lambda config: train(config, log=log), passed_on=(Exception,), log=log):
+    # Paths, not what `train` returns: that holds the model, for which the next run may need the memory.
+    for _ in run_many(runs, lambda config: train(config, log=log).path, passed_on=(Exception,), log=log):
         pass
     return [Run(run.directory) for run in runs]
 

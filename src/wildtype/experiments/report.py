@@ -39,13 +39,12 @@ MOST_PHENOTYPES = 4
 """Drawn on a page of one run; fewer where there are several runs."""
 
 
-def write_report(folders: Sequence[Path], target: Path, *, screened: int = SCREENED) -> None:
+def write_report(runs: Sequence[Run], target: Path, *, screened: int = SCREENED) -> None:
     """Write the page of one or several finished runs.
 
     Parameters
     ----------
-    folders : sequence of Path
-        Run directories.
+    runs : sequence of Run
     target : Path
         The page; an older one is replaced.
     screened : int
@@ -62,23 +61,22 @@ def write_report(folders: Sequence[Path], target: Path, *, screened: int = SCREE
     """
     if screened < 0:
         raise ConfigError(f"screen={screened}: ask about at least one mutant, or 0 for none")
-    runs = [Run(Path(folder)) for folder in folders]
     each = max(MOST_PHENOTYPES // max(len(runs), 1), 1)
     facts = [run_facts(run, phenotypes=each, screened=screened) for run in runs]
     summaries = summarise(next(iter(run.tables().values())) for run in runs) if len(runs) > 1 else []
     write_text(target, run_page(facts, summaries))
 
 
-def report_after_training(folder: Path, log: Callable[[str], None]) -> None:
+def report_after_training(run: Run, log: Callable[[str], None]) -> None:
     """Write the page of a run that has just finished; it asks about fewer mutants than `write_report`.
 
     A page that cannot be written is logged and is no error: the run is complete without it.
     """
     try:
-        write_report([folder], folder / REPORT, screened=AT_ONCE)
-        log(f"page: {folder / REPORT}")
+        write_report([run], run.path / REPORT, screened=AT_ONCE)
+        log(f"page: {run.path / REPORT}")
     except Exception as error:
-        log(f"no page was written ({reason_of(error)}); wildtype report {folder} tries again")
+        log(f"no page was written ({reason_of(error)}); wildtype report {run.path} tries again")
 
 
 def run_facts(run: Run, *, phenotypes: int = MOST_PHENOTYPES, screened: int = 0) -> RunFacts:

@@ -62,6 +62,8 @@ from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.setup import build
 from wildtype.experiments.stored import Run
 from wildtype.files import content_hash, write_json, write_text, writing
+from wildtype.inference.core import Source, core_of
+from wildtype.inference.predictor import Predictor
 from wildtype.models.baselines import BASELINES, make_baseline
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.ensemble import Ensemble
@@ -255,7 +257,8 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log, loggers: list
         log("estimate against run: " + ", ".join(f"{name} {error:+.0%}" for name, error in errors.items()))
     # Last, since this file marks a finished run: whatever failed before leaves a run that can be resumed.
     write_json(folder / DONE, {name: comparison.to_json() for name, comparison in comparisons.items()})
-    return Run(folder)
+    # With the model at hand: what it looks up is indexed already, and need not be read and indexed again.
+    return Run(folder, trained=Predictor(core_of(checkpoint, Source(folder))))
 
 
 def _threads(config: TrainConfig, model: Model, tensors: OrganismTensors, log: Log) -> int:

@@ -29,6 +29,7 @@ from wildtype.experiments.run import train
 from wildtype.experiments.settings.ablation import AblationRun
 from wildtype.experiments.settings.compose import compose
 from wildtype.experiments.stored import Run
+from wildtype.inference import predictor
 from wildtype.inference.predictor import Predictor, load
 from wildtype.models.ensemble import Ensemble
 from wildtype.models.pair_screen.model import UNSEEN, PairScreen
@@ -217,6 +218,15 @@ def test_a_users_pairs_change_predictions_of_others_and_never_of_themselves(load
     assert not np.array_equal(low, before)
 
 
+def test_a_page_is_the_same_with_the_model_at_hand_and_reads_none(
+    done: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_report([Run(done.path)], tmp_path / "read.html", screened=100)
+    monkeypatch.setattr(predictor, "load", lambda path: pytest.fail(f"{path} was read"))
+    write_report([done], tmp_path / "at_hand.html", screened=100)
+    assert (tmp_path / "at_hand.html").read_text() == (tmp_path / "read.html").read_text()
+
+
 def test_card_and_report_have_no_epochs_and_no_empty_number(done: Run, tmp_path: Path) -> None:
     metrics = json.loads((done.path / "checkpoint" / "metrics.json").read_text(encoding="utf-8"))
     assert metrics["fit"]["best_score"] is None
@@ -226,7 +236,7 @@ def test_card_and_report_have_no_epochs_and_no_empty_number(done: Run, tmp_path:
     assert "# pair\\_screen on tiny-screen" in card or "# pair_screen on tiny-screen" in card
     assert "| parameters | – |" in card  # trees have none that are trained by gradients
     assert "Evidence: every visible cross of the screen" in card
-    write_report([done.path], tmp_path / "report.html", screened=0)
+    write_report([Run(done.path)], tmp_path / "report.html", screened=0)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "pair_screen" in page
     for text in (card, page):
