@@ -257,8 +257,8 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log, loggers: list
         log("estimate against run: " + ", ".join(f"{name} {error:+.0%}" for name, error in errors.items()))
     # Last, since this file marks a finished run: whatever failed before leaves a run that can be resumed.
     write_json(folder / DONE, {name: comparison.to_json() for name, comparison in comparisons.items()})
-    # With the model at hand: what it looks up is indexed already, and need not be read and indexed again.
-    return Run(folder, trained=Predictor(core_of(checkpoint, Source(folder))))
+    # With the model: what it looks up is indexed already, which takes a minute again after it was read.
+    return Run(folder, fitted=Predictor(core_of(checkpoint, Source(folder))))
 
 
 def _threads(config: TrainConfig, model: Model, tensors: OrganismTensors, log: Log) -> int:

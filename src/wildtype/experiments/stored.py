@@ -45,8 +45,8 @@ class Run:
         The run directory.
     missing : dict of str to str
         Parts that could not be read so far, with the reason.
-    trained : Predictor, optional
-        The trained model, where this process has just trained it; without it, ``predictor`` is read.
+    fitted : Predictor, optional
+        The trained model, where this process has just trained it.
 
     Raises
     ------
@@ -56,7 +56,7 @@ class Run:
 
     path: Path
     missing: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
-    trained: Predictor | None = field(default=None, repr=False, compare=False)
+    fitted: Predictor | None = field(default=None, repr=False, compare=False)
 
     def _json(self, name: str) -> Any:
         path = self.path / name
@@ -161,9 +161,9 @@ class Run:
 
     @cached_property
     def predictor(self) -> Predictor:
-        """The trained model."""
-        if self.trained is not None:
-            return self.trained
+        """The trained model: the one that this process has just trained, or read from the directory."""
+        if self.fitted is not None:
+            return self.fitted
         from wildtype.inference.predictor import load
 
         return load(self.path)
