@@ -9,9 +9,11 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
+import wildtype as wt
 from tests.sources.yeast import trigenic_files
 from tests.sources.yeast.conftest import FILES, Folder
 from wildtype.cli.main import main
@@ -80,3 +82,11 @@ def test_the_trigenic_experiment_runs_end_to_end(
     out, _ = wildtype("evaluate", str(folder))
     for shown in ("cell_transformer", "additive_ridge", "mean", "tau", "yeast-trigenic-kuzmin2018"):
         assert shown in out
+
+    # Two genes of a row of the table with every other gene of the organism: most of them were not measured.
+    model, organism = wt.load(folder), wt.load_organism("yeast")
+    assert len(model.genes) == len(organism.genes) > len(model.encoded.genes)
+    first, second = predictions["genes"].iloc[0].split(",")[:2]
+    names = [name for name in organism.genes.names if name not in (first, second)]
+    frame = model.predict([[first, second, name] for name in names])
+    assert np.isfinite(frame["tau"][~frame["note"].str.contains("is lethal")]).all()
