@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from wildtype.phases import BETWEEN, COLLECTOR, phase
 from wildtype.profiling.record import Workload, function_of, profile_record
 from wildtype.training.machine_load import MachineLoad
 from wildtype.training.phase_recorder import NONE, PhaseRecorder
-from wildtype.training.stack_sampler import LOOP, StackSampler, stack_of
+from wildtype.training.stack_sampler import LOOP, StackSampler, lines_of_thread, stack_of
 from wildtype.training.thread_clock import ThreadClock
 
 WORK = Workload("cell_transformer", "tiny", 24, 2, 80, 1000, 64, 4)
@@ -25,12 +27,16 @@ def collects_garbage() -> None:
 
 def test_a_full_collection_is_a_phase_and_its_place_is_known() -> None:
     recorder = PhaseRecorder(warm_up=0)
+    kept = [
+        [number] for number in range(200_000)
+    ]  # something to look through, whatever else the process holds
     with recorder.listening():
         for _ in range(3):
             recorder.begin()
             with phase("head"):
                 collects_garbage()
         recorder.finish()
+    del kept
     totals = recorder.totals()
     assert totals[COLLECTOR] > totals["head"]
     full = [row for row in profile_record(recorder, WORK, name="a")["collections"] if row["generation"] == 2]
@@ -112,9 +118,65 @@ def test_samples_name_functions_of_the_project_and_leave_out_libraries() -> None
     assert not sampler.others
 
 
-def test_a_stack_ends_below_the_function_that_listens() -> None:
-    import sys
+def test_short_turns_of_python_are_seen() -> None:
+    """A thread that gives the lock away on its own is seen where it was, not only where it waits."""
+    before = sys.getswitchinterval()
+    sampler = StackSampler(every=0.002, phase=lambda: "head")
 
+    def computes() -> None:
+        end = time.perf_counter() + 0.002
+        while time.perf_counter() < end:
+            pass
+
+    def waits() -> None:
+        threading.Event().wait(0.0002)
+
+    sampler.start()
+    try:
+        for _ in range(10_000):
+            computes()
+            waits()
+            if sum(sampler.samples.values()) >= 60:
+                break
+    finally:
+        sampler.stop()
+    assert sys.getswitchinterval() == before
+    seen = {"computes": 0, "waits": 0}
+    for (_, stack), count in sampler.samples.items():
+        seen[stack[-1].partition(" in ")[2]] += count
+    assert seen["computes"] > seen["waits"]
+
+
+def test_a_sample_is_taken_while_the_other_thread_stands_still() -> None:
+    """Stacks of a thread that calls and returns all the time: each is one that it had, from end to end."""
+    ended, before = threading.Event(), sys.getswitchinterval()
+
+    def down(depth: int) -> int:
+        return 1 + down(depth - 1) if depth else sum(x for x in range(3))
+
+    def works() -> None:
+        while not ended.is_set():
+            down(20)
+
+    thread = threading.Thread(target=works)
+    sys.setswitchinterval(1e-6)
+    thread.start()
+    try:
+        for _ in range(20_000):
+            names = [code.co_name for code, _ in lines_of_thread(thread.ident or 0)]
+            assert names.count("run") == 1
+            assert names.count("down") <= 21
+            if "down" in names:
+                below = names[names.index("down") :]
+                assert below == ["down"] * names.count("down") + ["works", "run", *below[-2:]]
+    finally:
+        ended.set()
+        thread.join()
+        sys.setswitchinterval(before)
+    assert lines_of_thread(thread.ident or 0) == []
+
+
+def test_a_stack_ends_below_the_function_that_listens() -> None:
     def inner() -> tuple[str, ...]:
         return stack_of(sys._getframe(), test_a_stack_ends_below_the_function_that_listens.__code__)
 

@@ -6,7 +6,9 @@ Lightning, Python's library and other packages. A phase's time is divided among 
 the time since the sample before.
 
 A C function that holds the interpreter's lock is seen when it returns, at the line that called it. The
-sampler's cost is that of handing the lock over: about 50 µs per sample.
+sampler's cost is that of handing the lock over: about 50 µs per sample. Python hands it over within 5 ms, and
+within `HAND_OVER` while a sampler looks: a function that computes for less would otherwise never be seen, and
+its time would be that of the next function that waits.
 """
 
 from __future__ import annotations
@@ -15,11 +17,14 @@ import sys
 import sysconfig
 import threading
 import time
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Iterable
+from functools import cache, partial
+from itertools import accumulate, chain, islice, repeat, starmap, takewhile
+from operator import attrgetter, is_not, methodcaller
 from pathlib import Path
 from random import Random
 from types import CodeType, FrameType
+from typing import Any, cast
 
 from wildtype.phases import current
 
@@ -38,10 +43,13 @@ OWN = tuple(
         "training/machine_load.py",
     )
 )
+HAND_OVER = 0.0002
+"""Seconds that a thread keeps the interpreter's lock at most after the sampler asks for it."""
 LOOP = "the training loop itself (Lightning)"
 """A stack without a function of the project: what the trainer does between its hooks."""
 
 Stack = tuple[str, ...]
+Line = tuple[CodeType, int]
 
 
 class StackSampler:
@@ -90,6 +98,8 @@ class StackSampler:
         self._below = below
         self._watched = threading.get_ident()
         self._stop.clear()
+        self._before = sys.getswitchinterval()
+        sys.setswitchinterval(min(self._before, HAND_OVER))
         self._thread = threading.Thread(target=self._run, name="wildtype stack sampler", daemon=True)
         self._thread.start()
 
@@ -99,51 +109,59 @@ class StackSampler:
             self._stop.set()
             self._thread.join()
             self._thread = None
+            sys.setswitchinterval(self._before)
 
     def _run(self) -> None:
         last, unseen = time.perf_counter(), self.outside()
         while not self._stop.wait(self.every * self._draw.uniform(0.5, 1.5)):
-            frames = sys._current_frames()
+            lines = lines_of_thread(self._watched)
             name = self.phase()
             now, more = time.perf_counter(), self.outside()
-            frame = frames.pop(self._watched, None)
-            if frame is not None and self.counts():
-                key = (name, stack_of(frame, self._below))
+            if lines and self.counts():
+                key = (name, _places(lines, self._below))
                 self.seconds[key] = self.seconds.get(key, 0.0) + max(now - last - (more - unseen), 0.0)
                 self.samples[key] = self.samples.get(key, 0) + 1
-                self._look_beside(frames)
+                self._look_beside()
             last, unseen = now, more
-            del frames, frame  # a frame that is kept keeps all its variables
 
-    def _look_beside(self, frames: dict[int, FrameType]) -> None:
-        own = threading.get_ident()
-        for ident, frame in frames.items():
+    def _look_beside(self) -> None:
+        for ident in sys._current_frames().keys() - {threading.get_ident(), self._watched}:
             # A thread that waits stands in a function of Python's library, such as Queue.get.
-            if ident != own and _counts(frame.f_code):
-                place = where(frame)
-                self.others[place] = self.others.get(place, 0) + 1
+            for code, line in lines_of_thread(ident, depth=1):
+                if _counts(code):
+                    place = place_of_code(code, line)
+                    self.others[place] = self.others.get(place, 0) + 1
 
 
-def stack_of(frame: FrameType | None, below: CodeType | None = None) -> Stack:
+def lines_of_thread(ident: int, depth: int | None = None) -> list[Line]:
+    """Return code and line of another thread's frames, innermost first; none if the thread has ended."""
+    return _lines(map(methodcaller("get", ident), starmap(sys._current_frames, [()])), depth)
+
+
+def _lines(innermost: Iterable[FrameType | None], depth: int | None = None) -> list[Line]:
+    # Iterators of C alone: the interpreter's lock is not handed over from the first frame to the last. In a
+    # loop of Python the other thread can go on between two frames, and what is then read as the next one is
+    # memory that its functions have freed. Nor is a frame kept, which would keep all its variables.
+    steps: Iterable[Any] = chain(innermost, repeat("f_back"))
+    frames = takewhile(partial(is_not, None), accumulate(steps, cast(Callable[[Any, Any], Any], getattr)))
+    return list(map(attrgetter("f_code", "f_lineno"), islice(frames, depth)))
+
+
+def stack_of(frame: FrameType, below: CodeType | None = None) -> Stack:
     """Return the places of a stack that belong to the project or the user, outermost first.
 
     Frames of ``below`` and further out are left out.
     """
-    places: list[str] = []
-    while frame is not None and frame.f_code is not below:
-        if _counts(frame.f_code):
-            places.append(where(frame))
-        frame = frame.f_back
-    return tuple(reversed(places))
+    return _places(_lines([frame]), below)
 
 
-def where(frame: FrameType) -> str:
-    """Return ``file.py:12 in function``."""
-    return place_of_code(frame.f_code, frame.f_lineno)
+def _places(lines: list[Line], below: CodeType | None) -> Stack:
+    inside = takewhile(lambda line: line[0] is not below, lines)
+    return tuple(reversed([place_of_code(*line) for line in inside if _counts(line[0])]))
 
 
 def place_of_code(code: CodeType, line: int) -> str:
-    """Return the same of a line of code.
+    """Return ``file.py:12 in function``.
 
     A comprehension or lambda is named by the function that it is written in, which a reader can look up.
     """
