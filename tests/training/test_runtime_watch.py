@@ -148,8 +148,11 @@ def test_short_turns_of_python_are_seen() -> None:
 
 
 def test_a_sample_is_taken_while_the_other_thread_stands_still() -> None:
-    """Stacks of a thread that calls and returns all the time: each is one that it had, from end to end."""
-    ended, before = threading.Event(), sys.getswitchinterval()
+    """Each stack is one that the thread had, from end to end, whatever the collector's callbacks do."""
+    ended, before, thresholds = threading.Event(), sys.getswitchinterval(), gc.get_threshold()
+
+    def hands_over(*_: object) -> None:
+        time.sleep(0)
 
     def down(depth: int) -> int:
         return 1 + down(depth - 1) if depth else sum(x for x in range(3))
@@ -160,9 +163,11 @@ def test_a_sample_is_taken_while_the_other_thread_stands_still() -> None:
 
     thread = threading.Thread(target=works)
     sys.setswitchinterval(1e-6)
+    gc.callbacks.append(hands_over)
+    gc.set_threshold(5)
     thread.start()
     try:
-        for _ in range(20_000):
+        for _ in range(2_000):
             names = [code.co_name for code, _ in lines_of_thread(thread.ident or 0)]
             assert names.count("run") == 1
             assert names.count("down") <= 21
@@ -173,6 +178,9 @@ def test_a_sample_is_taken_while_the_other_thread_stands_still() -> None:
         ended.set()
         thread.join()
         sys.setswitchinterval(before)
+        gc.set_threshold(*thresholds)
+        gc.callbacks.remove(hands_over)
+    assert gc.isenabled()
     assert lines_of_thread(thread.ident or 0) == []
 
 

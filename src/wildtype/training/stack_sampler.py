@@ -13,6 +13,7 @@ its time would be that of the next function that waits.
 
 from __future__ import annotations
 
+import gc
 import sys
 import sysconfig
 import threading
@@ -20,7 +21,7 @@ import time
 from collections.abc import Callable, Iterable
 from functools import cache, partial
 from itertools import accumulate, chain, islice, repeat, starmap, takewhile
-from operator import attrgetter, is_not, methodcaller
+from operator import attrgetter, call, is_not, methodcaller
 from pathlib import Path
 from random import Random
 from types import CodeType, FrameType
@@ -125,9 +126,10 @@ class StackSampler:
             last, unseen = now, more
 
     def _look_beside(self) -> None:
-        for ident in sys._current_frames().keys() - {threading.get_ident(), self._watched}:
+        own = {threading.get_ident(), self._watched}
+        for ident in [thread.ident for thread in threading.enumerate() if thread.ident not in own]:
             # A thread that waits stands in a function of Python's library, such as Queue.get.
-            for code, line in lines_of_thread(ident, depth=1):
+            for code, line in lines_of_thread(ident or 0, depth=1):
                 if _counts(code):
                     place = place_of_code(code, line)
                     self.others[place] = self.others.get(place, 0) + 1
@@ -139,12 +141,17 @@ def lines_of_thread(ident: int, depth: int | None = None) -> list[Line]:
 
 
 def _lines(innermost: Iterable[FrameType | None], depth: int | None = None) -> list[Line]:
-    # Iterators of C alone: the interpreter's lock is not handed over from the first frame to the last. In a
-    # loop of Python the other thread can go on between two frames, and what is then read as the next one is
-    # memory that its functions have freed. Nor is a frame kept, which would keep all its variables.
+    # C alone, and no garbage collector, whose callbacks are Python: the interpreter's lock is not handed
+    # over from the first frame to the last. If the other thread went on while Python 3.11 makes the object of
+    # one of its frames, that object would be written into memory that its functions have freed, and the
+    # process would die. Nor is a frame kept, which would keep all its variables.
     steps: Iterable[Any] = chain(innermost, repeat("f_back"))
     frames = takewhile(partial(is_not, None), accumulate(steps, cast(Callable[[Any, Any], Any], getattr)))
-    return list(map(attrgetter("f_code", "f_lineno"), islice(frames, depth)))
+    look = partial(list[Line], map(attrgetter("f_code", "f_lineno"), islice(frames, depth)))
+    restore = gc.enable if gc.isenabled() else gc.disable
+    lines: list[Line]
+    _, lines, _ = map(cast(Callable[[Any], Any], call), (gc.disable, look, restore))
+    return lines
 
 
 def stack_of(frame: FrameType, below: CodeType | None = None) -> Stack:
