@@ -1,47 +1,22 @@
 """`Forest`: a sum of regression trees as arrays, evaluated by compiled loops.
 
-Legend: b rows · f features · t trees · v nodes of all trees.
+Legend: b rows · f features · t trees · v nodes of all trees · o forests.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
-from math import isnan
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from wildtype.errors import ShapeError
+from wildtype.nn.quantised_trees import QuantisedTrees
 
 Tree = tuple[Tensor, Tensor, Tensor, Tensor]
 """Feature (−1: a leaf), children [·, 2] (within the tree), threshold or the leaf's value, and whether what is
 not a number goes left, of every node; the first node is the root."""
-
-
-@cache
-def _compiled() -> Callable[..., None]:
-    """Return the loop over trees and rows, compiled by numba and kept on disk."""
-    # numba is slow to import: not before trees are evaluated.
-    from numba import njit
-
-    @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-    def add_trees(
-        x: Any, feature: Any, child: Any, split: Any, missing_left: Any, root: Any, out: Any
-    ) -> None:
-        # Tree by tree: its nodes stay in the cache while all rows pass it, and every row adds its trees in
-        # the same order, so that the sum does not depend on the batch.
-        for t in range(len(root)):
-            for i in range(len(x)):
-                node = root[t]
-                while feature[node] >= 0:
-                    value = x[i, feature[node]]
-                    left = missing_left[node] if isnan(value) else value <= split[node]
-                    node = child[node, 0] if left else child[node, 1]
-                out[i] += split[node]
-
-    return add_trees  # type: ignore[no-any-return]
 
 
 class Forest(nn.Module):
@@ -79,6 +54,7 @@ class Forest(nn.Module):
         self.register_buffer("missing_left", torch.zeros(0, dtype=torch.bool))
         self.register_buffer("root", torch.zeros(0, dtype=torch.int64))
         self.register_buffer("start", torch.zeros((), dtype=torch.float64))
+        self._alone = ForestSums([self])
 
     @classmethod
     def of(cls, trees: Sequence[Tree], start: float = 0.0) -> Forest:
@@ -106,17 +82,48 @@ class Forest(nn.Module):
         ShapeError
             If a tree asks for a column that x does not have.
         """
-        wanted = int(self.feature.max()) + 1 if len(self) else 0
-        if x.ndim != 2 or x.shape[1] < wanted:
-            raise ShapeError(f"x: received {list(x.shape)}, expected [b, f] with at least {wanted} columns")
-        out = torch.full((len(x),), self.start.item(), dtype=torch.float64)
-        parts = (x.contiguous(), self.feature, self.child, self.split, self.missing_left, self.root)
-        _compiled()(*(part.cpu().numpy() for part in parts), out.numpy())
-        return out
+        return self._alone(x)[:, 0]
 
     def _load_from_state_dict(self, state: Mapping[str, Any], prefix: str, *rest: Any) -> None:
         load_sizes(self, state, prefix)
         super()._load_from_state_dict(state, prefix, *rest)
+
+
+class ForestSums:
+    """Evaluates several forests over the same columns together: each column is searched once for all of them.
+
+    Parameters
+    ----------
+    forests : sequence of Forest
+        The o forests. Where one changes, what was made of them is made anew.
+    """
+
+    def __init__(self, forests: Sequence[Forest]) -> None:
+        self.forests = tuple(forests)
+        self._made: QuantisedTrees | None = None
+        self._of: list[tuple[Tensor, int]] = []
+
+    @torch.no_grad()
+    def __call__(self, x: Tensor) -> Tensor:
+        """Return the sum of every forest [b, o] for features [b, f], on the CPU; errors as ``Forest``'s."""
+        trees = self._trees()
+        wanted = int(trees.column.max(initial=-1)) + 1
+        if x.ndim != 2 or x.shape[1] < wanted:
+            raise ShapeError(f"x: received {list(x.shape)}, expected [b, f] with at least {wanted} columns")
+        return torch.from_numpy(trees(x.cpu().numpy()))
+
+    def _trees(self) -> QuantisedTrees:
+        buffers = [[f.feature, f.child, f.split, f.missing_left, f.root, f.start] for f in self.forests]
+        # Buffers are replaced where sizes change and written to where a checkpoint is loaded.
+        now = [(buffer, buffer._version) for each in buffers for buffer in each]
+        same = len(now) == len(self._of) and all(
+            a is b and i == j for (a, i), (b, j) in zip(now, self._of, strict=True)
+        )
+        if self._made is None or not same:
+            arrays = [tuple(buffer.cpu().numpy() for buffer in each[:-1]) for each in buffers]
+            starts = [float(each[-1]) for each in buffers]
+            self._made, self._of = QuantisedTrees(list(zip(arrays, starts, strict=True))), now
+        return self._made
 
 
 def load_sizes(module: nn.Module, state: Mapping[str, Any], prefix: str) -> None:

@@ -84,7 +84,7 @@ def test_pairs_of_unseen_genes_have_forests_of_their_own(loaded: Predictor) -> N
     assert isinstance(model, PairScreen)
     for i in range(len(loaded.phenotypes)):
         for unseen in UNSEEN:
-            assert len(model._forest(i, unseen).split) > model.config.iterations
+            assert len(model.forests[f"{i}_{unseen}"].split) > model.config.iterations
     wild_type = loaded.checkpoint.encode()
     batch = MutantBatch.from_table(strain_crosses(grid_of(screened_dataset(N))).take(np.arange(9)))
     assert loaded.checkpoint.pairs is not None

@@ -44,7 +44,7 @@ from wildtype.models.pair_screen.linear import LinearColumns
 from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.loader import Batches
-from wildtype.nn.forest import Forest, load_sizes
+from wildtype.nn.forest import Forest, ForestSums, load_sizes
 from wildtype.seeds import derive
 
 UNSEEN = (0, 1, 2)
@@ -90,6 +90,7 @@ class PairScreen(Model):
         )
         self.linear = nn.ModuleDict({str(unseen): LinearColumns() for unseen in UNSEEN})
         self.kernel = KernelWeights()
+        self._together: dict[int, ForestSums] = {}
 
     @classmethod
     def build(cls, config: PairScreenConfig, inputs: ModelInputs) -> Self:
@@ -121,22 +122,27 @@ class PairScreen(Model):
             rows = torch.nonzero(mutants.unseen == unseen).reshape(-1)
             if not len(rows):
                 continue
-            x = mutants.columns[rows]
-            for i in range(len(self.outputs)):
-                mean[rows, i] = self._answer(i, unseen, x).float()
+            mean[rows] = self._answers(unseen, mutants.columns[rows]).float()
         return Prediction(mean)
 
-    def _answer(self, output: int, unseen: int, x: Tensor) -> Tensor:
-        linear, forest = self.linear[str(unseen)], self._forest(output, unseen)
+    def _answers(self, unseen: int, x: Tensor) -> Tensor:
+        """Return every output [b, p] of pairs with so many unseen genes."""
+        forests, linear = self._sums(unseen), self.linear[str(unseen)]
         assert isinstance(linear, LinearColumns)
-        parts = [part for part in (forest, linear) if len(part)] if output == 0 else []
-        found: Tensor = sum((part(x) for part in parts), torch.zeros(len(x), dtype=torch.float64))
-        return found / len(parts) if parts else forest(x)
+        found = forests(x)
+        if len(linear):
+            # Of the measured output alone; where it has no trees, the weighted sum answers.
+            said = linear(x).to(found)
+            found[:, 0] = (found[:, 0] + said) / 2 if len(forests.forests[0]) else said
+        return found
 
-    def _forest(self, output: int, unseen: int) -> Forest:
-        forest = self.forests[_name(output, unseen)]
-        assert isinstance(forest, Forest)
-        return forest
+    def _sums(self, unseen: int) -> ForestSums:
+        forests = [self.forests[_name(i, unseen)] for i in range(len(self.outputs))]
+        made = self._together.get(unseen)
+        # Fitting replaces forests; those that are the same keep what was made of their trees.
+        if made is None or any(a is not b for a, b in zip(made.forests, forests, strict=True)):
+            made = self._together[unseen] = ForestSums([f for f in forests if isinstance(f, Forest)])
+        return made
 
     @property
     def has_post_fit(self) -> bool:

@@ -1,0 +1,118 @@
+"""Trees on whole numbers give what the plain loop over trees and rows gives, to the last bit."""
+
+from __future__ import annotations
+
+from math import isnan
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wildtype.nn.forest import Forest, ForestSums, Tree
+
+
+def plain(forest: Forest, x: np.ndarray) -> np.ndarray:
+    """The definition: every row goes down every tree."""
+    feature, child, split = forest.feature.tolist(), forest.child.tolist(), forest.split.tolist()
+    missing_left = forest.missing_left.tolist()
+    out = np.full(len(x), forest.start.item())
+    for root in forest.root.tolist():
+        for i, row in enumerate(x.tolist()):
+            node = root
+            while feature[node] >= 0:
+                value = row[feature[node]]
+                left = missing_left[node] if isnan(value) else value <= split[node]
+                node = child[node][0 if left else 1]
+            out[i] += split[node]
+    return out
+
+
+def drawn_tree(draw: np.random.Generator, columns: int, leaves: int, thresholds: np.ndarray) -> Tree:
+    """A random tree: any leaf is split until there are so many."""
+    feature, child, split, missing = [-1], [[0, 0]], [draw.normal()], [False]
+    for _ in range(leaves - 1):
+        ends = [node for node, f in enumerate(feature) if f < 0]
+        node, place = int(draw.choice(ends)), len(feature)
+        feature[node], split[node] = int(draw.integers(columns)), float(draw.choice(thresholds))
+        child[node], missing[node] = [place, place + 1], bool(draw.integers(2))
+        for _ in range(2):
+            feature.append(-1)
+            child.append([0, 0])
+            split.append(draw.normal())
+            missing.append(False)
+    return (
+        torch.tensor(feature),
+        torch.tensor(child),
+        torch.tensor(split, dtype=torch.float64),
+        torch.tensor(missing),
+    )
+
+
+def drawn_rows(draw: np.random.Generator, rows: int, columns: int, thresholds: np.ndarray) -> np.ndarray:
+    """Values at, below and above thresholds, infinite ones and NaN."""
+    x = draw.choice(np.concatenate([thresholds, draw.normal(size=8)]), size=(rows, columns))
+    x[draw.random(x.shape) < 0.2] = np.nan
+    x[draw.random(x.shape) < 0.05] = np.inf
+    x[draw.random(x.shape) < 0.05] = -np.inf
+    return x.astype(np.float32)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**31),
+    rows=st.sampled_from([0, 1, 2, 63, 64, 65, 200]),
+    columns=st.integers(1, 6),
+    counts=st.lists(st.integers(0, 4), min_size=1, max_size=3),
+    leaves=st.integers(1, 40),
+)
+def test_forests_are_the_plain_loop(
+    seed: int, rows: int, columns: int, counts: list[int], leaves: int
+) -> None:
+    draw = np.random.default_rng(seed)
+    # Thresholds of float64 between values of float32, as boosting makes them, and some that are equal.
+    thresholds = np.append(draw.normal(size=5).astype(np.float32), draw.normal(size=3))
+    forests = [
+        Forest.of([drawn_tree(draw, columns, leaves, thresholds) for _ in range(count)], draw.normal())
+        for count in counts
+    ]
+    x = drawn_rows(draw, rows, columns, thresholds)
+    found = ForestSums(forests)(torch.from_numpy(x)).numpy()
+    assert found.shape == (rows, len(forests))
+    for i, forest in enumerate(forests):
+        np.testing.assert_array_equal(found[:, i], plain(forest, x))
+        np.testing.assert_array_equal(forest(torch.from_numpy(x)).numpy(), found[:, i])
+
+
+@pytest.mark.parametrize("count", [253, 254, 300, 70_000])
+def test_columns_of_many_thresholds(count: int) -> None:
+    """Codes of one byte, of two and of four."""
+    thresholds = np.linspace(-1, 1, count)
+    stump = [
+        (
+            torch.tensor([0, -1, -1]),
+            torch.tensor([[1, 2], [0, 0], [0, 0]]),
+            torch.tensor([threshold, 1.0, 0.0], dtype=torch.float64),
+            torch.tensor([number % 2 == 0, False, False]),
+        )
+        for number, threshold in enumerate(thresholds.tolist())
+    ]
+    x = np.array([[-2], [-1], [0.1234], [1], [2], [np.nan]], np.float32)
+    said = [(row <= thresholds).sum() for row in x[:-1, 0].astype(np.float64)]
+    assert Forest.of(stump)(torch.from_numpy(x)).tolist() == [*said, (count + 1) // 2]
+
+
+def test_a_forest_that_changes_is_read_again() -> None:
+    draw = np.random.default_rng(0)
+    first, second = (Forest.of([drawn_tree(draw, 2, 5, np.arange(3.0))], start) for start in (0.0, 1.0))
+    x = torch.from_numpy(drawn_rows(draw, 10, 2, np.arange(3.0)))
+    both = ForestSums([first, second])
+    before = both(x)
+    assert not torch.equal(before[:, 0], before[:, 1])
+    first.load_state_dict(second.state_dict())
+    assert torch.equal(both(x)[:, 0], before[:, 1])
+    assert torch.equal(first(x), before[:, 1])
+    with torch.no_grad():
+        second.start += 1
+    assert torch.equal(both(x)[:, 1], before[:, 1] + 1)
