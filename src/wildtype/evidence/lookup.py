@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from wildtype.evidence.effects import Effect, KnockoutEffects
 from wildtype.evidence.part import Asked, EvidencePart, EvidenceSizes, Shared, arrays
+from wildtype.evidence.pieces import Run, one_after_the_other
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.mutants.evidence_tokens import EvidenceTokens, joined
 from wildtype.mutants.identity import gene_words, keys_of
@@ -53,7 +54,7 @@ class EvidenceIndex:
         table: MutantTable,
         phenotypes: int,
         sizes: EvidenceSizes | None = None,
-        run: Callable[[int, Callable[[int], None]], None] | None = None,
+        run: Run = one_after_the_other,
         effects: KnockoutEffects | None = None,
         interactions: Sequence[bool] = (),
     ) -> None:
@@ -61,9 +62,7 @@ class EvidenceIndex:
         depends = np.ones(phenotypes, bool)
         depends[: len(interactions)] = interactions
         self.words = gene_words(similarity.genes)
-        self.shared = Shared(
-            similarity, self.words, phenotypes, self.sizes, run or _one_after_the_other, effects, depends
-        )
+        self.shared = Shared(similarity, self.words, phenotypes, self.sizes, run, effects, depends)
         self.keys = keys_of(table.gene, table.offsets, self.words)
         self._measured, first, of = np.unique(self.keys, return_index=True, return_inverse=True)
         self._parts: dict[int, EvidencePart] = {}
@@ -139,8 +138,3 @@ def answer(
         own = None if effect is None else effect.take(chosen)
         parts.append(part(int(i)).tokens_of(inside, ends, condition[chosen], own))
     return joined(parts, rows, row)
-
-
-def _one_after_the_other(count: int, work: Callable[[int], None]) -> None:
-    for i in range(count):
-        work(i)

@@ -18,7 +18,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -31,10 +30,11 @@ from wildtype.evidence.completion import (
     smoothed,
     spectrum,
 )
-from wildtype.evidence.kernels import COMPILED
 from wildtype.evidence.learned_kernel import LearnedKernel, predict_unseen
 from wildtype.evidence.map_columns import MapColumns
 from wildtype.evidence.pair_matrix import PairMatrix
+from wildtype.evidence.pieces import Run, one_after_the_other
+from wildtype.evidence.replaced_genes import replace_both, replace_one
 from wildtype.evidence.screen_columns import ALIKE, SCREEN, ScreenColumns
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.mutants import Kind
@@ -64,7 +64,8 @@ DEGREE_PRIOR = 10.0
 RATE_PRIOR = 2.0
 RIDGE = 3.0
 """Regularisation λ of the two-step ridge on unit vectors, whose kernel has 1 on its diagonal."""
-CHUNK = 1 << 15
+CHUNK = 1 << 13
+"""Pairs that are described together: their columns stay in the cache."""
 COMPLETED = 200
 """Rank of the completed matrix, whose vectors kernel ridge predicts for unseen genes."""
 RISING = ("effect", "rank ", "completed", "kernel ", "one by ", "both by ", "two-step ridge", SCREEN)
@@ -156,62 +157,6 @@ def _padded(graph: sparse.csr_array, most: int = MOST) -> tuple[NDArray[np.int32
     return gene, weight
 
 
-@njit(**COMPILED)  # type: ignore[untyped-decorator]
-def replace_one(
-    near: Any, weight: Any, value: Any, known: Any, every: bool, left: Any, right: Any, prior: float, out: Any
-) -> None:
-    """Write the means over pairs with one gene replaced: of all, the smaller and larger side, and the weight.
-
-    ``near`` [·, k] holds strains; ``value`` [s, s] are residuals, completed where ``known`` [s, s] is false,
-    which count with ``every`` only; ``left``, ``right`` are [m, 2]: the row of ``near`` of a gene, and its
-    strain (-1: it has none). ``out`` [m, 4] keeps NaN for no weight.
-    """
-    for m in range(len(left)):
-        total, mass = 0.0, 0.0
-        low, high = np.inf, -np.inf
-        for side in range(2):
-            own, other = (left[m], right[m]) if side == 0 else (right[m], left[m])
-            one, below = 0.0, 0.0
-            if own[0] >= 0 and other[1] >= 0:
-                for k in range(near.shape[1]):
-                    strain = near[own[0], k]
-                    # A neighbour that is the other gene would be a pair of a gene with itself.
-                    if strain >= 0 and strain != other[1] and (every or known[other[1], strain]):
-                        one += weight[own[0], k] * value[other[1], strain]
-                        below += weight[own[0], k]
-            if below > 0:
-                mean = one / (below + prior)
-                low, high = min(low, mean), max(high, mean)
-            total += one
-            mass += below
-        if mass > 0:
-            out[m, 0], out[m, 1], out[m, 2] = total / (mass + prior), low, high
-        out[m, 3] = mass
-
-
-@njit(**COMPILED)  # type: ignore[untyped-decorator]
-def replace_both(
-    near: Any, weight: Any, value: Any, known: Any, every: bool, left: Any, right: Any, few: int, out: Any
-) -> None:
-    """Write the mean over pairs with each gene replaced by ``few`` neighbours, and its weight [m, 2]."""
-    for m in range(len(left)):
-        total, mass = 0.0, 0.0
-        if left[m, 0] >= 0 and right[m, 0] >= 0:
-            for a in range(few):
-                i = near[left[m, 0], a]
-                if i < 0:
-                    continue
-                for b in range(few):
-                    j = near[right[m, 0], b]
-                    if j >= 0 and i != j and (every or known[i, j]):
-                        w = weight[left[m, 0], a] * weight[right[m, 0], b]
-                        total += w * value[i, j]
-                        mass += w
-        if mass > 0:
-            out[m, 0] = total / mass
-        out[m, 1] = mass
-
-
 class PairColumns:
     """Columns of pairs from one visible matrix.
 
@@ -225,6 +170,8 @@ class PairColumns:
         Of the same genes; labels do not enter, so that several matrices share it.
     others : sequence of ScreenColumns
         What other screens say.
+    run : callable
+        Runs work(0) … work(count - 1), perhaps beside each other.
     seed : int
         Of the subspace iterations.
 
@@ -241,9 +188,10 @@ class PairColumns:
         neighbours: Neighbours,
         others: Sequence[ScreenColumns] = (),
         *,
+        run: Run = one_after_the_other,
         seed: int = 0,
     ) -> None:
-        self.matrix, self.similarity, self._others = matrix, similarity, others
+        self.matrix, self.similarity, self._others, self._run = matrix, similarity, others, run
         known, values = matrix.known, matrix.values
         additive = Additive.of(matrix)
         residual = np.where(known, values - additive.matrix(), np.float32(0))
@@ -287,9 +235,9 @@ class PairColumns:
             (name, np.where(near >= 0, place[near], np.int32(-1)), weight)
             for name, near, weight in zip(neighbours.names, neighbours.gene, neighbours.weight, strict=True)
         ]
-        self.names: tuple[str, ...] = ()
         nothing = np.zeros((0, 2), np.int64)
-        self._block(nothing, nothing.astype(np.uint8))  # which names the columns
+        columns = self._block(nothing, nothing.astype(np.uint8))
+        self.names = tuple(name for name, _ in columns)
 
     def _ridge(self, residual: Floats) -> None:
         """Fit the two-step kernel ridge in the width of the embedding, and gene columns by kernel ridge.
@@ -333,15 +281,27 @@ class PairColumns:
 
         They do not depend on the order of both genes.
         """
-        starts = range(0, max(len(gene), 1), CHUNK)
-        return np.concatenate([self._block(gene[at : at + CHUNK], kind[at : at + CHUNK]) for at in starts])
+        out = np.empty((len(gene), len(self.names)), np.float32)
+        turned = gene[:, 0] > gene[:, 1]
+        gene, kind = (np.where(turned[:, None], x[:, ::-1], x) for x in (gene, kind))
+        # Pairs of one gene stand together, so that what is looked up of it is in the cache for all of them.
+        order = np.lexsort((gene[:, 1], kind[:, 0], gene[:, 0]))
 
-    def _block(self, gene: Ints, kind: NDArray[np.uint8]) -> Floats:
+        def work(i: int) -> None:
+            rows = order[i * CHUNK : (i + 1) * CHUNK]
+            for f, (_, values) in enumerate(self._block(gene[rows], kind[rows])):
+                out[rows, f] = values
+
+        self._run(-(-len(order) // CHUNK), work)
+        return out
+
+    def _block(self, gene: Ints, kind: NDArray[np.uint8]) -> list[tuple[str, NDArray[Any]]]:
+        """Return names and values [m] of the columns of pairs whose genes ascend."""
         strain = self.matrix.find(gene, kind)
         seen = strain >= 0
         both = seen.all(axis=1)
-        columns: list[tuple[str, Floats]] = [("unseen genes", (~seen).sum(axis=1).astype(np.float32))]
-        columns.append(("reduced strains", (kind == Kind.REDUCED).sum(axis=1).astype(np.float32)))
+        columns: list[tuple[str, NDArray[Any]]] = [("unseen genes", (~seen).sum(axis=1))]
+        columns.append(("reduced strains", (kind == Kind.REDUCED).sum(axis=1)))
 
         def ends(name: str, x: Floats, at: Ints, there: NDArray[np.bool_]) -> None:
             # Smallest and largest of both genes: their order has no meaning.
@@ -390,8 +350,7 @@ class PairColumns:
             columns += other(gene, kind)
         if self._map is not None:
             columns += self._map(gene, strain)
-        self.names = tuple(name for name, _ in columns)
-        return np.stack([np.asarray(value, np.float32) for _, value in columns], axis=1)
+        return columns
 
     def _predicted_by_kernel(self, gene: Ints, strain: Ints) -> list[tuple[str, Floats]]:
         """Return the columns of pairs with one gene, or both, as kernel ridge predicts them."""

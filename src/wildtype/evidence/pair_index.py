@@ -23,6 +23,7 @@ from wildtype.evidence.learned_kernel import LearnedKernel
 from wildtype.evidence.other_screens import OtherScreen
 from wildtype.evidence.pair_columns import Neighbours, PairColumns
 from wildtype.evidence.pair_matrix import PairMatrix
+from wildtype.evidence.pieces import Run, one_after_the_other
 from wildtype.evidence.screen_columns import ScreenColumns
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.mutants.batch import MutantBatch
@@ -68,6 +69,8 @@ class PairIndex:
         Its few weights are those of all visible crosses, whatever fold is left out.
     screens : sequence of OtherScreen
         Whatever fold is left out, too: a new pair may have been measured there.
+    run : callable
+        Runs work(0) … work(count - 1), perhaps beside each other.
 
     Attributes
     ----------
@@ -82,8 +85,9 @@ class PairIndex:
         folds: int,
         learned: LearnedKernel,
         screens: Sequence[OtherScreen] = (),
+        run: Run = one_after_the_other,
     ) -> None:
-        self.matrix, self.similarity, self.folds = matrix, similarity, folds
+        self.matrix, self.similarity, self.folds, self._run = matrix, similarity, folds, run
         self._words = mixed_words(gene_words(similarity.genes))
         self._neighbours = Neighbours.of(similarity, np.unique(matrix.gene), learned)
         self._learned, self._screens = learned, tuple(screens)
@@ -138,7 +142,7 @@ class PairIndex:
 
     def _columns_of(self, matrix: PairMatrix, others: Sequence[ScreenColumns] | None = None) -> PairColumns:
         others = self._others if others is None else others
-        found = PairColumns(matrix, self.similarity, self._neighbours, others)
+        found = PairColumns(matrix, self.similarity, self._neighbours, others, run=self._run)
         self.names = found.names
         return found
 

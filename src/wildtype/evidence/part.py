@@ -10,7 +10,6 @@ of neighbouring genes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -24,6 +23,7 @@ from wildtype.evidence import kernels
 from wildtype.evidence.effects import Effect, KnockoutEffects, MeasuredEffects
 from wildtype.evidence.kernels import Csr, OneEditAway, Queries, TwoEditsAway
 from wildtype.evidence.measured import MeasuredSets, additive_effects
+from wildtype.evidence.pieces import Run
 from wildtype.evidence.similarity import GeneSimilarity
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.evidence_tokens import (
@@ -96,7 +96,7 @@ class Shared:
     words: NDArray[np.uint64]
     phenotypes: int
     sizes: EvidenceSizes
-    run: Callable[[int, Callable[[int], None]], None]
+    run: Run
     effects: KnockoutEffects | None
     interactions: NDArray[np.bool_]
 

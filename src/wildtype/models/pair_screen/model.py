@@ -45,6 +45,7 @@ from wildtype.mutants import MutantTable
 from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.loader import Batches
 from wildtype.nn.forest import Forest, ForestSums, load_sizes
+from wildtype.nn.threads import each
 from wildtype.seeds import derive
 
 UNSEEN = (0, 1, 2)
@@ -111,7 +112,7 @@ class PairScreen(Model):
     def _index(
         self, matrix: PairMatrix, similarity: GeneSimilarity, screens: Sequence[OtherScreen]
     ) -> PairIndex:
-        return PairIndex(matrix, similarity, self.config.folds, self.kernel.learned(), screens)
+        return PairIndex(matrix, similarity, self.config.folds, self.kernel.learned(), screens, each)
 
     def forward(self, wild_type: WildType, mutants: MutantBatch) -> Prediction:
         """Predict the outputs of a batch; NaN for mutants that are no pairs."""
