@@ -13,7 +13,7 @@ m pairs · f columns.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -191,7 +191,9 @@ class PairColumns:
         run: Run = one_after_the_other,
         seed: int = 0,
     ) -> None:
-        self.matrix, self.similarity, self._others, self._run = matrix, similarity, others, run
+        # Residuals hold what is visible: values would be one more matrix of s² numbers for every fold.
+        self.matrix = replace(matrix, values=np.zeros((0, 0), np.float32))
+        self.similarity, self._others, self._run = similarity, others, run
         known, values = matrix.known, matrix.values
         additive = Additive.of(matrix)
         residual = np.where(known, values - additive.matrix(), np.float32(0))
