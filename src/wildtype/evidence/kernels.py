@@ -102,30 +102,6 @@ def _may_hold(key: Any, marks: Any) -> Any:
     return (marks[bit >> np.uint64(6)] >> (bit & np.uint64(63))) & np.uint64(1)
 
 
-def _cosine(i: int, j: int, rows: Csr) -> Any:
-    """Return the inner product of two sparse rows of unit length, merging their sorted columns."""
-    indptr, indices, data = rows
-    a, a_end, b, b_end = indptr[i], indptr[i + 1], indptr[j], indptr[j + 1]
-    total = np.float32(0)
-    while a < a_end and b < b_end:
-        if indices[a] == indices[b]:
-            total += data[a] * data[b]
-            a += 1
-            b += 1
-        elif indices[a] < indices[b]:
-            a += 1
-        else:
-            b += 1
-    return total
-
-
-def _dot(i: int, j: int, unit: Any, first: int, last: int) -> Any:
-    total = np.float32(0)
-    for x in range(first, last):
-        total += unit[i, x] * unit[j, x]
-    return total
-
-
 def _weight(i: int, j: int, indptr: Any, indices: Any, data: Any) -> Any:
     """Return the entry (i, j) of a sorted CSR matrix."""
     low, high = indptr[i], indptr[i + 1]
@@ -360,42 +336,91 @@ def _similar(
     last: int,
     left: Any,
     right: Any,
-    unit: Any,
-    cuts: Any,
+    lanes: Any,
+    part_of: Any,
     graphs: Csr,
+    linked: Any,
     profiles: Csr,
     product: Any,
     scale: Any,
+    spread: Any,
     out: Any,
 ) -> None:
-    """Write the similarity of genes ``left`` and ``right`` [q] in every channel; 0 where one of them is -1.
+    """Write the similarity of genes ``left`` and ``right`` [q, t] in every channel, where both are there.
 
     Channels: weight in every relation, cosine in every part of the embedding, in all of it, and of profiles.
-    ``product`` holds the products [n, n] of all profiles, or nothing.
-    ``graphs`` are all relations, one after the other: their ``indptr`` is [relations, n + 1].
+    ``out`` [q, t, c] is zero on entry. ``lanes`` [n, d, l] is the embedding by lanes, and ``part_of`` [l] the
+    part of each (see `GeneSimilarity.lanes`). ``graphs`` are all relations, one after the other: their
+    ``indptr`` is [relations, n + 1]; ``linked`` has the bits of pairs with a weight in any of them (see
+    `_mark`). ``product`` holds the products [n, n] of all profiles, or nothing. ``spread`` [contexts] is
+    scratch, zero on entry and exit: the profile of a left gene, made once for all its pairs in a row.
     """
     graph_start, graph_column, graph_value = graphs
-    relations, parts = len(graph_start), len(cuts) - 1
+    profile_start, profile_column, profile_value = profiles
+    relations, channels = len(graph_start), out.shape[2]
+    sums = np.zeros(len(part_of), np.float32)
     for at in range(first, last):
-        i, j = left[at], right[at]
-        if i < 0 or j < 0:
-            for x in range(out.shape[1]):
-                out[at, x] = 0
-            continue
-        for x in range(relations):
-            out[at, x] = _weight(i, j, graph_start[x], graph_column, graph_value)
-        total = np.float32(0)
-        for x in range(parts):
-            part = _dot(i, j, unit, cuts[x], cuts[x + 1])
-            out[at, relations + x] = part
-            total += part
-        out[at, relations + parts] = total
-        if len(product):
-            out[at, relations + parts + 1] = product[i, j]
-        else:
-            out[at, relations + parts + 1] = _cosine(i, j, profiles)
-        for x in range(out.shape[1]):
-            out[at, x] *= scale[x]
+        done = 0
+        while done < left.shape[1]:
+            # The next gene that was not compared yet, and all its pairs in this row.
+            i = left[at, done]
+            seen = i < 0
+            for before in range(done):
+                seen |= left[at, before] == i
+            if seen:
+                done += 1
+                continue
+            if not len(product):
+                for e in range(profile_start[i], profile_start[i + 1]):
+                    spread[profile_column[e]] = profile_value[e]
+            for token in range(done, left.shape[1]):
+                j = right[at, token]
+                if left[at, token] != i or j < 0:
+                    continue
+                if _may_hold(_link(i, j), linked):
+                    for x in range(relations):
+                        out[at, token, x] = scale[x] * _weight(
+                            i, j, graph_start[x], graph_column, graph_value
+                        )
+                # Lane by lane in one vector, so that no product is summed across a vector.
+                sums[:] = 0
+                for d in range(lanes.shape[1]):
+                    for x in range(len(sums)):
+                        sums[x] += lanes[i, d, x] * lanes[j, d, x]
+                total = np.float32(0)
+                for x in range(len(sums)):
+                    channel = relations + part_of[x]
+                    out[at, token, channel] += scale[channel] * sums[x]
+                    total += sums[x]
+                alike = np.float32(0)
+                if len(product):
+                    alike = product[i, j]
+                else:
+                    for e in range(profile_start[j], profile_start[j + 1]):
+                        alike += profile_value[e] * spread[profile_column[e]]
+                out[at, token, channels - 2] = scale[channels - 2] * total
+                out[at, token, channels - 1] = scale[channels - 1] * alike
+            if not len(product):
+                for e in range(profile_start[i], profile_start[i + 1]):
+                    spread[profile_column[e]] = 0
+            done += 1
+
+
+def _link(i: Any, j: Any) -> Any:
+    """Return a well mixed word for an ordered pair of genes."""
+    word = (np.uint64(i) << np.uint64(32)) | np.uint64(j)
+    word = (word ^ (word >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
+    return word ^ (word >> np.uint64(29))
+
+
+def _mark_links(indptr: Any, indices: Any, marks: Any) -> None:
+    """Set the bit of every pair with a weight in any relation; ``indptr`` [relations, n + 1]."""
+    mask = np.uint64(64 * len(marks) - 1)
+    for x in range(len(indptr)):
+        for i in range(indptr.shape[1] - 1):
+            for e in range(indptr[x, i], indptr[x, i + 1]):
+                bit = (_link(i, indices[e]) >> np.uint64(24)) & mask
+                marks[bit >> np.uint64(6)] |= np.uint64(1) << (bit & np.uint64(63))
 
 
 def _neighbours(
@@ -477,8 +502,8 @@ make_table = njit(**COMPILED)(_make_table)
 mark = njit(**COMPILED)(_mark)
 _find = njit(inline="always", **COMPILED)(_find)
 _may_hold = njit(inline="always", **COMPILED)(_may_hold)
-_cosine = njit(**COMPILED)(_cosine)
-_dot = njit(**COMPILED)(_dot)
+_link = njit(inline="always", **COMPILED)(_link)
+mark_links = njit(**COMPILED)(_mark_links)
 _weight = njit(**COMPILED)(_weight)
 _keep = njit(inline="always", **COMPILED)(_keep)
 one_edit = njit(**COMPILED)(_one_edit)

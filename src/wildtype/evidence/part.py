@@ -10,6 +10,7 @@ of neighbouring genes.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -178,20 +179,25 @@ class EvidencePart:
         return neighbour, near
 
     def similar(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the similarity of genes [any] in every channel [any, c]; 0 where one of them is -1."""
+        """Return the similarity of genes [m, ...] in every channel [m, ..., c]; 0 where one of them is -1.
+
+        A row that repeats a left gene is cheaper than several rows with it.
+        """
         s = self.shared.similarity
-        shape, size = left.shape, left.size
-        i, j = np.ascontiguousarray(left).reshape(-1), np.ascontiguousarray(right).reshape(-1)
+        rows, channels = len(left), len(s.channels)
+        i, j = (np.ascontiguousarray(x).reshape(rows, math.prod(left.shape[1:])) for x in (left, right))
         graphs = Csr(s.indptr, s.indices, s.data)
-        out = np.empty((size, len(s.channels)), np.float32)
-        piece = CHUNK * 16
+        out = np.zeros((*i.shape, channels), np.float32)
+        piece = max(CHUNK * 16 // max(i.shape[1], 1), 1)
 
         def work(at: int) -> None:
-            span = (at * piece, min((at + 1) * piece, size))
-            kernels.similar(*span, i, j, s.unit, s.cuts, graphs, self._profiles, self.products, s.scale, out)
+            spread = np.zeros(0 if len(self.products) else self.profiles.shape[1], np.float32)
+            span = (at * piece, min((at + 1) * piece, rows))
+            genes = (*s.lanes, graphs, s.links, self._profiles, self.products, s.scale)
+            kernels.similar(*span, i, j, *genes, spread, out)
 
-        self.shared.run(-(-size // piece), work)
-        return out.reshape(*shape, len(s.channels))
+        self.shared.run(-(-rows // piece), work)
+        return out.reshape(*left.shape, channels)
 
     def traits_of(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return sum, distance and product of the k traits of genes [s] and [s]: [s, 3 k]."""

@@ -24,6 +24,8 @@ NEAREST = 40
 """Neighbours of a gene by what is known before labels are."""
 NEAREST_FLOOR = 0.05
 """Cosines of embeddings below this are chance."""
+LANE = 8
+"""Columns of a lane of the embedding: few, so that small parts are not filled up with zeros."""
 PROFILE_SCALE = 5.0
 """Of the channel of label profiles, whose cosines are known only once labels are."""
 PROFILE_NEIGHBOURS = 80
@@ -133,11 +135,38 @@ class GeneSimilarity:
     ) -> NDArray[np.float32]:
         from wildtype.evidence.kernels import Csr, similar
 
-        out = np.zeros((len(left), len(self.channels)), np.float32)
+        out = np.zeros((len(left), 1, len(self.channels)), np.float32)
         no_profiles = Csr(np.zeros(self.genes + 1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
-        graphs, no_products = Csr(self.indptr, self.indices, self.data), np.zeros((0, 0), np.float32)
-        ends = np.ascontiguousarray(left), np.ascontiguousarray(right)
-        similar(0, len(left), *ends, self.unit, self.cuts, graphs, no_profiles, no_products, scale, out)
+        graphs, nothing = Csr(self.indptr, self.indices, self.data), np.zeros((0, 0), np.float32)
+        ends = (np.ascontiguousarray(genes)[:, None] for genes in (left, right))
+        shared = (*self.lanes, graphs, self.links, no_profiles, nothing)
+        similar(0, len(left), *ends, *shared, scale, np.zeros(0, np.float32), out)
+        return out[:, 0]
+
+    @cached_property
+    def lanes(self) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """The embedding as [n, ``LANE``, l] and the part of each of the l lanes; columns added to fill are 0.
+
+        A part takes as many lanes of ``LANE`` columns as it needs. Inner products of all lanes are then sums
+        of vectors.
+        """
+        widths = np.diff(self.cuts)
+        count = -(-widths // LANE)
+        out = np.zeros((self.genes, LANE, int(count.sum())), np.float32)
+        first = np.cumsum(count) - count
+        part = np.repeat(np.arange(len(widths)), widths)
+        column = np.arange(len(part)) - self.cuts[part]
+        out[:, column % LANE, first[part] + column // LANE] = self.unit
+        return out, np.repeat(np.arange(len(widths)), count)
+
+    @cached_property
+    def links(self) -> NDArray[np.uint64]:
+        """One bit per pair of genes with a weight in any relation: most have none, and need no search."""
+        from wildtype.evidence.kernels import mark_links
+
+        # At least 16 bits per edge: 6 % of the other pairs look linked, and are searched for in vain.
+        out = np.zeros(max(1 << int(16 * len(self.indices)).bit_length(), 64) // 64, np.uint64)
+        mark_links(self.indptr, self.indices, out)
         return out
 
     @property
