@@ -188,3 +188,15 @@ def test_marks_miss_no_key_and_tell_most_others(count: int) -> None:
     marks = Buckets(keys).marks
     assert all(kernels._may_hold(key, marks) for key in keys)
     assert sum(int(kernels._may_hold(key, marks)) for key in others) < 0.1 * len(others)
+
+
+def test_what_genes_and_neighbours_have_in_common_is_the_same_kept_or_not() -> None:
+    rng = np.random.default_rng(11)
+    table = measured(rng, 60)
+    index = EvidenceIndex(SIMILARITY, table, 1, MANY)
+    lasting, passing = index.part(), index.part(np.zeros(len(table), bool))
+    for asked in (measured(rng, 5), measured(rng, 9)):
+        arrays = (asked.gene, asked.offsets, asked.condition)
+        assert same(lasting.tokens_of(*arrays), passing.tokens_of(*arrays))
+    assert lasting._table is not None
+    assert passing._table is None

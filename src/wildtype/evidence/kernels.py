@@ -57,11 +57,15 @@ class OneEditAway(NamedTuple):
 
 
 class TwoEditsAway(NamedTuple):
-    """Measured mutants two edits away: rows [q, u], genes [q, u, 2]; Σ w y and Σ w over all found [q, p]."""
+    """Measured mutants two edits away: rows [q, u], genes [q, u, 2]; Σ w y and Σ w over all found [q, p].
+
+    ``place`` [q, u, 2] is the number of each new gene among the neighbours of the old one.
+    """
 
     row: Any
     old: Any
     new: Any
+    place: Any
     total: Any
     weight: Any
 
@@ -273,7 +277,7 @@ def _two_edits(
     first ``pairs`` pairs of genes are replaced: r² sets are looked up for each.
     """
     gene, offsets, condition = queries
-    row, old, new, total, weight = found
+    row, old, new, place_of, total, weight = found
     whole_keys, whole_slots, whole_start = whole
     t, r = row.shape[1], neighbour.shape[1]
     for query in range(first, last):
@@ -323,12 +327,13 @@ def _two_edits(
                                 row[query, place] = whole_row[e]
                                 old[query, place, 0], old[query, place, 1] = a, b
                                 new[query, place, 0], new[query, place, 1] = c, d
+                                place_of[query, place, 0], place_of[query, place, 1] = x, y
                                 used = min(used + 1, t)
         if used > ranked:
             by = np.argsort(-best[:used], kind="mergesort")
             row[query, :used] = row[query, :used][by]
-            old[query, :used] = old[query, :used][by]
-            new[query, :used] = new[query, :used][by]
+            for column in (old, new, place_of):
+                column[query, :used] = column[query, :used][by]
 
 
 def _similar(
@@ -404,6 +409,14 @@ def _similar(
                 for e in range(profile_start[i], profile_start[i + 1]):
                     spread[profile_column[e]] = 0
             done += 1
+
+
+def _copy_similar(first: int, last: int, left: Any, place: Any, table: Any, out: Any) -> None:
+    """Write the rows of ``table`` [n, r, c] of genes ``left`` and neighbours ``place`` [q, t]; -1: none."""
+    for at in range(first, last):
+        for token in range(left.shape[1]):
+            if left[at, token] >= 0 and place[at, token] >= 0:
+                out[at, token] = table[left[at, token], place[at, token]]
 
 
 def _link(i: Any, j: Any) -> Any:
@@ -509,5 +522,6 @@ _keep = njit(inline="always", **COMPILED)(_keep)
 one_edit = njit(**COMPILED)(_one_edit)
 two_edits = njit(**COMPILED)(_two_edits)
 similar = njit(**COMPILED)(_similar)
+copy_similar = njit(**COMPILED)(_copy_similar)
 neighbours = njit(**COMPILED)(_neighbours)
 to_unit_rows = njit(**COMPILED)(_inverse_rows)

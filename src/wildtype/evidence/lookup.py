@@ -112,7 +112,7 @@ class EvidenceIndex:
     def _fold(self, fold: int) -> EvidencePart:
         if fold not in self._parts:
             table = self.table if fold < 0 else self.table.take(self.keys % FOLDS != fold)
-            self._parts[fold] = EvidencePart(self.shared, table)
+            self._parts[fold] = EvidencePart(self.shared, table, lasting=True)
         return self._parts[fold]
 
 

@@ -49,6 +49,8 @@ LOG_SCALE = 3.0
 """Logarithms of numbers of measurements are divided by this: 20 measurements become about 1."""
 FEW = 512
 """Genes up to which all products of label profiles are made in advance."""
+TABLE = 96 << 20
+"""Largest table, in bytes, of what genes and their neighbours have in common."""
 CHUNK = 512
 """Queries per piece of work: their results stay in the cache, and there are enough pieces for all threads."""
 
@@ -121,6 +123,8 @@ class Shared:
 class EvidencePart:
     """Lookup in one set of measurements; made by `EvidenceIndex.part`.
 
+    One that is ``lasting`` serves many calls, and keeps what genes and their neighbours have in common.
+
     Attributes
     ----------
     effects : float32 [n, p]
@@ -132,7 +136,7 @@ class EvidencePart:
         mutants with each gene.
     """
 
-    def __init__(self, shared: Shared, table: MutantTable) -> None:
+    def __init__(self, shared: Shared, table: MutantTable, *, lasting: bool = False) -> None:
         self.shared = shared
         n, p, sizes = shared.similarity.genes, shared.phenotypes, shared.sizes
         measured = MeasuredSets(table, n, p)
@@ -147,6 +151,11 @@ class EvidencePart:
             (measured.profiles @ measured.profiles.T).toarray() if few else np.zeros((0, 0), np.float32)
         )
         self._embedded = _csr(shared.similarity.near)
+        # Memory is taken page by page as genes are looked up.
+        shape = (n, sizes.replacements, len(shared.similarity.channels))
+        lasting &= 4 * math.prod(shape) <= TABLE
+        self._table = np.empty(shape, np.float32) if lasting else None
+        self._made = np.zeros(n if lasting else 0, bool)
         self.neighbour, self.near = self._most_similar(measured)
         self.known = np.isfinite(measured.value).astype(np.float32)
         self.filled = np.where(self.known > 0, measured.value, 0).astype(np.float32)
@@ -199,6 +208,30 @@ class EvidencePart:
         self.shared.run(-(-rows // piece), work)
         return out.reshape(*left.shape, channels)
 
+    def _similar_neighbours(self, gene: NDArray[np.int64], place: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the similarity of genes [m, t] and their neighbours by place [m, t]: [m, t, c]; -1: none.
+
+        What a gene and its neighbours have in common is looked up many times in a screen, and made once.
+        """
+        if self._table is None:
+            at = np.where((gene >= 0) & (place >= 0), place, 0)
+            near = self.neighbour[np.maximum(gene, 0), at]
+            return self.similar(np.where(place >= 0, gene, -1), np.where(place >= 0, near, -1))
+        todo = np.unique(gene)
+        todo = todo[(todo >= 0) & ~self._made[todo]]
+        if len(todo):
+            near = self.neighbour[todo]
+            self._table[todo] = self.similar(np.broadcast_to(todo[:, None], near.shape), near)
+            self._made[todo] = True
+        table, out = self._table, np.zeros((*gene.shape, self._table.shape[-1]), np.float32)
+        piece = CHUNK * 4
+
+        def work(i: int) -> None:
+            kernels.copy_similar(i * piece, min((i + 1) * piece, len(gene)), gene, place, table, out)
+
+        self.shared.run(-(-len(gene) // piece), work)
+        return out
+
     def traits_of(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return sum, distance and product of the k traits of genes [s] and [s]: [s, 3 k]."""
         a, b = (self.shared.similarity.traits[genes] for genes in (left, right))
@@ -248,7 +281,7 @@ class EvidencePart:
         ranked = u if shared.sizes.ranked is None else shared.sizes.ranked[1]
         found = TwoEditsAway(
             np.full((q, u), -1, np.int64),
-            *(np.full((q, u, 2), -1, np.int64) for _ in range(2)),
+            *(np.full((q, u, 2), -1, np.int64) for _ in range(3)),
             *(np.zeros((q, measured.phenotypes), np.float32) for _ in range(2)),
         )
         marks = measured.whole.marks
@@ -321,8 +354,11 @@ class EvidencePart:
         found = self.two_edits(gene, offsets, condition)
         value, known, same = self._values(found.row, condition)
         mean, weight = found.total / (found.weight + TWO_PRIOR), np.log1p(found.weight / TWO_PRIOR)
+        shape = found.old.shape
+        ends = (x.reshape(len(x), math.prod(shape[1:])) for x in (found.old, found.place))
+        alike = self._similar_neighbours(*ends)
         return TwoEdits(
-            similarity=_tensor(self.similar(found.old, found.new)),
+            similarity=_tensor(alike.reshape(*shape, alike.shape[-1])),
             old=_tensor(found.old),
             new=_tensor(found.new),
             mask=_tensor(found.row >= 0),
@@ -334,8 +370,10 @@ class EvidencePart:
 
     def _neighbours_tokens(self, gene: NDArray[np.int64]) -> Neighbours:
         near = self.neighbour[gene, : self.shared.sizes.neighbours]
+        place = np.where(near >= 0, np.arange(near.shape[1]), -1)
+        own = np.broadcast_to(gene[:, None], near.shape)
         return Neighbours(
-            similarity=_tensor(self.similar(np.broadcast_to(gene[:, None], near.shape), near)),
+            similarity=_tensor(self._similar_neighbours(own, place)),
             gene=_tensor(near),
             mask=_tensor(near >= 0),
             statistics=_tensor(self.statistics[near] * (near >= 0)[..., None]),
