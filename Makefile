@@ -5,6 +5,8 @@ BIN    := $(VENV)/bin
 CODE   := src benchmarks tests tools docs/notebooks
 # Publishers' files for the tests on real yeast data; tests that need them say so when the folder is not there.
 export WILDTYPE_MIRROR ?= $(abspath ../shared/data/yeast)
+# Python keeps what it compiled: each worker would otherwise rewrite the assertions of all tests, for some ten seconds.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help install dev browser demo test test-slow test-processes test-faults docs picture wheel audit sbom lint clean
 .DEFAULT_GOAL := help

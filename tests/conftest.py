@@ -18,11 +18,17 @@ settings.register_profile("wildtype", deadline=None, derandomize="WILDTYPE_FUZZ_
 settings.load_profile("wildtype")
 
 
+# Imports and rewritten assertions make millions of objects that stay: a quarter of the time of collecting
+# tests went into looking for garbage among them.
+gc.disable()
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Let the garbage collector pass over what was imported: in a worker it looks at little else.
 
     Tests that ask what takes the time run without workers, with the collector as it is.
     """
+    gc.enable()
     if hasattr(session.config, "workerinput"):
         gc.collect()
         gc.freeze()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import re
 import subprocess
 import sys
@@ -50,7 +51,11 @@ def module_of(path: Path) -> str:
 @cache
 def parsed(path: Path) -> ast.Module:
     """Return the syntax of a file; a dozen tests look at every file."""
-    return ast.parse(path.read_text(encoding="utf-8"))
+    gc.disable()  # a tree holds no circle to find, and all trees stay
+    try:
+        return ast.parse(path.read_text(encoding="utf-8"))
+    finally:
+        gc.enable()
 
 
 @cache

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Iterator
 from html import escape
 from itertools import pairwise
 from pathlib import Path
@@ -23,7 +24,7 @@ def imports() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {room: set() for room in sorted(rooms)}
     for room, below in found.items():
         for path in sorted((SOURCES / room).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for node in statements(ast.parse(path.read_text(encoding="utf-8"))):
                 names = []
                 if isinstance(node, ast.ImportFrom) and node.module:
                     names = [node.module]
@@ -32,6 +33,15 @@ def imports() -> dict[str, set[str]]:
                 parts = [name.split(".") for name in names if name.startswith("wildtype.")]
                 below |= {part[1] for part in parts if part[1] in rooms and part[1] != room}
     return found
+
+
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Give the statements of a file at any depth, without what they compute: imports are among them."""
+    for block in ("body", "orelse", "finalbody", "handlers", "cases"):
+        below = getattr(node, block, None)
+        for one in below if isinstance(below, list) else []:
+            yield one
+            yield from statements(one)
 
 
 def levels(edges: dict[str, set[str]]) -> dict[str, int]:

@@ -75,6 +75,10 @@ class OutputError(WildtypeError, OSError):
     """A place that cannot be written: read-only, full, or not a folder."""
 
 
+class LockedError(OutputError):
+    """A directory that another process writes to."""
+
+
 def reason_of(error: BaseException) -> str:
     """Return another library's message as part of a sentence: its first line, printable and cut."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import psutil
 
-from wildtype.errors import OutputError
+from wildtype.errors import LockedError, OutputError
 from wildtype.files import writing_refused
 
 LOCK = ".lock"
@@ -127,8 +127,10 @@ def exclusive_lock(
 
     Raises
     ------
+    LockedError
+        If another process holds the lock, which is named.
     OutputError
-        If another process holds the lock, which is named, or the directory cannot be made.
+        If the directory cannot be made.
     """
     path, me = directory / LOCK, LockHolder.this_process()
     try:
@@ -164,14 +166,14 @@ def _acquire(path: Path, me: LockHolder, doing: str) -> tuple[int | None, LockHo
         try:
             locked = _flock(handle)
             if locked is None:
-                raise OutputError(_held(path, _read(path), doing))
+                raise LockedError(_held(path, _read(path), doing))
             if not _is_at(handle, path):
                 continue  # its holder removed it between our opening and our locking
             before = _read(path)
             if before is not None and not before.has_ended(me, locked=locked, shared=_shared_locks(path)):
                 if before.host == me.host:
-                    raise OutputError(_held(path, before, doing))
-                raise OutputError(
+                    raise LockedError(_held(path, before, doing))
+                raise LockedError(
                     f"{str(path.parent)!r} is locked by {before}, and whether that process has ended cannot "
                     f"be told from this host: choose another directory, or remove {str(path)!r} once it ended"
                 )

@@ -40,6 +40,33 @@ def test_a_dry_run_lists_the_runs_and_writes_nothing(plan: str, tmp_path: Path) 
     assert not out.exists()
 
 
+def test_runs_are_the_tasks_of_a_job_array(plan: str, tmp_path: Path) -> None:
+    preset, out = tmp_path / "preset.yaml", tmp_path / "out"
+    preset.write_text("program: called\n")
+    words = ("ablate", plan, "--seeds", "3,4", "--folder", str(out), "--slurm", "--preset", str(preset))
+    said = wildtype(*words, "--dry-run")
+    assert said.returncode == 0, said.stderr
+    assert "#SBATCH --array=0-5" in said.stdout.splitlines()
+    assert said.stdout.rstrip().endswith(
+        f'called ablate --only "$SLURM_ARRAY_TASK_ID" {plan} --seeds 3,4 --folder {out}'
+    )
+    assert "with --tables" in said.stderr
+    assert not out.exists()
+    assert_one_sentence(wildtype(*words, "--dry-run", "--only", "1"), "--only 1: leave --slurm out")
+    assert_one_sentence(wildtype(*words[:-3], "--tables", "--only", "1"), "leave --tables out")
+
+
+def test_a_search_is_an_array_of_equal_tasks(tmp_path: Path) -> None:
+    words = ("tune", "ecoli-core", "--folder", str(tmp_path / "s"), "--workers", "8")
+    said = wildtype(*words, "--slurm", "--dry-run")
+    assert said.returncode == 0, said.stderr
+    assert "#SBATCH --array=0-7" in said.stdout.splitlines()
+    assert said.stdout.rstrip().endswith(f"wildtype {' '.join(words)}")
+    assert "--array" not in wildtype(*words[:-1], "1", "--slurm", "--dry-run").stdout
+    assert_one_sentence(wildtype(*words), "--workers 8", "with --slurm only")
+    assert_one_sentence(wildtype(*words[:-1], "0", "--slurm"), "--workers 0")
+
+
 def test_wrong_words_are_one_sentence(plan: str) -> None:
     assert_one_sentence(wildtype("ablate", plan, "model.layer=2"), "base: 'model.layer' is not a setting")
     assert_one_sentence(wildtype("ablate", plan, "seed=2"), "given overrides", "'seed=2' is set run by run")

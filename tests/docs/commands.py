@@ -210,7 +210,12 @@ def check_settings(words: list[str]) -> None:
 @cache
 def _check_word(word: str, model: str) -> None:
     try:
-        OmegaConf.merge(_settings(model), OmegaConf.from_dotlist([word]))
+        node, rest = _settings(model), word
+        group, _, below = word.partition("=")[0].partition(".")
+        # Merging copies: the group that the word is of, not all settings.
+        if below and group in node and OmegaConf.is_config(node[group]):
+            node, rest = node[group], word.partition(".")[2]
+        OmegaConf.merge(node, OmegaConf.from_dotlist([rest]))
     except OmegaConfBaseException as error:
         raise AssertionError(f"{word} with model={model}: {error}") from error
 

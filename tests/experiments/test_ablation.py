@@ -14,7 +14,7 @@ import pytest
 
 from tests.tiny import tiny_dataset
 from wildtype.datasets import Dataset
-from wildtype.errors import CheckpointError, ConfigError, OutputError
+from wildtype.errors import CheckpointError, ConfigError, LockedError, OutputError
 from wildtype.experiments.ablation import ablate, preview
 from wildtype.experiments.folder import DONE, MARK, resumable, settings_of
 from wildtype.experiments.run import train
@@ -237,6 +237,52 @@ def test_one_process_at_a_time(plan: Ablation, standing: Standing, tmp_path: Pat
     ):
         ablate(plan, [0], folder=tmp_path / "out", dataset=tiny_dataset(), trainer=standing)
     assert standing.done == []
+
+
+def test_tasks_of_an_array_do_one_run_each(plan: Ablation, standing: Standing, tmp_path: Path) -> None:
+    out, options = tmp_path / "out", {"replicates": 20, "dataset": tiny_dataset(), "trainer": standing}
+
+    def fails(config: TrainConfig) -> None:
+        if config.model.prior.weight == 1:
+            raise ConfigError("too strong")
+
+    standing.fails = fails
+    for only in (2, 0, 3, 4):
+        report = ablate(plan, [0, 1], folder=out, only=only, **options)  # type: ignore[arg-type]
+        assert list(report.states) == [ORDER[only]]
+    assert standing.done == [ORDER[only] for only in (2, 0, 3, 4)]
+    assert ablate(plan, [0, 1], folder=out, only=2, **options).failed == []  # type: ignore[arg-type]
+    assert len(standing.done) == 4  # a finished one is kept
+    assert not (out / "ablation.md").exists()
+    steps = {step.run: step.state for step in preview(plan, [0, 1], out)}
+    assert [steps[run] for run in ORDER] == [
+        "finished",
+        "planned",
+        "finished",
+        "failed",
+        "finished",
+        "planned",
+    ]
+    report = ablate(plan, [0, 1], folder=out, tables_only=True, **options)  # type: ignore[arg-type]
+    assert len(standing.done) == 4
+    assert report.failed == [ORDER[3]]
+    rows = {row.level: row for row in report.tables[0].rows}
+    assert "too strong" in rows["strong"].remarks[0]
+    assert rows["none"].seeds == (0, 1)
+    assert rows["none"].seconds_per_epoch is not None  # as the tasks timed it
+    standing.fails = lambda config: None
+    assert ablate(plan, [0, 1], folder=out, **options).failed == []  # type: ignore[arg-type]
+    assert standing.done[4:] == [ORDER[1], ORDER[3], ORDER[5]]
+
+
+def test_two_tasks_of_one_number_do_not_meet(plan: Ablation, standing: Standing, tmp_path: Path) -> None:
+    with (
+        exclusive_lock(tmp_path / "out" / ".tasks" / "1", "running"),
+        pytest.raises(LockedError, match="doing run 1 of an ablation"),
+    ):
+        ablate(plan, [0], folder=tmp_path / "out", only=1, dataset=tiny_dataset(), trainer=standing)
+    with pytest.raises(ConfigError, match="only=3: there are 3 runs, counted from 0"):
+        ablate(plan, [0], folder=tmp_path / "out", only=3, dataset=tiny_dataset(), trainer=standing)
 
 
 def test_runs_that_are_killed_again_and_again_are_given_up(

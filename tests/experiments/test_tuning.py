@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ import pytest
 from tests.tiny import tiny_dataset
 from wildtype.datasets.pinned import read_pinned
 from wildtype.errors import CheckpointError, ConfigError
-from wildtype.experiments import tuning
+from wildtype.experiments import study, tuning
+from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.settings.tuning import Tuning, read_tuning
 from wildtype.experiments.stored import Run
 from wildtype.experiments.tuning import TuningResult, tune
+from wildtype.locks import exclusive_lock
 
 PLAN = """
 base: [data.name=tiny-growth, model.width=16, model.heads=4, model.layers=0, model.head.heads=2,
@@ -120,8 +123,8 @@ def test_hopeless_trials_are_cut_short_and_impossible_ones_fail(
     base = PLAN.partition("training.learning_rate")[0].replace("[data", "[training.learning_rate=0.01, data")
     path.write_text(base + space)  # one rate learns nothing, and 8 heads do not divide a width of 20
     plan = read_tuning(str(path))
-    monkeypatch.setattr(tuning, "STARTUP", 1)
-    found = search(plan, tmp_path / "s", 12)
+    monkeypatch.setattr(study, "STARTUP", 1)
+    found = search(plan, tmp_path / "s", 7)
     states = {trial.state for trial in found.trials}
     assert states == {"finished", "cut short", "failed"}
     for trial in found.trials:
@@ -162,12 +165,105 @@ def test_what_is_refused(plan: Tuning, tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(ConfigError, match="holds another search"):
         search(other, tmp_path / "s", 1)
     (tmp_path / "bad").mkdir()
-    (tmp_path / "bad" / "trials.db").write_bytes(b"not a database" * 100)
+    (tmp_path / "bad" / "trials.journal").write_bytes(b"not a database" * 100)
     with pytest.raises(CheckpointError, match="holds no study that can be read"):
         search(plan, tmp_path / "bad", 1)
     monkeypatch.setattr("importlib.import_module", _nothing)
     with pytest.raises(ConfigError, match=r"pip install 'wildtype\[tune\]'"):
         search(plan, tmp_path / "t", 1)
+
+
+@pytest.fixture
+def trained(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the runs that a stand-in trains; a score follows from the settings."""
+    names: list[str] = []
+
+    def validated(config: TrainConfig, *_: object) -> float:
+        names.append(Path(config.run.folder).name)
+        (Path(config.run.folder) / "trained").write_text("")
+        return 1 - abs(config.training.learning_rate - 0.004)
+
+    monkeypatch.setattr(tuning, "_validated", validated)
+    return names
+
+
+def test_a_second_process_takes_the_next_trials(
+    plan: Tuning, tmp_path: Path, trained: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    alone = search(plan, tmp_path / "alone", 3)
+    assert trained == ["trial-0", "trial-1", "trial-2"]
+    trained.clear()
+    validated = tuning._validated
+    inner: list[TuningResult] = []
+
+    def slow(config: TrainConfig, *rest: Any) -> float:
+        # While the first trial trains, a second process begins, and ends all others.
+        if not inner:
+            monkeypatch.setattr(tuning, "_validated", validated)
+            inner.append(search(plan, tmp_path / "s", 3, log=said.append, seeds=(0,)))
+        return validated(config, *rest)
+
+    monkeypatch.setattr(tuning, "_validated", slow)
+    found = search(plan, tmp_path / "s", 3)
+    assert trained == ["trial-1", "trial-2", "trial-0"]
+    assert [trial.number for trial in inner[0].trials] == [1, 2]
+    assert (inner[0].under_way, inner[0].test) == (1, None)
+    assert said[-1] == "1 trials are under way elsewhere; the process that ends last tests the best"
+    assert [trial.state for trial in found.trials] == ["finished"] * 3
+    assert found.under_way == 0
+    # Draws follow from the number of the trial, not from the process.
+    assert [trial.params for trial in found.trials] == [trial.params for trial in alone.trials]
+    assert json.loads((tmp_path / "s" / "tune.json").read_text())["best"] == found.best.number  # type: ignore[union-attr]
+
+
+def test_a_trial_whose_process_ended_is_resumed_by_another(
+    plan: Tuning, tmp_path: Path, trained: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> float:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(tuning, "_validated", killed)
+        search(plan, tmp_path / "s", 3)
+    with exclusive_lock(tmp_path / "s" / "trial-0", "training in"):  # as long as it lives
+        assert search(plan, tmp_path / "s", 2).under_way == 1
+    assert trained == ["trial-1"]
+    assert [trial.number for trial in search(plan, tmp_path / "s", 2).trials] == [0, 1]
+    assert trained == ["trial-1", "trial-0"]
+
+
+def test_processes_share_the_trials(plan: Tuning, tmp_path: Path, trained: list[str]) -> None:
+    """Three processes at once: every trial is begun once, and there are no more than were wanted."""
+    processes = [get_context("fork").Process(target=search, args=(plan, tmp_path / "s", 7)) for _ in range(3)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0] * 3
+    found = search(plan, tmp_path / "s", 7)
+    assert trained == []  # nothing was left to do
+    assert [(trial.number, trial.state) for trial in found.trials] == [(n, "finished") for n in range(7)]
+    assert len(list((tmp_path / "s").glob("trial-*/trained"))) == 7
+    assert len({json.dumps(trial.params) for trial in found.trials}) == 7
+
+
+def test_only_one_process_tests(plan: Tuning, tmp_path: Path, trained: list[str]) -> None:
+    said: list[str] = []
+    with exclusive_lock(tmp_path / "s" / "test", "running an ablation in"):
+        found = search(plan, tmp_path / "s", 2, seeds=(0,), log=said.append)
+    assert found.test is None
+    assert said[-1].startswith("not tested here: another process is running an ablation in")
+
+
+def test_a_line_that_was_cut_short_is_left_out(plan: Tuning, tmp_path: Path, trained: list[str]) -> None:
+    search(plan, tmp_path / "s", 2)
+    journal = tmp_path / "s" / "trials.journal"
+    whole = journal.read_bytes()
+    journal.write_bytes(whole + whole[:25])  # of a process that was killed in the middle of writing
+    assert len(search(plan, tmp_path / "s", 3).trials) == 3
+    assert journal.read_bytes().startswith(whole)
+    assert len(search(plan, tmp_path / "s", 3).trials) == 3
 
 
 def _nothing(name: str) -> None:

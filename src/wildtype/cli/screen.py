@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from wildtype.cli.evidence import Evidence, EvidenceMapping, with_evidence
-from wildtype.cli.output import Json, Plugins, check_format, give_frame, notes
+from wildtype.cli.output import Json, Plugins, check_format, give_frame, notes, print_json
+from wildtype.cli.slurm import DryRun, Prefix, PresetFile, Slurm, submitted
+from wildtype.errors import ConfigError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from wildtype.inference.predictor import Predictor
+    from wildtype.inference.screening.shards import Shard
+
+WITH_MERGE = ("run", "merge", "evidence", "evidence_mapping", "output", "plugin", "json")
+"""Parameters of a merge; all others are stored with the shards."""
 
 
 def command(
-    run: Annotated[Path, typer.Argument(help="Run or checkpoint directory.")],
+    context: typer.Context,
+    run: Annotated[
+        Path | None, typer.Argument(help="Run or checkpoint directory; with --merge, that of the shards.")
+    ] = None,
     order: Annotated[
         int | None, typer.Option(help="Genes per mutant: all sets of so many candidates; 2 by default.")
     ] = None,
@@ -63,59 +79,199 @@ def command(
         Path | None,
         typer.Option("-o", "--output", help="Write to this .csv, .parquet or .json file; resumable."),
     ] = None,
+    shards: Annotated[
+        int | None, typer.Option(help="Divide the design among so many processes on any machines.")
+    ] = None,
+    shard: Annotated[
+        int | None, typer.Option(help="With --shards: screen only this one, from 0, for a later --merge.")
+    ] = None,
+    merge: Annotated[
+        Path | None, typer.Option(metavar="DIRECTORY", help="Print the table of a screen from its shards.")
+    ] = None,
     plugin: Plugins = None,
     json: Json = False,
+    slurm: Slurm = False,
+    preset: PresetFile = "",
+    prefix: Prefix = "",
+    dry_run: DryRun = False,
 ) -> None:
     """Predict every mutant of a design, and print those with the lowest and highest predictions.
 
     With -o, intermediate results are kept beside the file: after an interruption, the same command continues.
+    Shards are kept in the directory FILE.shards; with --slurm, they are the tasks of a job array.
     """
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from wildtype.inference.predictor import load
+    from wildtype.inference.screening.screen import ScreenRequest, make_screen, screen_mutants
+    from wildtype.inference.screening.shards import folder_of, screen_shard
     from wildtype.inference.sets import named_genes, named_sets, parse_set
 
     # A wrong suffix is an error now, and not after hours of screening.
     if output is not None:
         check_format(output)
-    predictor = load(run)
-    predictor = with_evidence(predictor, evidence, evidence_mapping)
-    for remark in predictor.remarks:
-        notes().print(remark, soft_wrap=True)
+    if merge is not None:
+        _merge(context, merge, run, evidence, evidence_mapping, output, json)
+        return
+    if run is None:
+        raise ConfigError("name the run or checkpoint directory whose model screens, or shards with --merge")
+    chosen = _shard(shards, shard, slurm or dry_run, output)
+    predictor = _loaded(run, evidence, evidence_mapping)
+    request = ScreenRequest(
+        order=order,
+        among=named_genes(among) if among else None,
+        queries=named_sets(queries) if queries else None,
+        top=top,
+        direction=direction,
+        phenotypes=phenotype,
+        condition=condition,
+        interval=interval,
+        exclude=named_genes(exclude) if exclude else (),
+        exclude_essential=exclude_essential,
+        require=named_genes(require) if require else (),
+        unmeasured=unmeasured,
+        exclude_synthetic_lethal=exclude_synthetic_lethal,
+        include=parse_set(include),
+        min_linkage_kb=min_linkage_kb,
+        max_per_gene=max_per_gene,
+    )
+    if slurm or dry_run:
+        # The request is checked before anything is submitted: a mistake must not wait in a queue.
+        screen, _ = make_screen(predictor.core, request)
+        submitted(slurm, preset, prefix, dry_run, tasks=shards or 0)
+        if shards and output is not None:
+            if screen.pieces < shards:
+                notes().print(
+                    f"the design has {screen.pieces:,} pieces: {shards - screen.pieces:,} shards are empty"
+                )
+            merging = f"wildtype screen --merge {folder_of(output)} -o {output}"
+            notes().print(f"once all shards have ended: {merging}", soft_wrap=True)
+        return
+    if chosen is not None and output is not None:
+        origin = {"run": str(run.absolute())}
+        origin |= {"evidence": str(evidence.absolute())} if evidence else {}
+        origin |= {"evidence_mapping": str(evidence_mapping.absolute())} if evidence_mapping else {}
+        folder = folder_of(output)
+        with _progress(f"shard {chosen.number} of {chosen.of}") as report_progress:
+            found = screen_shard(
+                predictor.core,
+                request,
+                chosen,
+                folder,
+                origin=origin,
+                processes=processes,
+                report_progress=report_progress,
+            )
+        _report_counts(found.asked, found.left_out)
+        if json:
+            print_json(
+                {
+                    "shard": chosen.number,
+                    "shards": chosen.of,
+                    "asked": found.asked,
+                    "left_out": found.left_out,
+                    "directory": str(folder),
+                }
+            )
+        return
     # Beside the output and named after it, so that the same command finds it, and other screens do not.
     state = None if output is None else output.with_name(f".{output.name}.screen")
+    with _progress("the design") as report_progress:
+        frame = screen_mutants(
+            predictor.core, request, processes=processes, state=state, report_progress=report_progress
+        )
+    _give(frame, output, json)
+    # Only now is the result safe on disk: removing the state earlier could lose a finished screen.
+    if state is not None:
+        state.unlink(missing_ok=True)
+
+
+def _shard(shards: int | None, shard: int | None, job: bool, output: Path | None) -> Shard | None:
+    """Return the shard that is meant; raises ``ConfigError`` where options do not go together."""
+    from wildtype.inference.screening.shards import Shard
+
+    if shards is None:
+        if shard is not None:
+            raise ConfigError(f"--shard {shard}: say with --shards how many there are")
+        return None
+    if output is None:
+        raise ConfigError(
+            f"--shards {shards}: name the file of the whole screen with -o; shards are kept beside it"
+        )
+    first = Shard(0 if shard is None else shard, shards)
+    if job:
+        if shard is not None:
+            raise ConfigError(
+                f"--shard {shard}: a job array screens every shard; leave --shard or --slurm out"
+            )
+        return None
+    if shard is None:
+        raise ConfigError(
+            f"--shards {shards}: choose one with --shard, from 0 to {shards - 1}, or submit all with --slurm"
+        )
+    return first
+
+
+def _merge(
+    context: typer.Context,
+    folder: Path,
+    run: Path | None,
+    evidence: Path | None,
+    evidence_mapping: Path | None,
+    output: Path | None,
+    json: bool,
+) -> None:
+    """Print or write the table of all shards in a directory."""
+    from wildtype.inference.screening.shards import merge_shards, stored_shards
+
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if parameter.name not in WITH_MERGE and source is not None and source.name == "COMMANDLINE":
+            raise ConfigError(
+                f"{max(parameter.opts, key=len)} is stored with the shards: leave it out beside --merge"
+            )
+    shards = stored_shards(folder)
+
+    def recorded(name: str) -> Path | None:
+        return Path(shards.origin[name]) if name in shards.origin else None
+
+    if evidence is None:
+        evidence, evidence_mapping = recorded("evidence"), evidence_mapping or recorded("evidence_mapping")
+    predictor = _loaded(run or Path(shards.origin["run"]), evidence, evidence_mapping)
+    _give(merge_shards(predictor.core, shards), output, json)
+
+
+def _loaded(run: Path, evidence: Path | None, evidence_mapping: Path | None) -> Predictor:
+    from wildtype.inference.predictor import load
+
+    predictor = with_evidence(load(run), evidence, evidence_mapping)
+    for remark in predictor.remarks:
+        notes().print(remark, soft_wrap=True)
+    return predictor
+
+
+@contextmanager
+def _progress(where: str) -> Iterator[Callable[[int, int], None]]:
+    """Show how many mutants are done of those in ``where``."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=notes(), transient=True) as bar:
         task = bar.add_task("mutants", total=None)
 
         def report_progress(done: int, count: int) -> None:
             if not done:
-                bar.console.print(f"{count:,} mutants in the design", highlight=False)
+                bar.console.print(f"{count:,} mutants in {where}", highlight=False)
             bar.update(task, completed=done, total=count)
 
-        frame = predictor.screen(
-            order,
-            named_genes(among) if among else None,
-            queries=named_sets(queries) if queries else None,
-            top=top,
-            direction=direction,  # type: ignore[arg-type]
-            phenotypes=phenotype,
-            condition=condition,
-            interval=interval,
-            exclude=named_genes(exclude) if exclude else (),
-            exclude_essential=exclude_essential,
-            require=named_genes(require) if require else (),
-            unmeasured=unmeasured,
-            exclude_synthetic_lethal=exclude_synthetic_lethal,
-            include=parse_set(include),
-            min_linkage_kb=min_linkage_kb,
-            max_per_gene=max_per_gene,
-            processes=processes,
-            state=state,
-            report_progress=report_progress,
-        )
-    left_out = "".join(f"; {count:,} left out: {reason}" for reason, count in frame.attrs["left_out"].items())
-    notes().print(f"{frame.attrs['asked']:,} mutants predicted{left_out}", highlight=False, soft_wrap=True)
+        yield report_progress
+
+
+def _report_counts(asked: int, left_out: Mapping[str, int]) -> None:
+    text = "".join(f"; {count:,} left out: {reason}" for reason, count in left_out.items())
+    notes().print(f"{asked:,} mutants predicted{text}", highlight=False, soft_wrap=True)
+
+
+def _give(frame: pd.DataFrame, output: Path | None, json: bool) -> None:
+    """Write or print the table of a screen, and what was left out of it."""
+    _report_counts(frame.attrs["asked"], frame.attrs["left_out"])
     if unchecked := frame.attrs["unchecked"]:
         notes().print(f"not left out, since the model does not know them: {', '.join(unchecked)}")
     for phenotype_name, hits in frame.attrs["expected_hits"].items():
@@ -124,6 +280,3 @@ def command(
     for short in frame.attrs["short"]:
         notes().print(f"a list is short: {short}; raise --max-per-gene or lower --top", soft_wrap=True)
     give_frame(frame, output, json)
-    # Only now is the result safe on disk: removing the state earlier could lose a finished screen.
-    if state is not None:
-        state.unlink(missing_ok=True)

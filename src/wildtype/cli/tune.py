@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from wildtype.cli.output import Json, Plugins, console, notes, print_json
+from wildtype.cli.slurm import DryRun, Prefix, PresetFile, Slurm, submitted
 
 
 def command(
@@ -31,11 +32,18 @@ def command(
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
     plugin: Plugins = None,
     json: Json = False,
+    slurm: Slurm = False,
+    workers: Annotated[
+        int, typer.Option(help="With --slurm: processes that search together, as tasks of a job array.")
+    ] = 1,
+    preset: PresetFile = "",
+    prefix: Prefix = "",
+    dry_run: DryRun = False,
 ) -> None:
     """Search settings by their validation score, and compare the best of them with the base on test rows.
 
-    Ended trials are kept, a killed one is resumed. The exit code is 0 only if a trial finished and no tested
-    run failed.
+    Ended trials are kept, a killed one is resumed. Several processes may search in one directory. The exit
+    code is 0 only if a trial finished, or is under way elsewhere, and no tested run failed.
     """
     from wildtype.errors import ConfigError
     from wildtype.experiments.settings.plans import duration
@@ -49,6 +57,10 @@ def command(
         raise ConfigError(f"--seeds={seeds!r}: give numbers with commas, as in 0,1,2") from None
     seconds = duration(budget) if budget else None
     plan = read_tuning(what, given)
+    if workers < 1 or (workers > 1 and not slurm and not dry_run):
+        raise ConfigError(f"--workers {workers}: give at least 1, and more than 1 with --slurm only")
+    if submitted(slurm, preset, prefix, dry_run, tasks=workers if workers > 1 else 0):
+        return
     from wildtype.experiments.tuning import tune
     from wildtype.report.search_tables import (
         ablation_to_markdown,
@@ -79,7 +91,7 @@ def command(
             print_ablation(found.test.tables, found.test.notes, console())
     if found.best is not None:
         notes().print(f"the best settings: {' '.join(plan.overrides(found.best.params))}", soft_wrap=True)
-    if found.best is None or (found.test is not None and found.test.failed):
+    if (found.best is None and not found.under_way) or (found.test is not None and found.test.failed):
         why = "no trial finished" if found.best is None else "a tested run failed: see its remark"
         notes().print(f"wildtype: {why}", markup=False, soft_wrap=True)
         raise typer.Exit(1)

@@ -8,6 +8,7 @@ that has begun is never cut short.
     ablation.md                           the tables
     table.json                            the same, for programs
     <factor>/<level>/<split>/seed-<n>/    run directories
+    .tasks/<number>/ablation.json         the same of one run, done by a task of a job array
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from wildtype.datasets import Dataset
+from wildtype.errors import ConfigError
 from wildtype.experiments.ablation_tables import AblationReport, tables_of, write_tables
 from wildtype.experiments.data import load_for
 from wildtype.experiments.estimate import estimate_run
@@ -31,7 +33,7 @@ from wildtype.experiments.settings.schema import RunConfig, TrainConfig
 from wildtype.locks import exclusive_lock
 from wildtype.training.world import require_single_process
 
-FILE = "ablation.json"
+FILE, TASKS = "ablation.json", ".tasks"
 Estimator = Callable[[TrainConfig, Dataset], float]
 Trainer = Callable[[TrainConfig, Dataset], object]
 
@@ -55,7 +57,7 @@ def preview(plan: Ablation, seeds: Sequence[int], folder: Path) -> list[RunPrevi
     """
     runs = plan.runs(seeds, folder)
     check_settings(runs, "--folder")
-    states = RunStates(folder / FILE)
+    states = _states(folder)
     found = []
     for run in runs:
         state = "finished" if is_finished(run.directory) else states[run.name].state
@@ -72,6 +74,8 @@ def ablate(
     folder: Path,
     budget: float | None = None,
     replicates: int = 1000,
+    only: int | None = None,
+    tables_only: bool = False,
     dataset: Dataset | None = None,
     log: Log = lambda text: None,
     trainer: Trainer | None = None,
@@ -92,6 +96,11 @@ def ablate(
         Seconds of this call; none: no limit.
     replicates : int
         Bootstrap replicates behind the intervals.
+    only : int, optional
+        Do only the run of this number in their order, from 0, beside others that do other runs; no tables are
+        written.
+    tables_only : bool
+        Do no run.
     dataset : Dataset, optional
         Used instead of the one that the settings name.
     log : callable
@@ -102,17 +111,21 @@ def ablate(
     Raises
     ------
     ConfigError
-        If a run in the directory was made with other settings, before anything runs, or several processes
-        were started.
+        If a run in the directory was made with other settings, before anything runs, there is no run of the
+        number ``only``, or several processes were started.
     CheckpointError
         If the record in the directory is damaged.
+    LockedError
+        If another process is running an ablation there, or the same single run.
     OutputError
-        If the directory cannot be written, or another process is running an ablation there.
+        If the directory cannot be written.
     """
     require_single_process("an ablation")
     start, held = clock(), _HeldDataset(dataset)
     runs = plan.runs(seeds, folder)
-    check_settings(runs, "--folder")
+    if only is not None and not 0 <= only < len(runs):
+        raise ConfigError(f"only={only}: there are {len(runs)} runs, counted from 0")
+    check_settings(runs if only is None else runs[only : only + 1], "--folder")
     estimator = estimator or (lambda config, data: estimate_run(config, dataset=data).total_seconds)
     trainer = trainer or (lambda config, data: train(config, dataset=data, log=log))
 
@@ -132,14 +145,38 @@ def ablate(
             return ""
         return f"it would take about {_time(needed)} and {_time(left)} of the budget are left"
 
+    if only is not None:
+        place = folder / TASKS / str(only)
+        with exclusive_lock(place, f"doing run {only} of an ablation in", log):
+            states, own = RunStates(place / FILE), runs[only : only + 1]
+            for _ in run_many(own, work, states, why_not=too_long, log=log, clock=clock):
+                pass
+            return AblationReport(folder, (), {own[0].name: states[own[0].name].state}, _why(own[0], states))
     with exclusive_lock(folder, "running an ablation in", log):
-        states = RunStates(folder / FILE)
-        for _ in run_many(runs, work, states, why_not=too_long, log=log, clock=clock):
+        states = _states(folder)
+        if tables_only:
+            for run in runs:
+                if is_finished(run.directory):
+                    states[run.name].state, states[run.name].why = "finished", ""
+        for _ in () if tables_only else run_many(runs, work, states, why_not=too_long, log=log, clock=clock):
             write_tables(tables_of(plan, runs, folder, states, replicates))
         report = tables_of(plan, runs, folder, states, replicates)
         states.write()  # a finished run that turned out to be damaged counts as failed now
         write_tables(report)
     return report
+
+
+def _states(folder: Path) -> RunStates:
+    """Return what was tried of every run, here and by tasks of job arrays."""
+    states = RunStates(folder / FILE)
+    for path in sorted((folder / TASKS).glob(f"*/{FILE}")):
+        states.adopt(RunStates(path))
+    return states
+
+
+def _why(run: AblationRun, states: RunStates) -> tuple[str, ...]:
+    why = states[run.name].why
+    return (f"{run.name}: {why}",) if why else ()
 
 
 class _HeldDataset:

@@ -94,6 +94,12 @@ class RunStates:
     def __getitem__(self, name: str) -> RunState:
         return self.states.setdefault(name, RunState())
 
+    def adopt(self, others: RunStates) -> None:
+        """Take over the states of runs that were tried elsewhere, unless they are finished here."""
+        for name, state in others.states.items():
+            if self[name].state != "finished":
+                self.states[name] = state
+
     def write(self) -> None:
         """Write the record; raises ``OutputError``."""
         if self.path is not None:

@@ -23,6 +23,8 @@ TERMINATED = 128 + signal.SIGTERM
 """Exit code of a command that was told to stop, and did."""
 AGAIN = "run.requeued=true"
 TASK = "SLURM_ARRAY_TASK_ID"
+TASK_OPTION = {"train": "--only", "screen": "--shard", "ablate": "--only", "tune": ""}
+"""The option by which a task of a job array is given its number, by command; none: all tasks are alike."""
 MULTIRUN = ("--multirun", "-m")
 FLAGS = ("--slurm", "--dry-run")
 """Options of `wildtype` about the submission itself; ``VALUED`` are those that take a value."""
@@ -72,9 +74,10 @@ def command_line(arguments: Sequence[str], preset: Preset, prefix: str = "") -> 
 
 
 def of_task(arguments: Sequence[str], task: str) -> list[str]:
-    """Return the command line of one task of an array, ``train --multirun …`` with the task's number."""
-    at = arguments.index("train") + 1
-    return [*arguments[:at], "--only", task, *arguments[at:]]
+    """Return the command line of one task of an array, as ``train --only 3 …`` with the task's number."""
+    command = _command(arguments)
+    at = arguments.index(command) + 1
+    return [*arguments[:at], *([TASK_OPTION[command], task] if TASK_OPTION[command] else []), *arguments[at:]]
 
 
 def script(
@@ -101,7 +104,7 @@ def script(
     prefix : str
         Replaces that of the preset.
     tasks : int
-        Of a job array, one per run of ``train --multirun``; 0: the script is of one job.
+        Of a job array, such as one per run of ``train --multirun``; 0: the script is of one job.
 
     Raises
     ------
@@ -118,7 +121,9 @@ def script(
     options |= {"output": out.replace("%t", "0"), "error": err.replace("%t", "0"), "open_mode": "append"}
     run = ["srun", "--unbuffered", "--output", out, "--error", err, *_srun(preset)]
     run += command_line(of_task(arguments, TASK) if tasks else arguments, preset, prefix)
-    line, after = shlex.join(run).replace(f"--only {TASK}", f'--only "${TASK}"', 1), []
+    # The one word of the line that the shell expands: the number of the task.
+    given = f"{TASK_OPTION[_command(arguments)]} " if tasks else ""
+    line, after = shlex.join(run).replace(f"{given}{TASK}", f'{given}"${TASK}"', 1), []
     if preset.requeue:
         # Slurm requeues a preempted job by itself; one whose time is up must ask for it. Only the exit code
         # of a command that was told to stop leads back into the queue: an error would come again.
@@ -161,7 +166,7 @@ def submit(
     dry_run : bool
         Submit and write nothing; Slurm need not be there.
     tasks : int
-        Of a job array, one per run of ``train --multirun``; 0: submit one job.
+        Of a job array, such as one per run of ``train --multirun``; 0: submit one job.
 
     Returns
     -------
@@ -199,10 +204,13 @@ def submit(
     return job
 
 
+def _command(arguments: Sequence[str]) -> str:
+    return next((argument for argument in arguments if not argument.startswith("-")), "")
+
+
 def _trains(arguments: Sequence[str]) -> bool:
     """Whether a command trains one run: others resume by themselves when they are given again."""
-    command = next((argument for argument in arguments if not argument.startswith("-")), "")
-    return command == "train" and not any(argument in MULTIRUN for argument in arguments)
+    return _command(arguments) == "train" and not any(argument in MULTIRUN for argument in arguments)
 
 
 def _check_requeue(arguments: Sequence[str]) -> None:

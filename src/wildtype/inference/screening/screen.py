@@ -64,8 +64,6 @@ def screen_mutants(
     report_progress: Callable[[int, int], None] = lambda done, count: None,
 ) -> pd.DataFrame:
     """Predict every mutant of a request and return the best; ``Predictor.screen`` has columns and errors."""
-    if request.interval is not None:
-        check_level(request.interval)
     screen, exempt = make_screen(core, request)
     count = screen.design.count
     report_progress(0, count)
@@ -88,6 +86,8 @@ def make_screen(core: PredictionCore, request: ScreenRequest) -> tuple[Screen, f
     ConfigError, GeneSetError, UnknownGeneError, AmbiguousGeneError
         See ``Predictor.screen``.
     """
+    if request.interval is not None:
+        check_level(request.interval)
     outputs = _outputs(core, request)
     queries = None
     if request.queries is not None:

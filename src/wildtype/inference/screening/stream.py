@@ -162,6 +162,10 @@ class Screen:
             *weights,
             known.part,
             known.table.gene,
+            known.table.offsets,
+            known.table.kind,
+            known.table.phenotype,
+            known.table.condition,
             known.table.value,
         )
 
@@ -241,17 +245,23 @@ def run(
     core: PredictionCore,
     screen: Screen,
     *,
+    pieces: range | None = None,
+    about: Mapping[str, Any] | None = None,
     processes: int = 1,
     state: Path | None = None,
     every: float = 30.0,
     report_progress: Callable[[ScreenResult], None] = lambda _: None,
 ) -> ScreenResult:
-    """Predict every mutant of a screen.
+    """Predict every mutant of a screen, or of some of its pieces.
 
     Parameters
     ----------
     core, screen
         The model, and what to predict and rank.
+    pieces : range, optional
+        All by default.
+    about : mapping, optional
+        JSON values to keep in the state besides.
     processes : int
         Number of processes; the result does not depend on it.
     state : path, optional
@@ -278,21 +288,24 @@ def run(
     found = ScreenResult(screen.lists())
     mark = "" if state is None else screen.fingerprint(core)
     if state is not None and state.exists():
-        found = _read(state, mark, screen)
+        found = read_state(
+            state, mark, screen, f"remove it to begin anew, or write to another file ({str(state)!r})"
+        )
         report_progress(found)
+    pieces = range(screen.pieces) if pieces is None else pieces
     saved = time.monotonic()
     try:
         # Pieces are merged in their order, so ``done`` alone says which of them a stored state contains.
-        with _results(core, screen, range(found.done, screen.pieces), processes, source) as results:
+        with _results(core, screen, pieces[found.done :], processes, source) as results:
             for result in results:
                 found.add(result)
                 report_progress(found)
                 if state is not None and time.monotonic() - saved >= every:
-                    _save(state, mark, found)
+                    _save(state, mark, found, about)
                     saved = time.monotonic()
     finally:
         if state is not None:
-            _save(state, mark, found)
+            _save(state, mark, found, about)
     return found
 
 
@@ -301,6 +314,9 @@ def _results(
     core: PredictionCore, screen: Screen, pieces: range, processes: int, source: Source | None
 ) -> Iterator[Iterator[ScreenResult]]:
     """Give the results of pieces, in their order; from child processes if there is a source to load."""
+    if not pieces:  # all is done, and a worker would compute its tables for nothing
+        yield iter(())
+        return
     if source is None:
         yield map(ScreenWorker(core, screen), pieces)
         return
@@ -349,27 +365,60 @@ def _answer(piece: int) -> ScreenResult:
     return _worker[0](piece)
 
 
-def _save(path: Path, mark: str, found: ScreenResult) -> None:
+def _save(path: Path, mark: str, found: ScreenResult, about: Mapping[str, Any] | None) -> None:
     record = {"screen": mark, "asked": found.asked, "left_out": found.left_out, "done": found.done}
+    record |= about or {}
     arrays: dict[str, Any] = {f"value{i}": best.value for i, best in enumerate(found.best)}
     arrays |= {f"number{i}": best.number for i, best in enumerate(found.best)}
     with writing(path) as temporary, open(temporary, "wb") as handle:
         np.savez(handle, record=np.array(json.dumps(record)), **arrays)
 
 
-def _read(path: Path, mark: str, screen: Screen) -> ScreenResult:
-    remedy = f"remove it to begin anew, or write to another file ({str(path)!r})"
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            arrays: Mapping[str, NDArray[np.generic]] = {name: stored[name] for name in stored.files}
-        record = json.loads(str(arrays["record"]))
-        if record["screen"] != mark:
-            raise ConfigError(f"the state is of another screen or another model: {remedy}")
+def read_record(path: Path, remedy: str) -> dict[str, Any]:
+    """Return what a state says of itself; raises ``ConfigError`` with a remedy if it is damaged."""
+    with _reading(path, remedy), np.load(path, allow_pickle=False) as stored:
+        record: dict[str, Any] = json.loads(str(stored["record"]))
+        if not isinstance(record["screen"], str) or not isinstance(record["done"], int):
+            raise ValueError("its record is incomplete")
+    return record
+
+
+def read_state(path: Path, mark: str, screen: Screen, remedy: str) -> ScreenResult:
+    """Return the result in a state.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    mark : str
+        The fingerprint of the screen.
+    screen : Screen
+        What was screened.
+    remedy : str
+        What to do about a state that is refused.
+
+    Raises
+    ------
+    ConfigError
+        If the state is that of another screen or is damaged.
+    """
+    record = read_record(path, remedy)
+    if record["screen"] != mark:
+        raise ConfigError(f"the state is of another screen or another model: {remedy}")
+    with _reading(path, remedy), np.load(path, allow_pickle=False) as stored:
         found = ScreenResult(screen.lists(), record["asked"], record["left_out"], record["done"])
         for i, best in enumerate(found.best):
-            best.add(arrays[f"value{i}"].astype(np.float64), arrays[f"number{i}"].astype(np.int64))
-        return found
+            best.add(stored[f"value{i}"].astype(np.float64), stored[f"number{i}"].astype(np.int64))
+    return found
+
+
+@contextmanager
+def _reading(path: Path, remedy: str) -> Iterator[None]:
+    try:
+        yield
     except (KeyError, ValueError, TypeError, EOFError, OSError, zipfile.BadZipFile) as error:
         if isinstance(error, WildtypeError):
             raise
-        raise ConfigError(f"the state of the screen is damaged ({reason_of(error)}): {remedy}") from error
+        raise ConfigError(
+            f"the state of the screen {str(path)!r} is damaged ({reason_of(error)}): {remedy}"
+        ) from error
