@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wildtype.errors import ConfigError, WildtypeError, reason_of
+from wildtype.errors import ConfigError, WildtypeError, did_you_mean, reason_of
 from wildtype.evaluation.summary import summarise
 from wildtype.evaluation.training_record import count_sides
 from wildtype.experiments.folder import REPORT
@@ -231,7 +231,8 @@ def write_plot(kind: str, folders: Sequence[Path], target: Path) -> None:
         If the figure cannot be written.
     """
     if kind not in PLOTS:
-        raise ConfigError(f"{kind!r} is no kind of plot; known: {', '.join(PLOTS)}")
+        hint = did_you_mean(kind, PLOTS, f"known: {', '.join(PLOTS)}")
+        raise ConfigError(f"{kind!r} is no kind of plot; {hint}")
     check_target(target)
     runs = [Run(Path(folder)) for folder in folders]
     for run in runs:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.errors import ConfigError, UnknownGeneError
+from wildtype.errors import ConfigError, UnknownGeneError, did_you_mean
 from wildtype.evaluation.conformal import Conformal
 from wildtype.evidence.reference import GIVEN, PARTS
 from wildtype.inference.own_evidence import with_evidence
@@ -119,7 +119,8 @@ class PredictionCore:
         """Return the number of a condition; None is the reference. Raises ``ConfigError`` for others."""
         names = self.checkpoint.conditions
         if name is not None and name not in names:
-            raise ConfigError(f"the model knows no condition {name!r}; it knows {', '.join(names)}")
+            hint = did_you_mean(name, names, f"it knows {', '.join(names)}")
+            raise ConfigError(f"the model knows no condition {name!r}; {hint}")
         return 0 if name is None else names.index(name)
 
     @property

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from wildtype.errors import ConfigError
+from wildtype.errors import ConfigError, did_you_mean
 from wildtype.evidence.reference import PARTS
 from wildtype.inference.explaining.latents import latents_of
 from wildtype.inference.predictor import Predictor
@@ -190,7 +190,8 @@ class Embedding:
     def _named(self, found: dict[str, Floats], latent: str) -> str:
         name = latent or next(iter(found))
         if name not in found:
-            raise ConfigError(f"the model has no latent {name!r}; it has {', '.join(found)}")
+            hint = did_you_mean(name, found, f"it has {', '.join(found)}")
+            raise ConfigError(f"the model has no latent {name!r}; {hint}")
         return name
 
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from wildtype.errors import ConfigError, GeneSetError, ShapeError
+from wildtype.errors import ConfigError, GeneSetError, ShapeError, did_you_mean
 from wildtype.files import writing
 from wildtype.mutants.ragged import Ragged, offsets_of, ragged_ranks
 
@@ -43,8 +43,9 @@ class Kind(IntEnum):
         try:
             return cls[name.strip().upper()]
         except KeyError:
-            known = ", ".join(kind.name.lower() for kind in cls)
-            raise ConfigError(f"{name!r} is not a kind of perturbation; known kinds: {known}") from None
+            known = [kind.name.lower() for kind in cls]
+            hint = did_you_mean(name, known, f"known kinds: {', '.join(known)}")
+            raise ConfigError(f"{name!r} is not a kind of perturbation; {hint}") from None
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.errors import DatasetError, ShapeError
+from wildtype.errors import DatasetError, ShapeError, did_you_mean
 
 MISSING = "missing"
 """Column of a model's input that is 1 where a block has no value of the gene."""
@@ -178,8 +178,9 @@ class GeneFeatures(Mapping[str, FeatureBlock]):
         try:
             return self._blocks[name]
         except KeyError:
-            known = ", ".join(self._blocks) or "none"
-            raise DatasetError(f"there is no feature block {name!r}; known blocks: {known}") from None
+            known = f"known blocks: {', '.join(self._blocks) or 'none'}"
+            hint = did_you_mean(name, self._blocks, known)
+            raise DatasetError(f"there is no feature block {name!r}; {hint}") from None
 
     def __contains__(self, name: object) -> bool:
         return name in self._blocks
