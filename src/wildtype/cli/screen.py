@@ -70,8 +70,7 @@ def command(
 
     With -o, intermediate results are kept beside the file: after an interruption, the same command continues.
     """
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
+    from wildtype.cli.progress import ScreenProgress
     from wildtype.inference.predictor import load
     from wildtype.inference.sets import named_genes, named_sets, parse_set
 
@@ -84,15 +83,7 @@ def command(
         notes().print(remark, soft_wrap=True)
     # Beside the output and named after it, so that the same command finds it, and other screens do not.
     state = None if output is None else output.with_name(f".{output.name}.screen")
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=notes(), transient=True) as bar:
-        task = bar.add_task("mutants", total=None)
-
-        def report_progress(done: int, count: int) -> None:
-            if not done:
-                bar.console.print(f"{count:,} mutants in the design", highlight=False)
-            bar.update(task, completed=done, total=count)
-
+    with ScreenProgress(notes()) as report_progress:
         frame = predictor.screen(
             order,
             named_genes(among) if among else None,
