@@ -67,8 +67,8 @@ def wrong(command: str, *err: str, code: int = 1, often: bool = False) -> Step:
     return Step(command, err=err, code=code, often=often)
 
 
-PREDICTED = ("genes", "kinds", "epsilon", "epsilon_measured", "order", "order_seen", "genes_seen")
-SCREENED = ("phenotype", "direction", "rank", "genes", "kinds", "epsilon")
+PREDICTED = ("genes", "names", "kinds", "epsilon", "epsilon_measured", "order", "order_seen", "genes_seen")
+SCREENED = ("phenotype", "direction", "rank", "genes", "names", "kinds", "epsilon")
 
 LOOKING_ROUND = (
     Step("--help", out=("train", "predict", "screen", "data", "organism"), lines=60),
@@ -87,7 +87,14 @@ LOOKING_ROUND = (
 
 TRAINING = (
     Step(
-        TRAIN, err=("320 training, 40 validation, 40 test rows", "run: runs/first", "page:"), out=("Pearson",)
+        TRAIN,
+        err=(
+            "epsilon of 400 mutants of ecoli-core-growth",
+            "320 training, 40 validation, 40 test rows",
+            "run: runs/first",
+            "page:",
+        ),
+        out=("Pearson",),
     ),
     Step(TRAIN_OWN, err=("run: runs/my",), out=("Pearson",), often=True),
     wrong("train data=ecoli-core-growth modle.layers=2", "'modle.layers' is not a setting", "model.layers"),
@@ -110,16 +117,32 @@ TRAINING = (
 ASKING = (
     Step("predict runs/first --set b0902,b1761 --set b0116,b0726", columns=PREDICTED, rows=2, often=True),
     Step("predict runs/my --set SGS1,SRS2 --set CDC28:reduced,CLN2 --json", out=('"epsilon"',)),
-    Step("predict runs/my --file plan.csv --interval 0.9 -o out.csv", columns=("genes",), rows=3),
+    Step(
+        "predict runs/my --file plan.csv --interval 0.9 -o out.csv",
+        columns=("plate", "genes", "plasmid", "epsilon_low"),
+        rows=3,
+    ),
     Step("predict runs/my --file -", stdin="SGS1 PDR5\nCLN2,CDC28\n", columns=PREDICTED[:3], rows=2),
     Step("predict runs/my --set SGS1,SRS2 --evidence pairs.csv", columns=PREDICTED[:3], rows=1),
     wrong("predict runs/my --set SGS1,SRS22", "'SRS22' is not in organism 'yeast'", "SRS2", often=True),
     wrong("predict runs/my --set SGS1,SGS1", "more than once"),
+    wrong(
+        "predict runs/my --set SGS1,X --set CLN2,Y --set SGS1,SRS2",
+        "2 rows do not fit",
+        "row 2: 'Y'",
+        often=True,
+    ),
     wrong("predict runs/none --set SGS1,SRS2", "no run at 'runs/none'"),
     wrong("predict runs/my", "nothing to predict", "--set"),
     wrong("predict runs/my --file missing.csv", "missing.csv"),
     wrong("predict runs/my --file plan.csv -o out.xlsx", ".parquet"),
-    Step("screen runs/first --order 2 --top 5 -o next.csv", columns=SCREENED, rows=10, often=True),
+    Step(
+        "screen runs/first --order 2 --top 5 -o next.csv",
+        err=("9,316 mutants in the design",),
+        columns=SCREENED,
+        rows=10,
+        often=True,
+    ),
     Step("screen runs/my --unmeasured --max-per-gene 2 --top 3 --direction low", columns=SCREENED, rows=3),
     wrong("screen runs/my --order 1", "at least 2 genes", often=True),
     wrong("screen runs/my --among SGS1,SRS22", "SRS22"),

@@ -25,7 +25,7 @@ from wildtype.errors import ConfigError, UnknownGeneError, did_you_mean
 from wildtype.evaluation.conformal import Conformal
 from wildtype.evidence.reference import GIVEN, PARTS
 from wildtype.inference.own_evidence import with_evidence
-from wildtype.inference.sets import default_kinds, names_of, to_table
+from wildtype.inference.sets import GeneSets, default_kinds, names_of, to_table
 from wildtype.models.checkpoint import Checkpoint, load_checkpoint
 from wildtype.models.other_genes import OtherGenes
 from wildtype.mutants import Kind, MutantTable
@@ -155,11 +155,11 @@ class PredictionCore:
         """Return a note on each row of a table with genes that are no tokens of the model, by row."""
         return {}
 
-    def named(self, sets: Sequence[Sequence[str]], what: str = "row", *, empty: bool = False) -> MutantTable:
+    def named(self, sets: GeneSets, what: str = "row", *, empty: bool = False) -> MutantTable:
         """Return named sets as a table of this model's genes; errors as `to_table`, and of ``find``."""
         return to_table(sets, self.genes, self.kinds, what=what, find=self.find, empty=empty)
 
-    def table(self, sets: Sequence[Sequence[str]], *, condition: str | None = None) -> MutantTable:
+    def table(self, sets: GeneSets, *, condition: str | None = None) -> MutantTable:
         """Return named sets as a table of this model's genes; ``Predictor.predict`` lists the errors.
 
         A set without genes is the wild type.
