@@ -27,9 +27,8 @@ def command(
         typer.Option("--multirun", "-m", help="Train every combination of several values, as in seed=1,2,3."),
     ] = False,
     only: Annotated[
-        int | None,
-        typer.Option(min=0, help="With --multirun: only this run, from 0, as each task of a job array does."),
-    ] = None,
+        int, typer.Option(help="With --multirun: only this run, from 0, as each task of a job array does.")
+    ] = -1,
     plugin: Plugins = None,
     json: Json = False,
     slurm: Slurm = False,
@@ -42,7 +41,7 @@ def command(
     from wildtype.experiments.settings.compose import compose
     from wildtype.sources.catalogue import organism_of
 
-    if only is not None and not multirun:
+    if only >= 0 and not multirun:
         raise ConfigError(f"--only {only} chooses one of several runs: add --multirun, or leave it out")
     if show and (multirun or slurm or dry_run):
         raise ConfigError("--settings prints and stops: leave out --multirun, --slurm and --dry-run")
@@ -83,7 +82,7 @@ def command(
 
 
 def _many(
-    settings: list[str], only: int | None, json: bool, slurm: bool, preset: str, prefix: str, dry_run: bool
+    settings: list[str], only: int, json: bool, slurm: bool, preset: str, prefix: str, dry_run: bool
 ) -> None:
     from wildtype.errors import ConfigError
     from wildtype.experiments.settings.plans import runs_of_line
@@ -92,7 +91,7 @@ def _many(
     runs = runs_of_line(settings, notes().print)
     for name in dict.fromkeys(run.config.data.name for run in runs):
         organism_of(name)
-    if only is not None and only >= len(runs):
+    if only >= len(runs):
         raise ConfigError(f"--only {only}: there are {len(runs)} runs, counted from 0")
     if submitted(slurm, preset, prefix, dry_run, tasks=len(runs)):
         return
@@ -102,7 +101,7 @@ def _many(
     from wildtype.experiments.many import multirun
     from wildtype.training.world import world
 
-    done = multirun(runs if only is None else runs[only : only + 1], notes().print)
+    done = multirun(runs if only < 0 else runs[only : only + 1], notes().print)
     if world().is_rank_zero:
         for run in done:
             if not (run.path / REPORT).is_file():

@@ -17,11 +17,16 @@ from wildtype.inference.sets import GeneSets, beside_given, written
 from wildtype.inference.wild_type import wild_type_value
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.mutants import MutantTable
+from wildtype.tables import facts_html
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from wildtype.organism import GeneIndex, Organism
+
+
+NAMED = 4
+"""Most phenotypes that the text of a predictor names."""
 
 
 class Predictor:
@@ -41,7 +46,21 @@ class Predictor:
 
     def __repr__(self) -> str:
         origin = self.checkpoint.origin.get("dataset", "unknown data")
-        return f"Predictor({', '.join(self.phenotypes)} of {self.genes.organism}, trained on {origin})"
+        return f"Predictor({self._named()} of {self.genes.organism}, trained on {origin})"
+
+    def _repr_html_(self) -> str:
+        origin = self.checkpoint.origin.get("dataset", "unknown data")
+        facts: list[tuple[str, object]] = [
+            ("model", self.checkpoint.model.config.name),
+            ("predicts", self._named()),
+            ("organism", f"{self.genes.organism}, {len(self.genes):,} genes"),
+            ("trained on", f"{origin}, {len(self.trained):,} rows"),
+            *(("remark", remark) for remark in self.remarks),
+        ]
+        return facts_html("Predictor", facts)
+
+    def _named(self) -> str:
+        return ", ".join(self.phenotypes[:NAMED]) + (", …" if self.phenotypes[NAMED:] else "")
 
     @property
     def checkpoint(self) -> Checkpoint:
@@ -246,6 +265,42 @@ class Predictor:
         frame = pd.DataFrame(profiles, columns=list(names))
         frame.insert(0, "genes", written(table, names)[0])
         return frame
+
+    def embed(
+        self, sets: GeneSets, *, latent: str = "", member: int = 1, condition: str | None = None
+    ) -> pd.DataFrame:
+        """Return the latents of mutants: ``genes``, ``kinds``, and columns ``z_S.0``, … of each latent.
+
+        Parameters
+        ----------
+        sets, condition
+            As for ``predict``.
+        latent : str
+            Only this one.
+        member : int
+            Which model of an ensemble, from 1.
+
+        Raises
+        ------
+        ConfigError
+            If the model has no latents, or none of that name, or there is no such member or condition.
+        """
+        from wildtype.inference.embed import Embedding
+
+        embedding = Embedding(self.core, member=member, condition=condition)
+        return embedding.frame(self.core.encoded.table(sets, condition=condition), latent=latent)
+
+    def gene_embeddings(self, *, member: int = 1) -> pd.DataFrame:
+        """Return the wild type as the model encodes it: one row per gene, one column per dimension.
+
+        Raises
+        ------
+        ConfigError
+            If the model has no latents, or there is no such member.
+        """
+        from wildtype.inference.embed import Embedding
+
+        return Embedding(self.core, member=member).genes()
 
     def predict_with_sd(self, table: MutantTable) -> tuple[Floats, Floats]:
         """Return every phenotype of a table's rows, and its sd over ensemble members (NaN for one model)."""

@@ -225,6 +225,11 @@ class MutantTable(Ragged):
             self, profile=np.where(has, np.cumsum(has) - 1, -1), profiles=self.profiles[self.profile[has]]
         )
 
+    def __repr__(self) -> str:
+        orders, counts = np.unique(self.order, return_counts=True)
+        by_order = ", ".join(f"{c:,} of {o} genes" for o, c in zip(orders, counts, strict=True))
+        return f"MutantTable({len(self):,} rows{': ' if by_order else ''}{by_order})"
+
     def remap(self, mapping: NDArray[np.int64], genes: int | None = None) -> MutantTable:
         """Return the table on another gene index; ``mapping`` [n] gives new positions, -1 where there is
         none.

@@ -207,6 +207,10 @@ class GeneGraphs(Mapping[str, Relation]):
     def __len__(self) -> int:
         return len(self._relations)
 
+    def __repr__(self) -> str:
+        sizes = (f"{name} ({relation.edges:,} edges)" for name, relation in self.items())
+        return f"GeneGraphs({', '.join(sizes) or 'none'})"
+
     def restrict(self, positions: NDArray[np.int64]) -> GeneGraphs:
         """Return all relations induced on the genes at ``positions``."""
         return GeneGraphs(relation.restrict(positions) for relation in self.values())
