@@ -8,7 +8,7 @@ export WILDTYPE_MIRROR ?= $(abspath ../shared/data/yeast)
 # Python keeps what it compiled: each worker would otherwise rewrite the assertions of all tests, for some ten seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install dev browser demo test test-slow test-processes test-faults docs picture wheel audit sbom lint clean
+.PHONY: help install dev browser demo test test-slow test-processes test-faults test-journeys docs picture wheel audit sbom lint clean
 .DEFAULT_GOAL := help
 
 help: ## show the targets
@@ -42,7 +42,7 @@ test: $(VENV)/.dev ## linters, types and the test suite (under 5 minutes on 2 co
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow'
 
 test-slow: $(VENV)/.dev ## the tests marked slow (under 25 minutes on 2 cores)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m 'slow and not alone and not processes and not faults' --durations 10
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m 'slow and not alone and not processes and not faults and not journeys' --durations 10
 	$(BIN)/python -m pytest -m alone
 
 test-processes: $(VENV)/.dev ## train options in all pairs by one process and by several, print their number
@@ -51,6 +51,9 @@ test-processes: $(VENV)/.dev ## train options in all pairs by one process and by
 test-faults: $(VENV)/.dev ## kill, starve and damage at length: runs, stores, files of publishers
 	OMP_NUM_THREADS=1 WILDTYPE_FUZZ_EXAMPLES=600 WILDTYPE_KILLS=30 $(BIN)/python -m pytest -n 2 --dist loadfile \
 	  -m slow --durations 10 tests/faults tests/sources/fuzz tests/datasets/store/test_interrupted.py
+
+test-journeys: $(VENV)/.dev ## the first hour of new users: 50 commands, each with what should be seen
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow --durations 5 tests/journeys
 
 docs: $(VENV)/.dev ## build the documents as a site in dist/docs (without the network)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

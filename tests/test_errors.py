@@ -7,7 +7,15 @@ import pickle
 import pytest
 
 from wildtype import errors
-from wildtype.errors import LONGEST_WORD, ConfigError, OutputError, WildtypeError, reason_of, shown
+from wildtype.errors import (
+    LONGEST_WORD,
+    ConfigError,
+    OutputError,
+    WildtypeError,
+    did_you_mean,
+    reason_of,
+    shown,
+)
 
 EVERY = [x for x in vars(errors).values() if isinstance(x, type) and issubclass(x, WildtypeError)]
 
@@ -30,3 +38,11 @@ def test_what_others_say_becomes_a_part_of_a_sentence() -> None:
     assert shown("x" * 99) == repr("x" * 57 + "...")
     assert isinstance(OutputError("full"), OSError)
     assert isinstance(ConfigError("wrong"), ValueError)
+
+
+def test_near_names_are_offered_and_far_ones_are_not() -> None:
+    known = ["YAL001C", "fitness", "epsilon"]
+    assert did_you_mean("epsilom", known, "known") == "did you mean epsilon?"
+    assert did_you_mean("yal001W", known, "known") == "did you mean YAL001C?"
+    assert did_you_mean("growth", known, "known: all") == "known: all"
+    assert did_you_mean("ab", ["abc", "abd"], "", count=1) in ("did you mean abc?", "did you mean abd?")

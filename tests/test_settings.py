@@ -45,7 +45,7 @@ def every_setting() -> list[Declared]:
         ("training.threads=-4", "training.threads=-4: it must be at least 0"),
         ("training.patience=-1", "training.patience=-1: it must be at least 0"),
         ("training.loss=cubic", "training.loss='cubic': choose squared, log_cosh"),
-        ("training.precision=16", "training.precision='16': choose auto, 32, bf16"),
+        ("training.precision=16", "training.precision='16': did you mean bf16\\? choose auto, 32, bf16"),
         ("model.dropout=2", "model.dropout=2.0: it must be at least 0 and below 1"),
         ("model.feature_dropout=nan", "model.feature_dropout=nan: it must be at least 0 and below 1"),
         ("model.feedforward=0", "model.feedforward=0: it must be at least 1"),
@@ -166,7 +166,7 @@ def test_a_models_own_settings_are_read_back_as_they_were() -> None:
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        (Outer(mode="slower"), "mode='slower': choose fast, slow"),  # type: ignore[arg-type]
+        (Outer(mode="slower"), "mode='slower': did you mean slow\\? choose fast, slow"),  # type: ignore[arg-type]
         (Outer(modes=["fast", "x"]), "modes=.* names 'x': choose fast, slow"),  # type: ignore[list-item]
         (Outer(by_name={"x": Inner(rate=2)}), "by_name.x.rate=2: it must be at least 0 and at most 1"),
         (Outer(inner=Inner(rate=-1)), "inner.rate=-1: it must be at least 0 and at most 1"),

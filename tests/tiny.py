@@ -4,6 +4,8 @@ rooms.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from wildtype.datasets import Dataset, Phenotype
@@ -18,6 +20,9 @@ from wildtype.organism import (
     Organism,
     Relation,
 )
+
+NAMES = ("SGS1", "SRS2", "CDC28", "CLN2", "PDR5")
+"""Standard names of the first genes of `little_yeast`."""
 
 
 def tiny_organism(n: int = 24, seed: int = 0) -> Organism:
@@ -52,6 +57,15 @@ def tiny_organism(n: int = 24, seed: int = 0) -> Organism:
         features,
         essential=essential,
         coordinates=Coordinates(chromosome, start, start + 1, np.ones(n, np.int8), "tiny"),
+    )
+
+
+def little_yeast() -> Organism:
+    """Return the tiny organism, some of whose genes have names of yeast's."""
+    tiny = tiny_organism()
+    names = list(tiny.genes.names)
+    return replace(
+        tiny, name="yeast", genes=GeneIndex(names, dict(zip(names, NAMES, strict=False)), organism="yeast")
     )
 
 

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import re
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wildtype.models.registry import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from wildtype.datasets import Dataset
-    from wildtype.experiments.stored import Run
+    from wildtype.experiments.finished import FinishedRun
     from wildtype.inference.predictor import Predictor
     from wildtype.organism import Organism, Relation
 
-__all__ = ["fit", "load", "load_dataset", "load_organism", "read_relation"]
+__all__ = ["fit", "load", "load_dataset", "load_organism", "load_run", "read_relation"]
 __version__ = metadata.version("wildtype")
 
 
@@ -80,7 +80,7 @@ def fit(
     seed: int = 0,
     plugin: str | Path | Sequence[str | Path] = (),
     **settings: Any,
-) -> Run:
+) -> FinishedRun:
     """Train a model, compare it with every baseline on the same split, and save the run.
 
     Parameters
@@ -102,6 +102,7 @@ def fit(
     ConfigError, DatasetError, SplitError, OutputError
         If a setting, the dataset or the split is not usable, or the run directory cannot be written.
     """
+    from wildtype.experiments.finished import FinishedRun
     from wildtype.experiments.run import train
     from wildtype.experiments.settings.compose import compose
     from wildtype.plugins import load_plugins
@@ -110,7 +111,32 @@ def fit(
     name = dataset if isinstance(dataset, str) else dataset.name
     overrides = [f"data={name}", f"model={model}", f"seed={seed}"]
     overrides += [f"{key.replace('__', '.')}={_written(value)}" for key, value in settings.items()]
-    return train(compose(overrides), dataset=None if isinstance(dataset, str) else dataset)
+    run = train(compose(overrides), dataset=None if isinstance(dataset, str) else dataset)
+    return FinishedRun(run.path, fitted=run.fitted)
+
+
+def load_run(path: str | Path, *, plugin: str | Path | Sequence[str | Path] = ()) -> FinishedRun:
+    """Return a finished run, with ``.evaluate()``, ``.explain()``, ``.plot()`` and ``.write_report()``.
+
+    Parameters
+    ----------
+    path : path
+        The run directory.
+    plugin : path or sequence of path
+        The plug-in files that the run was trained with.
+
+    Raises
+    ------
+    CheckpointError
+        If it holds no finished run, or is damaged.
+    """
+    from wildtype.experiments.finished import FinishedRun
+    from wildtype.plugins import load_plugins
+
+    load_plugins(plugin)
+    run = FinishedRun(Path(path))
+    _ = run.comparisons  # a run that is not finished is refused here
+    return run
 
 
 def load(path: str | Path, *, plugin: str | Path | Sequence[str | Path] = ()) -> Predictor:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
+from collections.abc import Iterable
 
 LONGEST_WORD = 300
 """Most characters of a word in a message; paths can be this long, longer words come from damaged files."""
@@ -77,6 +79,13 @@ class OutputError(WildtypeError, OSError):
 
 class LockedError(OutputError):
     """A directory that another process writes to."""
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str, *, count: int = 3) -> str:
+    """Return the known names that look like an unknown one as a question; ``otherwise`` if none does."""
+    by_fold = {one.casefold(): one for one in known}
+    close = difflib.get_close_matches(name.casefold(), by_fold, n=count, cutoff=0.6)
+    return f"did you mean {' or '.join(by_fold[one] for one in close)}?" if close else otherwise
 
 
 def reason_of(error: BaseException) -> str:

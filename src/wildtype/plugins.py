@@ -20,7 +20,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from wildtype.errors import CheckpointError, ConfigError, reason_of
+from wildtype.errors import CheckpointError, ConfigError, did_you_mean, reason_of
 
 T = TypeVar("T")
 PACKAGE = __name__.partition(".")[0]
@@ -98,11 +98,11 @@ class Registry(Mapping[str, T], Generic[T]):
         elif name not in self._found and name in (offered := _entry_points(self.group)):
             self._load(offered[name])
         if name not in self._found:
-            known = ", ".join([*self, *(n for n in _entry_points(self.group) if n not in self)])
-            raise ConfigError(
-                f"there is no {self.kind} {name!r}; known {self.kind}s: {known}; give the file of another "
-                f"one with --plugin FILE"
+            known = [*self, *(n for n in _entry_points(self.group) if n not in self)]
+            others = (
+                f"known {self.kind}s: {', '.join(known)}; give the file of another one with --plugin FILE"
             )
+            raise ConfigError(f"there is no {self.kind} {name!r}; {did_you_mean(name, known, others)}")
         return self._found[name]
 
     def plugin(self, name: str) -> Plugin | None:

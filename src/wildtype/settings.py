@@ -18,7 +18,7 @@ from operator import or_
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from wildtype.errors import ConfigError, shown
+from wildtype.errors import ConfigError, did_you_mean, shown
 
 T = TypeVar("T")
 KEY = "setting"
@@ -127,7 +127,11 @@ class Declared:
         unknown = [text for text in texts if self.choices and text not in self.choices]
         if unknown:
             place = "" if unknown == [self.value] else f" names {unknown[0]!r}"
-            raise ConfigError(f"{self.name}={shown(self.value)}{place}: choose {', '.join(self.choices)}")
+            near = did_you_mean(unknown[0], self.choices, "")
+            raise ConfigError(
+                f"{self.name}={shown(self.value)}{place}: {near}{' ' if near else ''}choose "
+                f"{', '.join(self.choices)}"
+            )
         if not all(self.setting.holds(number) for number in numbers):
             every = "it" if isinstance(self.value, int | float) else "every number"
             raise ConfigError(

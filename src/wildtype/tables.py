@@ -1,9 +1,12 @@
-"""Tables for people: CSV and Parquet are read, and CSV is written without spreadsheet formulas."""
+"""Tables for people: CSV and Parquet are read, CSV is written without spreadsheet formulas, and objects have
+short HTML in notebooks.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,3 +66,13 @@ def frame_to_csv(frame: pd.DataFrame) -> str:
 def harmless(cell: Any) -> Any:
     """Return a text with an apostrophe in front if it begins like a formula, anything else unchanged."""
     return f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) else cell
+
+
+def facts_html(title: str, facts: Iterable[tuple[str, object]]) -> str:
+    """Return a small HTML table of facts about an object, as notebooks show it; texts are escaped."""
+    rows = "".join(
+        f'<tr><th style="text-align:left">{escape(name)}</th>'
+        f'<td style="text-align:left">{escape(str(value))}</td></tr>'
+        for name, value in facts
+    )
+    return f"<strong>{escape(title)}</strong><table>{rows}</table>"

@@ -107,6 +107,29 @@ def test_list_and_settings() -> None:
     assert "tokens: measured" in shown
 
 
+@pytest.mark.parametrize(
+    ("words", "needles"),
+    [
+        (["data=ecoli-core-grwth"], ["no dataset 'ecoli-core-grwth'", "did you mean ecoli-core-growth"]),
+        (["--settings", "data=ecoli-core-grwth"], ["did you mean ecoli-core-growth"]),
+        (
+            ["--multirun", "data=ecoli-core-grwth", "seed=1,2", "run.folder=runs"],
+            ["did you mean ecoli-core-growth"],
+        ),
+        (["--dry-run", "data=ecoli-core-grwth"], ["did you mean ecoli-core-growth"]),
+        (["model=dnago"], ["did you mean dango?"]),
+        (["experiment=yeast-digenic-bst"], ["did you mean yeast-digenic-best"]),
+        (["split.name=unsen"], ["did you mean unseen", "one-unseen"]),
+        (["--settings", "data.tokens=foo"], ["data.tokens='foo'", "choose all, measured"]),
+        (["--only", "0"], ["--only 0", "--multirun"]),
+        (["--settings", "--multirun"], ["--settings prints and stops"]),
+        (["--settings", "--slurm"], ["--settings prints and stops"]),
+    ],
+)
+def test_training_is_refused_before_it_begins(words: list[str], needles: list[str]) -> None:
+    assert_one_sentence(wildtype("train", *words), *needles)
+
+
 def test_damaged_checkpoint_is_one_sentence(tiny_run: Path, tmp_path: Path) -> None:
     import shutil
 

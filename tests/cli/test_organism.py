@@ -94,7 +94,9 @@ def test_problems_of_all_files_end_an_import(folder: Path) -> None:
     plain["relation"] = []
     (folder / "organism.yaml").write_text(yaml.safe_dump(plain))
     assert_one_sentence(
-        wildtype("organism", "import", "mini/organism.yaml"), "key 'relation' is not known", "'relations'"
+        wildtype("organism", "import", "mini/organism.yaml"),
+        "key 'relation' is not known",
+        "did you mean relations?",
     )
 
 

@@ -21,7 +21,7 @@ from tests.datasets.store.examples import study
 from tests.docs.commands import called, command_of, write_files
 from tests.docs.laboratories import write_laboratories
 from tests.docs.pages import PAGES, Block, blocks
-from tests.tiny import tiny_dataset, tiny_organism
+from tests.tiny import NAMES, little_yeast, tiny_dataset
 from wildtype.datasets.measurements import Measurements
 from wildtype.datasets.records import PhenotypeDefinition
 from wildtype.datasets.store import Store, store_path
@@ -30,7 +30,6 @@ from wildtype.experiments.settings.ablation import read_ablation
 from wildtype.experiments.settings.compose import compose
 from wildtype.experiments.settings.tuning import read_tuning
 from wildtype.experiments.slurm_presets import read_preset
-from wildtype.organism import GeneIndex, Organism
 from wildtype.organism.storage import save_organism
 from wildtype.plugins import load_plugins
 from wildtype.sources.catalogue import load_dataset, load_organism, organism_folder
@@ -40,7 +39,6 @@ pytestmark = pytest.mark.slow
 
 BLOCKS = [block for page in PAGES for block in blocks(page)]
 MARKED = [b for b in BLOCKS if b.mark is not None and (b.mark.runs is None or b.mark.runs)]
-NAMES = ("SGS1", "SRS2", "CDC28", "CLN2", "PDR5")
 SMALL = ["model.width=14", "model.heads=7", "model.layers=1", "model.head.heads=2", "model.table=false",
          "model.trees.bags=0", "training.epochs=1", "baselines=[mean]", "run.progress=false",
          "run.replicates=20"]  # fmt: skip
@@ -65,15 +63,6 @@ READERS_FILES = {
     "localisation.csv": "gene,nucleus,membrane\nM1,1,0\nM2,0,1\n",
     "pairs.csv": "geneA,geneB,epsilon\nM1,M2,0.1\nM3,M9,-0.2\nM4,negative,0.0\nM1,M3,0.2\n",
 }
-
-
-def little_yeast() -> Organism:
-    """Return the tiny organism, some of whose genes have names of yeast's."""
-    tiny = tiny_organism()
-    names = list(tiny.genes.names)
-    return replace(
-        tiny, name="yeast", genes=GeneIndex(names, dict(zip(names, NAMES, strict=False)), organism="yeast")
-    )
 
 
 def measured() -> Measurements:

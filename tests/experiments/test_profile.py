@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from tests.experiments.test_run import QUICK
@@ -190,6 +191,23 @@ def test_an_estimate_is_made_before_and_judged_after(tmp_path: Path) -> None:
     assert abs(outcome["errors"]["memory_mib"]) < 0.5
     assert said[0].startswith("estimate: ")
     assert any(line.startswith("estimate against run: seconds_per_epoch") for line in said)
+
+
+@pytest.mark.slow
+def test_a_long_training_says_how_long_and_is_the_same_as_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = {}
+    for name, share in (("unasked", 10.0), ("none", 0.0)):
+        monkeypatch.setattr("wildtype.experiments.estimate.SHARE", share)
+        said: list[str] = []
+        run = train(config(f"run.folder={tmp_path / name}"), dataset=tiny_dataset(), log=said.append)
+        runs[name] = run.predictions
+        (plan,) = [line for line in said if " weights, at most " in line]
+        assert plan.endswith("epsilon of 276 mutants of tiny-growth, 24 genes")
+        assert any(line.startswith("training takes about ") for line in said) == bool(share)
+        assert not (tmp_path / name / "estimate.json").exists()
+    pd.testing.assert_frame_equal(runs["unasked"], runs["none"])
 
 
 @pytest.mark.slow

@@ -44,7 +44,7 @@ def test_latents_are_what_outputs_are_read_off(model: str, runs: dict[str, Path]
     predictor = load(runs[model])
     genes = predictor.genes.names
     sets = [[genes[0], genes[3]], [genes[5], genes[1], genes[7]]]
-    embedding = Embedding(predictor)
+    embedding = Embedding(predictor.core)
     table = embedding.table(sets, measured=7)
     frame = embedding.frame(table)
     assert len(frame) == 9
@@ -70,7 +70,7 @@ def test_latents_are_what_outputs_are_read_off(model: str, runs: dict[str, Path]
 
 @pytest.mark.parametrize("model", MODELS)
 def test_nearest_are_those_of_highest_cosine(model: str, runs: dict[str, Path]) -> None:
-    embedding = Embedding(load(runs[model]), seed=3)
+    embedding = Embedding(load(runs[model]).core, seed=3)
     table = embedding.table([], measured=4)
     found = embedding.nearest(table, 3, among=30)
     others = embedding.table([], measured=30)
@@ -96,10 +96,10 @@ def test_nearest_are_those_of_highest_cosine(model: str, runs: dict[str, Path]) 
 def test_embedding_that_makes_no_sense_is_one_sentence(runs: dict[str, Path]) -> None:
     predictor = load(runs["dango"])
     with pytest.raises(ConfigError, match="member=2: the run has 1"):
-        Embedding(predictor, member=2)
+        Embedding(predictor.core, member=2)
     with pytest.raises(ConfigError, match="no condition 'dark'"):
-        Embedding(predictor, condition="dark")
-    embedding = Embedding(predictor)
+        Embedding(predictor.core, condition="dark")
+    embedding = Embedding(predictor.core)
     table = embedding.table([], measured=2)
     with pytest.raises(ConfigError, match="no latent 'z'; it has z_S, h_CLS"):
         embedding.frame(table, latent="z")

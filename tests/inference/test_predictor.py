@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,8 +16,9 @@ from tests.command import assert_one_sentence, wildtype
 from tests.tiny import tiny_dataset
 from wildtype.errors import CheckpointError, ConfigError, GeneSetError, SourceError, UnknownGeneError
 from wildtype.inference.predictor import Predictor
-from wildtype.inference.sets import parse_set, read_lines, read_sets
-from wildtype.mutants import MutantTable
+from wildtype.inference.sets import parse_set, read_lines, read_sets, to_table
+from wildtype.mutants import Kind, MutantTable
+from wildtype.organism import GeneIndex
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +90,19 @@ def test_expected_fitness_follows_from_epsilon(predictor: Predictor) -> None:
         ([["G001", "abc1"]], GeneSetError, "row 1 names G001 more than once"),
         (["G001"], GeneSetError, "row 1 is a text"),
         ([["G001:gone"]], ConfigError, "row 1: 'gone' is not a kind"),
+        (
+            [["G00x"], ["G001"], ["G001", "G001"], [], ["NO"]],
+            UnknownGeneError,
+            "^3 rows do not fit: row 1: 'G00x' is not.*; row 3 names G001 more than once.*; row 5: 'NO'",
+        ),
+        ([["no"]] * 200, UnknownGeneError, "^100 or more rows do not fit: .*row 10: 'no'.*; and 90 more$"),
+        ("G001,G002", GeneSetError, "'G001,G002' is a text, not a list of gene sets: give "),
+        (3, GeneSetError, "3 is no list of gene sets"),
+        ([3], GeneSetError, "row 1 is 3, not a list of genes"),
+        ([["G001", None]], GeneSetError, "row 1 names None, which is no text"),
+        (np.array([[1, 2]]), GeneSetError, "row 1 names 1, which is no text"),
+        (np.array(["G001", "G002"]), GeneSetError, "an array of shape .2,. names no gene sets"),
+        (pd.DataFrame({"gene": ["G001"]}), GeneSetError, "no column 'genes' .it has 'gene'."),
     ],
 )
 def test_errors_name_the_row(
@@ -95,6 +110,48 @@ def test_errors_name_the_row(
 ) -> None:
     with pytest.raises(error, match=message):
         predictor.predict(sets)
+
+
+def test_tables_columns_and_arrays_name_the_same_sets(predictor: Predictor) -> None:
+    sets = [["G003", "abc5"], ["G001", "G002"]]
+    expected = predictor.predict(sets)
+    pd.testing.assert_frame_equal(predictor.predict(np.array(sets)), expected)
+    column = pd.Series(["G003;abc5", ["G001", "G002"]], index=[7, 3])
+    pd.testing.assert_frame_equal(predictor.predict(column), expected.set_axis([7, 3]))
+    plan = pd.DataFrame(
+        {"well": ["A1", "A2"], "genes": column.to_list(), "epsilon": [1, 2]}, index=["x", "y"]
+    )
+    frame = predictor.predict(plan)
+    assert frame.columns[:5].tolist() == ["well", "genes", "epsilon_given", "names", "kinds"]
+    assert frame["well"].to_dict() == {"x": "A1", "y": "A2"}
+    assert frame["epsilon_given"].tolist() == [1, 2]
+    pd.testing.assert_frame_equal(frame[expected.columns].reset_index(drop=True), expected)
+    assert expected["names"].tolist() == ["abc3;abc5", "abc1;abc2"]
+
+
+def test_a_name_with_a_comma_stays_one_gene() -> None:
+    genes = GeneIndex(["YER069W", "YOL058W", "YAL001C"], {"YER069W": "ARG5,6"}, {"YAL001C": ["ARG5"]})
+    kinds = np.full(3, Kind.ABSENT, np.uint8)
+    for text in ("ARG5,6", "ARG5,6;YOL058W", "YOL058W,ARG5,6", "ARG5,6:reduced YOL058W", "ARG5,YOL058W"):
+        table = to_table([parse_set(text)], genes, kinds)
+        gene = 2 if text == "ARG5,YOL058W" else 0
+        assert set(table.gene.tolist()) == ({gene, 1} if "YOL" in text else {gene})
+        assert (table.kind[table.gene == 0] == (Kind.REDUCED if "reduced" in text else Kind.ABSENT)).all()
+    with pytest.raises(UnknownGeneError, match="row 1: '7' is not in"):
+        to_table([parse_set("ARG5,7")], genes, kinds)
+
+
+def test_the_columns_of_a_file_are_kept(tiny_run: Path, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.csv"
+    plan.write_text("well,genes,note\n01,abc3;abc5,=first\n02,G001,second\n", encoding="utf-8")
+    said = wildtype("predict", str(tiny_run), "--file", str(plan), "-o", str(tmp_path / "out.parquet"))
+    assert said.returncode == 0, said.stderr
+    frame = pd.read_parquet(tmp_path / "out.parquet")
+    assert frame.columns[:3].tolist() == ["well", "genes", "note_given"]
+    assert frame["well"].tolist() == ["01", "02"]
+    assert frame["genes"].tolist() == ["G003,G005", "G001"]
+    both = wildtype("predict", str(tiny_run), "--set", "G001,G002", "--file", str(plan), "--json")
+    assert [row["well"] for row in json.loads(both.stdout)] == [None, "01", "02"]
 
 
 def test_unknown_condition_and_form_are_refused(predictor: Predictor) -> None:
@@ -107,7 +164,7 @@ def test_unknown_condition_and_form_are_refused(predictor: Predictor) -> None:
 def test_intervals_of_what_validation_can_speak_of(predictor: Predictor) -> None:
     sets = [["G003", "G005"], ["G001"], ["G001", "G002", "G004"]]
     frame, plain = predictor.predict(sets, interval=0.9), predictor.predict(sets)
-    assert list(frame.columns[2:6]) == ["epsilon", "epsilon_low", "epsilon_high", "epsilon_sd"]
+    assert list(frame.columns[3:7]) == ["epsilon", "epsilon_low", "epsilon_high", "epsilon_sd"]
     assert not any(name.endswith(("_low", "_high", "_sd")) for name in plain.columns)
     pd.testing.assert_series_equal(frame["epsilon"], plain["epsilon"])
     assert (frame["epsilon_low"] < frame["epsilon"]).tolist() == [True, False, False]
@@ -121,7 +178,7 @@ def test_intervals_of_what_validation_can_speak_of(predictor: Predictor) -> None
 
 def test_the_command_gives_intervals(tiny_run: Path) -> None:
     said = wildtype("predict", str(tiny_run), "--set", "G003,G005", "--interval", "0.9")
-    assert said.stdout.startswith("genes,kinds,epsilon,epsilon_low,epsilon_high,epsilon_sd,")
+    assert said.stdout.startswith("genes,names,kinds,epsilon,epsilon_low,epsilon_high,epsilon_sd,")
     wrong = wildtype("predict", str(tiny_run), "--set", "G003,G005", "--interval", "1.5")
     assert_one_sentence(wrong, "interval=1.5 is no coverage")
 

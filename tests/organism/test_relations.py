@@ -33,7 +33,7 @@ def test_adjacency_equals_its_definition(edges: list[tuple[int, int, float]], di
 
 def test_unknown_relation_is_an_error() -> None:
     graphs = GeneGraphs([Relation.from_edges("physical", [0], [1], 3, directed=False)])
-    with pytest.raises(DatasetError, match="no relation 'phisical'; known relations: physical"):
+    with pytest.raises(DatasetError, match="no relation 'phisical'; did you mean physical"):
         graphs["phisical"]
 
 

@@ -43,7 +43,7 @@ def command(
     from wildtype.inference.embed import Embedding
     from wildtype.inference.predictor import load
 
-    embedding = Embedding(load(run), member=member, condition=condition, seed=seed)
+    embedding = Embedding(load(run).core, member=member, condition=condition, seed=seed)
     table = embedding.table(requested, measured)
     give_frame(
         embedding.nearest(table, nearest, among=among, latent=latent)

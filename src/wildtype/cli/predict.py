@@ -9,7 +9,7 @@ import typer
 
 from wildtype.cli.evidence import Evidence, EvidenceMapping, with_evidence
 from wildtype.cli.output import Json, Plugins, check_format, give_frame, notes
-from wildtype.cli.requested import SetFile, Sets, requested_sets
+from wildtype.cli.requested import SetFile, Sets, requested_table
 
 
 def command(
@@ -45,8 +45,8 @@ def command(
     # seconds.
     if output is not None:
         check_format(output)
-    requested = requested_sets(sets, file)
-    if not requested:
+    requested = requested_table(sets, file)
+    if requested.empty:
         raise GeneSetError("there is nothing to predict: name genes with --set A,B or give --file")
     from wildtype.inference.predictor import load
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Sets = Annotated[
     list[str] | None,
@@ -26,3 +29,15 @@ def requested_sets(sets: list[str] | None, file: Path | None) -> list[list[str]]
     if file is not None:
         found += read_lines(sys.stdin) if str(file) == "-" else read_sets(file)
     return found
+
+
+def requested_table(sets: list[str] | None, file: Path | None) -> pd.DataFrame:
+    """Return the sets of both options as a table: ``genes``, and the other columns of the file."""
+    import pandas as pd
+
+    from wildtype.inference.sets import COLUMN, read_plan
+
+    of_file = file is not None and str(file) != "-"
+    first = pd.DataFrame({COLUMN: requested_sets(sets, None if of_file else file)}, dtype=object)
+    plan = read_plan(file) if of_file and file is not None else first.iloc[:0]
+    return plan if first.empty else pd.concat([first, plan], ignore_index=True)[list(plan.columns)]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -100,6 +99,7 @@ def command(
     With -o, intermediate results are kept beside the file: after an interruption, the same command continues.
     Shards are kept in the directory FILE.shards; with --slurm, they are the tasks of a job array.
     """
+    from wildtype.cli.progress import ScreenProgress
     from wildtype.inference.screening.screen import ScreenRequest, make_screen, screen_mutants
     from wildtype.inference.screening.shards import folder_of, screen_shard
     from wildtype.inference.sets import named_genes, named_sets, parse_set
@@ -149,7 +149,7 @@ def command(
         origin |= {"evidence": str(evidence.absolute())} if evidence else {}
         origin |= {"evidence_mapping": str(evidence_mapping.absolute())} if evidence_mapping else {}
         folder = folder_of(output)
-        with _progress(f"shard {chosen.number} of {chosen.of}") as report_progress:
+        with ScreenProgress(notes(), f"shard {chosen.number} of {chosen.of}") as report_progress:
             found = screen_shard(
                 predictor.core,
                 request,
@@ -173,7 +173,7 @@ def command(
         return
     # Beside the output and named after it, so that the same command finds it, and other screens do not.
     state = None if output is None else output.with_name(f".{output.name}.screen")
-    with _progress("the design") as report_progress:
+    with ScreenProgress(notes()) as report_progress:
         frame = screen_mutants(
             predictor.core, request, processes=processes, state=state, report_progress=report_progress
         )
@@ -245,23 +245,6 @@ def _loaded(run: Path, evidence: Path | None, evidence_mapping: Path | None) -> 
     for remark in predictor.remarks:
         notes().print(remark, soft_wrap=True)
     return predictor
-
-
-@contextmanager
-def _progress(where: str) -> Iterator[Callable[[int, int], None]]:
-    """Show how many mutants are done of those in ``where``."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=notes(), transient=True) as bar:
-        task = bar.add_task("mutants", total=None)
-
-        def report_progress(done: int, count: int) -> None:
-            if not done:
-                bar.console.print(f"{count:,} mutants in {where}", highlight=False)
-            bar.update(task, completed=done, total=count)
-
-        yield report_progress
 
 
 def _report_counts(asked: int, left_out: Mapping[str, int]) -> None:

@@ -37,18 +37,25 @@ def command(
     dry_run: DryRun = False,
 ) -> None:
     """Train a model, compare it with every baseline on the same split, save the run, and write its page."""
+    from wildtype.errors import ConfigError
     from wildtype.experiments.settings.compose import compose
+    from wildtype.sources.catalogue import organism_of
 
+    if only >= 0 and not multirun:
+        raise ConfigError(f"--only {only} chooses one of several runs: add --multirun, or leave it out")
+    if show and (multirun or slurm or dry_run):
+        raise ConfigError("--settings prints and stops: leave out --multirun, --slurm and --dry-run")
     if multirun:
         _many(settings or [], only, json, slurm, preset, prefix, dry_run)
         return
     config = compose(settings or [], notes().print)
+    # As the settings above, before anything is shown or submitted: a mistake must not wait in a queue.
+    organism_of(config.data.name)
     if show:
         from wildtype.settings import to_yaml
 
         typer.echo(to_yaml(config), nl=False)
         return
-    # Settings are composed above, before anything is submitted: a mistake must not wait in a queue.
     if submitted(slurm, preset, prefix, dry_run):
         return
     use_all_gpus(config)
@@ -79,8 +86,11 @@ def _many(
 ) -> None:
     from wildtype.errors import ConfigError
     from wildtype.experiments.settings.plans import runs_of_line
+    from wildtype.sources.catalogue import organism_of
 
     runs = runs_of_line(settings, notes().print)
+    for name in dict.fromkeys(run.config.data.name for run in runs):
+        organism_of(name)
     if only >= len(runs):
         raise ConfigError(f"--only {only}: there are {len(runs)} runs, counted from 0")
     if submitted(slurm, preset, prefix, dry_run, tasks=len(runs)):

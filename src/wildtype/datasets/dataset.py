@@ -16,15 +16,43 @@ from wildtype.errors import DatasetError
 from wildtype.mutants import Kind, MutantTable
 from wildtype.mutants.ragged import BLOCK
 from wildtype.mutants.selection import selection_sentences
+from wildtype.tables import facts_html
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
 
+NAMED = 4
+"""Most phenotypes that the text of a dataset names."""
+
+
 @dataclass(frozen=True, eq=False)
 class Dataset(DatasetRecord):
     """Measured mutants of one organism; its attributes are those of ``DatasetRecord``."""
+
+    def __repr__(self) -> str:
+        return (
+            f"Dataset({self.name!r}, {len(self):,} rows: {', '.join(self._by_phenotype())}; organism "
+            f"{self.organism.name!r}, {len(self.measured_genes()):,} of {len(self.organism.genes):,} genes "
+            f"measured)"
+        )
+
+    def _repr_html_(self) -> str:
+        facts: list[tuple[str, object]] = [
+            ("organism", f"{self.organism.name}, {len(self.organism.genes):,} genes"),
+            ("rows", "; ".join(self._by_phenotype())),
+            ("genes measured", f"{len(self.measured_genes()):,}"),
+            ("targets", ", ".join(self.targets[:NAMED]) + (", …" if self.targets[NAMED:] else "")),
+            ("citation", self.citation or "none"),
+        ]
+        return facts_html(self.name, facts)
+
+    def _by_phenotype(self) -> list[str]:
+        """Return rows and name of the first phenotypes, and how many others there are."""
+        counts = np.bincount(self.table.phenotype, minlength=len(self.phenotypes))
+        named = [f"{c:,} {p.name}" for c, p in zip(counts.tolist(), self.phenotypes, strict=True)]
+        return named if len(named) <= NAMED else [*named[:NAMED], f"{len(named) - NAMED} more phenotypes"]
 
     def split(self, name: str = "random", seed: int = 0, **options: Any) -> Split:
         """Return a named, seeded, leak-checked split of the rows; see ``wildtype.datasets.splits``."""

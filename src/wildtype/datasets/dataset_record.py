@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wildtype.datasets.reading import StageReport
-from wildtype.errors import DatasetError
+from wildtype.errors import DatasetError, did_you_mean
 from wildtype.files import content_hash
 from wildtype.mutants import MutantTable
 from wildtype.mutants.grid import ScreenGrid
@@ -268,7 +268,8 @@ class DatasetRecord:
         """Return the position of a phenotype; raises ``DatasetError`` naming those there are."""
         names = [p.name for p in self.phenotypes]
         if name not in names:
-            raise DatasetError(f"dataset {self.name!r} has no phenotype {name!r}; it has {', '.join(names)}")
+            hint = did_you_mean(name, names, f"it has {', '.join(names)}")
+            raise DatasetError(f"dataset {self.name!r} has no phenotype {name!r}; {hint}")
         return names.index(name)
 
     def first_target(self) -> tuple[int, Phenotype]:

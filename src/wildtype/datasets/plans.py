@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wildtype.errors import SplitError
+from wildtype.errors import SplitError, did_you_mean
 
 DEFAULT_FRACTIONS: dict[str, tuple[float, float]] = {
     "random": (0.10, 0.10),
@@ -30,9 +30,8 @@ def canonical_name(name: str) -> str:
     """Return the full name of a split; raises ``SplitError`` naming the known ones."""
     full = ALIASES.get(name, name)
     if full not in DEFAULT_FRACTIONS:
-        raise SplitError(
-            f"{name!r} is not a split; known splits: {', '.join(DEFAULT_FRACTIONS)} (or R, Q, G)"
-        )
+        known = f"known splits: {', '.join(DEFAULT_FRACTIONS)} (or R, Q, G)"
+        raise SplitError(f"{name!r} is not a split; {did_you_mean(name, DEFAULT_FRACTIONS, known)}")
     return full
 
 

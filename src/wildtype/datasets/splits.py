@@ -100,6 +100,10 @@ class Split:
         if needed and needed not in self.options:
             raise SplitError(f"split {self.name!r} lacks its option {needed!r}: make it again")
 
+    def __repr__(self) -> str:
+        sides = ", ".join(f"{len(getattr(self, part)):,} {part}" for part in PARTS)
+        return f"Split({self.name!r}, seed {self.seed}: {sides} of {self.total:,} rows)"
+
     def _side(self) -> NDArray[np.int8]:
         side = np.full(self.total, DROPPED, np.int8)
         # A row listed on two sides is overwritten in `side`, so counts reveal the overlap.

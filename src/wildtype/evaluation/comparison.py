@@ -11,6 +11,7 @@ from wildtype.errors import CheckpointError, ConfigError
 from wildtype.evaluation.bootstrap import NAN, UNDEFINED, IntervalEstimate
 from wildtype.evaluation.metrics import METRICS
 from wildtype.files import finite
+from wildtype.tables import facts_html
 
 HEADLINES = {
     "pearson": "Pearson",
@@ -165,6 +166,21 @@ class Comparison:
                 return score
         known = ", ".join(score.model for score in self.scores)
         raise ConfigError(f"{model!r} was not compared; compared models: {known}")
+
+    def __repr__(self) -> str:
+        return (
+            f"Comparison({self.phenotype} of {self.dataset}, split {self.split}, {self.rows:,} rows: "
+            f"{self.winner_sentence})"
+        )
+
+    def _repr_html_(self) -> str:
+        name = HEADLINES[self.headline]
+        scores = [
+            (score.model, f"{name} {found.value:.3f}{_bracket(found)}")
+            for score in self.scores
+            for found in [score.estimate(self.headline)]
+        ]
+        return facts_html(f"{self.phenotype} of {self.dataset}: {self.winner_sentence}", scores)
 
     @property
     def best(self) -> Score:

@@ -16,7 +16,8 @@ from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.setup import build, loaders
 from wildtype.files import write_json
 from wildtype.models.interface import Output
-from wildtype.models.registry import require_gradients
+from wildtype.models.registry import MODELS, require_gradients
+from wildtype.mutants import MutantTable
 from wildtype.mutants.loader import MutantLoader
 from wildtype.profiling.estimate import (
     Probe,
@@ -29,8 +30,11 @@ from wildtype.profiling.estimate import (
 from wildtype.profiling.machine import PeakMemory, available_device_mib, available_memory_mib, free_disk
 from wildtype.training.fit import FitReport, accelerator, fit_model
 from wildtype.training.phase_hooks import recorder_for
+from wildtype.training.world import world
 
 STEPS = 20
+SHARE = 0.05
+"""Largest share of a training that its estimate may take to be made unasked."""
 FILE = "estimate.json"
 
 
@@ -57,9 +61,8 @@ def estimate_run(
     data = prepare(config, dataset) if data is None else data
     model, tensors = build(config, data, config.seed)
     train, validation = data.scaled("train"), data.scaled("validation")
-    per_epoch = len(MutantLoader(train, config.training.batch_size))
+    per_epoch, epochs = _steps_and_epochs(config, train)
     limit = config.training.steps
-    epochs = -(-limit // per_epoch) if limit else config.training.epochs
     epochs_of_probe = -(-STEPS // per_epoch)
     training = replace(config.training, steps=STEPS, epochs=epochs_of_probe, patience=0, wandb=False)
     gpu = accelerator(training) == "gpu"
@@ -111,6 +114,25 @@ def estimate_run(
         threads=config.training.threads or torch.get_num_threads(),
         device_available_mib=available_device_mib("cuda") if gpu else None,
     )
+
+
+def estimate_if_long(config: TrainConfig, data: RunData) -> RunEstimate | None:
+    """Return an estimate of a training that is long enough to be worth one; None of others.
+
+    Without gradients, or in several processes, there is none.
+    """
+    if not MODELS[config.model.name].gradients or world().size > 1 or config.execution != "training":
+        return None
+    per_epoch, epochs = _steps_and_epochs(config, data.part("train"))
+    steps = per_epoch * epochs * config.training.members
+    return estimate_run(config, data=data) if SHARE * steps >= STEPS else None
+
+
+def _steps_and_epochs(config: TrainConfig, train: MutantTable) -> tuple[int, int]:
+    """Return the steps per epoch of a training, and the most epochs that it takes."""
+    per_epoch = len(MutantLoader(train, config.training.batch_size))
+    limit = config.training.steps
+    return per_epoch, -(-limit // per_epoch) if limit else config.training.epochs
 
 
 def refuse(estimate: RunEstimate) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wildtype.errors import ConfigError, WildtypeError, reason_of
+from wildtype.errors import ConfigError, WildtypeError, did_you_mean, reason_of
 from wildtype.evaluation.summary import summarise
 from wildtype.evaluation.training_record import count_sides
 from wildtype.experiments.folder import REPORT
@@ -230,14 +230,19 @@ def write_plot(kind: str, folders: Sequence[Path], target: Path) -> None:
     OutputError
         If the figure cannot be written.
     """
-    if kind not in PLOTS:
-        raise ConfigError(f"{kind!r} is no kind of plot; known: {', '.join(PLOTS)}")
     check_target(target)
-    runs = [Run(Path(folder)) for folder in folders]
+    save_panels(panels_of_plot(kind, [Run(Path(folder)) for folder in folders]), target)
+
+
+def panels_of_plot(kind: str, runs: Sequence[Run]) -> list[Panel]:
+    """Return the panels of a kind of plot; errors as in `write_plot`."""
+    if kind not in PLOTS:
+        hint = did_you_mean(kind, PLOTS, f"known: {', '.join(PLOTS)}")
+        raise ConfigError(f"{kind!r} is no kind of plot; {hint}")
     for run in runs:
         _ = run.comparisons  # a run that is not finished is refused for every kind of plot
     panels = PLOTS[kind](runs)
     if not panels:
         why = "; ".join(dict.fromkeys(reason for run in runs for reason in run.missing.values()))
         raise ConfigError(f"there is nothing to draw of {kind}: {why or 'the runs hold no such numbers'}")
-    save_panels(panels, target)
+    return panels

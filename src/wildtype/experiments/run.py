@@ -41,7 +41,7 @@ from wildtype.experiments.campaigns import replay_campaigns
 from wildtype.experiments.closure import FITNESS, implied_tau
 from wildtype.experiments.comparing import compare_across, compare_phenotypes, compare_profile_phenotypes
 from wildtype.experiments.data import RunData, named_file, prepare
-from wildtype.experiments.estimate import estimate_run, refuse, write_outcome
+from wildtype.experiments.estimate import estimate_if_long, estimate_run, refuse, write_outcome
 from wildtype.experiments.external import compare_external, external_rows, with_zero, write_external
 from wildtype.experiments.fitting import fit_members, log_test_rows, make_checkpoint, post_fit, scored
 from wildtype.experiments.folder import (
@@ -80,6 +80,8 @@ from wildtype.training.waiting import ADVICE, spinning
 from wildtype.training.world import world
 
 Log = Callable[[str], None]
+SHOWN = 4
+"""Most phenotypes that are named before a training begins."""
 
 
 def train(config: TrainConfig, *, dataset: Dataset | None = None, log: Log = lambda text: None) -> Run:
@@ -138,6 +140,13 @@ def _train(config: TrainConfig, dataset: Dataset | None, log: Log, loggers: list
         log(f"estimate: {estimate.seconds_per_epoch:,.2f} s per epoch, {estimate.memory_mib:,.0f} MiB")
         refuse(estimate)
     model, tensors = build(config, data, config.seed, log)
+    log(_plan_line(config, data, model, baselines))
+    if estimate is None and (long := estimate_if_long(config, data)) is not None:
+        log(
+            f"training takes about {long.total_seconds:,.0f} s at most ({long.epochs} epochs of "
+            f"{long.seconds_per_epoch:,.2f} s); trees, intervals and baselines come on top"
+        )
+        model, tensors = build(config, data, config.seed)  # its draws follow those of the estimate
     threads = _threads(config, model, tensors, log)
     fitted = replace(config, training=replace(config.training, threads=threads))
     fingerprint = content_hash(resumable(settings_of(config)), data.dataset.sha256, data.split.to_json())
@@ -275,6 +284,18 @@ def _threads(config: TrainConfig, model: Model, tensors: OrganismTensors, log: L
 
 def _fitness(checkpoint: Checkpoint, table: MutantTable) -> NDArray[np.float64]:
     return checkpoint.predict(table)[:, checkpoint.names.index(FITNESS)]
+
+
+def _plan_line(config: TrainConfig, data: RunData, model: Model, baselines: list[str]) -> str:
+    weights = sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
+    size = f" of {weights:,} weights, at most {config.training.epochs} epochs" if weights else ""
+    targets = data.dataset.phenotypes
+    named = ", ".join(p.name for p in targets) if len(targets) <= SHOWN else f"{len(targets)} phenotypes"
+    rows, genes = len(data.dataset), len(data.dataset.measured_genes())
+    return (
+        f"{config.model.name}{size}, and {len(baselines)} baselines: {named} of {rows:,} mutants of "
+        f"{data.dataset.name}, {genes:,} genes"
+    )
 
 
 def _split_line(data: RunData) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import shlex
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from wildtype.errors import ConfigError, reason_of, shown
+from wildtype.errors import ConfigError, did_you_mean, reason_of, shown
 
 MAIL_EVENTS = (
     "ALL", "ARRAY_TASKS", "BEGIN", "END", "FAIL", "INVALID_DEPEND", "NONE", "REQUEUE", "STAGE_OUT",
@@ -184,8 +183,7 @@ def _value(name: str, node: yaml.Node, default: object) -> Any:
 
 
 def _near(word: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
-    return f"; did you mean {near[0]}?" if near else f"; known: {', '.join(known)}"
+    return "; " + did_you_mean(word, known, f"known: {', '.join(known)}", count=1)
 
 
 def minutes(time: str) -> int:

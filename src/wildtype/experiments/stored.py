@@ -22,6 +22,7 @@ from wildtype.experiments.closure import IMPLIED_TAU
 from wildtype.experiments.folder import ACROSS, DONE, EXPLANATION, EXTERNAL
 from wildtype.models.registry import DEFAULT_MODEL
 from wildtype.organism import GeneIndex
+from wildtype.tables import facts_html
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 REMEDY = "train again with this version to have it"
+NAMED = 4
+"""Most phenotypes that the text of a run names."""
 COPY = "restore it from a copy, or train again"
 
 
@@ -57,6 +60,20 @@ class Run:
     path: Path
     missing: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
     fitted: Predictor | None = field(default=None, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        if not (self.path / DONE).is_file():
+            return f"{type(self).__name__}({str(self.path)!r}, not finished)"
+        results = "; ".join(": ".join(result) for result in self._results())
+        return f"{type(self).__name__}({str(self.path)!r}, {results})"
+
+    def _repr_html_(self) -> str:
+        if not (self.path / DONE).is_file():
+            return facts_html(str(self.path), [("state", "not finished")])
+        return facts_html(str(self.path), [("model", self.model), *self._results()])
+
+    def _results(self) -> list[tuple[str, str]]:
+        return [(name, table.winner_sentence) for name, table in self.tables().items()][:NAMED]
 
     def _json(self, name: str) -> Any:
         path = self.path / name

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.errors import ConfigError, UnknownGeneError
+from wildtype.errors import ConfigError, UnknownGeneError, did_you_mean
 from wildtype.evaluation.conformal import Conformal
 from wildtype.evidence.reference import GIVEN, PARTS
 from wildtype.inference.own_evidence import with_evidence
-from wildtype.inference.sets import default_kinds, names_of, to_table
+from wildtype.inference.sets import GeneSets, default_kinds, names_of, to_table
 from wildtype.models.checkpoint import Checkpoint, load_checkpoint
 from wildtype.models.other_genes import OtherGenes
 from wildtype.mutants import Kind, MutantTable
@@ -119,7 +119,8 @@ class PredictionCore:
         """Return the number of a condition; None is the reference. Raises ``ConfigError`` for others."""
         names = self.checkpoint.conditions
         if name is not None and name not in names:
-            raise ConfigError(f"the model knows no condition {name!r}; it knows {', '.join(names)}")
+            hint = did_you_mean(name, names, f"it knows {', '.join(names)}")
+            raise ConfigError(f"the model knows no condition {name!r}; {hint}")
         return 0 if name is None else names.index(name)
 
     @property
@@ -154,11 +155,11 @@ class PredictionCore:
         """Return a note on each row of a table with genes that are no tokens of the model, by row."""
         return {}
 
-    def named(self, sets: Sequence[Sequence[str]], what: str = "row", *, empty: bool = False) -> MutantTable:
+    def named(self, sets: GeneSets, what: str = "row", *, empty: bool = False) -> MutantTable:
         """Return named sets as a table of this model's genes; errors as `to_table`, and of ``find``."""
         return to_table(sets, self.genes, self.kinds, what=what, find=self.find, empty=empty)
 
-    def table(self, sets: Sequence[Sequence[str]], *, condition: str | None = None) -> MutantTable:
+    def table(self, sets: GeneSets, *, condition: str | None = None) -> MutantTable:
         """Return named sets as a table of this model's genes; ``Predictor.predict`` lists the errors.
 
         A set without genes is the wild type.

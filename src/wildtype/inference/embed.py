@@ -17,10 +17,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from wildtype.errors import ConfigError
+from wildtype.errors import ConfigError, did_you_mean
 from wildtype.evidence.reference import PARTS
-from wildtype.inference.explaining.latents import latents_of
-from wildtype.inference.predictor import Predictor
+from wildtype.inference.core import PredictionCore
+from wildtype.inference.explaining.mutant_latents import latents_of
 from wildtype.inference.sets import written
 from wildtype.models.ensemble import members_of
 from wildtype.models.interface import Model, WildType
@@ -40,8 +40,8 @@ class Embedding:
 
     Parameters
     ----------
-    predictor : Predictor
-        Of its run.
+    core : PredictionCore
+        Of its predictor.
     member : int
         Which model of an ensemble, from 1.
     condition : str, optional
@@ -56,22 +56,22 @@ class Embedding:
     """
 
     def __init__(
-        self, predictor: Predictor, *, member: int = 1, condition: str | None = None, seed: int = 0
+        self, core: PredictionCore, *, member: int = 1, condition: str | None = None, seed: int = 0
     ) -> None:
-        self.predictor, self.seed = predictor.encoded, seed
+        self.core, self.seed = core.encoded, seed
         self.condition = condition
-        self.checkpoint = self.predictor.checkpoint
+        self.checkpoint = self.core.checkpoint
         models = members_of(self.checkpoint.model)
         if not 1 <= member <= len(models):
             raise ConfigError(f"member={member}: the run has {len(models)}, counted from 1")
         self.model = models[member - 1].eval()
         if type(self.model).latents is Model.latents:
             raise ConfigError(f"a {self.model.config.name} has no latents to embed mutants by")
-        self.predictor.condition(condition)  # an unknown one is refused before anything is computed
+        self.core.condition(condition)  # an unknown one is refused before anything is computed
 
     def table(self, sets: Sequence[Sequence[str]], measured: int = 0) -> MutantTable:
         """Return named sets, then up to ``measured`` different measured mutants; errors as in ``predict``."""
-        parts = [self.predictor.table(sets, condition=self.condition)] if sets else []
+        parts = [self.core.table(sets, condition=self.condition)] if sets else []
         if measured:
             parts.append(self.checkpoint.known.table.take(self._drawn(measured)))
         return MutantTable.concatenate(parts)
@@ -92,6 +92,13 @@ class Embedding:
         columns = {f"{name}.{i}": column for name in names for i, column in enumerate(found[name].T)}
         genes, kinds = written(table, self.checkpoint.genes.names)
         return pd.DataFrame({"genes": genes, "kinds": kinds, **columns})
+
+    def genes(self) -> pd.DataFrame:
+        """Return the encoded wild type: one row per gene, by systematic name, and a column per dimension."""
+        import pandas as pd
+
+        index = pd.Index(self.checkpoint.genes.names, name="gene")
+        return pd.DataFrame(self._wild_type.genes.double().numpy(), index=index)
 
     def nearest(self, table: MutantTable, count: int, *, among: int = 2000, latent: str = "") -> pd.DataFrame:
         """Return the measured mutants whose latents are most like those of each mutant.
@@ -179,7 +186,7 @@ class Embedding:
         table, number, out = known.table, self._known, {}
         for name in self.checkpoint.names:
             of = (table.phenotype == known.phenotypes.index(name)) & np.isfinite(table.value)
-            of &= table.condition == self.predictor.condition(self.condition)
+            of &= table.condition == self.core.condition(self.condition)
             size = int(number.max(initial=0)) + 1
             count = np.bincount(number[of], minlength=size)
             total = np.bincount(number[of], table.value[of].astype(np.float64), minlength=size)
@@ -190,7 +197,8 @@ class Embedding:
     def _named(self, found: dict[str, Floats], latent: str) -> str:
         name = latent or next(iter(found))
         if name not in found:
-            raise ConfigError(f"the model has no latent {name!r}; it has {', '.join(found)}")
+            hint = did_you_mean(name, found, f"it has {', '.join(found)}")
+            raise ConfigError(f"the model has no latent {name!r}; {hint}")
         return name
 
 

@@ -25,7 +25,7 @@ from wildtype.errors import ConfigError
 from wildtype.evaluation.conformal import check_level
 from wildtype.evidence.reference import GIVEN, ReferenceMeasurements
 from wildtype.inference.core import Floats, Ints, PredictionCore
-from wildtype.inference.sets import written
+from wildtype.inference.sets import standard_names, written
 from wildtype.inference.wild_type import wild_type_value
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.models.ensemble import class_of
@@ -53,7 +53,8 @@ def prediction_table(
     checkpoint, known = core.checkpoint, core.checkpoint.known
     values, sd = core.predict_with_sd(table)
     around = None if interval is None else core.conformal.intervals(table, values, sd, interval)
-    columns: dict[str, Any] = dict(zip(("genes", "kinds"), written(table, core.genes.names), strict=True))
+    genes, kinds = written(table, core.genes.names)
+    columns: dict[str, Any] = {"genes": genes, "names": standard_names(table, core.genes), "kinds": kinds}
     notes: list[list[str]] = [[] for _ in range(len(table))]
     lethal, selections = _essential_deletions(core, table, notes), core.selections
     kind = class_of(checkpoint.model)

@@ -13,15 +13,20 @@ from wildtype.errors import ConfigError
 from wildtype.evaluation.conformal import Conformal
 from wildtype.inference.core import Floats, Kinds, PredictionCore, Source, core_of
 from wildtype.inference.prediction_table import prediction_table
-from wildtype.inference.sets import written
+from wildtype.inference.sets import GeneSets, beside_given, written
 from wildtype.inference.wild_type import wild_type_value
 from wildtype.models.checkpoint import Checkpoint
 from wildtype.mutants import MutantTable
+from wildtype.tables import facts_html
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from wildtype.organism import GeneIndex, Organism
+
+
+NAMED = 4
+"""Most phenotypes that the text of a predictor names."""
 
 
 class Predictor:
@@ -41,7 +46,21 @@ class Predictor:
 
     def __repr__(self) -> str:
         origin = self.checkpoint.origin.get("dataset", "unknown data")
-        return f"Predictor({', '.join(self.phenotypes)} of {self.genes.organism}, trained on {origin})"
+        return f"Predictor({self._named()} of {self.genes.organism}, trained on {origin})"
+
+    def _repr_html_(self) -> str:
+        origin = self.checkpoint.origin.get("dataset", "unknown data")
+        facts: list[tuple[str, object]] = [
+            ("model", self.checkpoint.model.config.name),
+            ("predicts", self._named()),
+            ("organism", f"{self.genes.organism}, {len(self.genes):,} genes"),
+            ("trained on", f"{origin}, {len(self.trained):,} rows"),
+            *(("remark", remark) for remark in self.remarks),
+        ]
+        return facts_html("Predictor", facts)
+
+    def _named(self) -> str:
+        return ", ".join(self.phenotypes[:NAMED]) + (", …" if self.phenotypes[NAMED:] else "")
 
     @property
     def checkpoint(self) -> Checkpoint:
@@ -93,7 +112,7 @@ class Predictor:
         """Genes of the organism's metabolism [n]; raises ``ConfigError`` where there is none."""
         return self.core.metabolic
 
-    def table(self, sets: Sequence[Sequence[str]], *, condition: str | None = None) -> MutantTable:
+    def table(self, sets: GeneSets, *, condition: str | None = None) -> MutantTable:
         """Return named sets as a table of this model's genes; ``predict`` lists the errors."""
         return self.core.table(sets, condition=condition)
 
@@ -150,7 +169,7 @@ class Predictor:
 
     def predict(
         self,
-        sets: Sequence[Sequence[str]],
+        sets: GeneSets,
         *,
         as_: Literal["phenotype", "fitness"] = "phenotype",
         condition: str | None = None,
@@ -160,10 +179,11 @@ class Predictor:
 
         Parameters
         ----------
-        sets : sequence of sequences of str
+        sets : sequence of sequences of str, or table
             Genes by any of their names, none for the wild type; ``gene:kind`` names a perturbation
             (``absent``, ``reduced``, ``present``, ``added``, ``overexpressed``; without one, the most
-            frequent in the training data).
+            frequent in the training data). A table has a column ``genes`` of texts (``SGS1,SRS2``) or lists;
+            such a column alone, or an array [m, k] of names, will do, too.
         as_ : str
             ``fitness`` adds the expected fitness and its sd, from predicted epsilon or tau and known fitness
             of the single (and double) mutants.
@@ -175,26 +195,29 @@ class Predictor:
         Returns
         -------
         pandas.DataFrame
-            One row per set, in order: ``genes`` (systematic names), ``kinds``, one column per phenotype in
+            One row per set, in order: ``genes`` (systematic names), ``names`` (standard names, semicolons
+            between), ``kinds``, one column per phenotype in
             its unit (NaN where it is not defined, see ``note``), ``<phenotype>_measured`` (the known value;
             NaN if there is none), ``screened`` (``listed``, ``screened, not listed``, ``unknown`` or ``not
             crossed``, where the model knows the grid of a screen), ``order``, ``order_seen`` and
             ``genes_seen`` (in training rows), ``essential`` (essential genes of the set), ``note``. With
             ``interval``, behind each phenotype ``<phenotype>_low`` and ``_high`` (NaN where validation rows
             like the query are missing or too few, see ``note``) and ``_sd`` over the members of an ensemble
-            (NaN for a single model).
+            (NaN for a single model). A table keeps its index, and its columns come first, in their order;
+            one that the prediction has, too, is renamed to ``…_given``.
 
         Raises
         ------
         UnknownGeneError, AmbiguousGeneError, GeneSetError
-            Naming the row.
+            Naming all rows that do not fit.
         ConfigError
             If a kind or condition is not known, a coverage is not between 0 and 1, or ``as_="fitness"`` does
             not apply to the phenotypes of the model.
         CheckpointError
             If intervals are requested of a checkpoint without its validation rows.
         """
-        return self.predict_table(self.table(sets, condition=condition), as_=as_, interval=interval)
+        frame = self.predict_table(self.table(sets, condition=condition), as_=as_, interval=interval)
+        return beside_given(sets, frame)
 
     def predict_table(
         self, table: MutantTable, *, as_: str = "phenotype", interval: float | None = None
@@ -203,7 +226,7 @@ class Predictor:
         return prediction_table(self.core, table, as_=as_, interval=interval)
 
     def predict_profiles(
-        self, sets: Sequence[Sequence[str]], phenotype: str = "", *, condition: str | None = None
+        self, sets: GeneSets, phenotype: str = "", *, condition: str | None = None
     ) -> pd.DataFrame:
         """Predict a per-gene phenotype, such as expression: one row per set, one column per gene of the cell.
 
@@ -242,6 +265,42 @@ class Predictor:
         frame = pd.DataFrame(profiles, columns=list(names))
         frame.insert(0, "genes", written(table, names)[0])
         return frame
+
+    def embed(
+        self, sets: GeneSets, *, latent: str = "", member: int = 1, condition: str | None = None
+    ) -> pd.DataFrame:
+        """Return the latents of mutants: ``genes``, ``kinds``, and columns ``z_S.0``, … of each latent.
+
+        Parameters
+        ----------
+        sets, condition
+            As for ``predict``.
+        latent : str
+            Only this one.
+        member : int
+            Which model of an ensemble, from 1.
+
+        Raises
+        ------
+        ConfigError
+            If the model has no latents, or none of that name, or there is no such member or condition.
+        """
+        from wildtype.inference.embed import Embedding
+
+        embedding = Embedding(self.core, member=member, condition=condition)
+        return embedding.frame(self.core.encoded.table(sets, condition=condition), latent=latent)
+
+    def gene_embeddings(self, *, member: int = 1) -> pd.DataFrame:
+        """Return the wild type as the model encodes it: one row per gene, one column per dimension.
+
+        Raises
+        ------
+        ConfigError
+            If the model has no latents, or there is no such member.
+        """
+        from wildtype.inference.embed import Embedding
+
+        return Embedding(self.core, member=member).genes()
 
     def predict_with_sd(self, table: MutantTable) -> tuple[Floats, Floats]:
         """Return every phenotype of a table's rows, and its sd over ensemble members (NaN for one model)."""

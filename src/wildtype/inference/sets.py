@@ -1,25 +1,35 @@
 """Sets of genes as people write them: ``SGS1,SRS2``, ``CDC28:reduced``, a column of a table, lines of text.
 
-Commas, semicolons or blanks separate the genes of a set; ``gene:kind`` names the perturbation of a gene.
-Every error names its row, and a file is read to its end before anything is predicted.
+Commas, semicolons or blanks separate the genes of a set; ``gene:kind`` names the perturbation of a gene. A
+name that holds a comma, such as ``ARG5,6``, stays one gene where the organism has it. All rows that do not
+fit are named at once, and a file is read to its end before anything is predicted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.errors import GeneSetError, SourceError
+from wildtype.errors import GeneSetError, SourceError, WildtypeError, shown
 from wildtype.mutants import Kind, MutantTable
 from wildtype.organism import GeneIndex
 from wildtype.organism.genes import SEPARATORS
 from wildtype.tables import read_frame
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 COLUMN = "genes"
+GIVEN = "_given"
+"""What is added to the name of a user's column that a prediction has, too."""
+LISTED, ENOUGH = 10, 100
+"""Most rows that do not fit that a message names, and that are looked for."""
+GeneSets: TypeAlias = "Sequence[Sequence[str]] | pd.DataFrame | pd.Series[Any] | NDArray[Any]"
+"""Lists of names, a table with a column ``genes`` of texts or lists, such a column, or an array [m, k]."""
 
 
 def written(table: MutantTable, names: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -30,6 +40,12 @@ def written(table: MutantTable, names: Sequence[str]) -> tuple[list[str], list[s
         [",".join(names[g] for g in table.gene[a:b]) for a, b in spans],
         [",".join(kinds[k] for k in table.kind[a:b]) for a, b in spans],
     )
+
+
+def standard_names(table: MutantTable, genes: GeneIndex) -> list[str]:
+    """Return the standard names of every mutant's genes [m], semicolons between: some hold a comma."""
+    names = [genes.standard.get(name, name) for name in genes.names]
+    return [";".join(names[g] for g in members) for members in table.sets()]
 
 
 def parse_set(text: str) -> list[str]:
@@ -44,8 +60,60 @@ def names_of(genes: Any) -> list[str]:
     return [] if genes is None or genes != genes else parse_set(str(genes))
 
 
-def read_sets(path: str | Path) -> list[list[str]]:
-    """Read one set per row from the column ``genes`` of a CSV or Parquet file.
+def sets_of(given: GeneSets) -> list[Sequence[str]]:
+    """Return the sets that a list, table, column or array names.
+
+    Raises
+    ------
+    GeneSetError
+        If it is something else, or a table without a column ``genes``.
+    """
+    import pandas as pd
+
+    example = "give [['SGS1', 'SRS2'], ['CDC28']], one list per mutant"
+    if isinstance(given, str):
+        raise GeneSetError(f"{shown(given)} is a text, not a list of gene sets: {example}")
+    if isinstance(given, pd.DataFrame):
+        if COLUMN not in given.columns:
+            found = ", ".join(map(repr, given.columns))
+            raise GeneSetError(
+                f"the table has no column {COLUMN!r} (it has {found}): name the gene column so"
+            )
+        given = given[COLUMN]
+    if isinstance(given, pd.Series):
+        return [names_of(genes) for genes in given]
+    if isinstance(given, np.ndarray):
+        if given.ndim != 2:
+            raise GeneSetError(f"an array of shape {given.shape} names no gene sets: {example}")
+        return given.tolist()  # type: ignore[no-any-return]
+    try:
+        return list(given)
+    except TypeError:
+        raise GeneSetError(f"{shown(given)} is no list of gene sets: {example}") from None
+
+
+def beside_given(given: GeneSets, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a prediction behind the columns of the table that named its sets, with the index of that table.
+
+    They keep their order; ``genes`` stays where it was, and the names of others that the prediction has, too,
+    end in ``_given``.
+    """
+    import pandas as pd
+
+    if isinstance(given, pd.Series | pd.DataFrame):
+        frame = frame.set_axis(given.index)
+    if not isinstance(given, pd.DataFrame):
+        return frame
+    columns: dict[Any, Any] = {}
+    for name in given.columns:
+        new = f"{name}{GIVEN}" if name in frame.columns and name != COLUMN else name
+        columns[new] = frame[COLUMN] if name == COLUMN else given[name]
+    columns |= {name: frame[name] for name in frame.columns if name != COLUMN}
+    return pd.DataFrame(columns, index=frame.index)
+
+
+def read_plan(path: str | Path) -> pd.DataFrame:
+    """Read a CSV or Parquet file with a column ``genes``, texts as they are.
 
     Raises
     ------
@@ -60,7 +128,12 @@ def read_sets(path: str | Path) -> list[list[str]]:
         )
     if frame.empty:
         raise SourceError(f"{str(path)!r} has no rows: give at least one gene set")
-    return [names_of(genes) for genes in frame[COLUMN]]
+    return frame
+
+
+def read_sets(path: str | Path) -> list[list[str]]:
+    """Read one set per row from the column ``genes`` of a file; errors as in `read_plan`."""
+    return [names_of(genes) for genes in read_plan(path)[COLUMN]]
 
 
 def read_lines(lines: Iterable[str], *, where: str = "standard input") -> list[list[str]]:
@@ -116,7 +189,7 @@ def default_kinds(known: MutantTable, genes: int, essential: NDArray[np.bool_]) 
 
 
 def to_table(
-    sets: Sequence[Sequence[str]],
+    sets: GeneSets,
     genes: GeneIndex,
     kinds: NDArray[np.uint8],
     *,
@@ -132,34 +205,86 @@ def to_table(
     Raises
     ------
     UnknownGeneError, AmbiguousGeneError, GeneSetError, ConfigError
-        Naming the first row that does not fit.
+        Naming every row that does not fit, up to ten of them; it is the error of the first.
     """
     positions: list[int] = []
     done: list[int] = []
     offsets = [0]
-    find = find or genes.find
     cache: dict[str, tuple[int, int]] = {}  # a file of many rows names the same genes again and again
-    for number, members in enumerate(sets, start=1):
+    wrong: list[WildtypeError] = []
+
+    def member_of(text: str) -> tuple[int, int]:
+        if not isinstance(text, str):
+            raise GeneSetError(f"names {shown(text)}, which is no text: give names of genes")
+        if text not in cache:
+            name, _, kind = text.partition(":")
+            position = (find or genes.find)(name)
+            cache[text] = (position, Kind.parse(kind) if kind else int(kinds[position]))
+        return cache[text]
+
+    for number, members in enumerate(sets_of(sets), start=1):
         row: dict[int, int] = {}
-        if isinstance(members, str) or not (len(members) or empty):
-            row_text = "is empty" if not members else "is a text, not a list of genes"
-            raise GeneSetError(f"{what} {number} {row_text}: name at least one gene")
-        for member in members:
-            if member not in cache:
-                name, _, kind = member.partition(":")
-                try:
-                    position = find(name)
-                    cache[member] = (position, Kind.parse(kind) if kind else int(kinds[position]))
-                except Exception as error:
-                    raise type(error)(f"{what} {number}: {error}") from None
-            position, state = cache[member]
-            if position in row:
-                raise GeneSetError(
-                    f"{what} {number} names {genes.names[position]} more than once: "
-                    f"a gene counts once in a mutant"
-                )
-            row[position] = state
+        try:
+            for position, state in _members(members, member_of, empty=empty):
+                if position in row:
+                    raise GeneSetError(
+                        f"names {genes.names[position]} more than once: a gene counts once in a mutant"
+                    )
+                row[position] = state
+        except WildtypeError as error:
+            # A sentence about the set goes on from the row, one about a gene stands behind it.
+            link = "" if isinstance(error, GeneSetError) else ":"
+            wrong.append(type(error)(f"{what} {number}{link} {error}"))
+            if len(wrong) == ENOUGH:  # looking for near names of many more takes minutes
+                break
+            continue
         positions += row.keys()
         done += row.values()
         offsets.append(len(positions))
+    if wrong:
+        raise _all_of(wrong, what)
     return MutantTable.build(positions, offsets, kind=np.array(done, dtype=np.uint8))
+
+
+def _members(
+    members: Any, member_of: Callable[[str], tuple[int, int]], *, empty: bool
+) -> list[tuple[int, int]]:
+    """Return the members of a set; raises ``GeneSetError`` about the set, or what ``member_of`` raises."""
+    if isinstance(members, str):
+        if members:
+            raise GeneSetError(
+                "is a text, not a list of genes: write [['SGS1', 'SRS2']] for one mutant, or give a table"
+            )
+        raise GeneSetError("is empty: name at least one gene")
+    try:
+        named = list(members)
+    except TypeError:
+        raise GeneSetError(f"is {shown(members)}, not a list of genes") from None
+    if not (named or empty):
+        raise GeneSetError("is empty: name at least one gene")
+    whole: list[Any] = []
+    for part in named:
+        # ARG5,6 was split at its comma: its first part may be a name by itself, its second is none.
+        if whole and not _is_known(part, member_of) and _is_known(f"{whole[-1]},{part}", member_of):
+            whole[-1] = f"{whole[-1]},{part}"
+        else:
+            whole.append(part)
+    return [member_of(member) for member in whole]
+
+
+def _is_known(part: Any, member_of: Callable[[str], tuple[int, int]]) -> bool:
+    try:
+        member_of(part)
+    except WildtypeError:
+        return False
+    return True
+
+
+def _all_of(wrong: list[WildtypeError], what: str) -> WildtypeError:
+    """Return one error about all rows that do not fit."""
+    if len(wrong) == 1:
+        return wrong[0]
+    listed = "; ".join(str(error) for error in wrong[:LISTED])
+    more = f"; and {len(wrong) - LISTED:,} more" if len(wrong) > LISTED else ""
+    count = f"{len(wrong):,}{' or more' if len(wrong) == ENOUGH else ''}"
+    return type(wrong[0])(f"{count} {what}s do not fit: {listed}{more}")

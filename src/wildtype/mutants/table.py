@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from wildtype.errors import ConfigError, GeneSetError, ShapeError
+from wildtype.errors import ConfigError, GeneSetError, ShapeError, did_you_mean
 from wildtype.files import writing
 from wildtype.mutants.ragged import Ragged, offsets_of, ragged_ranks
 
@@ -43,8 +43,9 @@ class Kind(IntEnum):
         try:
             return cls[name.strip().upper()]
         except KeyError:
-            known = ", ".join(kind.name.lower() for kind in cls)
-            raise ConfigError(f"{name!r} is not a kind of perturbation; known kinds: {known}") from None
+            known = [kind.name.lower() for kind in cls]
+            hint = did_you_mean(name, known, f"known kinds: {', '.join(known)}")
+            raise ConfigError(f"{name!r} is not a kind of perturbation; {hint}") from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,6 +224,11 @@ class MutantTable(Ragged):
         return replace(
             self, profile=np.where(has, np.cumsum(has) - 1, -1), profiles=self.profiles[self.profile[has]]
         )
+
+    def __repr__(self) -> str:
+        orders, counts = np.unique(self.order, return_counts=True)
+        by_order = ", ".join(f"{c:,} of {o} genes" for o, c in zip(orders, counts, strict=True))
+        return f"MutantTable({len(self):,} rows{': ' if by_order else ''}{by_order})"
 
     def remap(self, mapping: NDArray[np.int64], genes: int | None = None) -> MutantTable:
         """Return the table on another gene index; ``mapping`` [n] gives new positions, -1 where there is

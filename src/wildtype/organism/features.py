@@ -11,12 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wildtype.errors import DatasetError, ShapeError
+from wildtype.errors import DatasetError, ShapeError, did_you_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MISSING = "missing"
 """Column of a model's input that is 1 where a block has no value of the gene."""
@@ -162,9 +165,13 @@ def feature_cards(features: GeneFeatures, targets: Iterable[str] = ()) -> list[d
 
 
 class GeneFeatures(Mapping[str, FeatureBlock]):
-    """The feature blocks of one organism, by name, in a fixed order."""
+    """The feature blocks of one organism, by name, in a fixed order.
 
-    def __init__(self, blocks: Iterable[FeatureBlock] = ()) -> None:
+    ``genes`` are its names, in the order of the rows of every block; those of an organism have them.
+    """
+
+    def __init__(self, blocks: Iterable[FeatureBlock] = (), genes: Sequence[str] | None = None) -> None:
+        self.genes = None if genes is None else tuple(genes)
         self._blocks: dict[str, FeatureBlock] = {}
         for block in blocks:
             if block.name in self._blocks:
@@ -178,8 +185,9 @@ class GeneFeatures(Mapping[str, FeatureBlock]):
         try:
             return self._blocks[name]
         except KeyError:
-            known = ", ".join(self._blocks) or "none"
-            raise DatasetError(f"there is no feature block {name!r}; known blocks: {known}") from None
+            known = f"known blocks: {', '.join(self._blocks) or 'none'}"
+            hint = did_you_mean(name, self._blocks, known)
+            raise DatasetError(f"there is no feature block {name!r}; {hint}") from None
 
     def __contains__(self, name: object) -> bool:
         return name in self._blocks
@@ -189,6 +197,20 @@ class GeneFeatures(Mapping[str, FeatureBlock]):
 
     def __len__(self) -> int:
         return len(self._blocks)
+
+    def __repr__(self) -> str:
+        return f"GeneFeatures({', '.join(f'{b.name} [{len(b.columns)}]' for b in self.values()) or 'none'})"
+
+    def of(self, genes: Iterable[str]) -> GeneFeatures:
+        """Return the same blocks with the names of their genes."""
+        return GeneFeatures(self._blocks.values(), tuple(genes))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return one row per gene, by systematic name, and a column ``block.column`` each; NaN is missing."""
+        import pandas as pd
+
+        columns = {f"{b.name}.{c}": b.values[:, i] for b in self.values() for i, c in enumerate(b.columns)}
+        return pd.DataFrame(columns, index=None if self.genes is None else pd.Index(self.genes, name="gene"))
 
     def restrict(self, positions: NDArray[np.int64]) -> GeneFeatures:
         """Return all blocks for the genes at ``positions`` [M]."""

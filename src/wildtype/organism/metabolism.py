@@ -90,6 +90,12 @@ class Metabolism:
     reaction_complex: sparse.csr_array
     has_rule: NDArray[np.bool_]
 
+    def __repr__(self) -> str:
+        return (
+            f"Metabolism({len(self.reactions):,} reactions, {len(self.metabolites):,} metabolites, "
+            f"{len(self.genes):,} genes)"
+        )
+
     @classmethod
     def build(
         cls,

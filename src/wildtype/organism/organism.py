@@ -19,6 +19,7 @@ from wildtype.organism.pyg import from_pyg, to_pyg
 from wildtype.organism.record import OrganismRecord
 from wildtype.organism.relations import GeneGraphs, Relation
 from wildtype.organism.sequence_features import blocks_of_sequences
+from wildtype.tables import facts_html
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +28,22 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, eq=False)
 class Organism(OrganismRecord):
     """The wild type of one organism; its attributes are those of ``OrganismRecord``."""
+
+    def __repr__(self) -> str:
+        return f"Organism({self.name!r}, {', '.join(f'{value} {name}' for name, value in self._facts())})"
+
+    def _repr_html_(self) -> str:
+        return facts_html(self.name, [("description", self.description or "none"), *self._facts()])
+
+    def _facts(self) -> list[tuple[str, str]]:
+        facts = [
+            ("genes", f"{len(self.genes):,}"),
+            ("gene graphs", f"{len(self.graphs)}"),
+            ("feature blocks", f"{len(self.features)}"),
+        ]
+        if self.metabolism is not None:
+            facts.append(("reactions", f"{len(self.metabolism.reactions):,}"))
+        return facts
 
     def with_features(
         self, features: FeatureBlock | pd.DataFrame | str | Path, *, name: str = ""

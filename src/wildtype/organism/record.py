@@ -72,6 +72,7 @@ class OrganismRecord:
 
     def __post_init__(self) -> None:
         n = len(self.genes)
+        object.__setattr__(self, "features", self.features.of(self.genes))
         sizes = [(f"relation {relation.name!r} is", relation.n) for relation in self.graphs.values()]
         sizes += [(f"feature block {b.name!r} is", len(b.values)) for b in self.features.values()]
         if self.coordinates is not None:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from wildtype.errors import DatasetError
+from wildtype.errors import DatasetError, did_you_mean
 from wildtype.files import content_hash
 
 
@@ -194,8 +194,9 @@ class GeneGraphs(Mapping[str, Relation]):
         try:
             return self._relations[name]
         except KeyError:
-            known = ", ".join(self._relations) or "none"
-            raise DatasetError(f"there is no relation {name!r}; known relations: {known}") from None
+            known = f"known relations: {', '.join(self._relations) or 'none'}"
+            hint = did_you_mean(name, self._relations, known)
+            raise DatasetError(f"there is no relation {name!r}; {hint}") from None
 
     def __contains__(self, name: object) -> bool:
         return name in self._relations
@@ -205,6 +206,10 @@ class GeneGraphs(Mapping[str, Relation]):
 
     def __len__(self) -> int:
         return len(self._relations)
+
+    def __repr__(self) -> str:
+        sizes = (f"{name} ({relation.edges:,} edges)" for name, relation in self.items())
+        return f"GeneGraphs({', '.join(sizes) or 'none'})"
 
     def restrict(self, positions: NDArray[np.int64]) -> GeneGraphs:
         """Return all relations induced on the genes at ``positions``."""

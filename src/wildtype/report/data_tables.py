@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from wildtype.organism import Organism
 
 
+NAMED = 4
+"""Most phenotypes that a line about a dataset names."""
+
+
 def print_card(card: Mapping[str, Any], console: Console | None = None) -> None:
     """Print what ``Dataset.card`` returns: counts, exclusions, policies, noise, notes, and every stage."""
     console = console or Console()
@@ -49,6 +53,37 @@ def print_card(card: Mapping[str, Any], console: Console | None = None) -> None:
     print_table(console, columns, rows, numeric=range(1, len(columns)))
     if card["stages"]:
         _print_stages(card["stages"], console)
+
+
+def card_line(card: Mapping[str, Any]) -> str:
+    """Return what a dataset is in one line: rows by phenotype, measured genes, rows not in the table."""
+    rows = {
+        name: sum(orders.values())
+        for name, orders in card["rows_by_phenotype_and_order"].items()
+        if sum(orders.values())
+    }
+    by_phenotype = (
+        "; ".join(f"{count:,} {name}" for name, count in rows.items())
+        if len(rows) <= NAMED
+        else f"{card['rows']:,} rows of {len(rows)} phenotypes"
+    )
+    dropped = sum(card["excluded"].values())
+    return (
+        f"{card['name']}: {by_phenotype or 'no rows'}; {card['genes_measured']:,} genes"
+        f"{f'; {dropped:,} rows not used' if dropped else ''}"
+    )
+
+
+def organism_line(organism: Organism) -> str:
+    """Return what an organism is in one line: genes, graphs, feature blocks, reactions."""
+    parts = [
+        f"{len(organism.genes):,} genes",
+        f"{len(organism.graphs)} gene graphs",
+        f"{len(organism.features)} feature blocks",
+    ]
+    if organism.metabolism is not None:
+        parts.append(f"{len(organism.metabolism.reactions):,} reactions")
+    return f"{organism.name}: {', '.join(parts)}"
 
 
 def _print_stages(stages: Iterable[Mapping[str, Any]], console: Console) -> None:

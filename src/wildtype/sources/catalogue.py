@@ -11,7 +11,7 @@ from typing import Any
 from wildtype.datasets import Dataset
 from wildtype.datasets.draws import studies_of
 from wildtype.datasets.storage import read_dataset, save_dataset
-from wildtype.errors import ConfigError, DatasetError
+from wildtype.errors import ConfigError, DatasetError, did_you_mean
 from wildtype.files import cache_dir, json_text
 from wildtype.organism import Organism
 from wildtype.organism.storage import is_current, read_organism, save_organism
@@ -124,6 +124,14 @@ def known_datasets() -> dict[str, str]:
     return DATASETS | {name: record["organism"] for name, record in further_datasets().items()}
 
 
+def organism_of(dataset: str) -> str:
+    """Return the organism of a dataset by name; raises ``DatasetError`` with the nearest names if unknown."""
+    if dataset not in (known := known_datasets()):
+        hint = did_you_mean(dataset, known, f"known datasets: {', '.join(known)}")
+        raise DatasetError(f"there is no dataset {dataset!r}; {hint}")
+    return known[dataset]
+
+
 def is_built(name: str) -> bool:
     """Return whether a dataset is in the cache."""
     return (dataset_folder(name) / "dataset.json").is_file()
@@ -131,10 +139,8 @@ def is_built(name: str) -> bool:
 
 def _known_organism(name: str) -> None:
     if name not in (known := known_organisms()):
-        raise DatasetError(
-            f"there is no organism {name!r}; known organisms: {', '.join(known)}; another one comes in with "
-            f"`wildtype organism import`"
-        )
+        others = f"known organisms: {', '.join(known)}; another one comes in with `wildtype organism import`"
+        raise DatasetError(f"there is no organism {name!r}; {did_you_mean(name, known, others)}")
 
 
 def load_organism(name: str) -> Organism:
@@ -185,10 +191,7 @@ def load_dataset(name: str, *, organism: str = "", progress: bool = True) -> Dat
     DatasetError
         If there is no such dataset, or if it or the variant must first be built from publishers' files.
     """
-    known = known_datasets()
-    if name not in known:
-        raise DatasetError(f"there is no dataset {name!r}; known datasets: {', '.join(known)}")
-    organism_name = known[name]
+    organism_name = organism_of(name)
     variant = load_variant(organism_name, organism) if organism else None
     if not is_built(name) and organism_name not in IN_SILICO:
         raise DatasetError(

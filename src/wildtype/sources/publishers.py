@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 
-from wildtype.errors import SourceError
+from wildtype.errors import SourceError, did_you_mean
 from wildtype.sources.publisher import Publisher, RemoteFile
 
 
@@ -20,8 +19,7 @@ def find_publisher(name: str) -> Publisher:
     """Return the publisher of that name; raises ``SourceError`` naming the nearest or all names."""
     known = publishers()
     if name not in known:
-        near = difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.6)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"known publishers: {', '.join(known)}"
+        hint = did_you_mean(name, known, f"known publishers: {', '.join(known)}")
         raise SourceError(f"there is no publisher {name!r}; {hint}")
     return known[name]
 

@@ -176,7 +176,7 @@ def test_what_suits_data_and_model_together_is_not_for_other_models() -> None:
         ("model=gnn", "no model 'gnn'; known models: cell_transformer, pair_screen, dango, difference_gnn"),
         ("model.layer=2", "'model.layer' is not a setting; did you mean model.layers"),
         ("data=a b", "no dataset 'a b'; known: ecoli-core-doses"),
-        ("experiment=yeast", "no experiment 'yeast'; known: dango-published"),
+        ("experiment=yeast", "no experiment 'yeast'; did you mean yeast-xga or yeast-calls"),
         ("model.layers=two", "two"),
         pytest.param("model.layers=" + "9" * 5_000, "digits", id="a number of 5,000 digits"),
         ("layers", "write key=value"),

@@ -7,6 +7,7 @@ import socket
 import numpy as np
 import pytest
 
+from tests.command import wildtype
 from tests.sources.yeast.stored import build, rows, stored
 from wildtype.datasets import Dataset
 from wildtype.datasets.measurements import Measurements
@@ -404,3 +405,21 @@ def test_features_of_the_own_table_are_refused(small, organism: Organism) -> Non
     for study in used:
         names = {f"{study}:{p.name}" for p in READERS[study](small.path, organism.genes).phenotypes}
         assert names <= set(block.measured)
+
+
+def test_the_command_prints_a_line_for_each_dataset_and_all_of_it_on_demand(
+    small, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    monkeypatch.setenv("WILDTYPE_CACHE", str(tmp_path_factory.mktemp("cache")))
+    said = wildtype("data", "build", "yeast", "--from", str(small.path))
+    assert said.returncode == 0, said.stderr
+    lines = said.stdout.splitlines()
+    assert lines[0].startswith("yeast: ")
+    assert [line.partition(":")[0] for line in lines[1:]] == [
+        name for name in RECIPES if catalogue.is_built(name)
+    ]
+    assert "epsilon" in next(line for line in lines if line.startswith(DIGENIC_2016))
+    assert " genes" in lines[1]
+    whole = wildtype("data", "build", "yeast", "--from", str(small.path), "--verbose")
+    assert "sha256" in whole.stdout
+    assert len(whole.stdout.splitlines()) > 20 * len(lines)

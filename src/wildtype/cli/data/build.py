@@ -25,12 +25,15 @@ def build(
             help="Build only a variant of the organism, with this version of STRING, for data.organism."
         ),
     ] = "",
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Print the whole card of each: stages, policies, counts.")
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Build an organism and the datasets whose files are there; print what was kept and what was dropped."""
+    """Build an organism and the datasets whose files are there; print a line about each."""
     from wildtype.errors import DatasetError
     from wildtype.organism import Organism
-    from wildtype.report.data_tables import print_card, print_relations
+    from wildtype.report.data_tables import card_line, organism_line, print_card, print_relations
     from wildtype.sources import catalogue
 
     cards: list[dict[str, Any]] = []
@@ -40,12 +43,16 @@ def build(
             cards.append({"name": built.name, "left_out": built.why})
             notes().print(f"{built.name} is left out: {built.why}", markup=False, soft_wrap=True)
         elif isinstance(built, Organism):
-            if not json:
+            if verbose and not json:
                 print_relations(built, console())
+            elif not json:
+                console().print(organism_line(built), markup=False, highlight=False, soft_wrap=True)
         else:
             cards.append(built.card())
-            if not json:
+            if verbose and not json:
                 print_card(cards[-1], console())
+            elif not json:
+                console().print(card_line(cards[-1]), markup=False, highlight=False, soft_wrap=True)
 
     if string:
         if source is None:
@@ -57,3 +64,5 @@ def build(
         catalogue.build(organism, source, alleles=alleles, report=report)
     if json:
         print_json(cards)
+    elif not verbose and not string:
+        notes().print("`wildtype data show NAME` prints what was kept and dropped; --verbose does so for all")

@@ -5,7 +5,6 @@ errors in one sentence.
 from __future__ import annotations
 
 import copy
-import difflib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
@@ -23,7 +22,7 @@ from hydra.errors import HydraException
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from wildtype.errors import ConfigError, reason_of, shown
+from wildtype.errors import ConfigError, did_you_mean, reason_of, shown
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.experiments.settings.stored import RUN, model_settings, read_settings
 from wildtype.models.registry import MODELS, config_class
@@ -239,7 +238,8 @@ def _chosen(key: str, value: str) -> tuple[str, str]:
         return key, value
     if key == "data" and re.fullmatch(r"[A-Za-z0-9][\w.-]*", value):
         return "data.name", value  # the user's data, or a stored query
-    raise ConfigError(f"there is no {GROUPS[key]} {shown(value)}; known: {', '.join(known(key))}")
+    hint = did_you_mean(value, known(key), f"known: {', '.join(known(key))}")
+    raise ConfigError(f"there is no {GROUPS[key]} {shown(value)}; {hint}")
 
 
 def _checked(key: str, value: str, keys: Sequence[str], maps: Sequence[str]) -> str:
@@ -250,12 +250,7 @@ def _checked(key: str, value: str, keys: Sequence[str], maps: Sequence[str]) -> 
     if owner is not None:
         return f"+{key}={value}" if key == owner else f"{key}={value}"
     if key not in keys:
-        near = difflib.get_close_matches(key, keys, n=3, cutoff=0.6)
-        hint = (
-            f"did you mean {' or '.join(near)}?"
-            if near
-            else "see `wildtype train --settings` for all of them"
-        )
+        hint = did_you_mean(key, keys, "see `wildtype train --settings` for all of them")
         raise ConfigError(f"{shown(key)} is not a setting; {hint}")
     return f"{key}={value}"
 

@@ -16,7 +16,7 @@ import yaml
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
-from wildtype.errors import ConfigError, reason_of, shown
+from wildtype.errors import ConfigError, did_you_mean, reason_of, shown
 from wildtype.experiments.settings.compose import SETTINGS, compose, known
 from wildtype.experiments.settings.schema import TrainConfig
 from wildtype.models.registry import check
@@ -90,7 +90,8 @@ def read_plan(what: str, kind: str, parts: Sequence[str], *, needed: str) -> tup
     path = Path(what)
     if not path.suffix:
         if what not in known(kind):
-            raise ConfigError(f"there is no {kind} {what!r}; known: {', '.join(known(kind))}, or a YAML file")
+            hint = did_you_mean(what, known(kind), f"known: {', '.join(known(kind))}, or a YAML file")
+            raise ConfigError(f"there is no {kind} {what!r}; {hint}")
         path = SETTINGS / kind / f"{what}.yaml"
     try:
         found: Any = _Once(path.read_text(encoding="utf-8")).get_single_data()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from wildtype.errors import ConfigError, GeneSetError
+from wildtype.errors import ConfigError, GeneSetError, did_you_mean
 from wildtype.inference.explaining.free_heads import FreeHead, LayerClaim, free_heads, free_places
 from wildtype.inference.explaining.heads import RegularisedHead, regularised_heads
 from wildtype.inference.explaining.latents import Latents, latents
@@ -66,7 +66,8 @@ class ExplanationRequest:
     def __post_init__(self) -> None:
         for name in self.sections:
             if name not in SECTIONS:
-                raise ConfigError(f"there is no section {name!r}; known: {', '.join(SECTIONS)}")
+                hint = did_you_mean(name, SECTIONS, f"known: {', '.join(SECTIONS)}")
+                raise ConfigError(f"there is no section {name!r}; {hint}")
         least = {"mutants": 1, "attended": 1, "graphs": 2, "exchanges": 10, "rows": 1, "top": 1}
         for name, smallest in least.items():
             if (value := getattr(self, name)) < smallest:
@@ -241,10 +242,9 @@ def _phenotype(members: Sequence[EnsembleMember], name: str) -> int:
     able = [p for p, output in enumerate(outputs) if output.form != "gene"]
     chosen = [p for p in able if name in ("", outputs[p].name)]
     if not chosen:
-        known = ", ".join(outputs[p].name for p in able) or "none"
-        raise ConfigError(
-            f"phenotype {name!r} cannot be explained; known, with one value per mutant: {known}"
-        )
+        names = [outputs[p].name for p in able]
+        known = f"known, with one value per mutant: {', '.join(names) or 'none'}"
+        raise ConfigError(f"phenotype {name!r} cannot be explained; {did_you_mean(name, names, known)}")
     return chosen[0]
 
 

@@ -9,17 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy import sparse, stats
 from scipy.spatial.distance import pdist
 
 from wildtype.evidence.reference import PARTS
 from wildtype.inference.explaining.members import EnsembleMember, OverModels, rank_agreement
+from wildtype.inference.explaining.mutant_latents import latents_of
 from wildtype.models.checkpoint import Checkpoint
-from wildtype.models.interface import Model, WildType
 from wildtype.mutants import MutantTable
-from wildtype.mutants.batch import MutantBatch
 from wildtype.mutants.identity import mutant_id
 from wildtype.organism.gene_sets import GeneSets
 from wildtype.seeds import derive, generator
@@ -30,8 +28,6 @@ FEWEST = 20
 """Fewest mutants to cluster."""
 CLUSTERS = range(2, 9)
 LEVEL = 0.05
-ROWS = 1024
-"""Mutants that pass a model together."""
 
 
 @dataclass(frozen=True)
@@ -207,15 +203,6 @@ def sample(checkpoint: Checkpoint, count: int, seed: int) -> tuple[MutantTable, 
 def whole_cell(member: EnsembleMember, table: MutantTable) -> Floats:
     """Return the latent of the rows of a table [m, d], the first of `Model.latents`: z_S."""
     return next(iter(latents_of(member.model, member.wild_type, table).values()))
-
-
-@torch.no_grad()
-def latents_of(model: Model, wild_type: WildType, table: MutantTable) -> dict[str, Floats]:
-    """Return every latent [m, ·] of the rows of a table, by name, 1,024 rows at a time."""
-    batch, parts = MutantBatch.from_table(table), []
-    for at in range(0, max(len(batch), 1), ROWS):
-        parts.append(model.latents(wild_type, batch.slice(at, at + ROWS)))
-    return {name: torch.cat([part[name] for part in parts]).double().numpy() for name in parts[0]}
 
 
 def principal(z: Floats) -> tuple[Floats, tuple[float, float]]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wildtype.errors import ConfigError, GeneSetError
+from wildtype.errors import ConfigError, GeneSetError, did_you_mean
 from wildtype.evaluation.conformal import check_level
 from wildtype.inference.core import Floats, Ints, Kinds, PredictionCore
 from wildtype.inference.prediction_table import prediction_table
@@ -139,9 +139,8 @@ def _outputs(core: PredictionCore, request: ScreenRequest) -> tuple[int, ...]:
         return tuple(columns)
     for name in request.phenotypes:
         if name not in names:
-            raise ConfigError(
-                f"the model ranks by no phenotype {name!r}; it predicts {', '.join(names) or 'none'}"
-            )
+            hint = did_you_mean(name, names, f"it predicts {', '.join(names) or 'none'}")
+            raise ConfigError(f"the model ranks by no phenotype {name!r}; {hint}")
     return tuple(columns[names.index(name)] for name in dict.fromkeys(request.phenotypes))
 
 
@@ -228,7 +227,8 @@ def _left_out(request: ScreenRequest) -> list[str]:
     """Return what the screen leaves out; raises ``ConfigError`` where the request contradicts itself."""
     for name in request.include:
         if name not in LEFT_OUT:
-            raise ConfigError(f"include={name!r} is not known; known: {', '.join(LEFT_OUT)}")
+            hint = did_you_mean(name, LEFT_OUT, f"known: {', '.join(LEFT_OUT)}")
+            raise ConfigError(f"include={name!r} is not known; {hint}")
     if request.min_linkage_kb is not None and "linked" in request.include:
         raise ConfigError(
             f"min_linkage_kb={request.min_linkage_kb:g} leaves linked genes out, and include names them: "

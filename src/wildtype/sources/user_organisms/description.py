@@ -6,7 +6,6 @@ a part leaves out is guessed from its file, and the guess is printed and kept on
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -23,7 +22,7 @@ from pydantic import (
     model_validator,
 )
 
-from wildtype.errors import ConfigError, reason_of, shown
+from wildtype.errors import ConfigError, did_you_mean, reason_of, shown
 
 YAML = "organism.yaml"
 Column = str | int
@@ -375,8 +374,7 @@ def _sentence(error: Any) -> str:
     place = [step for step in place if step not in _TAGS]
     where = ".".join(place) or "the whole"
     if error["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(place[-1], sorted(_KEYS), n=1, cutoff=0.6)
-        hint = f"did you mean {near[0]!r}?" if near else "see `wildtype organism template`"
+        hint = did_you_mean(place[-1], sorted(_KEYS), "see `wildtype organism template`", count=1)
         return f"key {where!r} is not known; {hint}"
     if error["type"] == "missing":
         return f"key {where!r} is missing"

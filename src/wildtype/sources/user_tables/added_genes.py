@@ -11,7 +11,6 @@ One row per gene. Column ``gene`` names it; all others may be left out, and so m
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Sequence
@@ -21,7 +20,7 @@ import numpy as np
 
 from wildtype.datasets.measurements import Measurements
 from wildtype.datasets.records import PerturbationKind
-from wildtype.errors import SourceError, WildtypeError, shown
+from wildtype.errors import SourceError, WildtypeError, did_you_mean, shown
 from wildtype.organism import Organism
 from wildtype.organism.added_gene import AddedGene
 from wildtype.organism.new_reactions import ARROW, NewReaction
@@ -80,10 +79,8 @@ def _feature(name: str, organism: Organism, path: str | Path) -> tuple[str, str]
         f"{b.name}.{column}": (b.name, column) for b in organism.features.values() for column in b.columns
     }
     if name not in known:
-        near = difflib.get_close_matches(name, [*OWN, *known], n=1)
-        hint = (
-            f"did you mean {near[0]}?" if near else f"known: {', '.join(OWN)}, and features as block.column"
-        )
+        others = f"known: {', '.join(OWN)}, and features as block.column"
+        hint = did_you_mean(name, [*OWN, *known], others, count=1)
         raise SourceError(f"{str(path)!r} has a column {shown(name)}, which is not known; {hint}")
     return known[name]
 
