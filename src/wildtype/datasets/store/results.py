@@ -16,14 +16,27 @@ if TYPE_CHECKING:
 SEPARATOR = ";"
 """Between the entries of a list in a CSV field."""
 SUFFIXES = (".csv", ".parquet")
+MOST_SHOWN = 1_000_000
+"""Rows that are held in memory to be shown."""
 
 
 def first_rows(batches: pa.RecordBatchReader, limit: int | None) -> tuple[list[dict[str, Any]], int]:
-    """Return the first `limit` rows (None: all) as plain values by column, and how many rows there are."""
+    """Return the first `limit` rows (None: all) as plain values by column, and how many rows there are.
+
+    Raises
+    ------
+    OutputError
+        If more rows are to be shown than memory is meant for.
+    """
     rows: list[dict[str, Any]] = []
     total = 0
     for batch in batches:
         room = batch.num_rows if limit is None else max(0, limit - total)
+        if len(rows) + min(room, batch.num_rows) > MOST_SHOWN:
+            raise OutputError(
+                f"the result has more than {MOST_SHOWN:,} rows to show: write them to a file with -o, or "
+                "show fewer with --limit"
+            )
         rows += [{name: _plain(value) for name, value in row.items()} for row in batch[:room].to_pylist()]
         total += batch.num_rows
     return rows, total
