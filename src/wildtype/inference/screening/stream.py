@@ -31,6 +31,7 @@ from wildtype.inference.core import PredictionCore, Source
 from wildtype.inference.screening.constraints import Constraints
 from wildtype.inference.screening.designs import Design, Mutants
 from wildtype.plugins import load_plugins, plugin_paths
+from wildtype.unpacking import read_arrays
 
 DIRECTIONS = ("low", "high")
 PIECE = 1 << 16
@@ -360,8 +361,7 @@ def _save(path: Path, mark: str, found: ScreenResult) -> None:
 def _read(path: Path, mark: str, screen: Screen) -> ScreenResult:
     remedy = f"remove it to begin anew, or write to another file ({str(path)!r})"
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            arrays: Mapping[str, NDArray[np.generic]] = {name: stored[name] for name in stored.files}
+        arrays: Mapping[str, NDArray[Any]] = read_arrays(path)
         record = json.loads(str(arrays["record"]))
         if record["screen"] != mark:
             raise ConfigError(f"the state is of another screen or another model: {remedy}")
